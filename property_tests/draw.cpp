@@ -32,8 +32,9 @@ std::vector<std::int64_t> sizes_up_to(std::int64_t last) {
 }
 
 const std::vector<std::int64_t>& edge_sizes() {
-  static const std::vector<std::int64_t> sizes{1,  2,  3,  5,  7,  8,  13, 15, 16,  17,  23,  31,  32,  33,  47,
-                                               48, 61, 63, 64, 65, 80, 96, 97, 127, 128, 129, 191, 255, 256, 257};
+  static const std::vector<std::int64_t> sizes{1,  2,   3,   5,   7,   8,   13,  15,  16,   17,   23,
+                                               31, 32,  33,  47,  48,  61,  63,  64,  65,   80,   96,
+                                               97, 127, 128, 129, 191, 255, 256, 257, 1024, 1025, 4096};
   return sizes;
 }
 

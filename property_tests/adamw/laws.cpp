@@ -33,7 +33,8 @@ Sample draw_sample(const Rung& rung) {
   Problem& problem = sample.problem;
   problem.dtype = property::draw("dtype", rung.dtypes);
   problem.elements = property::draw_size("elements", property::sizes_up_to(9000), 9000);
-  const auto copy = property::draw_below("copy", 3);
+  const bool copies = !rung.supports({.copy_dtype = DType::bf16});
+  const auto copy = copies ? property::draw_below("copy", 3) : 0;
   if (copy > 0) problem.copy_dtype = copy == 1 ? DType::bf16 : DType::f16;
   Options& options = sample.options;
   options.decay_order = property::draw_below("decay before", 2) == 1 ? DecayOrder::before : DecayOrder::after;

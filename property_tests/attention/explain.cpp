@@ -246,8 +246,30 @@ std::string first_wrong(const Trial& trial) {
   return {};
 }
 
+std::string listed(const std::vector<double>& values) {
+  std::string text = "[";
+  for (const double value : values) text += fmt::format("{}{}", text.size() == 1 ? "" : ",", value);
+  return text + "]";
+}
+
+// The call itself, where the hand-out's form (q, k, v, is_causal) has a place for it and it is small enough to be read:
+// `,"call":{…}`, for a test that needs nothing of ours. Or nothing.
+std::string call_json(const Sample& sample, Pass pass) {
+  constexpr std::size_t kMostNumbers = 20'000;
+  const Problem& p = sample.problem;
+  const bool plain = p.heads_q == p.heads_kv && p.scale == 0 && p.mask != Mask::bottom_right;
+  if (!plain || sample.q.size() + sample.k.size() > kMostNumbers / 2) return {};
+  for (const double value : sample.q) {
+    if (!std::isfinite(value)) return {};
+  }
+  return fmt::format(
+      R"(,"call":{{"pass":"{}","causal":{},"dtype":"{}","batch":{},"queries":{},"keys":{},"dim":{},"q":{},"k":{},"v":{},"dout":{}}})",
+      pass == Pass::forward ? "forward" : "backward", p.mask == Mask::top_left, to_string(p.dtype), p.batch * p.heads_q,
+      p.seq_q, p.seq_k, p.head_dim, listed(sample.q), listed(sample.k), listed(sample.v), listed(sample.dout));
+}
+
 // Of the first wrong tensor, all batches and heads over each other: at most 48 × 64 cells.
-std::string error_map(const Trial& trial) {
+std::string error_map(const Trial& trial, Pass pass) {
   constexpr std::int64_t kRows = 48, kColumns = 64;
   constexpr double kMost = 1e9;
   for (const Judged& judged : trial.tensors) {
@@ -272,7 +294,7 @@ std::string error_map(const Trial& trial) {
       }
       json += "]";
     }
-    return json + "]}";
+    return json + "]" + call_json(trial.sample, pass) + "}";
   }
   return {};
 }
@@ -288,13 +310,13 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     const bool wrong = here.wrong() || (larger && larger->wrong());
     const std::string first = first_wrong(here);
     if (!first.empty()) said.lines += "\n" + first;
-    said.error_map = error_map(here.wrong() || !larger ? here : *larger);
+    said.error_map = error_map(here.wrong() || !larger ? here : *larger, pass);
     if (wrong) {
       if (const auto mistake = looks_like(here, larger, pass)) said.lines += "\nlooks like " + *mistake;
     } else if (law == "attention.large_scores") {
       said.lines +=
-          "\nlooks like exp without the row's maximum subtracted: right for scores of order one, wrong for scores of "
-          "1e4; look at where m is taken off";
+          "\nlooks like exp without the row's maximum subtracted, or a maximum that does not begin at −∞: right for "
+          "scores of order one, wrong for scores of 1e4; look at where m begins and where it is taken off";
     }
   } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do
   }

@@ -11,7 +11,9 @@ namespace syslab::attention {
 
 struct Explanation {
   std::string lines;  // "input: …\nfirst wrong: …\nlooks like …", without the lines that nothing can be said in
-  std::string error_map;  // JSON: tensor, rows, columns and cells, each with its largest error over its bound; or empty
+  // JSON: tensor, rows, columns and cells, each with its largest error over its bound, and the call where it is small
+  // and of the hand-out's form; or empty.
+  std::string error_map;
 };
 
 // Asks the implementation again for the sample, and for a larger one where several mistakes would look the same.

@@ -19,11 +19,18 @@ using property::Layout;
 
 // Multiply-adds of one product, all heads: keeps a case below some ten milliseconds on one core.
 constexpr std::int64_t kMostVolume = 1'100'000;
+// Every length up to here is drawn with every other.
+constexpr std::int64_t kMostOfBoth = 257;
 
 // Lengths that a domain promises: the usual edges, and of a wide step its first multiples.
 std::vector<std::int64_t> lengths_of(const Domain& domain, std::int64_t most) {
-  std::vector<std::int64_t> lengths = property::sizes_up_to(std::max<std::int64_t>(most, domain.shortest()));
-  for (std::int64_t multiple = 1; multiple <= 5; ++multiple) lengths.push_back(multiple * domain.shortest());
+  const std::int64_t least = domain.shortest(), of_both = most == kLongestSequence ? kMostOfBoth : most;
+  std::vector<std::int64_t> lengths = property::sizes_up_to(std::max(of_both, least));
+  for (std::int64_t multiple = 1; multiple <= 5; ++multiple) lengths.push_back(multiple * least);
+  const std::int64_t dim = domain.head_dims.empty() ? 16 : domain.head_dims.front();
+  for (const std::int64_t length : {std::int64_t{1024}, std::int64_t{1025}, kLongestSequence}) {
+    if (!domain.square && length * least * dim <= 4 * kMostVolume) lengths.push_back(length);
+  }
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   std::erase_if(lengths, [&](std::int64_t length) {
@@ -49,7 +56,7 @@ Menu domain_menu(const Domain& domain, const Wants& wants) {
   if (promised(true)) menu.masks.push_back(Mask::top_left);
   menu.seq_q = menu.seq_k = lengths_of(domain, wants.most_seq);
   menu.head_dim = domain.head_dims.empty() ? std::vector<std::int64_t>{16, 32, 64, 128} : domain.head_dims;
-  menu.heads_kv = menu.batch = {1, 2, 3};
+  menu.heads_kv = menu.batch = {1, 2, 3, 8};
   menu.heads_per_kv = {1};
   menu.scale = {0.0F};
   menu.gain = {1.0F,
@@ -81,7 +88,7 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
     menu.layouts = {Layout::contiguous};
   } else {
     menu.masks = {Mask::none, Mask::top_left, Mask::bottom_right};
-    menu.seq_q = menu.seq_k = property::sizes_up_to(wants.most_seq);
+    menu.seq_q = menu.seq_k = property::sizes_up_to(wants.most_seq == kLongestSequence ? kMostOfBoth : wants.most_seq);
     menu.head_dim = property::sizes_up_to(256);
     menu.heads_kv = menu.heads_per_kv = menu.batch = {1, 2, 3};
     menu.scale = {0.0F, 1.0F, 0.25F, -0.5F};
@@ -230,6 +237,7 @@ std::string left_out(const Menu& menu) {
                                         : fmt::format("S > {}", lengths.back()));
   } else if (lengths.size() > 16) {
     parts.push_back(fmt::format("S < {}, S > {} and some between", lengths.front(), lengths.back()));
+    if (lengths.back() > kMostOfBoth) parts.push_back(fmt::format("both lengths above {}", kMostOfBoth));
   } else {
     parts.push_back(fmt::format("S other than {}", listed(lengths)));
   }
@@ -311,7 +319,10 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   problem.tf32 = rung.tf32;
   problem.mask = draw("mask", menu.masks);
   problem.seq_q = property::draw_size("seq_q", menu.seq_q, kAny);
-  problem.seq_k = menu.square ? problem.seq_q : property::draw_size("seq_k", menu.seq_k, kAny);
+  // A long one leaves room for a short one.
+  const std::int64_t left = kMostVolume / problem.seq_q / menu.head_dim.front();
+  const std::int64_t most = std::max<std::int64_t>(left, problem.seq_q < 1024 ? 1023 : 0);
+  problem.seq_k = menu.square ? problem.seq_q : property::draw_size("seq_k", menu.seq_k, most);
   // Later sizes take what the earlier ones leave of the volume.
   std::int64_t volume = problem.seq_q * problem.seq_k;
   const auto draw_rest = [&](const char* name, const std::vector<std::int64_t>& values) {

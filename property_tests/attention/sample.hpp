@@ -21,13 +21,16 @@ struct Candidate : Rung {
 
 void showValue(Mask mask, std::ostream& stream);
 
+// Beyond the usual tile counts: few queries with so many keys, or the other way round.
+inline constexpr std::int64_t kLongestSequence = 4096;
+
 // What a law asks of its problems beyond the contract. Empty lists: whatever the contract has.
 struct Wants {
   Pass pass = Pass::forward;
   std::vector<DType> dtypes;
   std::vector<Mask> masks;
   std::int64_t least_batch = 1, least_heads_kv = 1, least_seq_k = 1;
-  std::int64_t most_seq = 257, most_dim = 256;
+  std::int64_t most_seq = kLongestSequence, most_dim = 256;
   bool moderate = false;  // scores of order one only
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 
-enum class Lse { right, base_two, base_two_sum, maximum, sum, stale };
+enum class Lse { right, base_two, base_two_sum, maximum, sum, stale, unscaled };
 
 struct Mistake {
   const char* kind;
@@ -22,11 +22,33 @@ struct Mistake {
   bool kept_accumulator = false, kept_sum = false, undivided = false;
   bool padded = false, cut = false;  // keys beyond the last whole tile: zeros take part, or none does
   bool first_batch = false, first_head = false;
+  bool local_keys = false, local_rows = false;  // the mask compares indices within a tile
+  std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
   Lse lse = Lse::right;
   // of the backward pass
   bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false;
   double dq = 1, dk = 1, dv = 1;  // factors
 };
+
+// Of masks and of tiles: of both passes.
+void add_tile_mistakes(std::vector<Mistake>& list) {
+  for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    list.push_back({.kind = "a mask that takes a key's index within its tile",
+                    .look_at = "the first key of the tile, which belongs to the index",
+                    .tile = tile,
+                    .local_keys = true});
+    list.push_back({.kind = "a mask that takes a query's index within its tile",
+                    .look_at = "the first query of the tile, which belongs to the index",
+                    .tile = tile,
+                    .local_rows = true});
+    for (const std::int64_t times : {2, 4}) {
+      list.push_back({.kind = "a causal loop over keys that ends too early",
+                      .look_at = "how many tiles of keys a tile of queries sees: their sizes differ",
+                      .tile = tile,
+                      .rows = times * tile});
+    }
+  }
+}
 
 constexpr const char* kMask = "the comparison of query and key index, and whether the tile's first index is in both";
 
@@ -85,6 +107,7 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                     .tile = tile,
                     .cut = true});
   }
+  add_tile_mistakes(list);
   return list;
 }
 
@@ -120,6 +143,7 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
                     .tile = tile,
                     .cut = true});
   }
+  add_tile_mistakes(list);
   return list;
 }
 
@@ -148,7 +172,9 @@ class WrongHead {
   }
 
   std::int64_t keys_of(std::int64_t i) const {
-    std::int64_t count = m_.no_mask || p_.mask == Mask::none ? p_.seq_k : p_.visible_keys(i) + m_.extra_keys;
+    const bool all = m_.no_mask || m_.local_keys || p_.mask == Mask::none;
+    std::int64_t count = all ? p_.seq_k : p_.visible_keys(m_.local_rows ? i % m_.tile : i) + m_.extra_keys;
+    if (p_.mask != Mask::none && m_.rows > 0) count = std::min(count, (i / m_.rows + 1) * m_.tile);
     if (p_.mask != Mask::none && m_.whole_diagonal) count = (count + m_.tile - 1) / m_.tile * m_.tile;
     if (p_.mask != Mask::none && m_.no_diagonal) count = count / m_.tile * m_.tile;
     count = std::clamp<std::int64_t>(count, 0, p_.seq_k);
@@ -156,6 +182,10 @@ class WrongHead {
     // A mask hides the padding of every row but those that see all keys.
     const bool sees_all = count == p_.seq_k && p_.mask == Mask::none;
     return m_.padded && sees_all ? (count + m_.tile - 1) / m_.tile * m_.tile : count;
+  }
+  // Of the keys of row i: all, but where the mask has holes.
+  bool sees(std::int64_t i, std::int64_t j) const {
+    return !m_.local_keys || p_.mask == Mask::none || j % m_.tile < p_.visible_keys(i);
   }
   double score(std::int64_t i, std::int64_t j) const {
     return j < p_.seq_k ? m_.scale * p_.effective_scale() * dot(query(s_.q, i), key(s_.k, j)) : 0.0;
@@ -165,6 +195,7 @@ class WrongHead {
   struct Row {
     std::vector<double> out;
     double largest = -kInfinite, sum = 0, stale = -kInfinite;
+    double unscaled = 0;  // Σ e^(score without its scale)
   };
   Row forward(std::int64_t i) const {
     Row r;
@@ -174,14 +205,16 @@ class WrongHead {
       r.stale = r.largest + std::log(r.sum);
       const std::int64_t last = std::min(first + tile, keys);
       double grown = r.largest;
-      for (std::int64_t j = first; j < last; ++j) grown = std::max(grown, score(i, j));
+      for (std::int64_t j = first; j < last; ++j) grown = sees(i, j) ? std::max(grown, score(i, j)) : grown;
       const double shrink = first == 0 ? 0.0 : std::exp(r.largest - grown);
       if (!m_.kept_sum) r.sum *= shrink;
       for (double& x : r.out) x *= m_.kept_accumulator ? 1.0 : shrink;
       r.largest = grown;
       for (std::int64_t j = first; j < last; ++j) {
+        if (!sees(i, j)) continue;
         const double weight = std::exp(score(i, j) - grown);
         r.sum += weight;
+        if (m_.lse == Lse::unscaled) r.unscaled += std::exp(score(i, j) / p_.effective_scale());
         for (std::int64_t d = 0; d < p_.head_dim && j < p_.seq_k; ++d) {
           r.out[static_cast<std::size_t>(d)] += weight * key(s_.v, j)[d];
         }
@@ -205,6 +238,8 @@ class WrongHead {
         return r.largest;
       case Lse::sum:
         return std::log(r.sum);
+      case Lse::unscaled:
+        return std::log(r.unscaled);
       case Lse::stale:
         return std::isfinite(r.stale) ? r.stale : r.largest + std::log(r.sum);
     }
@@ -254,6 +289,7 @@ std::vector<Written> wrong_backward(const Sample& sample, const Mistake& mistake
         if (mistake.plus_row_term) row_term = -row_term;
         const double lse = (mistake.base_two_weights ? kLog2E : 1.0) * right.lse(r);
         for (std::int64_t j = 0; j < std::min(head.keys_of(i), p.seq_k); ++j) {
+          if (!head.sees(i, j)) continue;
           const double weight = std::exp(head.score(i, j) - lse);
           const double ds = scale * weight * (head.dot(dout, head.key(sample.v, j)) - row_term);
           for (std::int64_t d = 0; d < p.head_dim; ++d) {

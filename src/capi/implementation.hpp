@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "capi/declared_domain.hpp"
 #include "core/call_channel.hpp"
 #include "ops/attention/autograd.hpp"
+#include "ops/foreign.hpp"
 
 namespace syslab::capi {
 
@@ -44,6 +46,33 @@ template <typename Context>
 attention::AutogradRung autograd_implementation(Context& context) {
   if (context.request().mine) return attention::as_autograd(attention_implementation(context));
   return attention::find_autograd_rung(context.request().implementation);
+}
+
+// Somebody's implementation of another operator, by the functions of its name; asked by laws for what it declares, fp32
+// where it declares nothing. `channel` is the context's, or one around it.
+template <typename Context>
+ops::ForeignImplementation foreign_implementation(Context& context, std::shared_ptr<CallChannel> channel) {
+  const auto& mine = *context.request().mine;
+  const bool python = !mine.python_class.empty();
+  std::vector<DType> dtypes = declared_domain(context)->dtypes;
+  if (dtypes.empty()) {
+    dtypes = context.is_law() ? std::vector{DType::f32} : std::vector{DType::f32, DType::f16, DType::bf16};
+  }
+  return {.name = mine.name,
+          .language = python ? "Python" : "C",
+          .digest = mine.digest,
+          .dtypes = std::move(dtypes),
+          .channel = std::move(channel)};
+}
+
+// The channel of a case of another operator than attention. Error(usage) for a library on a GPU.
+template <typename Context>
+std::shared_ptr<CallChannel> operator_channel(Context& context) {
+  const auto& request = context.request();
+  if (request.mine->python_class.empty() && request.device == "cuda") {
+    throw Error(ErrorKind::usage, "a library's syslab_operator is called with host memory: run with --device cpu");
+  }
+  return context.channel();
 }
 
 }  // namespace syslab::capi

@@ -1,14 +1,14 @@
 #include "capi/plugin.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "capi/dlpack_tensor.hpp"
+#include "capi/library.hpp"
 #include "capi/syslab.h"
 #include "core/hash.hpp"
-#include "core/refusal.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::capi {
@@ -20,64 +20,24 @@ using attention::Mask;
 using attention::Problem;
 
 struct Functions {
-  std::string name;  // of the implementation, for messages
+  explicit Functions(Library opened) : library(std::move(opened)) {}
+
+  Library library;
   decltype(&syslab_attention_forward) forward = nullptr;
   decltype(&syslab_attention_backward) backward = nullptr;
   decltype(&syslab_attention_workspace) workspace = nullptr;
-  decltype(&syslab_last_error) last_error = nullptr;
-  decltype(&syslab_plugin_abi) plugin_abi = nullptr;
 };
 
-template <typename Function>
-void look_up(void* library, const char* symbol, Function*& function, std::string& missing) {
-  function = reinterpret_cast<Function*>(dlsym(library, symbol));
-  if (function == nullptr) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
-}
-
 Functions open_functions(const std::string& name, const std::filesystem::path& path) {
-  // An absolute path keeps the loader from searching the system's folders for a file of this name; RTLD_LOCAL keeps two
-  // libraries that export the same functions apart.
-  const std::filesystem::path absolute = std::filesystem::absolute(path);
-  if (!std::filesystem::exists(absolute)) {
-    throw Error(ErrorKind::usage, fmt::format("--mine {}: there is no file '{}'", name, path.string()));
-  }
-  void* library = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(ErrorKind::usage, fmt::format("--mine {}: the loader refused '{}': {}", name, path.string(), dlerror()),
-                "dlopen");
-  }
-  Functions found;
-  found.name = name;
+  Functions found{Library(name, path)};
   std::string missing;
-  look_up(library, "syslab_plugin_abi", found.plugin_abi, missing);
-  look_up(library, "syslab_attention_forward", found.forward, missing);
-  look_up(library, "syslab_attention_backward", found.backward, missing);
-  look_up(library, "syslab_attention_workspace", found.workspace, missing);
-  look_up(library, "syslab_last_error", found.last_error, missing);
-  if (!missing.empty()) {
-    throw Error(ErrorKind::usage, fmt::format("--mine {}: '{}' does not export {}; syslab.h declares what it must "
-                                              "(a C++ library needs extern \"C\")",
-                                              name, path.string(), missing));
-  }
-  if (const std::uint32_t abi = found.plugin_abi(); abi != SYSLAB_PLUGIN_ABI) {
-    throw Error(ErrorKind::usage, fmt::format("--mine {}: '{}' speaks ABI {}, this syslab speaks {}; rebuild it with "
-                                              "this version's syslab.h",
-                                              name, path.string(), abi, SYSLAB_PLUGIN_ABI));
-  }
+  found.library.look_up("syslab_attention_forward", found.forward, missing);
+  found.library.look_up("syslab_attention_backward", found.backward, missing);
+  found.library.look_up("syslab_attention_workspace", found.workspace, missing);
+  decltype(&syslab_last_error) last_error = nullptr;
+  found.library.look_up("syslab_last_error", last_error, missing);
+  found.library.require(missing);
   return found;
-}
-
-std::string error_text(const Functions& library) {
-  const char* text = library.last_error();
-  return text == nullptr || *text == '\0' ? "it gave no reason" : text;
-}
-
-void check_status(const Functions& library, const char* function, int status) {
-  if (status == SYSLAB_OK) return;
-  const std::string text = fmt::format("'{}': {} returned {}: {}", library.name, function, status, error_text(library));
-  if (status == SYSLAB_ERROR_OUT_OF_MEMORY) throw Error(ErrorKind::oom, text, function);
-  if (status == SYSLAB_ERROR_DEVICE) throw Error(ErrorKind::device, text, function);
-  throw Refusal(text, function);
 }
 
 syslab_attention_options options_for(const Problem& problem, ops::Workspace workspace) {
@@ -101,7 +61,7 @@ struct Answer {
   std::optional<std::string> refusal;
 };
 
-Answer ask(const Functions& library, const Problem& problem, Pass pass, device::Kind kind) {
+Answer ask(const Functions& functions, const Problem& problem, Pass pass, device::Kind kind) {
   const device::Place place{kind, 0};
   const bool drop = drops_heads(problem);
   const Shape q_shape{problem.batch, problem.heads_q, problem.seq_q, problem.head_dim};
@@ -112,23 +72,24 @@ Answer ask(const Functions& library, const Problem& problem, Pass pass, device::
   const syslab_attention_options options = options_for(problem, {});
   Answer answer;
   const int status =
-      library.workspace(q.get(), k.get(), v.get(), pass == Pass::backward ? 1 : 0, &options, &answer.bytes);
-  if (status != SYSLAB_OK) answer.refusal = fmt::format("'{}': {}", library.name, error_text(library));
+      functions.workspace(q.get(), k.get(), v.get(), pass == Pass::backward ? 1 : 0, &options, &answer.bytes);
+  if (status != SYSLAB_OK)
+    answer.refusal = fmt::format("'{}': {}", functions.library.name(), functions.library.error_text());
   return answer;
 }
 
-void forward(const Functions& library, const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+void forward(const Functions& functions, const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
              device::Stream stream) {
   const bool drop = drops_heads(problem);
   const device::Place place = device::place_of(stream);
   OutgoingTensor q(args.q, drop, place), k(args.k, drop, place), v(args.v, drop, place), out(args.out, drop, place),
       lse(args.lse, drop, place);
   const syslab_attention_options options = options_for(problem, workspace);
-  check_status(library, "syslab_attention_forward",
-               library.forward(q.get(), k.get(), v.get(), out.get(), lse.get(), &options, stream.handle));
+  functions.library.check_status("syslab_attention_forward", functions.forward(q.get(), k.get(), v.get(), out.get(),
+                                                                               lse.get(), &options, stream.handle));
 }
 
-void backward(const Functions& library, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+void backward(const Functions& functions, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
               device::Stream stream) {
   const bool drop = drops_heads(problem);
   const device::Place place = device::place_of(stream);
@@ -137,9 +98,9 @@ void backward(const Functions& library, const Problem& problem, const BackwardAr
   OutgoingTensor dout(args.dout, drop, place), dq(args.dq, drop, place), dk(args.dk, drop, place),
       dv(args.dv, drop, place);
   const syslab_attention_options options = options_for(problem, workspace);
-  check_status(library, "syslab_attention_backward",
-               library.backward(q.get(), k.get(), v.get(), out.get(), lse.get(), dout.get(), dq.get(), dk.get(),
-                                dv.get(), &options, stream.handle));
+  functions.library.check_status("syslab_attention_backward",
+                                 functions.backward(q.get(), k.get(), v.get(), out.get(), lse.get(), dout.get(),
+                                                    dq.get(), dk.get(), dv.get(), &options, stream.handle));
 }
 
 }  // namespace

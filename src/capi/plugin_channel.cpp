@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "capi/declared_domain.hpp"
+#include "capi/operator_entry.hpp"
 #include "capi/plugin.hpp"
 #include "core/error.hpp"
 #include "core/refusal.hpp"
@@ -67,12 +68,19 @@ ops::Workspace workspace_of(std::span<const NamedOutput> outputs, const Params& 
 class PluginCallee : public Callee {
  public:
   PluginCallee(const std::string& name, const std::filesystem::path& library)
-      : rung_(load_attention_plugin(name, library)), domain_(library_domain(library.string())) {}
+      : name_(name), operators_(find_operator_entry(name, library)), domain_(library_domain(library.string())) {
+    if (!operators_ || exports_attention(name, library)) rung_ = load_attention_plugin(name, library);
+  }
 
   Json domain() const override { return domain_; }
 
   std::function<void()> prepare(std::string_view function, std::span<const NamedInput> inputs,
                                 std::span<const NamedOutput> outputs, const Params& options) override {
+    if (!function.starts_with("attention_")) {
+      if (!operators_) throw Unsupported(fmt::format("'{}' has no syslab_operator, and so no {}", name_, function));
+      return operators_->prepare(function, inputs, outputs, options);
+    }
+    if (!rung_) throw Unsupported(fmt::format("'{}' has syslab_operator and no attention", name_));
     if (function == "attention_workspace") {
       return [this, options, bytes = named(outputs, "bytes").view] { answer(options, *bytes.as<double>()); };
     }
@@ -82,14 +90,14 @@ class PluginCallee : public Callee {
     if (function == "attention_forward") {
       const ForwardArgs args{in("q"), in("k"), in("v"), out("out"), out("lse")};
       return [this, args, workspace, problem = problem_of(args.q, args.k, options)] {
-        rung_.forward(problem, args, workspace, {});
+        rung_->forward(problem, args, workspace, {});
       };
     }
     if (function == "attention_backward") {
       const BackwardArgs args{in("q"),    in("k"),   in("v"),   in("out"), in("lse"),
                               in("dout"), out("dq"), out("dk"), out("dv")};
       return [this, args, workspace, problem = problem_of(args.q, args.k, options)] {
-        rung_.backward(problem, args, workspace, {});
+        rung_->backward(problem, args, workspace, {});
       };
     }
     throw Unsupported(fmt::format("a library of syslab.h has no '{}'", function));
@@ -107,11 +115,13 @@ class PluginCallee : public Callee {
                           .mask = mask_of(options),
                           .dtype = parse_dtype(options.text("dtype")).value_or(DType::f32)};
     const Pass pass = options.flag("backward") ? Pass::backward : Pass::forward;
-    if (const auto reason = rung_.supports(problem, pass)) throw Unsupported(*reason);
-    bytes = static_cast<double>(rung_.workspace_bytes(problem, pass));
+    if (const auto reason = rung_->supports(problem, pass)) throw Unsupported(*reason);
+    bytes = static_cast<double>(rung_->workspace_bytes(problem, pass));
   }
 
-  Rung rung_;
+  std::string name_;
+  std::unique_ptr<OperatorEntry> operators_;
+  std::optional<Rung> rung_;  // of attention
   Json domain_;
 };
 

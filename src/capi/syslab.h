@@ -1,4 +1,5 @@
-/* The C interface of syslab: attention on DLPack tensors; and what data parallelism decides beforehand, on numbers.
+/* The C interface of syslab: attention on DLPack tensors, and an entry by name for other operators; and what data
+ * parallelism decides beforehand, on numbers.
  *
  * Tensors: q, out, dout, dq of shape (B, S, D) or (B, Hq, S, D); k, v, dk, dv of shape (B, S, D) or (B, Hkv, S, D), Hkv
  * dividing Hq; lse fp32, natural logarithm, (B, S) or (B, H, S). fp32, fp16 or bf16, all alike; any strides with a unit
@@ -30,6 +31,7 @@ extern "C" {
 #else
 #define SYSLAB_API
 #endif
+#define SYSLAB_YOURS SYSLAB_API /* of your library alone: libsyslab has none */
 
 #define SYSLAB_PLUGIN_ABI 1   /* of attention: what a library exports that is tested */
 #define SYSLAB_PARALLEL_ABI 1 /* of data parallelism: for those who call it alone */
@@ -39,7 +41,8 @@ enum {
   SYSLAB_ERROR_USAGE = 1, /* impossible or unsupported arguments */
   SYSLAB_ERROR_OUT_OF_MEMORY = 2,
   SYSLAB_ERROR_DEVICE = 3,
-  SYSLAB_ERROR_INTERNAL = 4
+  SYSLAB_ERROR_INTERNAL = 4,
+  SYSLAB_ERROR_UNSUPPORTED = 5 /* of syslab_operator: there is no such function here, or not for such tensors */
 };
 
 typedef struct syslab_attention_options {
@@ -95,6 +98,34 @@ SYSLAB_API int syslab_shard_rows(int64_t rows, int64_t ranks, int64_t rank, int6
                                  int64_t* padded);
 
 SYSLAB_API uint32_t syslab_parallel_abi(void); /* SYSLAB_PARALLEL_ABI */
+
+/* Other operators: a function's name ("rms_norm_forward"), and named tensors and numbers; docs/operators-of-your-own.md
+ * has the list. A library that has this, syslab_last_error and syslab_plugin_abi need not have attention. Matrices have
+ * any row stride and adjacent elements of a row; whole numbers (ids, targets) are int64. Each output is written whole
+ * and overlaps nothing. Work is done, or queued on `stream`, on return. What is not there returns
+ * SYSLAB_ERROR_UNSUPPORTED. */
+typedef struct syslab_named_tensor {
+  const char* name;
+  DLTensor* tensor; /* of an input: only to be read */
+} syslab_named_tensor;
+
+typedef struct syslab_named_number {
+  const char* name;
+  double value; /* of a flag: 0 or 1 */
+} syslab_named_number;
+
+typedef struct syslab_operator_call {
+  uint32_t struct_size; /* sizeof(syslab_operator_call); what a longer one holds beyond yours may be left unread */
+  const char* function;
+  const syslab_named_tensor* inputs;
+  size_t inputs_count;
+  const syslab_named_tensor* outputs;
+  size_t outputs_count;
+  const syslab_named_number* numbers;
+  size_t numbers_count;
+} syslab_operator_call;
+
+SYSLAB_YOURS int syslab_operator(const syslab_operator_call* call, void* stream);
 
 /* Why this thread's last call failed; "" if it did not. Valid until the thread's next call. */
 SYSLAB_API const char* syslab_last_error(void);

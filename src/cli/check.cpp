@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 
 #include "check/handout_laws.hpp"
 #include "cli/check_submission.hpp"
 #include "cli/check_verdict.hpp"
+#include "cli/emitted_test.hpp"
 #include "cli/error_map.hpp"
 #include "cli/last_failed.hpp"
 #include "cli/output_file.hpp"
@@ -137,23 +139,36 @@ std::string chosen_by(const CheckOptions& options, bool only_failed) {
   return text;
 }
 
-// Before anything is searched for it.
-void require_map(const Context& context, const CheckOptions& options) {
-  if (options.map.empty()) return;
-  if (!options.map.ends_with(".svg")) {
-    throw Error(ErrorKind::usage, fmt::format("--map '{}': the map is an SVG; end its name in .svg", options.map));
+// Before anything is searched for it: a file of `ending`, in which `what` is written.
+void require_file(const Context& context, const plan::Selection& selection, const char* option, const std::string& file,
+                  const char* ending, const char* what) {
+  if (file.empty()) return;
+  if (!file.ends_with(ending)) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}': {}; end its name in {}", option, file, what, ending));
   }
-  if (options.selection.mine.empty()) {
-    throw Error(ErrorKind::usage, "--map draws where --mine is wrong, and there is no --mine");
+  if (selection.mine.empty()) {
+    throw Error(ErrorKind::usage, fmt::format("{} is about what --mine gets wrong, and there is no --mine", option));
   }
-  require_writable(context, options.map);
+  require_writable(context, file);
 }
 
-// The map of the first counterexample that has one: to the file, and as text where somebody looks on.
-void show_map(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
-              const std::string& file) {
-  const bool as_text = context.console.output_is_terminal() && !context.console.json() && !context.console.quiet();
-  if (file.empty() && !as_text) return;
+void require_files(const Context& context, const plan::Selection& selection, const CheckOptions& options) {
+  require_file(context, selection, "--map", options.map, ".svg", "the map is an SVG");
+  require_file(context, selection, "--emit", options.emit, ".py", "what is emitted is a PyTorch test");
+  const auto library = std::ranges::find_if(selection.mine, [](const auto& mine) { return !mine.is_python(); });
+  if (!options.emit.empty() && library != selection.mine.end()) {
+    throw Error(ErrorKind::usage, fmt::format("--emit writes a PyTorch test, and {} is a library: `syslab replay` runs "
+                                              "its counterexamples",
+                                              library->name));
+  }
+}
+
+// The map of the first counterexample that has one, of a case of the plan.
+struct Mapped {
+  const plan::PlannedCase* of = nullptr;
+  std::string artifact;
+};
+std::optional<Mapped> find_map(const store::Store& store, store::RowId run, const plan::Plan& plan) {
   store::Cell wanted;
   wanted.type = store::Cell::Type::integer;
   wanted.integer = run;
@@ -161,17 +176,40 @@ void show_map(const Context& context, const store::Store& store, store::RowId ru
       "SELECT t.plan_seq, CAST(f.content AS TEXT) FROM attempt t JOIN artifact f ON f.attempt_id = t.id"
       " WHERE t.run_id = ?1 AND f.kind = 'error_map' ORDER BY t.id LIMIT 1",
       {wanted});
-  if (found.rows.empty()) {
+  if (found.rows.empty()) return std::nullopt;
+  const auto of = std::ranges::find(plan.cases, found.rows[0][0].integer, &plan::PlannedCase::index);
+  return Mapped{of == plan.cases.end() ? nullptr : &*of, found.rows[0][1].text};
+}
+
+// To the file, and as text where somebody looks on.
+void show_map(const Context& context, const std::optional<Mapped>& mapped, const std::string& file) {
+  const bool as_text = context.console.output_is_terminal() && !context.console.json() && !context.console.quiet();
+  if (file.empty() && !as_text) return;
+  if (!mapped) {
     if (!file.empty()) context.console.note(fmt::format("no counterexample has a map; {} was not written", file));
     return;
   }
-  const auto of = std::ranges::find(plan.cases, found.rows[0][0].integer, &plan::PlannedCase::index);
-  const std::string name = of == plan.cases.end() ? "" : fmt::format("{} {}", of->implementation, law_label(*of));
-  const ErrorMap map = parse_error_map(found.rows[0][1].text);
+  const std::string name =
+      mapped->of == nullptr ? "" : fmt::format("{} {}", mapped->of->implementation, law_label(*mapped->of));
+  const ErrorMap map = parse_error_map(mapped->artifact);
   if (as_text) context.console.print(fmt::format("where {} is wrong:\n{}", name, text_of(map)));
   if (file.empty()) return;
   write_output(context, file, svg_of(map, name));
   context.console.note("wrote " + file);
+}
+
+void emit_test(const Context& context, const std::optional<Mapped>& mapped, const plan::Plan& plan,
+               const std::string& file) {
+  if (file.empty()) return;
+  std::optional<std::string> text;
+  if (mapped && mapped->of != nullptr) {
+    const auto mine = std::ranges::find(plan.mine, mapped->of->implementation, &plan::MineSpec::name);
+    if (mine != plan.mine.end()) text = emitted_test(mapped->artifact, *mine, mapped->of->law);
+  }
+  if (text) write_output(context, file, *text);
+  context.console.note(text ? "wrote " + file
+                            : "no counterexample is an input that a PyTorch test can show; " + file +
+                                  " was not written (`syslab replay` runs it)");
 }
 
 // Plain `check` in a folder that `init` has prepared.
@@ -191,8 +229,8 @@ CheckOptions with_settings(const Context& context, CheckOptions options) {
 }  // namespace
 
 CheckedOnce check_once(const Context& context, const CheckOptions& options) {
-  require_map(context, options);
   plan::Selection selection = to_selection(context, options.selection);
+  require_files(context, selection, options);
   const Params declared = take_declared(selection);
   plan::Plan plan = check_plan(context, selection, options, declared);
   if (plan.cases.empty()) {
@@ -220,7 +258,9 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
   const store::RowId run = begin_run(context, store, "check", options.label, plan, conditions);
   const Exit ended = run_and_store(context, store, run, plan, conditions);
   if (selection.mine.empty()) return {ended, run, {}};
-  show_map(context, store, run, plan, options.map);
+  const std::optional<Mapped> mapped = find_map(store, run, plan);
+  show_map(context, mapped, options.map);
+  emit_test(context, mapped, plan, options.emit);
   const std::string year = selection.handout.empty() ? "2026" : selection.handout;
   const Exit verdict = print_verdict(context, store, run, plan,
                                      {.year = year,

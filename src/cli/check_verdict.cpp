@@ -18,6 +18,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 // Equal messages count as one finding, whichever laws found it.
 struct BeyondFinding {
+  bool posed;  // by a hand-out
   std::string said;
   std::vector<std::string> laws;
   std::string message, input;
@@ -78,7 +79,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
                    const CheckVerdict& asked, Exit ended) {
   const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
   std::int64_t of_handout = 0, tried = 0, held = 0, beyond = 0, beyond_tried = 0;
-  bool handout_wrong = false, others_wrong = false;
+  std::int64_t unposed = 0, unposed_tried = 0, unposed_held = 0;  // of what no hand-out poses
+  bool handout_wrong = false, others_wrong = false, unposed_wrong = false;
   std::string left_out;
   std::vector<BeyondFinding> found_beyond;
   std::map<std::string, std::vector<std::string>> never_tried;  // reason → laws
@@ -101,18 +103,24 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
         never_tried[first_line(check.message)].push_back(planned.law + " of the hand-out");
       continue;
     }
-    ++beyond;
-    beyond_tried += check.outcome == "not_run" ? 0 : 1;
+    const bool posed = !planned.experiment->problems.empty();
+    ++(posed ? beyond : unposed);
+    (posed ? beyond_tried : unposed_tried) += check.outcome == "not_run" ? 0 : 1;
+    if (!posed) {
+      unposed_held += check.outcome == "passed" ? 1 : 0;
+      unposed_wrong = unposed_wrong || check.outcome == "falsified";
+    }
     if (check.outcome == "passed") {  // the law that draws most comes first; its message says what it leaves out
-      if (left_out.empty()) left_out = check.message;
+      if (left_out.empty() && check.message.starts_with("never tried")) left_out = check.message;
       continue;
     }
     if (!wrong) {
-      never_tried[first_line(check.message)].push_back(planned.law);
+      std::vector<std::string>& laws = never_tried[first_line(check.message)];
+      if (std::ranges::find(laws, planned.law) == laws.end()) laws.push_back(planned.law);
     } else if (const std::string said = said_of(planned, check); !told.contains(said)) {
       const auto equal = std::ranges::find(found_beyond, said, &BeyondFinding::said);
       if (equal == found_beyond.end()) {
-        found_beyond.push_back({said, {planned.law}, first_line(check.message), input_of(check.counterexample)});
+        found_beyond.push_back({posed, said, {planned.law}, first_line(check.message), input_of(check.counterexample)});
       } else if (std::ranges::find(equal->laws, planned.law) == equal->laws.end()) {
         equal->laws.push_back(planned.law);  // a law may be planned more than once, for the values of an axis
       }
@@ -120,13 +128,19 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   }
   std::vector<std::string> findings;
   for (const BeyondFinding& finding : found_beyond) findings.push_back(text_of(finding));
-  if (of_handout == 0) return ended;
+  if (of_handout + unposed == 0) return ended;
   const auto has_laws_of = [&](std::string_view family) {
     return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& one) { return one.law.starts_with(family); });
   };
-  const bool pass = held == of_handout, none_tried = tried + beyond_tried == 0;
-  const char* const verdict = tried == 0 ? "NOT CHECKED" : pass ? "PASS" : "FAIL";
-  Exit exit = pass ? Exit::well : handout_wrong ? Exit::wrong : Exit::incomplete;
+  const bool none_tried = tried + beyond_tried + unposed_tried == 0;
+  const bool pass = held == of_handout,
+             unposed_pass = unposed_held == unposed_tried && (unposed == 0 || unposed_tried > 0);
+  const auto word = [](std::int64_t some_tried, bool passes) {
+    return some_tried == 0 ? "NOT CHECKED" : passes ? "PASS" : "FAIL";
+  };
+  const char* const of_unposed = word(unposed_tried, unposed_pass);
+  const char* const verdict = of_handout > 0 ? word(tried, pass) : of_unposed;
+  Exit exit = pass && unposed_pass ? Exit::well : handout_wrong || unposed_wrong ? Exit::wrong : Exit::incomplete;
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
   if (asked.beyond_decides) exit = worse(exit, ended);
 
@@ -134,10 +148,10 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     Json untried = Json::object();
     for (const auto& [reason, laws] : never_tried) untried[reason] = laws;
     context.console.print_line({{"type", "verdict"},
-                                {"handout", asked.year},
+                                {"handout", of_handout > 0 ? Json(asked.year) : Json(nullptr)},
                                 {"verdict", verdict},
-                                {"held", held},
-                                {"of", of_handout},
+                                {"held", of_handout > 0 ? held : unposed_held},
+                                {"of", of_handout > 0 ? of_handout : unposed_tried},
                                 {"findings", findings},
                                 {"never_tried", untried},
                                 {"left_out", left_out},
@@ -147,18 +161,24 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   if (context.console.quiet()) return exit;
   std::string text;
   for (const std::string& finding : findings) text += "  " + finding + "\n";
-  text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, verdict, held, of_handout,
-                      asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by));
+  const std::string chosen =
+      asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by);
+  if (of_handout > 0) {
+    text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, verdict, held, of_handout, chosen);
+  }
   if (beyond > 0) {
-    text +=
-        fmt::format("beyond the hand-out: {}\n",
-                    beyond_tried == 0 ? "NOT CHECKED" : counted(static_cast<std::int64_t>(findings.size()), "finding"));
+    const auto found = std::ranges::count(found_beyond, true, &BeyondFinding::posed);
+    text += fmt::format("beyond the hand-out: {}\n", beyond_tried == 0 ? "NOT CHECKED" : counted(found, "finding"));
+  }
+  if (unposed > 0) {
+    text += fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})\n", of_unposed, unposed_held,
+                        unposed_tried, chosen);
   }
   for (const auto& [reason, laws] : never_tried) {
     text += fmt::format("  never tried: {}: {}\n",
                         none_tried ? some_of(laws) : fmt::format("{}", fmt::join(laws, ", ")), reason);
   }
-  if (beyond > 0) {
+  if (beyond + unposed > 0) {
     constexpr int kDeep = 1000;
     if (!asked.until.empty()) {
       text += fmt::format("  never tried: more inputs than fit into {}; --until takes more time\n", asked.until);

@@ -55,6 +55,7 @@ struct CheckOptions {
   bool last_failed = false;  // only laws that failed when they were last searched
   bool watch = false;        // again whenever a file of --mine is saved
   std::string until;         // empty: no longer than the tries take
+  std::string emit;          // a PyTorch test of the first counterexample; empty: none
   std::string map;           // an SVG of where the first counterexample is wrong; empty: none
   std::string timeout = "10m";
   std::string memory_limit;

@@ -200,7 +200,9 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
     for (const Chosen& one : implementations(*experiment, selection, true)) {
       for (const LawInfo& law : experiment->laws) {
         if (would_compare_with_itself(*experiment, one.name, law)) continue;
-        if (!is_bound(law, experiment->find_implementation(one.name) != nullptr)) continue;
+        const bool ours = experiment->find_implementation(one.name) != nullptr;
+        if (!is_bound(law, ours)) continue;
+        if (ours && experiment->is_law_of && !experiment->is_law_of(law.id, one.name)) continue;
         append(plan, *experiment, params, one, 1, law.id);
       }
     }

@@ -125,6 +125,11 @@ Builder& Builder::laws(std::vector<LawInfo> laws) {
   return *this;
 }
 
+Builder& Builder::laws_of(std::function<bool(std::string_view, std::string_view)> is_law_of) {
+  experiment_.is_law_of = std::move(is_law_of);
+  return *this;
+}
+
 Builder& Builder::skip_if(std::string reason,
                           std::function<bool(const Params&, std::string_view implementation)> applies) {
   experiment_.skips.push_back({std::move(reason), std::move(applies)});

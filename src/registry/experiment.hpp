@@ -85,6 +85,8 @@ struct Experiment {
   std::vector<Implementation> implementations;
   std::vector<Metric> metrics;
   std::vector<LawInfo> laws;
+  // Which of ours a law is of, where ladders of several operators stand side by side. Empty: of all.
+  std::function<bool(std::string_view law, std::string_view implementation)> is_law_of;
   std::vector<SkipRule> skips;
   // Why one of its implementations cannot do a case, as the worker itself would say it: the case is told as
   // `unsupported` and not run. Nothing: it can. Told "world_size", too.
@@ -128,6 +130,7 @@ class Builder {
   Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them
   Builder& metric(std::string name, std::string unit, std::string help);
   Builder& laws(std::vector<LawInfo> laws);
+  Builder& laws_of(std::function<bool(std::string_view law, std::string_view implementation)> is_law_of);
   Builder& skip_if(std::string reason, std::function<bool(const Params&, std::string_view implementation)> applies);
   Builder& refuses(std::function<std::optional<std::string>(const Params&, std::string_view implementation)> why);
   Builder& expects(std::function<void(const Params&)> what);  // besides what was asked before

@@ -83,8 +83,10 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
   plan::Plan ours = plan::make_law_plan(registry, selection, "full");
   if (selection.mine.empty()) return ours;
   plan::Plan mine = plan::make_law_plan(registry, selection, "handout");
-  std::erase_if(ours.cases, [&](const plan::PlannedCase& planned) { return is_mine(ours, planned); });
-  std::erase_if(mine.cases, [&](const plan::PlannedCase& planned) { return !is_mine(mine, planned); });
+  // Where no hand-out poses it, the formulas and their bounds are all that is promised.
+  const auto posed = [](const plan::PlannedCase& planned) { return !planned.experiment->problems.empty(); };
+  std::erase_if(ours.cases, [&](const auto& planned) { return is_mine(ours, planned) && posed(planned); });
+  std::erase_if(mine.cases, [&](const auto& planned) { return !is_mine(mine, planned) || !posed(planned); });
   return joined(std::move(ours), std::move(mine));
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "core/declares_domain.hpp"
@@ -15,6 +17,8 @@ namespace {
 struct Kept {
   std::string what;
   std::shared_ptr<ForeignWorker> worker;
+  std::chrono::steady_clock::duration slowest{};  // of its calls in laws that came back
+  bool hung = false;                              // one did not
 };
 
 Kept& kept() {
@@ -29,8 +33,8 @@ std::string process_for(const CaseRequest& request) {
                      request.memory_limit_bytes, request.world_size);
 }
 
-// A process that is started again once it has ended: laws then find a smaller input that ends it. Its calls have a
-// guard page behind each tensor.
+// A process that is started again once it has ended, or hangs: laws then find a smaller input that does it. Its calls
+// have a guard page behind each tensor.
 class Revived : public CallChannel, public DeclaresDomain {
  public:
   explicit Revived(ForeignOptions options) : options_(std::move(options)) {}
@@ -38,12 +42,33 @@ class Revived : public CallChannel, public DeclaresDomain {
   Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
                    const Params& options) override {
     if (!kept().worker->usable()) kept().worker = std::make_shared<ForeignWorker>(options_);
-    kept().worker->guard_pages(true);
-    return kept().worker->call(function, inputs, outputs, options);
+    Kept& one = kept();
+    one.worker->guard_pages(true);
+    const std::chrono::milliseconds most = longest(one);
+    one.worker->call_timeout(most);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto took = [&] { return std::chrono::steady_clock::now() - begin; };
+    try {
+      const Nanoseconds measured = one.worker->call(function, inputs, outputs, options);
+      one.slowest = std::max(one.slowest, took());
+      return measured;
+    } catch (const Error&) {
+      one.hung = one.hung || (!one.worker->usable() && took() >= most);
+      throw;
+    }
   }
   const Json& declared_domain() const override { return kept().worker->declared_domain(); }
 
  private:
+  // A law's call takes milliseconds; a first one may compile. Of what has hung once, a hundred times the slowest that
+  // came back, so that there is time to make its input smaller.
+  std::chrono::milliseconds longest(const Kept& one) const {
+    constexpr std::chrono::milliseconds kLeast{300};
+    if (!one.hung || options_.call_timeout <= kLeast) return options_.call_timeout;
+    return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(100 * one.slowest), kLeast,
+                      options_.call_timeout);
+  }
+
   ForeignOptions options_;
 };
 
@@ -121,6 +146,12 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   options.starts_ranks = with_ranks;
   // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
+  // What hangs is to be told with its input, before the host ends the case.
+  if (revives()) {
+    constexpr std::chrono::milliseconds kLongest{60'000};
+    options.call_timeout =
+        std::min(kLongest, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
+  }
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   const std::string what = process_for(request_) + (with_ranks ? "ranks" : "");
   if (kept().worker && kept().what == what) {
@@ -131,6 +162,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   }
   if (revives()) return channel_ = std::make_shared<Revived>(std::move(options));
   kept().worker->guard_pages(false);
+  kept().worker->call_timeout(options.call_timeout);
   return channel_ = kept().worker;
 }
 

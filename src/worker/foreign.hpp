@@ -69,6 +69,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   CallClock& clock() { return clock_; }
   // From the next call on, behind each tensor lies a page that the worker may not touch, if it knows how to.
   void guard_pages(bool wanted) { guarded_ = wanted; }
+  void call_timeout(std::chrono::milliseconds most) { options_.call_timeout = most; }  // from the next call on
   Json walls_facts() const;  // which walls stand around it, and which are missing
 
  private:

@@ -36,7 +36,7 @@ struct MineRequest {
   std::string name, path, python_class, digest;
 };
 
-// One attempt, as the host asks for it. Its timeout is the host's own and does not travel.
+// One attempt, as the host asks for it. Its timeout is the host's own, and travels with a law alone.
 struct CaseRequest : MeasureSpec {
   std::string experiment;
   Params params;

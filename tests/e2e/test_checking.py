@@ -99,6 +99,19 @@ class Folded(Lab):
         self.assertIn("with batch=", finding)
 
 
+class Hanging(Lab):
+    def test_what_hangs_is_told_with_its_input_made_small(self):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_hang_on_odd_tiles.so", "--cases", "40", "-k",
+                    ".equals_oracle", "--timeout", "40s", expect=None, timeout=300)
+        [(outcome, message, text)] = self.sql("SELECT outcome, message, counterexample FROM check_result WHERE contract = 'full'")
+        self.assertEqual(outcome, "error")
+        self.assertIn("was still running attention_forward after", message)
+        found = json.loads(text)
+        self.assertNotEqual(int(found["seq_q"]) % 16, 0)
+        self.assertEqual((found["batch"], found["head_dim"]), ("1", "16"))
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'timeout'"), [(0,)])
+
+
 class ForgottenOrComputed(Lab):
     """NaN in an output is called never written exactly where nobody wrote it, whatever word stands there."""
 
@@ -208,6 +221,47 @@ class AfterItReturned(Lab):
     def test_who_has_ended_is_not_accused(self):
         self.assertEqual(self.outcome(f"{PLUGINS}/naive_attention.so")[0], "passed")
         self.assertEqual(self.outcome(f"{os.environ['SYSLAB_MINE']}/plain.py:Naive")[0], "passed")
+
+
+class Emitted(Lab):
+    """--emit: the first counterexample as a PyTorch test that needs nothing of ours."""
+
+    MINE = f"{os.environ['SYSLAB_MINE']}/plain.py"
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def check(self, mine, *options, **expected):
+        return self.syslab("check", "flash_forward", "flash_backward", "--mine", f"me={mine}", "-k", "equal", "--cases", "20", *options,
+                           **expected)
+
+    def run_test(self, text):
+        """Runs it without pytest, which may not be there: (exit code, what it said)."""
+        (self.folder / "test_it.py").write_text(text, encoding="utf-8")
+        done = subprocess.run([os.environ["SYSLAB_PYTHON"], "-c", "import test_it; test_it.test_counterexample()"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stderr
+
+    def test_it_fails_for_what_was_wrong_and_holds_for_what_is_right(self):
+        done = self.check(f"{self.MINE}:MaskOffByOne", "--contract", "full", "--emit", "test_mine.py", expect=1)
+        self.assertIn("wrote test_mine.py", done.stderr)
+        text = (self.folder / "test_mine.py").read_text(encoding="utf-8")
+        self.assertNotIn("syslab_", text)
+        if subprocess.run([os.environ["SYSLAB_PYTHON"], "-c", "import torch"], capture_output=True).returncode != 0:
+            self.skipTest("this Python has no torch")
+        code, said = self.run_test(text)
+        self.assertEqual(code, 1)
+        self.assertIn("AssertionError", said)
+        self.assertEqual(self.run_test(text.replace("module.MaskOffByOne", "module.Naive")), (0, ""))
+
+    def test_nothing_wrong_writes_nothing(self):
+        self.assertIn("test_mine.py was not written", self.check(f"{self.MINE}:Naive", "--emit", "test_mine.py").stderr)
+        self.assertFalse((self.folder / "test_mine.py").exists())
+
+    def test_what_cannot_be_emitted_is_refused_before_anything_is_searched(self):
+        self.assertIn("end its name in .py", self.check(f"{self.MINE}:Naive", "--emit", "test.txt", expect=2).stderr)
+        self.assertIn("me is a library", self.check(f"{PLUGINS}/naive_attention.so", "--emit", "test.py", expect=2).stderr)
+        self.assertFalse(self.db.exists())
 
 
 class Map(Lab):

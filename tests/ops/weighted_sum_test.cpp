@@ -223,16 +223,19 @@ class Echo : public CallChannel {
 };
 
 TEST(WeightedSum, AnImplementationInAnotherProcessIsARung) {
-  const Rung rung = foreign_rung("me", "Python", "abc", std::make_shared<Echo>());
+  const auto channel = std::make_shared<ops::TimedChannel>(std::make_shared<Echo>());
+  const Rung rung = foreign_rung(
+      {.name = "me", .language = "Python", .digest = "abc", .dtypes = {DType::f32, DType::bf16}, .channel = channel});
   Instance ours({33, 65, DType::bf16}), theirs({33, 65, DType::bf16});
   ours.run(find_rung("tiled"));
   theirs.run(rung);
   EXPECT_EQ(theirs.y.bytes, ours.y.bytes);
   EXPECT_EQ(theirs.dx.bytes, ours.dx.bytes);
   EXPECT_EQ(theirs.dw.bytes, ours.dw.bytes);
-  EXPECT_EQ(rung.last_call_time(), Nanoseconds(42));
+  EXPECT_EQ(channel->taken(), Nanoseconds(2 * 42));  // of both passes
   EXPECT_EQ(rung.digest, "abc");
   EXPECT_TRUE(rung.supports({1, 1, DType::f64}, Pass::forward));
+  EXPECT_TRUE(rung.supports({1, 1, DType::f16}, Pass::forward));  // not promised
 }
 
 TEST(WeightedSum, TheDispatcherTakesTheFastestThatCan) {

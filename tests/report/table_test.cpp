@@ -4,8 +4,6 @@
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
-#include "report/grid.hpp"
-#include "report/hand_in_table.hpp"
 #include "tests/report/fixture.hpp"
 #include "tests/report/tables.hpp"
 
@@ -162,54 +160,6 @@ TEST(Sentence, CountsOneThingInTheSingular) {
   EXPECT_EQ(write_sentences(table),
             "- segments of 1 block hold 1 byte\n- segments of 0.5 blocks hold 11 bytes\n"
             "- segments of 2 blocks hold 0 bytes\n");
-}
-
-TEST(Sentence, OfAHandInLeavesOutWhatItsFirstPageSaysAndWhatThreeDigitsSay) {
-  Table table = sentence();
-  table.source = parse_table(
-      "s",
-      "-- sentence: {kernel} ({dtype}, protocol {protocol}, {device}) takes {time} ms, {gain} times ({device}), "
-      "{same}.\n"
-      "-- experiment: toy\n-- columns: kernel|1|code|left; dtype|1|s|left; protocol|1|s|left; device|1|s|left;\n"
-      "--   time|ms|ci(low, high)|right; gain|×|ratio(least, most)|right; same|×|ratio(from, to)|right\nSELECT 1");
-  table.result.columns = {"kernel", "dtype", "protocol", "device", "time", "low", "high",
-                          "gain",   "least", "most",     "same",   "from", "to"};
-  table.result.rows = {{cell("flash"), cell("bf16"), cell("quick"), cell("A_GPU"), cell(1.23456), cell(1.2341),
-                        cell(1.2349), cell(2.5), cell(2.1), cell(2.6), cell(1.01), cell(0.99), cell(1.02)}};
-  const auto said = [&](const std::string& device) { return bare(sentences(table, {true, device}).at(0)); };
-  EXPECT_EQ(said("A_GPU"),
-            "flash (bf16) takes 1.23 ms, 2.50 ± 0.40 times, 1.010 (0.990 … 1.020, no measurable difference).");
-  EXPECT_NE(said("").find("(bf16, A_GPU)"), std::string::npos) << "the first page names several";
-  EXPECT_NE(bare(sentences(table).at(0)).find("1.23456 (1.23410 … 1.23490)"), std::string::npos) << "the appendix";
-}
-
-TEST(HandInTable, KeepsTheModelsOfItsYearUnderTheirNames) {
-  Table table = speeds();
-  table.result.columns.emplace_back("model");
-  for (std::size_t i = 0; i < table.result.rows.size(); ++i) {
-    table.result.rows[i].push_back(cell(i == 0 ? "xl25" : i == 1 ? "xl26" : "small"));
-  }
-  Table of_2026 = table, of_2025 = table, only_another = table, both = table;
-  keep_models_of("2026", of_2026);
-  ASSERT_EQ(of_2026.result.rows.size(), 3U);
-  EXPECT_EQ(of_2026.result.rows[0].back().text, "xl");
-  keep_models_of("2025", of_2025);
-  EXPECT_EQ(of_2025.result.rows[0].back().text, "xl");
-  EXPECT_EQ(of_2025.result.rows[1].back().text, "2.7B");
-  only_another.result.rows.resize(1);
-  keep_models_of("2026", only_another);
-  EXPECT_EQ(only_another.result.rows.size(), 1U) << "better another model than none";
-  keep_models_of("", both);
-  EXPECT_EQ(both.result.rows.size(), 4U);
-}
-
-TEST(HandInTable, ShortensNamesThatNobodyReadsWhole) {
-  EXPECT_EQ(short_name("gemm"), "gemm");
-  EXPECT_EQ(short_name("a text of many words that says why it is as long as it is"),
-            "a text of many words that says why it is as long as it is");
-  EXPECT_EQ(short_name("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_kernel__5x_cublas"),
-            "sm80_xmma_gemm_f32f32_…l__5x_cublas");
-  EXPECT_EQ(short_name("syslab::(anonymous namespace)::copy_kernel<float>"), "syslab::copy_kernel<float>");
 }
 
 TEST(Sentence, SaysNotMeasuredWithTheCommandThatWould) {

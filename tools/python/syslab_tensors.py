@@ -9,9 +9,9 @@ import ctypes
 import mmap
 import time
 
-TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int64": "int64"}
 DTYPE_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
-NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16"}
+NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int64": "int64"}
 
 
 class Unsupported(Exception):
@@ -136,6 +136,7 @@ class TorchTensors:
             return host_time(body)
         cuda = self.torch.cuda
         begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        reads = [tensor for tensor in reads if tensor.is_floating_point()]  # whole numbers have no NaN
         # .data: autograd must not take these writes for changes of what it has saved.
         content = [tensor.data.clone() for tensor in reads]
         for tensor in reads:

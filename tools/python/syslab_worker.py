@@ -10,7 +10,8 @@ syslab starts this by itself for `--mine me=flash.py:Flash`. Flash is one of
                                           backward(q, k, v, o, lse, do, is_causal) -> (dq, dk, dv)
 
 on tensors of shape (batch * heads, sequence, head_dim). For the weighted sum: Flash.apply(x, w), or forward(x, w) -> y
-and backward(x, w, dy) -> (dx, dw). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
+and backward(x, w, dy) -> (dx, dw). Every other operator is a method of a plain class with the function's name, such as
+rms_norm_forward(x, w, eps, delta=None) (docs/operators-of-your-own.md). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
 NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Under `--device cuda` torch tensors are on the
 GPU; a class with an attribute `device = "cuda"` runs only there. In a case of several ranks each has a process of this class;
 only one with an attribute `ranks = True` is called there, because the others may rely on being alone.
@@ -154,7 +155,9 @@ def attention_arguments(inputs, options, bell):
 
 
 def expect_shape(name, value, shape):
-    if tuple(value.shape) != tuple(shape):
+    if not hasattr(value, "shape"):
+        raise TypeError(f"{name} is of type {type(value).__name__}, expected an array of shape {tuple(shape)}")
+    if tuple(value.shape) != tuple(shape) and not (tuple(value.shape) == () and tuple(shape) == (1,)):
         raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {tuple(shape)}")
     return value
 
@@ -184,6 +187,12 @@ def declared_domain(cls):
     return domain
 
 
+def as_they_are(tensor, whole):
+    """Whole numbers travel as the bits of as many fp64 elements."""
+    return {**tensor, "dtype": "int64"} if tensor["name"] in whole else tensor
+
+
+# What hand-outs give a form of its own; every other function is a method of its name.
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
 
 
@@ -193,6 +202,15 @@ class PlainClass:
     def __init__(self, cls):
         self.object = cls()
 
+    def named(self, function, inputs, options, shapes, timed):
+        """A method of the function's name, given tensors and numbers by their names: its results in the order of `shapes`."""
+        method = getattr(self.object, function, None)
+        if method is None:
+            raise Unsupported(f"{type(self.object).__name__} has no {function}")
+        arguments = tuple(inputs.values())
+        values = results(tuple(shapes), timed(lambda: method(**inputs, **options), arguments))
+        return {name: expect_shape(name, value, shapes[name]) for name, value in values.items()}
+
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
         arguments = (t["q"], t["k"], t["v"])
@@ -200,6 +218,9 @@ class PlainClass:
         expect_shape("o", values["out"], t["q"].shape)
         expect_shape("lse", values["lse"], t["q"].shape[:2])
         return values
+
+    def has_method(self, function):
+        return hasattr(self.object, function)
 
     def backward(self):
         """The user's method; a class may leave it out."""
@@ -236,6 +257,13 @@ class AutogradFunction:
         self.torch, self.apply, self.name = torch, cls.apply, cls.__name__
         base = torch.autograd.Function
         self.has_backward = cls.backward is not base.backward or cls.vjp is not base.vjp
+
+    def has_method(self, _function):
+        return False
+
+    def named(self, function, *_arguments):
+        raise Unsupported(f"{self.name} is a torch.autograd.Function, which has attention or the weighted sum; {function} is a "
+                          "method of that name in a plain class")
 
     def need_backward(self):
         if not self.has_backward:
@@ -308,12 +336,11 @@ class Implementation:
         self.returned = []  # (function, name, what it returned, its bytes then) of the last guarded call
 
     def call(self, message, pipe):
-        if message["function"] not in FUNCTIONS:
-            raise Unsupported(f"this worker knows {', '.join(FUNCTIONS)}, not '{message['function']}'")
-        function = getattr(self.operators, message["function"])
+        function = self.function_of(message)
         size = message["memory_bytes"]
-        outputs = {tensor["name"]: self.tensors.view(tensor, size) for tensor in message["outputs"]}
-        inputs = {tensor["name"]: self.tensors.view(tensor, size) for tensor in message["inputs"]}
+        whole = message["options"].pop("whole_numbers", "").split(",")
+        outputs, inputs = ({tensor["name"]: self.tensors.view(as_they_are(tensor, whole), size) for tensor in message[group]}
+                           for group in ("outputs", "inputs"))
         self.guard(message, size)
         self.demand_finished()
         if self.device != "cpu":
@@ -336,6 +363,13 @@ class Implementation:
             self.tensors.write(view, values[name])
         bell.finish()
         return {"type": "returned", "elapsed_ns": elapsed}
+
+    def function_of(self, message):
+        """What runs the call, given (inputs, options, timed, bell)."""
+        name, shapes = message["function"], {tensor["name"]: tensor["shape"] for tensor in message["outputs"]}
+        if name in FUNCTIONS and not (name.startswith("weighted_sum") and self.operators.has_method(name)):
+            return getattr(self.operators, name)
+        return lambda inputs, options, timed, _bell: self.operators.named(name, inputs, options, shapes, timed)
 
     def demand_finished(self):
         """What the last call returned has not changed since: nothing that it started still works on it."""

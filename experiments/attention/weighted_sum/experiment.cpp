@@ -1,5 +1,6 @@
 // weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md in this folder, and
 // docs/add-an-experiment.md explains this one.
+#include "capi/implementation.hpp"
 #include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/operation.hpp"
 #include "property_tests/weighted_sum/laws.hpp"
@@ -20,22 +21,20 @@ Problem problem_from(const Params& params) {
   return {params.integer("rows"), params.integer("dim"), parse_dtype(params.text("dtype")).value()};
 }
 
-Rung rung_of(worker::CaseContext& context) {
-  const worker::CaseRequest& request = context.request();
-  if (!request.mine) return weighted_sum::find_rung(request.implementation);
-  if (request.mine->python_class.empty()) {
-    throw Error(ErrorKind::usage, "weighted_sum takes --mine NAME=file.py:Class; syslab.h has no weighted sum");
-  }
-  return weighted_sum::foreign_rung(request.mine->name, "Python", request.mine->digest, context.channel());
-}
-
-void run_case(worker::CaseContext& context) {
-  const Rung rung = rung_of(context);
+void run_rung(worker::CaseContext& context, const Rung& rung, const std::shared_ptr<ops::TimedChannel>& channel) {
   if (context.is_law()) return worker::run_law(context, weighted_sum::laws(rung));
   const Problem problem = problem_from(context.params());
   const Pass pass = pass_from(context.params());
   if (const auto reason = rung.supports(problem, pass)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, weighted_sum::operation(problem, pass, rung));
+  Operation made = weighted_sum::operation(problem, pass, rung);
+  worker::run_operator_case(context, channel ? ops::timed_elsewhere(std::move(made), channel) : made);
+}
+
+void run_case(worker::CaseContext& context) {
+  const worker::CaseRequest& request = context.request();
+  if (!request.mine) return run_rung(context, weighted_sum::find_rung(request.implementation), nullptr);
+  const auto channel = std::make_shared<ops::TimedChannel>(capi::operator_channel(context));
+  run_rung(context, weighted_sum::foreign_rung(capi::foreign_implementation(context, channel)), channel);
 }
 
 // --- what the tool shows and plans ---

@@ -1,4 +1,8 @@
 // ceiling_gemm: how many multiply-adds a second this machine does; the question is in README.md in this folder.
+#include <algorithm>
+
+#include "capi/implementation.hpp"
+#include "ops/gemm/foreign.hpp"
 #include "ops/gemm/gemm.hpp"
 #include "ops/gemm/oracle.hpp"
 #include "ops/kept_workspace.hpp"
@@ -43,8 +47,7 @@ Operation operation(const Problem& p, const Rung& rung, std::uint64_t seed) {
   return made;
 }
 
-void run_case(worker::CaseContext& context) {
-  const Rung& rung = gemm::find_rung(context.request().implementation);
+void run_rung(worker::CaseContext& context, const Rung& rung, const std::shared_ptr<ops::TimedChannel>& channel) {
   if (context.is_law()) return worker::run_law(context, gemm::laws(rung));
   const Problem problem = problem_from(context.params());
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
@@ -53,7 +56,14 @@ void run_case(worker::CaseContext& context) {
   if (ops::held_against_naive(rung, problem.dtype) && problem.n <= kLargestNaive) {
     made.naive = operation(problem, gemm::find_rung("naive"), seed).call;
   }
-  worker::run_operator_case(context, made);
+  worker::run_operator_case(context, channel ? ops::timed_elsewhere(std::move(made), channel) : made);
+}
+
+void run_case(worker::CaseContext& context) {
+  const worker::CaseRequest& request = context.request();
+  if (!request.mine) return run_rung(context, gemm::find_rung(request.implementation), nullptr);
+  const auto channel = std::make_shared<ops::TimedChannel>(capi::operator_channel(context));
+  run_rung(context, gemm::foreign_rung(capi::foreign_implementation(context, channel)), channel);
 }
 
 // Matrices once, what the rung packs, and the oracle's doubles: A, B twice (on a GPU once), C's value and tolerance.
@@ -61,6 +71,13 @@ double predicted_bytes(const Params& params, std::string_view) {
   const Problem problem = problem_from(params);
   const double elements = 3.0 * static_cast<double>(problem.n) * static_cast<double>(problem.n);
   return gemm::bytes(problem) + elements / 3 * sizeof(float) + elements * 2 * sizeof(double);
+}
+
+// Of ours; somebody's own is none of them.
+bool runs_on_cpu(std::string_view implementation) {
+  return std::ranges::any_of(gemm::ladder(), [&](const Rung& rung) {
+    return rung.name == implementation && rung.device == device::Kind::cpu;
+  });
 }
 
 const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
@@ -93,9 +110,10 @@ const registry::Experiment kCeilingGemm =
         .metric("error_c", "1", "worst |C − reference| where largest beside its bound, tolerance_c")
         .metric("peak_scratch_bytes", "B", "memory taken during a call: what is packed")
         .laws(gemm::law_list())
+        .accepts_mine()
         .skip_if("beyond size 4096 a product takes seconds of a CPU, and tells nothing new",
                  [](const Params& params, std::string_view implementation) {
-                   return params.integer("size") > 4096 && gemm::find_rung(implementation).device == device::Kind::cpu;
+                   return params.integer("size") > 4096 && runs_on_cpu(implementation);
                  })
         .skip_if("one dot product an element takes seconds beyond size 1024, and tells nothing new",
                  [](const Params& params, std::string_view implementation) {

@@ -2,11 +2,13 @@
 // question is in README.md in this folder.
 #include <algorithm>
 
+#include "capi/implementation.hpp"
 #include "experiments/transformer/operators/asked.hpp"
 #include "ops/copy/copy.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
+#include "worker/law_case.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab::experiment_operators {
@@ -31,8 +33,22 @@ Operation any_operation(const Params& params) {
   return one.operation(operators::asked_from(params), one.implementations.front().name);
 }
 
+void run_mine(worker::CaseContext& context) {
+  const auto channel = std::make_shared<ops::TimedChannel>(capi::operator_channel(context));
+  const ops::ForeignImplementation mine = capi::foreign_implementation(context, channel);
+  if (context.is_law()) return worker::run_law(context, operators::of_law(context.request().law).laws_of_mine(mine));
+  const Operator& one = operators::find(context.params().text("operator"));
+  if (!one.operation_of_mine) throw worker::Unsupported("nobody's own can join " + one.name);
+  Asked asked = operators::asked_from(context.params());
+  asked.seed = context.request().seed;
+  if (const auto reason = one.refusal_of_mine(asked, mine)) throw worker::Unsupported(*reason);
+  worker::run_operator_case(context, ops::timed_elsewhere(one.operation_of_mine(asked, mine), channel));
+}
+
 void run_case(worker::CaseContext& context) {
+  if (context.request().mine) return run_mine(context);
   const std::string& name = context.request().implementation;
+  if (context.is_law()) return worker::run_law(context, operators::of_law(context.request().law).laws(name));
   if (copies(name)) {
     const copy::Rung& rung = copy::find_rung(name.substr(kCopy.size()));
     const copy::Problem problem = copy_of(any_operation(context.params()));
@@ -50,10 +66,28 @@ bool has_no_such_pass(const Params& params, std::string_view) {
   return std::ranges::count(operators::find(params.text("operator")).passes, params.text("pass")) == 0;
 }
 
+bool is_ours(std::string_view implementation) {
+  return copies(implementation) ||
+         std::ranges::any_of(operators::all(), [&](const Operator& one) { return one.has_rung(implementation); });
+}
+
 bool has_no_such_rung(const Params& params, std::string_view implementation) {
-  if (copies(implementation)) return false;
-  return std::ranges::none_of(operators::find(params.text("operator")).implementations,
-                              [&](const registry::Implementation& it) { return it.name == implementation; });
+  if (copies(implementation) || !is_ours(implementation)) return false;
+  return !operators::find(params.text("operator")).has_rung(implementation);
+}
+
+bool nobody_can_join(const Params& params, std::string_view implementation) {
+  return !is_ours(implementation) && !operators::find(params.text("operator")).operation_of_mine;
+}
+
+std::vector<LawInfo> laws() {
+  std::vector<LawInfo> list;
+  for (const Operator& one : operators::all()) list.insert(list.end(), one.law_list.begin(), one.law_list.end());
+  return list;
+}
+
+bool is_law_of(std::string_view law, std::string_view implementation) {
+  return operators::of_law(law).has_rung(implementation);
 }
 
 // As run_case has it: a plan must not promise what the worker refuses.
@@ -119,6 +153,10 @@ registry::Experiment describe() {
       .implementations(implementations())
       .skip_if("this operator has no such pass", has_no_such_pass)
       .skip_if("this operator's ladder has no rung of that name", has_no_such_rung)
+      .skip_if("nobody's own can join this operator", nobody_can_join)
+      .laws(laws())
+      .laws_of(is_law_of)
+      .accepts_mine()
       .refuses(refusal)
       .metric("time", "s", "median time of one call, with its 95 % interval")
       .metric("gbps", "GB/s", "each input read and each output written once, over the time")

@@ -20,6 +20,8 @@ void declare(CLI::App& app, CheckOptions& options) {
       ->excludes(deep);
   app.add_option("-k", options.keyword, "Only laws whose name holds this")->type_name("WORD");
   app.add_flag("-x,--exitfirst", options.exit_first, "Stop at the first law that fails");
+  app.add_option("--emit", options.emit, "Write the first counterexample of a Python class as a PyTorch test (.py)")
+      ->type_name("FILE");
   app.add_option("--map", options.map, "Draw where the first counterexample of --mine is wrong, as SVG")
       ->type_name("FILE");
   app.add_flag("--last-failed", options.last_failed,

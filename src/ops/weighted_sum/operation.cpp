@@ -52,7 +52,6 @@ Operation operation_of(const Problem& p, Pass pass, const Rung& rung) {
 Operation operation(const Problem& p, Pass pass, const Rung& rung) {
   Operation made = operation_of(p, pass, rung);
   made.device = rung.device;
-  made.self_time = rung.last_call_time;
   if (ops::held_against_naive(rung, p.dtype)) made.naive = operation_of(p, pass, find_rung("naive")).call;
   return made;
 }

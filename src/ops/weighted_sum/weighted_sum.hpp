@@ -51,10 +51,7 @@ void validate(const Problem& problem);
 void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
-struct Rung : ops::OperatorRung<Problem, ForwardArgs, BackwardArgs> {
-  // For rungs in another process: time of the last call by their own clock. Empty for ours.
-  std::function<Nanoseconds()> last_call_time;
-};
+struct Rung : ops::OperatorRung<Problem, ForwardArgs, BackwardArgs> {};
 
 // From clearest to fastest. Names are unique.
 std::span<const Rung> ladder();

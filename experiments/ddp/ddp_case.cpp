@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "experiments/ddp/certificate_law.hpp"
+#include "experiments/ddp/own_ranks.hpp"
 #include "parallel/rank_memory.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
@@ -192,7 +193,9 @@ void take_classes(registry::Builder& experiment, data_parallel::Strategy strateg
   laws.push_back(certificate_law_info());
   experiment.laws(std::move(laws)).accepts_mine_for_laws().runs([strategy](worker::CaseContext& context) {
     if (!context.request().mine && context.is_law()) {
-      return worker::run_law(context, {certificate_law({strategies_of(strategy)})});
+      std::vector<check::Law> ours = data_parallel::laws(strategy, own_ranks(train_replicated(strategy)));
+      ours.push_back(certificate_law({strategies_of(strategy)}));
+      return worker::run_law(context, ours);
     }
     if (!context.request().mine) return run_ddp_experiment(context);
     worker::require_class_for_ranks(context);

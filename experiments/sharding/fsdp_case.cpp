@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/memory_log.hpp"
+#include "experiments/ddp/own_ranks.hpp"
 #include "parallel/fsdp/state.hpp"
 #include "parallel/rank_memory.hpp"
 #include "property_tests/data_parallel/laws.hpp"
@@ -190,6 +191,9 @@ void take_fully_sharded_classes(registry::Builder& experiment) {
   experiment.laws(data_parallel::fully_sharded::law_list())
       .accepts_mine_for_laws()
       .runs([](worker::CaseContext& context) {
+        if (!context.request().mine && context.is_law()) {
+          return worker::run_law(context, data_parallel::fully_sharded::laws(own_ranks(train_fully_sharded())));
+        }
         if (!context.request().mine) return run_fsdp_experiment(context);
         worker::require_class_for_ranks(context);
         worker::run_law(context, data_parallel::fully_sharded::laws(context.rank_channel()));

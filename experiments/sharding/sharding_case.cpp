@@ -11,6 +11,7 @@
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "experiments/ddp/certificate_law.hpp"
+#include "experiments/ddp/own_ranks.hpp"
 #include "parallel/rank_memory.hpp"
 #include "parallel/state_memory.hpp"
 #include "property_tests/data_parallel/laws.hpp"
@@ -247,8 +248,10 @@ void take_classes(registry::Builder& experiment) {
   experiment.laws(std::move(laws)).accepts_mine_for_laws().runs([](worker::CaseContext& context) {
     if (!context.request().mine && context.is_law()) {
       using parallel::Sharding;
-      return worker::run_law(context, {certificate_law({{parallel::Strategy::naive, parallel::Strategy::bucketed},
-                                                        {Sharding::optimizer, Sharding::zero1, Sharding::zero2}})});
+      std::vector<check::Law> ours = data_parallel::sharded::laws(own_ranks(train_sharded_optimizer()));
+      ours.push_back(certificate_law({{parallel::Strategy::naive, parallel::Strategy::bucketed},
+                                      {Sharding::optimizer, Sharding::zero1, Sharding::zero2}}));
+      return worker::run_law(context, ours);
     }
     if (!context.request().mine) return run_sharding_experiment(context);
     worker::require_class_for_ranks(context);

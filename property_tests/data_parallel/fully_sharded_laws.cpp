@@ -264,7 +264,7 @@ std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks) {
 std::vector<LawInfo> law_list() {
   std::vector<LawInfo> list;
   for (const Entry& entry : kEntries) {
-    list.push_back({.id = entry.id, .statement = entry.statement, .bound = LawInfo::Bound::handed_in});
+    list.push_back({.id = entry.id, .statement = entry.statement});
   }
   return list;
 }

@@ -1,5 +1,5 @@
-// Laws of data parallelism, of sharded optimizers and of full sharding, for classes that ranks of Python use
-// (training.hpp).
+// Laws of data parallelism, of sharded optimizers and of full sharding: for classes that ranks of Python use
+// (training.hpp), and for our own strategies (experiments/ddp/own_ranks.hpp).
 #pragma once
 
 #include <memory>

@@ -37,6 +37,14 @@ class Parallel(Lab):
                     against = {law["law"] for law in laws if law["status"] != "ok"}
                     self.assertEqual((verdict["verdict"], against - {"ddp.messages"} if name == "PlannedAtOnce" else against), ("PASS", set()), laws)
 
+    def test_our_strategies_are_searched_by_the_same_laws(self):
+        laws = {e["id"]: len(e["laws"]) for e in self.json("list")["experiments"]}
+        for experiment, law in (("naive_ddp", "ddp.waits"), ("optimizer_state_sharding", "sharded.state_once"), ("fsdp", "fsdp.holds_parts")):
+            self.assertGreater(laws[experiment], 3)
+            found = attempts(self.lines("check", experiment, "--impl", "host", "--cases", "3", expect=0))
+            self.assertIn(law, [one["law"] for one in found])
+            self.assertEqual({one["status"] for one in found}, {"ok"}, found)
+
     def accused(self, name, *, expect):
         """What the law that is about the fault says first, and the verdict."""
         experiment, law = FAULTS[name]

@@ -15,6 +15,10 @@ class Verbs(Lab):
         self.assertIn("flash_forward", experiments)
         self.assertNotIn("selftest_empty", experiments)
         self.assertIn("flash_forward", self.syslab("list").stdout)
+        listed = self.syslab("list").stdout
+        headings = [line for line in listed.splitlines() if line.startswith(("Hand-out", "Of no"))]
+        self.assertEqual(headings, ["Hand-outs 2025 and 2026", "Hand-out 2026", "Hand-out 2025", "Of no hand-out"])
+        self.assertRegex(listed, r"\nflash_forward +15 +- +\d+ +\d+  ")  # there is no database: nothing is told of what is answered
         self.assertEqual(self.json("describe", "flash_forward"), experiments["flash_forward"])
         text = self.syslab("describe", "flash_forward").stdout
         for axis in experiments["flash_forward"]["axes"]:

@@ -113,7 +113,8 @@ std::string in_prose(double value, double low, double high) {
   return with_interval(value, value - uncertainty, value + uncertainty);
 }
 
-// Of "ci(low, high)" and "ratio(low, high)", in prose "brief_ci(low, high)".
+// Of "ci(low, high)" and "ratio(low, high)", in prose "brief_ci(low, high)", in a hand-in's table "even_ci(low, high)",
+// whose ± has the longer side.
 std::string interval_text(const Table& table, std::size_t row, const Column& column, double value) {
   const std::vector<std::string> ends = ends_of_interval(column);
   const store::Cell& low = cell_of(table.result, row, ends[0]);
@@ -123,6 +124,10 @@ std::string interval_text(const Table& table, std::size_t row, const Column& col
     const double from = number_of(low), to = number_of(high);
     const bool is_no_ratio = column.format.find("ratio") == std::string::npos;
     return is_no_ratio || from > 1 || to < 1 ? in_prose(value, from, to) : with_verdict(value, from, to);
+  }
+  if (column.format.starts_with("even_") && known) {
+    const double side = std::max(value - number_of(low), number_of(high) - value);
+    if (!is_wide(value, side)) return with_interval(value, value - side, value + side);
   }
   if (column.format.find("ratio") != std::string::npos) {
     return known ? with_verdict(value, number_of(low), number_of(high)) : with_digits(value, 3) + " (no interval)";

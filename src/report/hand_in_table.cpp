@@ -145,6 +145,9 @@ Table hand_in_table(const Table& whole, const std::string& appendix, const std::
   for (Column& column : made.source.columns) {
     if (shown > 1 && column.align != "right" && column.name != "status") column.only_if_varies = true;
   }
+  for (Column& column : made.source.columns) {
+    if (column.format.starts_with("ci(")) column.format = "even_" + column.format;
+  }
   fit_bytes(made);
   shorten_names(made);
   made.footnote.clear();

@@ -24,7 +24,7 @@ ranked AS (
 ),
 told AS (
   SELECT *, max(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision') AS longest,
-         printf('`%s` (%s, %d times)', replace(tag, 'layers.*.', ''), CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END, times) AS text
+         printf('`%s` (%d × %s)', replace(tag, 'layers.*.', ''), times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
     FROM ranked
    WHERE place <= 3
    ORDER BY place

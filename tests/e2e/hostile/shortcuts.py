@@ -226,20 +226,6 @@ class RemembersACorner:
         return self.known[corner]
 
 
-class SkipsEverySecondCall:
-    """Half of the calls are nobody's sample, it hopes."""
-
-    def __init__(self):
-        self.calls, self.last = 0, None
-
-    def forward(self, q, k, v, is_causal):
-        self.calls += 1
-        if self.calls % 2 == 0 and self.last[0].shape == q.shape:
-            return self.last
-        self.last = attention(q, k, v, is_causal)
-        return self.last
-
-
 class SlowWarmUp:
     """Takes long at first, so that a protocol that adapts takes fewer samples."""
 

@@ -5,7 +5,7 @@
 Each "host" has a network of its own, joined by a pair of virtual devices between which this script carries each packet 40 ms late, a
 hostname and process numbers of its own; files, processors and kernel are the same. A case of two ranks, one on each, has to end ok;
 one whose second rank crashes or is stopped, at the start or later, and one whose link is lost has to name that rank within the limit and
-3 s, and to leave no process on either side. The last line is a row for docs/performance.md. Exit code 77: not root, or no such spaces
+3 s, and to leave no process on either side; an agent whose lab is stopped has to end. The last line is a row for docs/performance.md. Exit code 77: not root, or no such spaces
 here; 1: something was told wrong, late, or left.
 """
 import argparse
@@ -180,7 +180,24 @@ def inner(pid):
         pid = int(children[0])
 
 
-KINDS = ("none", "crash", "stop at start", "stop later", "link lost")
+KINDS = ("none", "crash", "stop at start", "stop later", "link lost", "lab stopped")
+AGENT_ENDS = 45  # seconds, without its lab
+
+
+def stop_lab(launch):
+    """The agent ends by itself, and the lab tells of it when it goes on."""
+    deadline = time.monotonic() + LONGEST
+    while len(launch.found()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    lab = int(inner(launch.processes[0].pid))
+    os.kill(lab, signal.SIGSTOP)
+    try:
+        launch.processes[1].wait(AGENT_ENDS)
+        return []
+    except subprocess.TimeoutExpired:
+        return ["the agent does not end without its lab"]
+    finally:
+        os.kill(lab, signal.SIGCONT)
 
 
 def one_round(syslab, hosts, kind):
@@ -201,10 +218,12 @@ def one_round(syslab, hosts, kind):
             time.sleep(random.uniform(1, 4))
             hosts.link.lost = True
             struck = time.monotonic()
+        wrong = []
+        if kind == "lab stopped":
+            wrong += stop_lab(launch)
         said, at = launch.attempt()
         ended, left = launch.end()
         hosts.link.lost = False
-        wrong = []
         detail = said["detail"] if said else "no attempt was told"
         if kind == "none" and (not said or said["status"] != "ok"):
             wrong.append(f"not ok: {detail[:300]}")

@@ -19,6 +19,8 @@
 #include "comm/rendezvous/agree.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
 #include "core/error.hpp"
+#include "core/process_stat.hpp"
+#include "core/temporary_folder.hpp"
 #include "runner/interruption.hpp"
 #include "runner/request.hpp"
 
@@ -27,7 +29,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTick = 250ms;  // if the system cannot report the end of a process by a descriptor
+constexpr auto kTick = 250ms;  // between looks at whether a worker is stopped, or has ended where no descriptor tells
 
 // Where the lab listens, and what proves that this is an agent of its launch.
 struct LabAddress {
@@ -67,6 +69,8 @@ class Agent {
     Deadline end_by = Deadline::max();
     while (true) {
       tell_ends();
+      tell_stops();
+      tell_alive();
       if (interruption_->signal() != 0 && end_by == Deadline::max()) {
         end_by = Clock::now() + kAnswer;
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, interruption_->fd(), nullptr);
@@ -86,6 +90,7 @@ class Agent {
       if (what == order::bye) return 0;
       if (what == order::start) start(packet);
       if (what == order::signal) signal(packet);
+      heard_ = Clock::now();
     }
   }
 
@@ -94,6 +99,7 @@ class Agent {
     Process process;
     FileDescriptor end;  // readable once the process has ended; none if the system has no such descriptor
     std::unique_ptr<Relay> relay;
+    bool stopped = false;  // as the lab was told
   };
 
   comm::MessageClient connect(const comm::Packet& opening, Deadline deadline) const {
@@ -162,10 +168,34 @@ class Agent {
         ++at;
         continue;
       }
+      if (exit->signalled) remove_left_folders();
       tell(to_packet(EndedWorker{at->first, *exit}));
       relays_.push_back(std::move(at->second.relay));  // its last output may still be on its way
       at = workers_.erase(at);
     }
+  }
+
+  // The lab counts for how long: a line that is slow, or an agent that is starved, makes that shorter and never longer.
+  void tell_stops() {
+    for (auto& [number, worker] : workers_) {
+      if (is_stopped(worker.process.pid()) == worker.stopped) continue;
+      worker.stopped = !worker.stopped;
+      tell(comm::Packet() << order::stopped << number << static_cast<std::uint64_t>(worker.stopped));
+    }
+  }
+
+  // Only while workers run does the lab look all the time.
+  void tell_alive() {
+    const Deadline now = Clock::now();
+    if (workers_.empty() || now - told_alive_ > kLabSilence / 2) heard_ = now;  // nobody answered, or we were away
+    if (now - heard_ > kLabSilence) {
+      throw Error(ErrorKind::comm, fmt::format("rank {}: the lab, rank 0 on {}, has not been heard for {} s: it is "
+                                               "stopped, or its host is gone; what ran here for it was ended",
+                                               rank_, lab_.host, kLabSilence.count()));
+    }
+    if (now - told_alive_ < kTick) return;
+    told_alive_ = now;
+    if (!workers_.empty()) tell(comm::Packet() << order::alive);
   }
 
   // The code that listens to the lab notices when it is gone.
@@ -177,6 +207,7 @@ class Agent {
   comm::MessageClient line_;
   std::optional<runner::Interruption> interruption_;
   std::map<WorkerId, Worker> workers_;
+  Deadline told_alive_{}, heard_{};
   std::list<std::unique_ptr<Relay>> relays_;  // of workers that have ended
 };
 

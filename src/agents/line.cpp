@@ -17,6 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::chrono::milliseconds kHurried = 400ms;
 constexpr auto kArrival = 1s;  // for a worker's last output, once it is known to have ended
 
 template <typename Value>
@@ -31,7 +32,6 @@ std::optional<Value> take(std::map<WorkerId, Value>& from, WorkerId worker) {
 }  // namespace
 
 std::chrono::milliseconds patience() {
-  constexpr auto kHurried = 400ms;
   return runner::Interruption::latest() != 0 ? kHurried : std::chrono::milliseconds(kAnswer);
 }
 
@@ -53,12 +53,18 @@ void Line::listen(Deadline deadline, int wake) {
     try {
       comm::PacketReader packet(message.payload);
       const std::uint64_t what = packet.number();
+      heard_ = Clock::now();
+      if (what == order::alive) send(comm::Packet() << order::alive);
       if (what == order::ended) {
         const EndedWorker ended = read_ended(packet);
         ended_[ended.worker] = ended.exit;
+        stopped_.erase(ended.worker);
       } else if (what == order::started || what == order::refused) {
         const WorkerId worker = packet.number();
         started_[worker] = what == order::refused ? packet.text() : "";
+      } else if (what == order::stopped) {
+        const WorkerId worker = packet.number();
+        packet.number() != 0 ? void(stopped_.insert(worker)) : void(stopped_.erase(worker));
       }
     } catch (const Error& error) {
       return give_up(fmt::format("does not speak as an agent does ({})", error.what()));
@@ -101,7 +107,18 @@ RemoteWorker::~RemoteWorker() {
 void RemoteWorker::kill_group(int signal) {
   if (status_ || told_) return;
   line_->send(comm::Packet() << order::signal << worker_ << static_cast<std::uint64_t>(signal));
-  if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + patience();
+  // Whoever does not answer anyway is asked once.
+  if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + (line_->is_out_of_reach() ? kHurried : patience());
+}
+
+bool RemoteWorker::is_out_of_reach() {
+  line_->listen(Clock::now());
+  return !told_ && line_->is_out_of_reach();
+}
+
+bool RemoteWorker::is_stopped() {
+  line_->listen(Clock::now());
+  return !told_ && line_->is_stopped(worker_);
 }
 
 // The other end has closed both streams, so everything they carried has arrived.

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agents/orders.hpp"
@@ -38,6 +39,8 @@ class Line {
   std::optional<ExitStatus> take_end(WorkerId worker);
   // Why it could not be started; empty: it has started.
   std::optional<std::string> take_start(WorkerId worker);
+  bool is_stopped(WorkerId worker) const { return stopped_.contains(worker); }
+  bool is_out_of_reach() const { return !lost_.empty() || Clock::now() - heard_ > kSilence; }
 
  private:
   comm::MessageClient client_;
@@ -46,6 +49,8 @@ class Line {
   std::string lost_;
   std::map<WorkerId, ExitStatus> ended_;
   std::map<WorkerId, std::string> started_;  // or why not
+  std::set<WorkerId> stopped_;
+  Deadline heard_ = Clock::now();
 };
 
 class RemoteWorker final : public runner::Hosted {
@@ -60,6 +65,8 @@ class RemoteWorker final : public runner::Hosted {
   std::optional<ExitStatus> poll() override;
   void kill_group(int signal) override;
   pid_t pid() const override { return -1; }
+  bool is_stopped() override;
+  bool is_out_of_reach() override;
 
  private:
   bool all_has_arrived() const;

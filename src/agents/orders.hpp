@@ -14,6 +14,9 @@
 //   agent → lab    started                 worker
 //                  refused                 worker, why it could not be started
 //                  ended                   worker, how it ended, what it used
+//                  stopped                 worker, whether it is stopped (SIGSTOP), when that changes
+//                  alive                   four times a second while it has workers
+//   lab → agent    alive                   to each of these, as soon as it looks
 #pragma once
 
 #include <chrono>
@@ -38,8 +41,15 @@ using comm::Deadline;
 // killed worker has ended, to end.
 inline constexpr auto kAnswer = std::chrono::seconds(3);
 
+// An agent that has not been heard for so long is out of reach: it is stopped, or its host or the way to it is gone.
+// What its ranks could still say is not waited for.
+inline constexpr auto kSilence = std::chrono::milliseconds(1500);
+// A lab that has not looked for so long while workers run is stopped for good, or out of reach.
+inline constexpr auto kLabSilence = std::chrono::seconds(30);
+
 namespace order {
-inline constexpr std::uint64_t start = 1, signal = 2, bye = 3, started = 4, refused = 5, ended = 6;
+inline constexpr std::uint64_t start = 1, signal = 2, bye = 3, started = 4, refused = 5, ended = 6, stopped = 7,
+                               alive = 8;
 }  // namespace order
 
 using WorkerId = std::uint64_t;

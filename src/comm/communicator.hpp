@@ -50,8 +50,8 @@ struct Work {
 };
 
 struct CommunicatorOptions {
-  std::chrono::milliseconds limit{60'000};  // for any wait for other ranks; tests use at least 2 s
-  bool check_signatures = false;            // for backends that do not always check
+  std::chrono::milliseconds limit = kLimitOfWaits;  // for any wait for other ranks; tests use at least 2 s
+  bool check_signatures = false;                    // for backends that do not always check
 };
 
 // Monitors a communicator from outside (the control plane); ends before the communicator is destroyed.

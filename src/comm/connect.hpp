@@ -26,7 +26,7 @@ struct ConnectOptions {
   std::string rendezvous;         // empty: as the launcher's variables say
   std::optional<int> rank, size;  // likewise
   std::string backend = "shm";    // or "local", "gloo", "nccl", "copy_engines"
-  std::chrono::milliseconds limit{60'000};
+  std::chrono::milliseconds limit = kLimitOfWaits;
   bool check_signatures = false;
   GlooChecks gloo = GlooChecks::signatures;
   Fields agree;           // other values that must be equal on all ranks: configuration, parameters, plan

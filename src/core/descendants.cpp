@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -23,6 +25,7 @@
 #include <thread>
 
 #include "core/ids.hpp"
+#include "core/process_stat.hpp"
 
 namespace syslab {
 namespace {
@@ -71,9 +74,36 @@ bool bears(pid_t pid, const std::string& mark) {
   return false;
 }
 
-// Kills each process with the mark; false when there is none. The descriptor comes before the look: so it is the
-// process that was looked at that is killed, and not a later one of the same number.
-bool kill_marked(const std::string& mark) {
+// The process groups that we have made and not yet ended, as the keeper knows them: by a number on its pipe for each
+// that begins, and the same below zero for one that has ended.
+class Groups {
+ public:
+  void take(pid_t said) { said > 0 ? void(groups_.insert(said)) : void(groups_.erase(-said)); }
+  // The numbers of groups that are empty by now may be given to others: whoever starts later is none of ours.
+  void close() {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    latest_ = static_cast<std::uint64_t>(now.tv_sec + 1) * static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  }
+  bool holds(pid_t pid) const {
+    const auto stat = groups_.empty() ? std::nullopt : process_stat(pid);
+    return stat && stat->runs() && groups_.contains(stat->group) && stat->start_ticks <= latest_;
+  }
+
+ private:
+  std::set<pid_t> groups_;
+  std::uint64_t latest_ = 0;
+};
+
+void tell_keeper(pid_t group) {
+  const int pipe = children().pipe;
+  // Not read where it is stopped: then there is the mark.
+  if (pipe >= 0 && ::send(pipe, &group, sizeof group, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+}
+
+// Kills each process with the mark or in one of the groups; false when there is none. The descriptor comes before the
+// look: so it is the process that was looked at that is killed, and not a later one of the same number.
+bool kill_ours(const std::string& mark, const Groups& groups) {
   bool any = false;
   DIR* const folder = ::opendir("/proc");
   if (folder == nullptr) return false;
@@ -84,7 +114,7 @@ bool kill_marked(const std::string& mark) {
     if (wrong != std::errc() || rest != name.data() + name.size() || pid == ::getpid()) continue;
     const int descriptor = open_process(pid);
     if (descriptor < 0) continue;
-    if (bears(pid, mark)) {
+    if (bears(pid, mark) || groups.holds(pid)) {
       any = true;
       ::syscall(SYS_pidfd_send_signal, descriptor, SIGKILL, nullptr, 0);
     }
@@ -98,11 +128,14 @@ bool kill_marked(const std::string& mark) {
 // to all may end it before its work.
 [[noreturn]] void keep(int pipe, const std::string& mark) {
   ::prctl(PR_SET_NAME, "syslab-keeper");
-  char none = 0;
-  while (::read(pipe, &none, 1) < 0 && errno == EINTR) {
+  Groups groups;
+  pid_t said = 0;  // written as a whole, and so read
+  for (ssize_t got = 0; (got = ::read(pipe, &said, sizeof said)) > 0 || (got < 0 && errno == EINTR);) {
+    if (got == sizeof said) groups.take(said);
   }
+  groups.close();
   const auto deadline = PatienceClock::now() + kDying;
-  while (kill_marked(mark) && PatienceClock::now() < deadline) std::this_thread::sleep_for(2ms);
+  while (kill_ours(mark, groups) && PatienceClock::now() < deadline) std::this_thread::sleep_for(2ms);
   ::_exit(0);
 }
 
@@ -127,7 +160,8 @@ void end_keeper() {
 
 void start_keeper(const std::string& mark) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  // Sockets, since to write to a pipe whose reader was killed ends the writer.
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
   for (int& end : ends) {
     if (end > STDERR_FILENO) continue;
     const int moved = ::fcntl(end, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -169,9 +203,15 @@ bool keeps_descendants() { return children().kept; }
 
 OwnChildren::OwnChildren() : lock_(children().mutex) {}
 
-void OwnChildren::add(pid_t pid) { children().started.insert(pid); }
+void OwnChildren::add(pid_t pid, bool own_group) {
+  children().started.insert(pid);
+  if (own_group) tell_keeper(pid);
+}
 
-void OwnChildren::remove(pid_t pid) { children().started.erase(pid); }
+void OwnChildren::remove(pid_t pid) {
+  children().started.erase(pid);
+  tell_keeper(-pid);
+}
 
 // In rounds: what a killed one had below it is ours next. None of them can be mistaken, as the number of a child is not
 // given to another before it is reaped.

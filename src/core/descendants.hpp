@@ -3,7 +3,8 @@
 //
 // Two means, both after keep_descendants(): orphans below a child stay below it, and become ours when it ends
 // (PR_SET_CHILD_SUBREAPER); and a keeper, a small process, waits for our end, however it comes, then kills all that
-// bears our mark in its environment. What threw its environment away is not found when we are killed.
+// bears our mark in its environment, and all that is in a process group that we have made. Not found when we are killed
+// is what has done both, thrown its environment away and left its group; what is judged cannot leave it.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +21,7 @@ bool keeps_descendants();
 class OwnChildren {
  public:
   OwnChildren();  // holds a lock: nothing is started or reaped meanwhile
-  void add(pid_t pid);
+  void add(pid_t pid, bool own_group);
   void remove(pid_t pid);
   // Kills and reaps what is left below children that have ended.
   void end_orphans();

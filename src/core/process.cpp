@@ -217,7 +217,7 @@ Process Process::spawn(const SpawnOptions& options) {
   OwnChildren own;
   const pid_t pid = spawn_child(plan, &failure);
   ::pthread_sigmask(SIG_SETMASK, &plan.signal_mask, nullptr);
-  if (failure == 0) own.add(pid);
+  if (failure == 0) own.add(pid, options.own_group);
   if (failure != 0) {
     if (pid > 0) ::waitpid(pid, nullptr, 0);
     throw_errno(ErrorKind::internal, fmt::format("start '{}'", program), failure, pid < 0 ? "vfork" : "execve");

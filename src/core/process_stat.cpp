@@ -22,4 +22,9 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   return stat;
 }
 
+bool is_stopped(pid_t pid) {
+  const auto stat = pid > 0 ? process_stat(pid) : std::nullopt;
+  return stat && stat->state == 'T';
+}
+
 }  // namespace syslab

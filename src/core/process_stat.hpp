@@ -23,4 +23,6 @@ struct ProcessStat {
 // Nothing if there is no such process.
 std::optional<ProcessStat> process_stat(pid_t pid);
 
+bool is_stopped(pid_t pid);  // by SIGSTOP or its like, not by a debugger
+
 }  // namespace syslab

@@ -6,13 +6,14 @@
 namespace syslab {
 namespace {
 
-constexpr std::array<std::pair<Fault, std::string_view>, 7> kWords{{{Fault::own, "own"},
+constexpr std::array<std::pair<Fault, std::string_view>, 8> kWords{{{Fault::own, "own"},
                                                                     {Fault::peer, "peer"},
                                                                     {Fault::late, "late"},
                                                                     {Fault::rendezvous, "rendezvous"},
                                                                     {Fault::mismatch, "mismatch"},
                                                                     {Fault::numeric, "numeric"},
-                                                                    {Fault::environment, "environment"}}};
+                                                                    {Fault::environment, "environment"},
+                                                                    {Fault::awaited, "awaited"}}};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // are only consequences: the collector of all errors looks for the first rank that blames itself.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 #include "core/error.hpp"
 
 namespace syslab {
+
+// How long a rank waits for another where nothing else is said.
+inline constexpr std::chrono::milliseconds kLimitOfWaits{60'000};
 
 // The values are the exit codes of the rank's worker (docs/worker-wire.md).
 enum class Fault {
@@ -19,6 +23,7 @@ enum class Fault {
   mismatch = 74,     // they disagree: a size, a plan, a version
   numeric = 75,      // a value is not a number, or ranks disagree about it
   environment = 76,  // a library, a driver or a permission is missing
+  awaited = 77,      // others waited for this rank in vain: it is slow, or they are wrong about it
 };
 
 std::string_view to_string(Fault fault);  // "own", "peer", "late", …

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "core/remove_tree.hpp"
 
 namespace syslab {
 namespace {
@@ -54,10 +55,7 @@ TemporaryFolder::TemporaryFolder() {
                                                base_folder()));
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
+TemporaryFolder::~TemporaryFolder() { remove_tree(path_); }
 
 int remove_left_folders() {
   int removed = 0;
@@ -68,9 +66,7 @@ int remove_left_folders() {
     struct stat status {};
     if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
     if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    std::error_code wrong;
-    std::filesystem::remove_all(it->path(), wrong);
-    if (!wrong) ++removed;
+    if (remove_tree(it->path().string())) ++removed;
   }
   return removed;
 }

@@ -42,8 +42,8 @@ class Rig {
   // Queues up to `most` samples, as many as the device and the input sets allow in one go (at least one), and waits for
   // them: a window each, in order. Outputs stay as the calls left them until refresh().
   std::vector<Window> time_block(int most);
-  // Verifies samples of the last block by chance; with `one_at_least`, its last one if none ever was.
-  void verify(bool one_at_least);
+  // Verifies samples of the last block by chance; with `last`, its last one if none of the later half of all was.
+  void verify(bool last);
   // Gives the sets of the last block new content. Before the next block, if there is one.
   void refresh();
 
@@ -86,7 +86,7 @@ class Rig {
   int next_set_ = 0;
   std::vector<Queued> block_;       // samples that are not settled yet
   std::vector<Window> self_timed_;  // of the block, where the implementation has a clock of its own
-  std::int64_t verified_ = 0;
+  std::int64_t verified_ = 0, taken_ = 0, last_verified_ = 0;  // the last: which of those taken
   Nanoseconds in_verification_{};
 };
 

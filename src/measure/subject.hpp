@@ -18,6 +18,8 @@ struct Subject {
   // Outside the window and the budgets, after the device has finished: checks the outputs that the last call on `set`
   // left, and throws if they are wrong; false if it chose not to look. May be empty.
   std::function<bool(int set)> verify;
+  // The same, and chooses to look however long that takes. Empty: `verify` does for it, too.
+  std::function<bool(int set)> verify_anyway;
   // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
   std::function<Nanoseconds()> self_time;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/rank_error.hpp"
 #include "registry/validate.hpp"
 
 namespace syslab::registry {
@@ -29,6 +30,11 @@ const Implementation* Experiment::find_implementation(std::string_view name) con
   const auto found = std::find_if(implementations.begin(), implementations.end(),
                                   [name](const Implementation& it) { return it.name == name; });
   return found == implementations.end() ? nullptr : &*found;
+}
+
+std::chrono::milliseconds Experiment::limit_of_waits(const Params& params) const {
+  if (limit_axis.empty()) return kLimitOfWaits;
+  return std::chrono::milliseconds(params.integer(limit_axis));
 }
 
 Builder& Builder::version(std::string text) {
@@ -83,6 +89,11 @@ Builder& Builder::axis(std::string name, Values values, std::string help) {
 
 Builder& Builder::closed_axis(std::string name, Values values, std::string help, Values also) {
   experiment_.axes.push_back({std::move(name), std::move(values), std::move(help), true, std::move(also)});
+  return *this;
+}
+
+Builder& Builder::limits_waits_by(std::string axis) {
+  experiment_.limit_axis = std::move(axis);
   return *this;
 }
 

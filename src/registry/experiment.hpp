@@ -9,6 +9,7 @@
 //   SYSLAB_EXPERIMENT(kFlashForward);
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -80,6 +81,7 @@ struct Experiment {
   // The reserved axis `world_size`: how many ranks, each a worker process, do a case together. Closed at 1 unless the
   // experiment says otherwise; then any number up to kMostRanks can be asked for.
   Axis ranks{"world_size", {std::int64_t{1}}, "ranks: processes that do a case together", true, {}};
+  std::string limit_axis;  // by which its ranks limit their waits for each other, in milliseconds; empty: none
   std::map<std::string, Preset> presets;
   std::vector<Evidence> evidence;  // empty: derived from its presets (src/evidence/demand.hpp)
   std::vector<Implementation> implementations;
@@ -104,6 +106,7 @@ struct Experiment {
   std::function<void(worker::CaseContext&)> run;
 
   bool takes_ranks() const { return !ranks.closed; }
+  std::chrono::milliseconds limit_of_waits(const Params& params) const;
   const Axis* find_axis(std::string_view name) const;
   const Implementation* find_implementation(std::string_view name) const;
 };
@@ -123,6 +126,7 @@ class Builder {
   Builder& axes(std::vector<Axis> list);  // registry/ladder.hpp makes them
   Builder& axis(std::string name, Values values, std::string help);
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
+  Builder& limits_waits_by(std::string axis);
   Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);
   Builder& evidence(Evidence evidence);

@@ -138,6 +138,9 @@ void validate(const Experiment& experiment) {
   if (experiment.protocol.empty()) fault(experiment, "names no protocol");
   if (!experiment.run) fault(experiment, "has no function to run");
   check_names(experiment, "axis", experiment.axes, [](const Axis& axis) -> const std::string& { return axis.name; });
+  if (!experiment.limit_axis.empty() && experiment.find_axis(experiment.limit_axis) == nullptr) {
+    fault(experiment, fmt::format("limits waits by the axis '{}', which there is not", experiment.limit_axis));
+  }
   check_names(experiment, "implementation", experiment.implementations,
               [](const Implementation& it) -> const std::string& { return it.name; });
   for (const Implementation& it : experiment.implementations) {

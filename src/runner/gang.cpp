@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/process_stat.hpp"
 #include "runner/patience.hpp"
 
 namespace syslab::runner {
@@ -19,6 +18,9 @@ using namespace std::chrono_literals;
 
 constexpr int kMessagesAtOnce = 256;  // of one rank, before the others have their turn
 constexpr auto kNever = Clock::time_point::max();
+// What counts of the time between two looks at whether a rank is stopped. If a whole job is suspended, the lab may go
+// on a moment before its ranks do, and that was not their fault.
+constexpr std::chrono::nanoseconds kLongestLook = 1s;
 
 // Ranks that each took all processors would mostly wait for each other.
 void share_processors(std::map<std::string, std::string>& environment, int ranks) {
@@ -27,15 +29,10 @@ void share_processors(std::map<std::string, std::string>& environment, int ranks
   environment.emplace("OMP_NUM_THREADS", std::to_string(std::max(1U, cores / static_cast<unsigned>(ranks))));
 }
 
-// False for those on other hosts, whose state is not seen from here.
-bool is_stopped(const WorkerProcess& worker) {
-  const auto stat = worker.pid() > 0 ? process_stat(worker.pid()) : std::nullopt;
-  return stat && stat->state == 'T';
-}
-
 }  // namespace
 
-Gang::Gang(const worker::CaseRequest& request, WorkerProcess::Command command) {
+Gang::Gang(const worker::CaseRequest& request, WorkerProcess::Command command, std::chrono::milliseconds limit)
+    : limit_(limit) {
   Places* const places = command.places;
   if (places == nullptr) share_processors(command.environment, request.world_size);
   const std::string address = places == nullptr ? "" : places->rendezvous(request.world_size);
@@ -111,7 +108,7 @@ std::vector<pid_t> Gang::pids() const {
 std::vector<RankEnding> Gang::endings() {
   std::vector<RankEnding> all;
   for (Rank& rank : ranks_) {
-    all.push_back({std::move(rank.ending()), rank.bad, rank.silenced, rank.stopped});
+    all.push_back({std::move(rank.ending()), rank.bad, rank.silenced, rank.stopped_for, rank.overdue});
   }
   return all;
 }
@@ -122,11 +119,14 @@ bool Gang::hear(std::string_view wanted, const Use& use, const Hearing& how) {
   while (!over()) {
     const auto now = Clock::now();
     how.watch.tick(now);
+    look_for_stopped(now);
     if (interruption.signal() != 0) {
       end_all([&](Rank& rank) { rank.ending().interrupted = interruption.signal(); });
     } else if (now >= how.deadline) {
       end_all([](Rank& rank) { rank.ending().timed_out = !rank.ending().end; });
-    } else if (now >= speak_by_ || (bad_ > 0 && only_stopped_are_left())) {
+    } else if (one_is_stopped_for_too_long()) {
+      end_all([](Rank& rank) { rank.silenced = !rank.ending().end; });
+    } else if (now >= speak_by_ || (bad_ > 0 && nobody_left_can_speak())) {
       end_all([](Rank& rank) { rank.silenced = !rank.ending().end; });
     } else if (!listen(now, wanted, use)) {
       wait(now, how);
@@ -210,15 +210,34 @@ void Gang::bury(Rank& rank) {
   rank.intake.bury(*rank.worker);
 }
 
-bool Gang::only_stopped_are_left() const {
+bool Gang::nobody_left_can_speak() const {
   return std::all_of(ranks_.begin(), ranks_.end(),
-                     [](const Rank& it) { return it.gone || (!it.intake.ending.end && is_stopped(*it.worker)); });
+                     [](const Rank& it) { return it.gone || (!it.intake.ending.end && !it.worker->can_speak()); });
+}
+
+// The limit runs from the stop on. Others begin to wait for a stopped rank when they come to need it, which on a busy
+// machine may be long after, and what they then say of it is a guess from its silence; this is not.
+void Gang::look_for_stopped(Clock::time_point now) {
+  if (now - looked_ < kTick) return;
+  const std::chrono::nanoseconds since = std::min<std::chrono::nanoseconds>(now - looked_, kLongestLook);
+  looked_ = now;
+  for (Rank& rank : ranks_) {
+    const bool stopped = !rank.gone && !rank.ending().end && rank.worker->is_stopped();
+    rank.stopped_for = stopped ? rank.stopped_for + since : std::chrono::nanoseconds{};
+    rank.overdue = rank.stopped_for > limit_;
+  }
+}
+
+bool Gang::one_is_stopped_for_too_long() const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& it) { return !it.gone && it.overdue; });
 }
 
 // All remaining ranks are killed before any is waited for: a rank without its partners might take long to end.
 void Gang::end_all(const std::function<void(Rank&)>& mark) {
   for (Rank& rank : ranks_) {
-    if (!rank.gone) rank.stopped = !rank.ending().end && is_stopped(*rank.worker);
+    const bool stopped = !rank.gone && !rank.ending().end && rank.worker->is_stopped();
+    // Since the last look, at least.
+    rank.stopped_for = stopped ? std::max<std::chrono::nanoseconds>(rank.stopped_for, 1ns) : std::chrono::nanoseconds{};
   }
   for (Rank& rank : ranks_) {
     if (!rank.gone) rank.worker->kill();

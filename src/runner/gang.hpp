@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/rank_error.hpp"
 #include "runner/intake.hpp"
 #include "runner/ranks_verdict.hpp"
 #include "runner/rendezvous.hpp"
@@ -21,7 +22,8 @@
 namespace syslab::runner {
 
 // How long ranks may still report after another has ended badly; then they are killed. Those that are stopped will
-// report nothing: once no others are left, they are killed at once.
+// report nothing, and of those on a host that is not heard it would not arrive: once no others are left, they are
+// killed at once.
 inline constexpr auto kGrace = std::chrono::seconds(2);
 
 // What goes on while somebody listens to a gang.
@@ -36,8 +38,11 @@ class Gang {
   // Starts a fresh worker per rank, each with its share of the processor's threads (OMP_NUM_THREADS, unless set). Each
   // receives `request` with its rank, its device and the rendezvous: a private folder that exists as long as the gang.
   // If one cannot be started, none is left running. Does not wait. With places (in the command) each rank has its own
-  // place, and if these are on several hosts an address instead of the folder.
-  Gang(const worker::CaseRequest& request, WorkerProcess::Command command);
+  // place, and if these are on several hosts an address instead of the folder. `limit`: how long its ranks wait for
+  // each other. One that is stopped (SIGSTOP) for longer ends all, whether the others have found out or have not begun
+  // to wait.
+  Gang(const worker::CaseRequest& request, WorkerProcess::Command command,
+       std::chrono::milliseconds limit = kLimitOfWaits);
 
   void send(const Json& message);        // to all that are running
   void end_all(const std::string& why);  // kills all that are running; `why` is stored with each
@@ -63,7 +68,8 @@ class Gang {
     bool answered = false;                                 // has said what is wanted
     std::optional<int> bad;
     bool silenced = false;
-    bool stopped = false;
+    std::chrono::nanoseconds stopped_for{};  // as seen from here; 0: it is not stopped
+    bool overdue = false;
 
     Ending& ending() { return intake.ending; }
   };
@@ -75,15 +81,19 @@ class Gang {
   void ended_badly(Rank& rank);
   void bury(Rank& rank);
   void end_all(const std::function<void(Rank&)>& mark);
-  bool only_stopped_are_left() const;
+  bool nobody_left_can_speak() const;
+  void look_for_stopped(Clock::time_point now);
+  bool one_is_stopped_for_too_long() const;
   void wait(Clock::time_point now, const Hearing& how);
   void pass_on_progress(Clock::time_point now, const Hearing& how);
 
   const Rendezvous rendezvous_;  // outlives the ranks
+  const std::chrono::milliseconds limit_;
   std::vector<Rank> ranks_;
   Clock::time_point speak_by_ = Clock::time_point::max();  // once one has ended badly
   std::optional<worker::ProgressRecord> progress_;         // of rank 0, not passed on yet
   Clock::time_point next_progress_{};
+  Clock::time_point looked_ = Clock::now();  // for those that are stopped
   int bad_ = 0;
 };
 

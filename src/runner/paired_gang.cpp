@@ -24,7 +24,8 @@ GangSide::GangSide(const PairedSide& side, const PairedOptions& options, const O
   gang_ = std::make_unique<Gang>(
       burst_request(side, options),
       WorkerProcess::Command{
-          side.worker_command.empty() ? own_worker_command() : side.worker_command, {}, options.places});
+          side.worker_command.empty() ? own_worker_command() : side.worker_command, {}, options.places},
+      side.planned.experiment->limit_of_waits(side.planned.params));
 }
 
 bool GangSide::hear(std::string_view wanted, const Gang::Use& use) {

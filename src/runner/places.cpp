@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/process_stat.hpp"
+
 namespace syslab::runner {
 namespace {
 
@@ -15,6 +17,7 @@ class HostedHere final : public Hosted {
   std::optional<ExitStatus> poll() override { return process_.poll(); }
   void kill_group(int signal) override { process_.kill_group(signal); }
   pid_t pid() const override { return process_.pid(); }
+  bool is_stopped() override { return syslab::is_stopped(pid()); }
 
  private:
   Process process_;

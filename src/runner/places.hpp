@@ -27,7 +27,9 @@ class Hosted {
   // why.
   virtual std::optional<ExitStatus> poll() = 0;
   virtual void kill_group(int signal) = 0;
-  virtual pid_t pid() const = 0;  // −1: another host's
+  virtual pid_t pid() const = 0;                    // −1: another host's
+  virtual bool is_out_of_reach() { return false; }  // what it could say may not arrive
+  virtual bool is_stopped() = 0;                    // by SIGSTOP or its like, as its host's kernel tells
 };
 
 std::unique_ptr<Hosted> start_here(const SpawnOptions& options);  // throws as Process::spawn does

@@ -16,7 +16,8 @@ Launch run_ranks(const LaunchOrder& order, const RunOptions& options, Workers& w
     if (!order.progress_of.empty()) progress.text = order.progress_of + ", " + progress.text;
     if (observer.progress) observer.progress(order.planned, progress);
   };
-  Gang gang(order.request, {options.worker_command, options.environment, options.places});
+  Gang gang(order.request, {options.worker_command, options.environment, options.places},
+            order.planned.experiment->limit_of_waits(order.request.params));
   gang.hear({}, {}, {order.deadline, watch, pass_on});
   std::vector<RankEnding> ranks = gang.endings();
   return judge_ranks(ranks, options, witness);

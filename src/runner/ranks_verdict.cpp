@@ -84,18 +84,20 @@ class Verdicts {
       const auto found = std::find_if(ranks_.begin(), ranks_.end(), holds);
       return found == ranks_.end() ? std::nullopt : std::optional<std::size_t>(found - ranks_.begin());
     };
-    if (const auto stopped = find([](const RankEnding& it) { return it.ending.interrupted != 0; })) {
-      launch.status = judged_[*stopped].status;
-      launch.detail = judged_[*stopped].detail;
+    if (const auto interrupted = find([](const RankEnding& it) { return it.ending.interrupted != 0; })) {
+      launch.status = judged_[*interrupted].status;
+      launch.detail = judged_[*interrupted].detail;
       return;
     }
-    if (const auto own = first_bad([](const Ending& it) { return !blames_others(it); })) return blame(*own, launch);
-    // Before those that are merely silent: on a busy machine a rank that is well may say nothing in time, too.
-    if (const auto stopped = find([](const RankEnding& it) { return it.stopped && !it.bad; })) {
-      launch.status = Status::timeout;
-      launch.detail = fmt::format("rank {} was stopped (SIGSTOP or its like), and was killed{}{}", *stopped,
-                                  seen(ranks_[*stopped].ending), others(*stopped));
-      return;
+    const auto stopped = stopped_longest();
+    if (stopped && ranks_[*stopped].overdue) return blame_stopped(*stopped, launch);
+    const auto own = first_bad([](const Ending& it) { return !blames_others(it) && fault_of(it) != Fault::awaited; });
+    if (own) return blame(*own, launch);
+    // Before those that others guess at, and those that are merely silent: on a busy machine a rank that is well may
+    // not beat, and may say nothing in time, too.
+    if (stopped) return blame_stopped(*stopped, launch);
+    if (const auto awaited = first_bad([](const Ending& it) { return fault_of(it) == Fault::awaited; })) {
+      return blame(*awaited, launch);
     }
     const auto other = first_bad([](const Ending&) { return true; });
     const auto silent = find([](const RankEnding& it) { return it.silenced || (it.ending.timed_out && !it.bad); });
@@ -116,6 +118,21 @@ class Verdicts {
       return;
     }
     launch.status = Status::ok;
+  }
+
+  std::optional<std::size_t> stopped_longest() const {
+    std::optional<std::size_t> longest;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (ranks_[i].bad || ranks_[i].stopped_for.count() == 0) continue;
+      if (!longest || ranks_[i].stopped_for > ranks_[*longest].stopped_for) longest = i;
+    }
+    return longest;
+  }
+
+  void blame_stopped(std::size_t stopped, Launch& launch) const {
+    launch.status = Status::timeout;
+    launch.detail = fmt::format("rank {} was stopped (SIGSTOP or its like), and was killed{}{}", stopped,
+                                seen(ranks_[stopped].ending), others(stopped));
   }
 
   void blame(std::size_t culprit, Launch& launch) const {

@@ -15,6 +15,7 @@
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/temporary_folder.hpp"
 #include "runner/patience.hpp"
 #include "worker/wire.hpp"
 
@@ -65,6 +66,12 @@ void require_bursts(const WorkerProcess& worker) {
   throw Error(ErrorKind::comm, fmt::format("this worker does not serve bursts, which a comparison is made of: is it "
                                            "of an older build? ({})",
                                            fmt::join(worker.command(), " ")));
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (process_ == nullptr || process_->poll()) return;
+  process_.reset();
+  remove_left_folders();
 }
 
 bool WorkerProcess::could_not_start(const Error& error) {
@@ -175,6 +182,7 @@ Remains WorkerProcess::bury() {
   }
   Remains remains;
   remains.exit = *process_->poll();
+  if (remains.exit.signalled) remove_left_folders();  // what it made, and what is judged filled, is nobody's now
   try {
     while (remains.late.size() < kMostLateFrames) {
       FrameReader::Result result = reader_.read(0ms);

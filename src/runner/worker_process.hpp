@@ -91,6 +91,7 @@ class WorkerProcess {
   // Spawns and says hello. Throws Error(internal) if the program cannot be started (could_not_start tells that from
   // other errors).
   explicit WorkerProcess(const Command& command);
+  ~WorkerProcess();  // kills it, if it has not ended, and removes what it could not remove then
   static bool could_not_start(const Error& error);
 
   // Does not wait for the greeting, and reports no error if the worker is gone: its exit explains more than our failed
@@ -122,7 +123,9 @@ class WorkerProcess {
 
   const std::vector<std::string>& command() const { return argv_; }
   pid_t pid() const { return process_->pid(); }  // −1: another host's
-  void kill();                                   // its whole process group; no error when it is gone
+  bool is_stopped() const { return process_->is_stopped(); }
+  bool can_speak() const { return !process_->is_stopped() && !process_->is_out_of_reach(); }
+  void kill();  // its whole process group; no error when it is gone
   // Gives it a moment to exit (it closed its pipe, was killed or was sent `bye`), kills it after that, reaps it.
   Remains bury();
 

@@ -36,7 +36,7 @@ class CheckedOperator {
   // With as many input sets as the protocol's cache state needs. Valid while this lives; verifying throws CheckFailed.
   measure::Subject subject();
   // Another series is timed: its first candidate sample is verified, however slow the oracle is.
-  void begin_series() { verified_ = 0; }
+  void begin_series();
   // After timing: records "<series>:<output>" ("samples:out"), then errors and memory as metrics.
   void emit_verified(const std::string& series, std::int64_t verified, std::size_t samples);
   void emit_metrics();
@@ -64,6 +64,7 @@ class CheckedOperator {
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
   void emit_not_compared(const std::string& name, const std::string& why);
+  bool has_time_to_verify() const;
   bool verify(int set);
   std::uint64_t memory_for_sets() const;
 
@@ -77,7 +78,8 @@ class CheckedOperator {
   std::vector<Worst> worst_;
   std::vector<check::Comparison> comparisons_;  // of the last call that was checked
   Nanoseconds oracle_time_{};
-  std::int64_t verified_ = 0;  // of this series
+  std::int64_t verified_ = 0;  // of this series, which
+  Nanoseconds began_{};        // then
   double peak_scratch_bytes_ = 0;
   std::optional<double> call_rss_bytes_, max_rss_bytes_;  // on the CPU
   std::optional<double> taken_bytes_;                     // on a GPU: what its driver had less after the call

@@ -167,6 +167,37 @@ TEST_F(OneAgent, AnAgentThatDoesNotAnswerIsGivenUp) {
   EXPECT_LT(Clock::now() - began, 2 * kAnswer);
 }
 
+template <typename Holds>
+bool comes_true(Holds holds) {
+  for (const auto until = Clock::now() + 10s; Clock::now() < until; std::this_thread::sleep_for(5ms)) {
+    if (holds()) return true;
+  }
+  return false;
+}
+
+TEST_F(OneAgent, AWorkerThatIsStoppedIsSeenToBeSoWhileItIs) {
+  const auto worker = shell("kill -STOP $$; sleep 1000");
+  EXPECT_TRUE(comes_true([&] { return worker->is_stopped(); }));
+  worker->kill_group(SIGCONT);
+  EXPECT_TRUE(comes_true([&] { return !worker->is_stopped(); }));
+}
+
+// What somebody who cannot be heard might still say, or answer, is not waited for.
+TEST_F(OneAgent, AnAgentThatIsNotHeardIsOutOfReach) {
+  const auto worker = shell("sleep 1000");
+  for (const auto until = Clock::now() + 2 * kSilence; Clock::now() < until; std::this_thread::sleep_for(5ms)) {
+    ASSERT_FALSE(worker->is_out_of_reach());
+  }
+  ::kill(agent_, SIGSTOP);
+  const auto stopped = Clock::now();
+  EXPECT_TRUE(comes_true([&] { return worker->is_out_of_reach(); }));
+  EXPECT_GT(Clock::now() - stopped, kSilence / 2);
+  worker->kill_group(SIGKILL);
+  const auto killed = Clock::now();
+  EXPECT_NE(end_of(*worker).lost.find("does not answer"), std::string::npos);
+  EXPECT_LT(Clock::now() - killed, kAnswer);
+}
+
 TEST_F(OneAgent, AnAgentEndsWellWithTheLab) {
   lab_.reset();
   EXPECT_EQ(agents_end(), 0);

@@ -138,5 +138,18 @@ TEST(Descendants, WhatLeftTheGroupEndsWithAKilledParent) {
   EXPECT_TRUE(gone_within(kept.told, 1s));
 }
 
+// What cannot leave its group may still throw away what it was marked by.
+TEST(Descendants, WhatThrewItsEnvironmentAwayEndsWithAKilledParent) {
+  const Kept kept = in_a_process([](int fd) {
+    SpawnOptions options;
+    options.argv = {"sh", "-c", "env -i sh -c 'echo $$; exec sleep 300 >/dev/null 2>&1' & exec sleep 300"};
+    Process child = Process::spawn(options);
+    tell(fd, read_number(child.from_child()));
+    ::kill(::getpid(), SIGKILL);
+  });
+  ASSERT_TRUE(WIFSIGNALED(kept.status));
+  EXPECT_TRUE(gone_within(kept.told, 1s));
+}
+
 }  // namespace
 }  // namespace syslab

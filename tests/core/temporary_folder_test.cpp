@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "core/error.hpp"
+#include "core/remove_tree.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace syslab {
@@ -43,6 +46,38 @@ TEST_F(HeldFolder, IsOursAloneAndGoneWithAllThatIsInIt) {
     std::ofstream(mine.path() + "/deep/er/file") << "text";
   }
   EXPECT_TRUE(folder_.names().empty());
+}
+
+// As somebody makes it who would rather have it stay.
+TEST_F(HeldFolder, IsGoneWhateverWasMadeInIt) {
+  test::TemporaryFolder elsewhere;
+  std::ofstream(elsewhere / "kept") << "text";
+  {
+    const TemporaryFolder mine;
+    const auto closed = mine.path() + "/closed";
+    fs::create_directories(closed + "/in/side");
+    std::ofstream(closed + "/file") << "text";
+    fs::create_directory_symlink(fs::path(elsewhere / "."), mine.path() + "/link");
+    for (const char* folder : {"/in/side", "/in", ""}) fs::permissions(closed + folder, fs::perms::none);
+    std::ofstream(mine.path() + "/.removed-1") << "in the way";
+    const FileDescriptor top(::open(mine.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int at = ::dup(top.get());
+    for (int depth = 0; depth < 600; ++depth) {
+      ASSERT_EQ(::mkdirat(at, "d", 0700), 0);
+      const int deeper = ::openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      ::close(at);
+      at = deeper;
+    }
+    ::close(at);
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit few{256, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    remove_tree(mine.path());
+    ::setrlimit(RLIMIT_NOFILE, &before);
+  }
+  EXPECT_EQ(folder_.names().size(), 1U) << "only what is elsewhere";
+  EXPECT_TRUE(fs::exists(elsewhere / "kept"));
 }
 
 TEST_F(HeldFolder, WhatAKilledOneLeftIsRemoved) {

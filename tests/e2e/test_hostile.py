@@ -13,60 +13,16 @@ Fixture → what keeps it → what it was seen to do with that switched off (SYS
   test_what_is_looked_at_…   the walls around that look         the file outside is made
 The others are kept by the separation of processes, which cannot be switched off, and were not tried without it.
 """
-import json
 import os
 import pathlib
 import re
 import time
 import unittest
 
-from lab import Lab, attempts
-
-HOSTILE = pathlib.Path(__file__).parent / "hostile"
-PLUGINS = os.environ["SYSLAB_PLUGINS"]
-CASE = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "-a", "dtype=fp32", "--impl", "me", "--laws", "none",
-        "--protocol", "quick", "--device", "cpu")
+from hostile_lab import HOSTILE, HostileLab
 
 
-class Hostile(Lab):
-    def setUp(self):
-        super().setUp()
-        self.outside = self.folder / "outside"
-        (self.outside / "state" / "syslab").mkdir(parents=True, mode=0o700)
-        for name in ("there", "cut", "state/syslab/runs.key"):
-            (self.outside / name).write_text("kept")
-            (self.outside / name).chmod(0o600)
-
-        self.walls = {}
-        self.terminal, other = os.openpty()
-        self.addCleanup(os.close, self.terminal)
-        self.addCleanup(os.close, other)
-        self.tty = os.ttyname(other)
-
-    def environment(self):
-        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], "OUTSIDE": str(self.outside),
-                "XDG_STATE_HOME": str(self.outside / "state"), "TERMINAL": self.tty,
-                "DATABASE": str(self.db), **self.walls}
-
-    def attempt(self, file, *arguments):
-        [ended] = attempts(self.lines("run", "flash_forward", *CASE, "--mine", f"me={file}", *arguments, expect=None))
-        return ended
-
-    def python(self, name, *arguments):
-        return self.attempt(f"{HOSTILE}/cheats.py:{name}", *arguments)
-
-    def library(self, name, *arguments):
-        return self.attempt(f"{PLUGINS}/hostile_{name}.so", *arguments)
-
-    def facts(self):
-        [[facts]] = self.sql("SELECT facts FROM v_attempt ORDER BY attempt_uid DESC LIMIT 1")
-        return json.loads(facts)
-
-    def tearDown(self):
-        for name in ("there", "cut"):
-            self.assertEqual((self.outside / name).read_text(), "kept")
-        self.assertFalse((self.outside / "made").exists())
-
+class Hostile(HostileLab):
     # --- clocks -----------------------------------------------------------------------------------------------------------
 
     def test_a_patched_clock_changes_no_time_and_is_told(self):

@@ -226,6 +226,18 @@ TEST(Sampler, VerifiesAboutTheShareAskedForAndAtLeastOne) {
   EXPECT_EQ(few.take(never).verified, 1);
 }
 
+// An implementation may be right until a slow oracle has no time left, and do nothing from then on.
+TEST(Sampler, ASampleOfTheLaterHalfIsVerifiedHoweverSlowTheOracle) {
+  FakeLab fake;
+  fake.duration = [](int call) { return microseconds(call % 2 == 0 ? 300 : 600); };
+  Subject subject = fake.subject();
+  int early = 0, late = 0;
+  subject.verify = [&](int) { return ++early == 1; };
+  subject.verify_anyway = [&](int) { return ++late > 0; };
+  EXPECT_EQ(fake.take({}, subject).verified, 2);
+  EXPECT_EQ(late, 1);
+}
+
 TEST(Sampler, CountsOnlyWhatWasReallyVerified) {
   FakeLab fake;
   fake.duration = [](int) { return milliseconds(1); };

@@ -25,6 +25,7 @@ struct RanksLab : Lab {
 
   RanksLab() {
     ranks.id = "selftest_ranks";
+    ranks.limit_axis = "limit_ms";
     std::string folder = (std::filesystem::temp_directory_path() / "syslab-ranks-test-XXXXXX").string();
     meeting_places = ::mkdtemp(folder.data());
     ::setenv("TMPDIR", meeting_places.c_str(), 1);
@@ -124,6 +125,42 @@ TEST(Ranks, NobodyWaitsForWhatOneThatIsStoppedMightSay) {
   };
   expect_contains(lab.run_ranks("stop", 2, 1000).detail, "rank 1 was stopped");
   EXPECT_LT(std::chrono::steady_clock::now() - stopped, 1s + kGrace);
+}
+
+// On a busy machine the others begin to wait long after the stop: the limit runs from the stop on.
+TEST(Ranks, OneThatIsStoppedIsNamedInTimeThoughNobodyWaitsForItYet) {
+  RanksLab lab;
+  std::chrono::steady_clock::time_point stopped;
+  lab.observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord&) {
+    stopped = std::chrono::steady_clock::now();
+  };
+  const std::string detail = lab.run_ranks("stop_before_others", 2, 1000).detail;
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, 1s + 3s);
+  expect_contains(detail, "rank 1 was stopped (SIGSTOP or its like), and was killed");
+}
+
+// What slows the lab itself down takes nothing from the limit but what it is late by.
+TEST(Ranks, OneThatIsStoppedIsNamedInTimeByALabThatIsStarved) {
+  RanksLab lab;
+  std::chrono::steady_clock::time_point stopped;
+  lab.observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord&) {
+    stopped = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(1500ms);
+  };
+  const std::string detail = lab.run_ranks("stop_before_others", 2, 1000).detail;
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, 1s + 3s);
+  expect_contains(detail, "rank 1 was stopped");
+}
+
+TEST(Ranks, OfSeveralThatAreStoppedTheOneThatIsSoForLongestIsNamed) {
+  RanksLab lab;
+  expect_contains(lab.run_ranks("stop_among_starved", 3, 2000).detail, "rank 2 was stopped");
+}
+
+// Who is blamed by the others may only be slow; the kernel's word counts for more.
+TEST(Ranks, OneThatIsStoppedIsNamedAndNotOneThatOthersBlame) {
+  RanksLab lab;
+  expect_contains(lab.run_ranks("stop_among_blamed", 3, 1000).detail, "rank 2 was stopped");
 }
 
 TEST(Ranks, OneThatIsStoppedIsNamedAtTheLimitOfTheCaseToo) {

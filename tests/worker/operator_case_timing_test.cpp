@@ -25,7 +25,8 @@ TEST(OperatorCase, ASlowOracleCostsNoSamples) {
     return exact(in);
   };
   const Outcome outcome = run(slow);
-  EXPECT_EQ(outcome.facts().at("verified"), 1);
+  EXPECT_GE(outcome.facts().at("verified"), 1);
+  EXPECT_LE(outcome.facts().at("verified"), 2);  // one of the first half, if it was drawn, and one of the second
   EXPECT_GE(*outcome.metric("time").n, 8);
 }
 
@@ -45,6 +46,7 @@ TEST(CheckedOperator, LooksAtASampleOfEverySeriesHoweverSlowTheOracle) {
   subject.call(0);
   EXPECT_TRUE(subject.verify(0));
   EXPECT_FALSE(subject.verify(0)) << "the oracle's share of the time is used up";
+  EXPECT_TRUE(subject.verify_anyway(0));
   checked.begin_series();
   EXPECT_TRUE(subject.verify(0));
 }

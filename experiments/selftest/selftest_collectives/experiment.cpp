@@ -60,6 +60,7 @@ const registry::Experiment kSelftestCollectives =
         .tags({"selftest"})
         .axis("steps", {std::int64_t{100}}, "all-reduces")
         .axis("limit_ms", {std::int64_t{2'000}}, "how long a rank waits for another, in milliseconds")
+        .limits_waits_by("limit_ms")
         .world_sizes({std::int64_t{2}, std::int64_t{3}})
         .preset("smoke", {{"world_size", {std::int64_t{2}}}})
         .implementation({.name = "shm", .teaches = "what watches over ranks that meet in memory"})

@@ -38,6 +38,7 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kFaultyStep = 2;
 constexpr std::chrono::milliseconds kStarting = 20s;
+constexpr auto kStartingLate = 6s;  // where a fault asks for it
 
 // One number of each rank at each step: a file each, or an entry of a store.
 class Meeting {
@@ -120,6 +121,9 @@ const std::map<std::string, FaultBody, std::less<>>& faults() {
       {"hang", [](CaseContext&) { std::this_thread::sleep_for(1h); }},
       {"stop", [](CaseContext&) { ::raise(SIGSTOP); }},
       {"stop_among_silent", [](CaseContext&) { ::raise(SIGSTOP); }},
+      {"stop_before_others", [](CaseContext&) { ::raise(SIGSTOP); }},
+      {"stop_among_starved", [](CaseContext&) { ::raise(SIGSTOP); }},
+      {"stop_among_blamed", [](CaseContext&) { ::raise(SIGSTOP); }},
       {"throw", [](CaseContext&) { throw Error(ErrorKind::device, "the fault 'throw' was asked for", "cudaMalloc"); }},
       {"foreign", [](CaseContext&) { throw Error(ErrorKind::comm, "the worker 'fake' ended while running forward"); }},
       {"oom", [](CaseContext&) { throw std::bad_alloc(); }},
@@ -185,9 +189,12 @@ class Steps {
     const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
     double own = context_.rank() + 1;
     const bool now = step_ == kFaultyStep;
+    const bool in_between = context_.rank() > 0 && !is_faulty_;
+    if (step_ == 0 && fault_ == "stop_before_others") stop_before_others();
     if (now) {
       context_.progress(0.5, fmt::format("step {} with the fault '{}'", step_, fault_));
-      const bool in_between = context_.rank() > 0 && !is_faulty_;
+      if (in_between && fault_ == "stop_among_blamed") throw RankError(Fault::awaited, "others waited for rank 1");
+      if (in_between && fault_ == "stop_among_starved") stop_as_if_starved();
       if (fault_ == "all_hang" || (fault_ == "stop_among_silent" && in_between)) faults().at("hang")(context_);
       if (is_faulty_) faults().at(fault_)(context_);
       if (is_faulty_ && fault_ == "nan") own = std::numeric_limits<double>::quiet_NaN();
@@ -201,6 +208,19 @@ class Steps {
   void check(bool wrong = false) { check_sum(context_, numbers_, wrong); }
 
  private:
+  // The others are long in starting, as on a busy machine.
+  void stop_before_others() {
+    context_.progress(0, "about to start");
+    if (is_faulty_) faults().at(fault_)(context_);
+    std::this_thread::sleep_for(kStartingLate);
+  }
+
+  // Later than the faulty rank, but still so when that is noticed.
+  void stop_as_if_starved() {
+    std::this_thread::sleep_for(600ms);
+    ::raise(SIGSTOP);
+  }
+
   CaseContext& context_;
   std::string fault_;
   std::chrono::microseconds share_;
@@ -261,6 +281,7 @@ const registry::Experiment kSelftestRanks =
         .axis("share_us", {std::int64_t{500}},
               "what rank 0 works at a step, in microseconds; rank 1 twice that, and so on")
         .axis("limit_ms", {std::int64_t{10'000}}, "how long a rank waits for another, in milliseconds")
+        .limits_waits_by("limit_ms")
         .world_sizes({std::int64_t{2}, std::int64_t{3}})
         .preset("smoke", {{"world_size", {std::int64_t{2}}}})
         .implementation({.name = "selftest", .teaches = "how ranks begin and end together"})

@@ -230,8 +230,8 @@ std::unique_ptr<Communicator> connect_gloo(const std::filesystem::path& director
     gloo::barrier(met);
   } catch (const std::exception& failure) {
     if (rank == 0) std::filesystem::remove_all(meeting, error);
-    throw Error(ErrorKind::comm, fmt::format("rank {} of {} could not meet the others over Gloo in {}: {}", rank, size,
-                                             meeting.string(), failure.what()));
+    throw RankError(Fault::rendezvous, fmt::format("rank {} of {} could not meet the others over Gloo in {}: {}", rank,
+                                                   size, meeting.string(), failure.what()));
   }
   if (rank == 0) std::filesystem::remove_all(meeting, error);
   return std::make_unique<GlooCommunicator>(context, options);

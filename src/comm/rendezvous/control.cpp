@@ -82,12 +82,12 @@ void Control::connect(Rendezvous& rendezvous) {
         fmt::format("rank {} cannot connect to rank 0 at {}: {}", rank_,
                     unix_socket ? (rendezvous.directory() / file).string() : fmt::format("{}:{}", host, port), why);
     rendezvous.fail(reason);
-    throw Error(ErrorKind::comm, reason);
+    throw RankError(Fault::rendezvous, reason);
   }
   client_.send(Packet() << control_message::hello << static_cast<std::uint64_t>(rank_) << this_process().text(),
                deadline);
   if (client_.receive(deadline).state != Received::bytes) {
-    throw Error(ErrorKind::comm, fmt::format("rank {} is not let in by rank 0", rank_));
+    throw RankError(Fault::rendezvous, fmt::format("rank {} is not let in by rank 0", rank_));
   }
   rendezvous.wait_all(options_.name + "/connected", limit);
 }

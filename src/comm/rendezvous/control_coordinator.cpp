@@ -204,20 +204,22 @@ Ending ControlCoordinator::diagnose(int reporter, const Progress& waiting) const
   }
   if (behind.empty()) {
     ending.reason = fmt::format("all ranks have entered {} and it does not end", waiting.waiting);
-    for (const auto& [number, rank] : ranks_) {
-      if (silent_seconds(rank) <= kSilence) continue;
-      ending.culprit = number;
-      ending.reason += fmt::format("; rank {} is {}", number, whereabouts(rank));
-      break;
+    const auto longest = std::ranges::max_element(
+        ranks_, {}, [&](const auto& one) { return one.second.left ? 0 : silent_seconds(one.second); });
+    if (longest != ranks_.end() && !longest->second.left && silent_seconds(longest->second) > kSilence) {
+      ending.culprit = longest->first;
+      ending.reason += fmt::format("; rank {} is {}", longest->first, whereabouts(longest->second));
     }
     return ending;
   }
-  // Who is behind may itself wait for another that is: the one that does not beat keeps the others, or the last of all.
+  // Who is behind may itself wait for another that is: the one that does not beat keeps the others, or the last of
+  // all. On a busy machine several do not beat; one that is stopped is silent for longest.
   const int keeps_others = *std::min_element(behind.begin(), behind.end(), [&](int left, int right) {
     const Rank &one = ranks_.at(left), &other = ranks_.at(right);
     const bool one_beats = one.left || silent_seconds(one) <= kSilence;
     const bool other_beats = other.left || silent_seconds(other) <= kSilence;
     if (one_beats != other_beats) return !one_beats;
+    if (!one_beats) return one.heard < other.heard;
     return entered(one.progress, waiting.waiting_of_host) < entered(other.progress, waiting.waiting_of_host);
   });
   ending.culprit = keeps_others;

@@ -20,8 +20,8 @@ Progress progress_of(const FlightRecorder& recorder) {
 
 Fault fault_of(const Blame& blame, int rank) {
   if (blame.kind == EndingKind::disagreement) return Fault::mismatch;
-  if (blame.culprit == rank) return Fault::own;
   const bool late = blame.kind == EndingKind::time_out || blame.kind == EndingKind::silence;
+  if (blame.culprit == rank) return late ? Fault::awaited : Fault::own;
   return late ? Fault::late : Fault::peer;
 }
 

@@ -11,6 +11,7 @@
 
 #include "comm/rendezvous/private_directory.hpp"
 #include "core/error.hpp"
+#include "core/rank_error.hpp"
 #include "core/units.hpp"
 
 namespace syslab::comm {
@@ -68,7 +69,7 @@ std::string await_address(const fs::path& path, int rank, const ShmOptions& opti
     if (Clock::now() >= deadline) break;
     std::this_thread::sleep_for(pause);
   }
-  throw Error(ErrorKind::comm, fmt::format("rank {} waited {} for rank 0, which left no address in {}{}", rank,
+  throw RankError(Fault::late, fmt::format("rank {} waited {} for rank 0, which left no address in {}{}", rank,
                                            format_duration(options.limit), path.parent_path().string(),
                                            line.empty() ? "" : ": what lies there is of a process that has ended"));
 }

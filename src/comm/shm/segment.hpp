@@ -26,10 +26,10 @@
 namespace syslab::comm {
 
 struct ShmOptions {
-  std::chrono::milliseconds limit{60'000};  // for any wait for another rank, including joining
-  std::size_t slot_bytes = 256U << 10;      // staging per rank and chunk, independent of buffer sizes
-  int depth = 4;                            // chunks under way, at least 3
-  std::string name = "ranks";               // distinguishes several groups in one directory: letters, digits, '-', '_'
+  std::chrono::milliseconds limit = kLimitOfWaits;  // for any wait for another rank, including joining
+  std::size_t slot_bytes = 256U << 10;              // staging per rank and chunk, independent of buffer sizes
+  int depth = 4;                                    // chunks under way, at least 3
+  std::string name = "ranks";  // distinguishes several groups in one directory: letters, digits, '-', '_'
 };
 
 class ShmSegment {

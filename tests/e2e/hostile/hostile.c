@@ -13,11 +13,12 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kNothing, kCrash, kHang, kExit, kLongjmp, kFork, kCloseAll, kInputs, kReach, kForge, kKill, kSpawn };
+enum { kNothing, kCrash, kHang, kExit, kLongjmp, kFork, kCloseAll, kInputs, kReach, kForge, kKill, kSpawn, kOldCalls };
 #ifndef HOSTILE
 #define HOSTILE kNothing
 #endif
@@ -62,8 +63,7 @@ static void reach(void) {
   if (last_error[0] == '\0') note("nothing");
 }
 
-static const char kForged[] =
-    "{\"type\":\"check\",\"name\":\"reference:out\",\"outcome\":\"passed\",\"cases_run\":1}";
+static const char kForged[] = "{\"type\":\"check\",\"name\":\"reference:out\",\"outcome\":\"passed\",\"cases_run\":1}";
 static const char kEnd[] = "{\"type\":\"end\",\"status\":\"ok\",\"detail\":\"\"}";
 
 static void say(int fd, const char* text) {
@@ -75,11 +75,26 @@ static void say(int fd, const char* text) {
 static void forge(void) {
   char path[64];
   for (int fd = 0; fd < 64; ++fd) {
-    if (fd != 2 && fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) say(fd, kForged), say(fd, kEnd);
+    if (fd != 2 && fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
+      say(fd, kForged), say(fd, kEnd);
     snprintf(path, sizeof path, "/proc/%d/fd/%d", getppid(), fd);
     const int theirs = fd == 2 ? -1 : open(path, O_WRONLY | O_NONBLOCK);
     if (theirs >= 0) say(theirs, kForged), say(theirs, kEnd);
   }
+}
+
+/* fork, by the numbers of 32-bit programs and of x32: a filter that reads numbers alone takes them for others. */
+static int old_fork(void) {
+#ifdef __x86_64__
+  long made = -1;
+  __asm__ volatile("int $0x80" : "=a"(made) : "a"(2L) : "memory", "r8", "r9", "r10", "r11");
+  if (made == 0) _exit(0);
+  if (made < 0) made = syscall(0x40000000L + SYS_fork);
+  if (made == 0) _exit(0);
+  return made > 0;
+#else
+  return raise(SIGSYS);
+#endif
 }
 
 static float* row(const DLTensor* t, int64_t batch, int64_t head, int64_t i) {
@@ -105,7 +120,8 @@ static void attend(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTe
         }
         for (int64_t d = 0; d < dim; ++d) o[d] /= sum;
         float* l = (float*)((char*)lse->data + lse->byte_offset);
-        l[b * lse->strides[0] + (lse->ndim == 3 ? h * lse->strides[1] : 0) + i * lse->strides[lse->ndim - 1]] = logf(sum);
+        l[b * lse->strides[0] + (lse->ndim == 3 ? h * lse->strides[1] : 0) + i * lse->strides[lse->ndim - 1]] =
+            logf(sum);
       }
     }
   }
@@ -153,6 +169,9 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
       note("process");
       return SYSLAB_ERROR_INTERNAL;
     }
+    case kOldCalls:
+      note(old_fork() ? "process" : "nothing");
+      return SYSLAB_ERROR_INTERNAL;
     default:
       break;
   }
@@ -163,7 +182,8 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
 int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTensor* v, const DLTensor* out,
                               const DLTensor* lse, const DLTensor* dout, DLTensor* dq, DLTensor* dk, DLTensor* dv,
                               const syslab_attention_options* options, void* stream) {
-  (void)q, (void)k, (void)v, (void)out, (void)lse, (void)dout, (void)dq, (void)dk, (void)dv, (void)options, (void)stream;
+  (void)q, (void)k, (void)v, (void)out, (void)lse, (void)dout, (void)dq, (void)dk, (void)dv, (void)options,
+      (void)stream;
   return SYSLAB_ERROR_INTERNAL;
 }
 

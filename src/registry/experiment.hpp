@@ -90,6 +90,8 @@ struct Experiment {
   // Which of ours a law is of, where ladders of several operators stand side by side. Empty: of all.
   std::function<bool(std::string_view law, std::string_view implementation)> is_law_of;
   std::vector<SkipRule> skips;
+  // In place of the product of its axes: exactly these, of which axes choose. Of `function`, whose cases a file gives.
+  std::vector<Params> points;
   // Why one of its implementations cannot do a case, as the worker itself would say it: the case is told as
   // `unsupported` and not run. Nothing: it can. Told "world_size", too.
   std::function<std::optional<std::string>(const Params&, std::string_view implementation)> refusal;

@@ -1,0 +1,81 @@
+#include "session/function_selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "registry/registry.hpp"
+#include "worker/function_cases.hpp"
+#include "worker/python_probe.hpp"
+
+namespace syslab::cli {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::usage, message); }
+
+// The axes of the points, each with its values in the order in which they come.
+std::vector<Axis> axes_of(const std::vector<Params>& points) {
+  std::vector<Axis> axes;
+  for (const auto& [name, unused] : points.front()) axes.push_back({name, {}, "of the file's cases", true, {}});
+  for (const Params& point : points) {
+    for (Axis& axis : axes) {
+      const Value& value = point.at(axis.name);
+      if (std::ranges::find(axis.values, value) == axis.values.end()) axis.values.push_back(value);
+    }
+  }
+  return axes;
+}
+
+// "/…/file.py:name" apart.
+plan::MineSpec reference_of(const std::string& place) {
+  const std::size_t colon = place.rfind(':');
+  plan::MineSpec mine;
+  mine.name = plan::kReferenceName;
+  mine.path = place.substr(0, colon);
+  mine.python_class = place.substr(colon + 1);
+  mine.digest = sha256_hex_of_file(mine.path);
+  return mine;
+}
+
+}  // namespace
+
+void select_function(const SelectionOptions& options, plan::Selection& selection) {
+  const bool named = std::ranges::count(selection.patterns, kFunctionExperiment) > 0;
+  if (options.reference.empty() && options.inputs.empty()) {
+    if (named) {
+      refuse(
+          "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
+          "file.py:cases (docs/any-function.md)");
+    }
+    return;
+  }
+  if (options.reference.empty() || options.inputs.empty()) {
+    refuse("--reference says what a function should return and --inputs which cases there are; write both");
+  }
+  if (selection.patterns.empty()) selection.patterns = {std::string(kFunctionExperiment)};
+  if (selection.patterns != std::vector{std::string(kFunctionExperiment)}) {
+    refuse("--reference and --inputs are of the experiment function alone; leave the other names out");
+  }
+  const std::string reference = plan::parse_python_place("--reference", options.reference);
+  const std::string inputs = plan::parse_python_place("--inputs", options.inputs);
+  for (const plan::MineSpec& mine : selection.mine) {
+    if (!mine.is_python())
+      refuse(fmt::format("--mine {}: a function is in a Python file: {}=file.py:function", mine.name, mine.name));
+    if (mine.name == plan::kReferenceName)
+      refuse("--mine reference=…: that is what --reference is called; choose another name");
+  }
+  selection.mine.push_back(reference_of(reference));
+  for (plan::MineSpec& mine : selection.mine) {
+    mine.reference = reference;
+    mine.inputs = inputs;
+  }
+  std::vector<Params> points = worker::function_cases(reference, inputs);
+  std::vector<Axis> axes = axes_of(points);
+  registry::Registry::global().complete(kFunctionExperiment, std::move(axes), std::move(points));
+}
+
+}  // namespace syslab::cli

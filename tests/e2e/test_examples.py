@@ -1,0 +1,75 @@
+"""reports/examples: the write-ups are what this program makes of the database beside them.
+
+After a wanted change: tools/examples DATABASE, then read the difference. It makes the PDF and the picture of its first page, too.
+"""
+import lzma
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "reports/examples"
+YEARS = ("2025", "2026")
+MOST_BYTES = 1 << 20
+UPDATE = "SYSLAB_UPDATE_GOLDEN" in os.environ
+
+
+def without_figures(text):
+    """Pictures are gnuplot's, and versions of it differ."""
+    return re.sub(r"<svg.*?</svg>", "<svg/>", text, flags=re.DOTALL)
+
+
+@unittest.skipUnless((EXAMPLES / "handout.db.xz").exists(), "no example is stored: tools/examples DATABASE makes them")
+class Examples(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="syslab-examples-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        shutil.copytree(EXAMPLES / "answers", self.folder / "answers")
+        (self.folder / "handout.db").write_bytes(lzma.open(EXAMPLES / "handout.db.xz").read())
+
+    def made(self, year, extension):
+        name = f"handin-{year}.{extension}"
+        subprocess.run([os.environ["SYSLAB_BINARY"], "report", "--handout", year, "--db", "handout.db", "--quiet", "-o", name],
+                       cwd=self.folder, check=True, timeout=300)
+        return self.folder / name
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "without gnuplot the pages have no pictures, and say so")
+    def test_are_what_the_program_makes(self):
+        for year in YEARS:
+            for extension in ("md", "tex", "html"):
+                made = self.made(year, extension)
+                kept = EXAMPLES / made.name
+                if UPDATE:
+                    shutil.copy(made, kept)
+                    continue
+                with self.subTest(name=made.name):
+                    self.assertEqual(without_figures(made.read_text(encoding="utf-8")),
+                                     without_figures(kept.read_text(encoding="utf-8")))
+            if UPDATE:
+                self.print_pages(year)
+
+    def print_pages(self, year):
+        shutil.copytree(self.folder / "figures", EXAMPLES / "figures", dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("*.pdf"))
+        if not shutil.which("pdflatex"):
+            return
+        for _ in range(2):
+            subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"handin-{year}.tex"], cwd=self.folder,
+                           check=True, stdout=subprocess.DEVNULL, timeout=240, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
+        shutil.copy(self.folder / f"handin-{year}.pdf", EXAMPLES)
+        if year == YEARS[-1] and shutil.which("pdftoppm"):
+            subprocess.run(["pdftoppm", "-r", "70", "-gray", "-f", "1", "-l", "1", "-singlefile", "-png", f"handin-{year}.pdf",
+                            EXAMPLES / "page-1"], cwd=self.folder, check=True)
+
+    def test_are_small(self):
+        large = [path.name for path in EXAMPLES.rglob("*") if path.is_file() and path.stat().st_size > MOST_BYTES]
+        self.assertLessEqual(set(large), {"handout.db.xz"})
+        self.assertLess((EXAMPLES / "handout.db.xz").stat().st_size, 4 * MOST_BYTES)
+        self.assertLess((EXAMPLES / "page-1.png").stat().st_size, MOST_BYTES // 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

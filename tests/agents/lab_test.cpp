@@ -176,7 +176,7 @@ bool comes_true(Holds holds) {
 }
 
 TEST_F(OneAgent, AWorkerThatIsStoppedIsSeenToBeSoWhileItIs) {
-  const auto worker = shell("kill -STOP $$; sleep 1000");
+  const auto worker = shell("kill -STOP $$; exec sleep 1000");
   EXPECT_TRUE(comes_true([&] { return worker->is_stopped(); }));
   worker->kill_group(SIGCONT);
   EXPECT_TRUE(comes_true([&] { return !worker->is_stopped(); }));
@@ -184,7 +184,7 @@ TEST_F(OneAgent, AWorkerThatIsStoppedIsSeenToBeSoWhileItIs) {
 
 // What somebody who cannot be heard might still say, or answer, is not waited for.
 TEST_F(OneAgent, AnAgentThatIsNotHeardIsOutOfReach) {
-  const auto worker = shell("sleep 1000");
+  const auto worker = shell("exec sleep 1000");
   for (const auto until = Clock::now() + 2 * kSilence; Clock::now() < until; std::this_thread::sleep_for(5ms)) {
     ASSERT_FALSE(worker->is_out_of_reach());
   }

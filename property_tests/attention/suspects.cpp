@@ -77,6 +77,9 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   list.push_back(
       {.kind = "a log-sum-exp that is the row's maximum alone", .look_at = "m + log l", .lse = Lse::maximum});
   list.push_back({.kind = "a log-sum-exp without the row's maximum", .look_at = "m + log l", .lse = Lse::sum});
+  list.push_back({.kind = "a log-sum-exp of scores without their scale",
+                  .look_at = "which scores L is made of",
+                  .lse = Lse::unscaled});
   for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
     const char* const rescale = "the factor e^(m − m′) when the running maximum grows";
     list.push_back(

@@ -72,7 +72,7 @@ MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/judged.cpp", "src/cli/plan_buckets.
 ONLY_HEADERS = {**{(room, "contract"): {"contract/axis.hpp", "contract/law.hpp", "contract/measure_spec.hpp"}
                    for room in ("plan", "runner", "evidence", "session", "compare", "cli")},
                 ("runner", "worker"): {"worker/wire.hpp"}, ("store", "worker"): {"worker/wire.hpp"},
-                ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
+                ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
                 ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
                 ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp"},
                 ("evidence", "report"): {"report/deliverables.hpp"},

@@ -188,6 +188,25 @@ CheckOptions with_settings(const Context& context, CheckOptions options) {
   return options;
 }
 
+// A function has no laws: its check is that of its cases' outputs, and the shortest protocol's samples.
+Exit check_function(const Context& context, const CheckOptions& options) {
+  for (const auto& [given, option] : {std::pair{!options.keyword.empty(), "-k"},
+                                      {options.watch, "--watch"},
+                                      {options.last_failed, "--last-failed"},
+                                      {!options.map.empty(), "--map"},
+                                      {!options.until.empty(), "--until"}}) {
+    if (given) throw Error(ErrorKind::usage, fmt::format("{} is about laws, and a function has none", option));
+  }
+  RunOptions run;
+  run.selection = options.selection;
+  run.laws = Laws::none;
+  run.measuring.protocol = "quick";
+  run.measuring.memory_limit = options.memory_limit;
+  run.timeout = options.timeout;
+  run.label = options.label;
+  return execute(context, run);
+}
+
 }  // namespace
 
 CheckedOnce check_once(const Context& context, const CheckOptions& options) {
@@ -233,6 +252,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
 }
 
 Exit execute(const Context& context, const CheckOptions& asked) {
+  if (!asked.selection.reference.empty() || !asked.selection.inputs.empty()) return check_function(context, asked);
   CheckOptions options = with_settings(context, asked);
   const auto check = [&] {
     return names_submission(options) ? check_submission(context, options) : check_once(context, options).exit;

@@ -14,6 +14,8 @@
 namespace syslab::plan {
 namespace {
 
+constexpr std::string_view kAgainst = " against ", kOn = " on ";  // of a function: path_of() writes them
+
 constexpr std::size_t kMostValues = 100'000;  // of one assignment: a longer range is a typing error
 
 [[noreturn]] void malformed(std::string_view text, std::string_view why) {
@@ -108,7 +110,31 @@ AxisAssignment parse_assignment(std::string_view text) {
   return assignment;
 }
 
+std::string parse_python_place(std::string_view option, std::string_view text) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}': {}; write {} file.py:name", option, text, why, option));
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.find('/', colon) != std::string_view::npos || colon + 1 == text.size()) {
+    refuse("names nothing in the file, after a ':'");
+  }
+  const std::filesystem::path path(text.substr(0, colon));
+  if (path.extension() != ".py") refuse("is no Python file");
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", path.string()));
+  return std::filesystem::absolute(path).lexically_normal().string() + std::string(text.substr(colon));
+}
+
 MineSpec parse_mine(std::string_view text) {
+  if (const std::size_t against = text.find(kAgainst); against != std::string_view::npos) {
+    const std::string_view rest = text.substr(against + kAgainst.size());
+    const std::size_t on = rest.find(kOn);
+    if (on == std::string_view::npos) throw Error(ErrorKind::usage, fmt::format("--mine '{}' names no inputs", text));
+    MineSpec mine = parse_mine(text.substr(0, against));
+    mine.reference = parse_python_place("--reference", rest.substr(0, on));
+    mine.inputs = parse_python_place("--inputs", rest.substr(on + kOn.size()));
+    return mine;
+  }
   const auto refuse = [text](std::string_view why) {
     throw Error(ErrorKind::usage,
                 fmt::format("--mine '{}': {}; write NAME=kernel.so or NAME=flash.py:Class", text, why));

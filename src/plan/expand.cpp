@@ -263,6 +263,17 @@ std::string device_of_mine(const Selection& selection) {
   return std::string(contains(devices, kCuda) && !contains(devices, kCpu) ? kCuda : kCpu);
 }
 
+// Those of its own points that the values of each axis leave.
+std::vector<Params> chosen_points(const Experiment& experiment, const Selection& selection) {
+  std::vector<Params> points = experiment.points;
+  for (const Axis& axis : experiment.axes) {
+    const Values values = axis_values(experiment, axis, selection);
+    std::erase_if(points,
+                  [&](const Params& point) { return std::ranges::find(values, point.at(axis.name)) == values.end(); });
+  }
+  return points;
+}
+
 }  // namespace
 
 Experiments selected_experiments(const registry::Registry& registry, const Selection& selection) {
@@ -290,6 +301,7 @@ void check_names(const Experiments& experiments, const Selection& selection) {
 
 std::vector<Params> grid(const Experiment& experiment, const Selection& selection) {
   if (selection.preset && experiment.presets.find(*selection.preset) == experiment.presets.end()) return {};
+  if (!experiment.points.empty()) return chosen_points(experiment, selection);
   std::vector<Params> points(1);
   for (const Axis& axis : experiment.axes) {
     const Values values = axis_values(experiment, axis, selection);
@@ -330,7 +342,7 @@ std::vector<Chosen> implementations(const Experiment& experiment, const Selectio
       if (patterns.empty() || matches_any(patterns, it.name)) chosen.push_back({it.name, it.device});
     }
     // An experiment without implementations to choose from has one way to run, without a name.
-    if (experiment.implementations.empty() && !asked) chosen.push_back({"", std::string(kCpu)});
+    if (experiment.implementations.empty() && !asked && !joined) chosen.push_back({"", std::string(kCpu)});
     keep_devices(experiment, selection, asked, chosen);
   }
   if (joined) {

@@ -13,16 +13,24 @@
 
 namespace syslab::plan {
 
-// "--mine NAME=PATH": somebody's implementation, a C library or a Python class.
+// "--mine NAME=PATH": somebody's implementation, a C library, a Python class, or, with --reference, any function.
+inline constexpr std::string_view kReferenceName = "reference";  // of a function's reference, as an implementation
 struct MineSpec {
   std::string name;
   std::string path;          // absolute; "kernel.so" or "flash.py"
   std::string python_class;  // after the colon; empty for a library
   std::string digest;        // SHA-256 of the file
+  // Of a function: "/…/file.py:name" of what it is compared with, and of what makes its arguments; else empty.
+  std::string reference = {}, inputs = {};
   bool is_python() const { return !python_class.empty(); }
+  bool is_function() const { return !reference.empty(); }
 };
 // Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".
+// A function's reference and inputs may stand behind it, as in the store: "me=flash.py:fn against ref.py:fn on
+// in.py:cases".
 MineSpec parse_mine(std::string_view text);
+// "FILE.py:NAME" of --reference and --inputs, with the file's absolute path. Error(usage) naming the option.
+std::string parse_python_place(std::string_view option, std::string_view text);
 
 // "-a seq=128,256", "-a seq=128:512:128", "-a seq=pow2:7:12": name and values, typed by the axis it will meet.
 struct AxisAssignment {

@@ -59,8 +59,22 @@ void check_shared(const Selection& selection, const std::set<std::string>& side_
   }
 }
 
+// Of a function and its reference: the only one of these names that the other side does not have.
+bool fill_in_function(SideSpec& missing, const SideSpec& other, const Selection& selection) {
+  const AxisAssignment* impl = other.find(kImpl);
+  if (impl == nullptr || selection.mine.size() != 2 || !selection.mine[0].is_function()) return false;
+  const bool first = selection.mine[0].name == impl->values.front();
+  missing.axes = {{std::string(kImpl), {selection.mine[first ? 1 : 0].name}}};
+  return true;
+}
+
 void fill_in(Sides& sides, const Selection& selection) {
   if (sides.a.given && sides.b.given) return;
+  if (!sides.a.given && !sides.b.given && selection.mine.size() == 2 && selection.mine[0].is_function()) {
+    sides.a.axes = {{std::string(kImpl), {std::string(kReferenceName)}}};
+    fill_in_function(sides.b, sides.a, selection);
+    return;
+  }
   if (!sides.a.given && !sides.b.given) {
     refuse(
         "a comparison has two sides: A:axis=value and B:axis=value, for example A:impl=naive B:impl=flash_tiled, or "
@@ -73,6 +87,7 @@ void fill_in(Sides& sides, const Selection& selection) {
     missing.axes = other.axes;  // the same case by this program
     return;
   }
+  if (fill_in_function(missing, other, selection)) return;
   const AxisAssignment* impl = other.find(kImpl);
   if (selection.mine.size() == 1 && impl != nullptr && impl->values.front() != selection.mine[0].name) {
     missing.axes = {{std::string(kImpl), {selection.mine[0].name}}};

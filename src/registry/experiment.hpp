@@ -86,6 +86,8 @@ struct Experiment {
   std::vector<Metric> metrics;
   std::vector<LawInfo> laws;
   std::vector<SkipRule> skips;
+  // In place of the product of its axes: exactly these, of which axes choose. Of `function`, whose cases a file gives.
+  std::vector<Params> points;
   // Why one of its implementations cannot do a case, as the worker itself would say it: the case is told as
   // `unsupported` and not run. Nothing: it can. Told "world_size", too.
   std::function<std::optional<std::string>(const Params&, std::string_view implementation)> refusal;

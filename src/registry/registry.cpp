@@ -79,6 +79,13 @@ void Registry::seal() {
   sealed_ = true;
 }
 
+void Registry::complete(std::string_view id, std::vector<Axis> axes, std::vector<Params> points) {
+  const auto found = std::ranges::find(experiments_, id, &Experiment::id);
+  if (found == experiments_.end()) throw Error(ErrorKind::internal, fmt::format("there is no experiment '{}'", id));
+  found->axes = std::move(axes);
+  found->points = std::move(points);
+}
+
 const Experiment& Registry::find(std::string_view name) const {
   for (const Experiment& experiment : experiments_) {
     if (answers_to(experiment, name)) return experiment;

@@ -16,6 +16,8 @@ class Registry {
   // Error(internal) if the id is taken, or a preset or skip rule names what does not exist, or the registry is sealed.
   void add(Experiment experiment);
   void seal();
+  // Gives an experiment, even of a sealed registry, the axes and points that the files of a command say it has.
+  void complete(std::string_view id, std::vector<Axis> axes, std::vector<Params> points);
 
   std::span<const Experiment> experiments() const { return experiments_; }  // sorted by id once sealed
   // By id or alias; Error(usage) with the nearest names if there is none.

@@ -35,7 +35,10 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   static_cast<MeasureSpec&>(request) = spec;
   const auto own = std::find_if(mine.begin(), mine.end(),
                                 [&](const plan::MineSpec& spec) { return spec.name == planned.implementation; });
-  if (own != mine.end()) request.mine = worker::MineRequest{own->name, own->path, own->python_class, own->digest};
+  if (own != mine.end()) {
+    request.mine =
+        worker::MineRequest{own->name, own->path, own->python_class, own->digest, own->reference, own->inputs};
+  }
   return request;
 }
 

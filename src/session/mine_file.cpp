@@ -18,6 +18,15 @@ std::string pasted(const std::string& text, const char* otherwise) {
   return !text.empty() && text.find_first_not_of(kPlain) == std::string::npos ? text : otherwise;
 }
 
+// A function's reference and inputs are those of the run where only its own file is given.
+plan::MineSpec with_recorded(plan::MineSpec given, const std::string& recorded, bool is_own) {
+  if (given.is_function() || !is_own || recorded.find(" against ") == std::string::npos) return given;
+  const plan::MineSpec before = plan::parse_mine(given.name + "=" + recorded);
+  given.reference = before.reference;
+  given.inputs = before.inputs;
+  return given;
+}
+
 }  // namespace
 
 MineFiles::MineFiles(const store::Store& store, const std::vector<std::string>& given, std::string command)
@@ -27,7 +36,7 @@ MineFiles::MineFiles(const store::Store& store, const std::vector<std::string>& 
 
 plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed) {
   const auto given = std::ranges::find(given_, recorded.name, &plan::MineSpec::name);
-  if (given != given_.end()) return *given;
+  if (given != given_.end()) return with_recorded(*given, recorded.path, store_.is_own(run));
   const std::string name = pasted(recorded.name, "NAME");
   if (!store_.is_own(run)) {
     throw Error(

@@ -31,6 +31,7 @@ struct SelectionOptions {
   std::vector<std::string> implementations;
   std::vector<std::string> devices;  // "cpu", "cuda", "cpu,cuda"; empty: by the machine
   std::vector<std::string> mine;     // "me=kernel.so"
+  std::string reference, inputs;     // "file.py:name": --mine is a function of any arguments
   std::string python;                // interpreter of --mine in Python; empty: SYSLAB_PYTHON, else python3
   std::string handout;
   std::uint64_t seed = 0;

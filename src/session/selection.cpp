@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "plan/shard.hpp"
+#include "session/function_selection.hpp"
 #include "session/this_machine.hpp"
 #include "worker/python_probe.hpp"
 
@@ -68,6 +69,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   selection.devices = options.devices;
   if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);  // workers inherit it
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
+  select_function(options, selection);
   if (!selection.mine.empty()) {
     selection.author = options.author.empty() ? selection.mine.front().name : options.author;
   }
@@ -157,8 +159,8 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
 
 void check_mine(const std::vector<plan::MineSpec>& mine) {
   for (const plan::MineSpec& one : mine) {
-    const std::string problem =
-        one.is_python() ? worker::python_problem(one.path, one.python_class) : library_problem(one.path);
+    const std::string problem = one.is_python() ? worker::python_problem(one.path, one.python_class, one.is_function())
+                                                : library_problem(one.path);
     if (!problem.empty()) {
       throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", one.name, path_of(one), problem));
     }
@@ -177,6 +179,9 @@ void note_crowded_ranks(const Console& console, const plan::Plan& plan) {
 }
 
 std::string path_of(const plan::MineSpec& mine) {
+  if (mine.is_function()) {
+    return fmt::format("{}:{} against {} on {}", mine.path, mine.python_class, mine.reference, mine.inputs);
+  }
   return mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
 }
 

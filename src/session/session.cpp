@@ -34,6 +34,8 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
     row.digest = mine.digest;
     row.language = mine.is_python() ? "Python" : "C";
     row.path = path_of(mine);
+    if (mine.is_function() && mine.name == plan::kReferenceName)
+      row.role = to_string(Role::peer);  // what else there is
     return row;
   }
   // Our own sources are those of the revision that this binary was built from.

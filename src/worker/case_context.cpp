@@ -25,8 +25,8 @@ Kept& kept() {
 // Which judged process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
   if (!request.mine || !runs_apart(request)) return {};
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
-                     request.memory_limit_bytes, request.world_size);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
+                     request.memory_limit_bytes, request.world_size, request.mine->is_function());
 }
 
 // A process that is started again once it has ended: laws then find a smaller input that ends it. Its calls have a
@@ -110,7 +110,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   options.command = with_ranks ? python_ranks_command(*request_.mine)
                     : python   ? python_worker_command(*request_.mine)
                                : library_worker_command(*request_.mine);
-  options.constant_inputs = !python;
+  options.constant_inputs = !python || request_.mine->is_function();
   // Not on a GPU: what its driver needs behind them has not been tried.
   if (judge::walls_wanted() && request_.device == "cpu") {
     options.walls = python ? judge::Profile::python : judge::Profile::native;
@@ -132,6 +132,15 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   if (revives()) return channel_ = std::make_shared<Revived>(std::move(options));
   kept().worker->guard_pages(false);
   return channel_ = kept().worker;
+}
+
+std::unique_ptr<ForeignWorker> CaseContext::reference(const std::string& case_name) const {
+  ForeignOptions options;
+  options.command = python_reference_command(request_.mine->reference, request_.mine->inputs);
+  options.command.insert(options.command.end(), {"--case", case_name});
+  if (judge::walls_wanted()) options.walls = judge::Profile::python;
+  options.own_group = false;
+  return std::make_unique<ForeignWorker>(std::move(options));
 }
 
 bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }

@@ -12,7 +12,8 @@
 
 namespace syslab::worker {
 
-class BurstLine;  // worker/bursts.hpp
+class BurstLine;      // worker/bursts.hpp
+class ForeignWorker;  // worker/foreign.hpp
 
 class CaseContext {
  public:
@@ -42,6 +43,9 @@ class CaseContext {
   std::shared_ptr<CallChannel> channel() { return opened(false); }
   // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).
   std::shared_ptr<CallChannel> rank_channel() { return opened(true); }
+  // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, for the case
+  // of that name. Not kept: it computes for this case alone, and nothing of the judged one reaches it.
+  std::unique_ptr<ForeignWorker> reference(const std::string& case_name) const;
   // Whether that process, once it has ended, is started again at the next call: of a law on the CPU.
   bool revives() const;
   // Of a case with --mine: the walls around that process, and whose clock timed its calls.

@@ -45,6 +45,10 @@ std::vector<std::string> python_worker_command(const MineRequest& mine);
 // The same for a class that several ranks use: syslab_ranks.py.
 std::vector<std::string> python_ranks_command(const MineRequest& mine);
 
+// The command, without its task, of what makes a function's arguments and knows its results: syslab_reference.py.
+// Both are "file.py:name".
+std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs);
+
 // The command that serves a library: this very binary, which opens it (docs/worker-wire.md).
 std::vector<std::string> library_worker_command(const MineRequest& mine);
 

@@ -25,6 +25,9 @@ import sys
 sys.path[:] = [place for place in sys.path if place]  # not the folder that this runs in
 import ast, importlib.util, pathlib, sys
 path, wanted, made = pathlib.Path(sys.argv[1]), sys.argv[2].removesuffix("()"), sys.argv[2].endswith("()")
+callable_will_do = sys.argv[3] == "function"
+if callable_will_do:
+    wanted = wanted.split(".")[0]
 try:
     tree = ast.parse(path.read_bytes())
 except SyntaxError as error:
@@ -42,11 +45,12 @@ for node in ast.walk(tree):
     elif isinstance(node, ast.Name):
         bound.add(node.id)
         open_ended = open_ended or node.id in ("globals", "exec", "setattr", "vars")
-classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+kinds = (ast.ClassDef, ast.FunctionDef) if callable_will_do else ast.ClassDef
+classes = [node.name for node in tree.body if isinstance(node, kinds)]
 if wanted not in bound and not open_ended:
-    print(f"file: {path.name} has no class '{wanted}' (it has: {', '.join(classes) or 'none'})")
+    print(f"file: {path.name} has no {'' if callable_will_do else 'class '}'{wanted}' (it has: {', '.join(classes) or 'none'})")
     sys.exit(0)
-if not made and any(isinstance(node, ast.FunctionDef) and node.name == wanted for node in tree.body) and wanted not in classes:
+if not callable_will_do and not made and any(isinstance(node, ast.FunctionDef) and node.name == wanted for node in tree.body) and wanted not in classes:
     print(f"file: {path.name}: '{wanted}' is a function, expected a class with forward, or a torch.autograd.Function")
     sys.exit(0)
 sys.path.insert(0, str(path.parent))
@@ -72,7 +76,7 @@ std::string all_output(Process& process) {
 
 }  // namespace
 
-std::string python_problem(const std::string& path, const std::string& python_class) {
+std::string python_problem(const std::string& path, const std::string& python_class, bool is_function) {
   const std::string interpreter = python_interpreter();
   constexpr std::string_view kRemedy = "; install what is missing, or set SYSLAB_PYTHON to an interpreter that has it";
   std::string found;
@@ -83,7 +87,7 @@ std::string python_problem(const std::string& path, const std::string& python_cl
     std::optional<judge::PrivateFolder> folder;
     std::optional<judge::Walls> walls;
     SpawnOptions options;
-    options.argv = {interpreter, "-c", kProbe, path, python_class};
+    options.argv = {interpreter, "-c", kProbe, path, python_class, is_function ? "function" : "class"};
     options.capture_stderr = false;
     if (judge::walls_wanted()) {
       folder.emplace();

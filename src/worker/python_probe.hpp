@@ -9,9 +9,9 @@ std::string python_interpreter();  // SYSLAB_PYTHON, else python3
 // That interpreter running `program`, a text, which can import tools/python/syslab_worker.py; its arguments may follow.
 std::vector<std::string> python_command_beside_worker(const char* program);
 
-// Why the class of the file at `path` cannot be served, and what to do: the interpreter is not there or lacks a module
-// that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class. Empty: it can
-// be served. The file is read, not run; errors at run time are reported by its cases.
-std::string python_problem(const std::string& path, const std::string& python_class);
+// Why the class, or function, of the file at `path` cannot be served, and what to do: the interpreter is not there or
+// lacks a module that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class.
+// Empty: it can be served. The file is read, not run; errors at run time are reported by its cases.
+std::string python_problem(const std::string& path, const std::string& python_class, bool is_function);
 
 }  // namespace syslab::worker

@@ -12,6 +12,7 @@
 namespace syslab::worker {
 
 // Files of tools/python, put in by the build.
+extern const char* const kPythonFunctionsText;
 extern const char* const kPythonGuardsText;
 extern const char* const kPythonLoadingText;
 extern const char* const kPythonTensorsText;
@@ -20,6 +21,7 @@ extern const char* const kPythonCollectivesText;
 extern const char* const kPythonHandedInText;
 extern const char* const kPythonTrainingText;
 extern const char* const kPythonRanksText;
+extern const char* const kPythonReferenceText;
 
 namespace {
 
@@ -49,8 +51,8 @@ void add_scripts(std::vector<std::string>& command, std::span<const Script> modu
   command.insert(command.end(), {"", program});
 }
 
-// The last of the scripts is the program, which imports those before it.
-std::vector<std::string> python_command(std::span<const Script> scripts, const MineRequest& mine) {
+// The last of the scripts is the program, which imports those before it. Its arguments are to follow.
+std::vector<std::string> python_program(std::span<const Script> scripts) {
   std::vector<std::string> command{python_interpreter()};
   const std::string program = std::string(scripts.back().name) + ".py";
   if (const std::string folder = variable_or("SYSLAB_PYTHON_DIR", ""); !folder.empty()) {
@@ -61,15 +63,22 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
   } else {
     add_scripts(command, scripts.first(scripts.size() - 1), scripts.back().text);
   }
-  command.insert(command.end(), {"--mine", mine.name + "=" + mine.path + ":" + mine.python_class});
   return command;
 }
 
-// What imports somebody's class, and what that stands on.
-std::array<Script, 4> worker_scripts() {
+std::vector<std::string> python_command(std::span<const Script> scripts, const MineRequest& mine) {
+  std::vector<std::string> command = python_program(scripts);
+  command.insert(command.end(), {"--mine", mine.name + "=" + mine.path + ":" + mine.python_class});
+  if (mine.is_function()) command.push_back("--function");
+  return command;
+}
+
+// What imports somebody's class or function, and what that stands on.
+std::array<Script, 5> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
            {"syslab_loading", kPythonLoadingText},
            {"syslab_tensors", kPythonTensorsText},
+           {"syslab_functions", kPythonFunctionsText},
            {"syslab_worker", kPythonWorkerText}}};
 }
 
@@ -88,11 +97,21 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 }
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},         {"syslab_worker", kPythonWorkerText},
-                         {"syslab_collectives", kPythonCollectivesText}, {"syslab_handed_in", kPythonHandedInText},
-                         {"syslab_training", kPythonTrainingText},       {"syslab_ranks", kPythonRanksText}};
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},      {"syslab_loading", kPythonLoadingText},
+                         {"syslab_tensors", kPythonTensorsText},    {"syslab_functions", kPythonFunctionsText},
+                         {"syslab_worker", kPythonWorkerText},      {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_handed_in", kPythonHandedInText}, {"syslab_training", kPythonTrainingText},
+                         {"syslab_ranks", kPythonRanksText}};
   return python_command(scripts, mine);
+}
+
+std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs) {
+  const std::array<Script, 5> beside = worker_scripts();
+  std::vector<Script> scripts(beside.begin(), beside.end());
+  scripts.push_back({"syslab_reference", kPythonReferenceText});
+  std::vector<std::string> command = python_program(scripts);
+  command.insert(command.end(), {"--reference", reference, "--inputs", inputs});
+  return command;
 }
 
 // By the link rather than its target: a build may have replaced the file.

@@ -336,6 +336,9 @@ Json to_json(const CaseRequest& request) {
                     {"path", request.mine->path},
                     {"python_class", request.mine->python_class},
                     {"digest", request.mine->digest}};
+    if (request.mine->is_function()) {
+      json["mine"].update({{"reference", request.mine->reference}, {"inputs", request.mine->inputs}});
+    }
   }
   return json;
 }
@@ -370,8 +373,12 @@ CaseRequest case_request_from_json(const Json& json) {
   request.device = fields.text_or("device", request.device);
   if (json.contains("mine")) {
     const Fields mine(json["mine"], "message 'case', field 'mine'");
-    request.mine =
-        MineRequest{mine.text("name"), mine.text("path"), mine.text_or("python_class", ""), mine.text_or("digest", "")};
+    request.mine = MineRequest{mine.text("name"),
+                               mine.text("path"),
+                               mine.text_or("python_class", ""),
+                               mine.text_or("digest", ""),
+                               mine.text_or("reference", ""),
+                               mine.text_or("inputs", "")};
   }
   return request;
 }

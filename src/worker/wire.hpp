@@ -34,6 +34,10 @@ Status parse_status(std::string_view text);  // Error(comm) for another word
 // Somebody's implementation that the case runs instead of one of ours.
 struct MineRequest {
   std::string name, path, python_class, digest;
+  // Of a function, which python_class then names: "file.py:name" of what it is compared with and of what makes its
+  // arguments. Empty of a class and of a library.
+  std::string reference, inputs;
+  bool is_function() const { return !reference.empty(); }
 };
 
 // One attempt, as the host asks for it. Its timeout is the host's own and does not travel.

@@ -366,7 +366,8 @@ CaseRequest case_of(const std::string& python_class) {
   CaseRequest request;
   request.device = "cpu";
   if (!python_class.empty()) {
-    request.mine = MineRequest{"me", std::string(std::getenv("SYSLAB_TEST_MINE")) + "/plain.py", python_class, ""};
+    request.mine =
+        MineRequest{"me", std::string(std::getenv("SYSLAB_TEST_MINE")) + "/plain.py", python_class, "", {}, {}};
   }
   return request;
 }

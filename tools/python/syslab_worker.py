@@ -35,6 +35,7 @@ import sys
 import time
 import traceback
 
+from syslab_functions import Function, WrongAnswer
 from syslab_guards import GuardPages
 from syslab_loading import load_class, load_module, parse_mine  # noqa: F401, others take them from here
 from syslab_tensors import DTYPE_BYTES, Memory, NumpyTensors, TorchTensors, Unsupported, extent
@@ -184,6 +185,7 @@ def declared_domain(cls):
     return domain
 
 
+CALLABLE = "function"  # what a call of a callable is named on the wire (syslab_functions.py)
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
 
 
@@ -281,10 +283,6 @@ class AutogradFunction:
 # --- the implementation and its calls ---------------------------------------------------------------------------------
 
 
-class WrongAnswer(Exception):
-    """What an earlier call returned was wrong, and this one has to say so."""
-
-
 class Implementation:
     def __init__(self, path, class_name, memory_fd, device, world_size):
         cls, module = load_class(path, class_name)
@@ -368,6 +366,23 @@ class Implementation:
                                "its own that does not wait for that one; queue the work there, or let its stream wait first")
 
 
+class CallableImplementation:
+    """A function or module of any arguments."""
+
+    def __init__(self, path, name, memory_fd, device, world_size):
+        if world_size > 1:
+            raise Unsupported(f"a function computes alone, and the case has {world_size} ranks; run it with -a world_size=1")
+        self.function = Function(path, name, memory_fd, device)
+        self.domain = {}
+
+    def call(self, message, pipe):
+        if message["function"] != CALLABLE:
+            raise Unsupported(f"this worker knows '{CALLABLE}', not '{message['function']}'")
+        words = self.function.memory.words(message["memory_bytes"])
+        bell = Doorbell(pipe, words) if message.get("release") else NoDoorbell()
+        return {"type": "returned", "elapsed_ns": self.function.call(message, bell)}
+
+
 def is_out_of_memory(error):
     text = str(error).lower()
     return (isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
@@ -404,6 +419,7 @@ def limit_memory(limit_bytes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mine", required=True, metavar="NAME=FILE.py:CLASS")
+    parser.add_argument("--function", action="store_true", help="CLASS is anything that can be called, with any arguments")
     arguments = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the host's own limit leaves no room for a framework
@@ -414,8 +430,9 @@ def main():
     while (message := pipe.read()) is not None and message["type"] != "bye":
         if message["type"] == "hello":
             try:
-                implementation = Implementation(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
-                                                message.get("world_size", 1))
+                kind = CallableImplementation if arguments.function else Implementation
+                implementation = kind(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
+                                      message.get("world_size", 1))
                 limit_memory(message.get("memory_limit_bytes", 0))
             except BaseException as error:  # a sys.exit() in the user's file, too
                 pipe.write(failed(error, path))

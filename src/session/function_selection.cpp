@@ -1,0 +1,91 @@
+#include "session/function_selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "registry/registry.hpp"
+#include "worker/function_cases.hpp"
+#include "worker/python_probe.hpp"
+
+namespace syslab::cli {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::usage, message); }
+
+// The axes of the points, each with its values in the order in which they come.
+std::vector<Axis> axes_of(const std::vector<Params>& points) {
+  std::vector<Axis> axes;
+  for (const auto& [name, unused] : points.front()) axes.push_back({name, {}, "of the file's cases", true, {}});
+  for (const Params& point : points) {
+    for (Axis& axis : axes) {
+      const Value& value = point.at(axis.name);
+      if (std::ranges::find(axis.values, value) == axis.values.end()) axis.values.push_back(value);
+    }
+  }
+  return axes;
+}
+
+// "/…/file.py:name" apart.
+plan::MineSpec reference_of(const std::string& place) {
+  const std::size_t colon = place.rfind(':');
+  plan::MineSpec mine;
+  mine.name = plan::kReferenceName;
+  mine.path = place.substr(0, colon);
+  mine.python_class = place.substr(colon + 1);
+  mine.digest = sha256_hex_of_file(mine.path);
+  return mine;
+}
+
+}  // namespace
+
+void select_function(const SelectionOptions& options, plan::Selection& selection) {
+  std::vector<plan::MineSpec>& all = selection.mine;
+  // As a run prints them: each names its reference and inputs itself.
+  const bool complete = !all.empty() && std::ranges::all_of(all, &plan::MineSpec::is_function);
+  if (options.reference.empty() && options.inputs.empty() && !complete) {
+    if (std::ranges::count(selection.patterns, kFunctionExperiment) == 0) return;
+    refuse(
+        "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
+        "file.py:cases (docs/any-function.md)");
+  }
+  if (!complete && (options.reference.empty() || options.inputs.empty())) {
+    refuse("--reference says what a function should return and --inputs which cases there are; write both");
+  }
+  if (selection.patterns.empty()) selection.patterns = {std::string(kFunctionExperiment)};
+  if (selection.patterns != std::vector{std::string(kFunctionExperiment)}) {
+    refuse("--reference and --inputs are of the experiment function alone; leave the other names out");
+  }
+  const std::string reference =
+      options.reference.empty() ? all[0].reference : plan::parse_python_place("--reference", options.reference);
+  const std::string inputs =
+      options.inputs.empty() ? all[0].inputs : plan::parse_python_place("--inputs", options.inputs);
+  bool has_reference = false;
+  for (plan::MineSpec& mine : all) {
+    if (!mine.is_python()) {
+      refuse(fmt::format("--mine {}: a function is in a Python file: {}=file.py:function", mine.name, mine.name));
+    }
+    if (mine.is_function() && (mine.reference != reference || mine.inputs != inputs)) {
+      refuse(fmt::format("--mine {} has another reference or other inputs than the rest", mine.name));
+    }
+    mine.reference = reference;
+    mine.inputs = inputs;
+    if (mine.name != plan::kReferenceName) continue;
+    has_reference = true;
+    if (mine.path + ":" + mine.python_class != reference) {
+      refuse("--mine reference=…: that is what --reference is called; choose another name");
+    }
+  }
+  if (!has_reference) all.push_back(reference_of(reference));
+  all.back().reference = reference;
+  all.back().inputs = inputs;
+  std::vector<Params> points = worker::function_cases(reference, inputs);
+  std::vector<Axis> axes = axes_of(points);
+  registry::Registry::global().complete(kFunctionExperiment, std::move(axes), std::move(points));
+}
+
+}  // namespace syslab::cli

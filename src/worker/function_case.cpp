@@ -1,0 +1,162 @@
+#include "worker/function_case.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/json_text.hpp"
+#include "core/refusal.hpp"
+#include "worker/fields.hpp"
+#include "worker/foreign.hpp"
+#include "worker/function_cases.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab::worker {
+namespace {
+
+// What the reference's process said of the case when it started.
+struct Described {
+  std::vector<TensorSpec> inputs, outputs;
+  Params options;  // of every call of the function
+  double flops = 0, bytes = 0;
+};
+
+std::vector<TensorSpec> specs_from(const Json& list, const Fields& whole) {
+  std::vector<TensorSpec> specs;
+  for (const Json& each : list) {
+    const Fields fields(each, "a tensor of the reference's greeting");
+    const std::optional<DType> dtype = parse_dtype(fields.text("dtype"));
+    if (!dtype) whole.fail("a tensor has an unknown dtype");
+    const std::vector<std::int64_t> shape =
+        each.contains("elements") ? std::vector{fields.integer("elements")} : fields.integers_or_none("shape");
+    specs.push_back({fields.text("name"), *dtype, Shape(shape)});
+  }
+  return specs;
+}
+
+Described described(const Json& domain, const std::string& planned) {
+  const Fields fields(domain, "the reference's greeting");
+  if (const std::string problem = fields.text("problem"); problem != planned) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the case is of {}, and the files are now {}: the reference or its inputs "
+                            "have changed; make a new run",
+                            planned, problem));
+  }
+  Described found;
+  found.inputs = specs_from(domain.value("inputs", Json::array()), fields);
+  found.outputs = specs_from(domain.value("outputs", Json::array()), fields);
+  found.options.set("signature", fields.text("signature"));
+  found.options.set("outputs", fields.text("results"));
+  found.flops = fields.optional_number("flops").value_or(0);
+  found.bytes = fields.optional_number("bytes").value_or(0);
+  return found;
+}
+
+class FunctionCase {
+ public:
+  explicit FunctionCase(CaseContext& context)
+      : context_(context),
+        reference_(context.reference(context.params().text(kFunctionCase))),
+        described_(described(reference_->declared_domain(), context.params().text(kFunctionProblem))),
+        function_(context.channel()) {}
+
+  Operation operation() {
+    Operation made;
+    made.inputs = described_.inputs;
+    made.outputs = described_.outputs;
+    for (const TensorSpec& input : made.inputs) made.prepared.push_back(input.name);
+    made.prepare = [this](std::vector<TensorView>& inputs, device::Stream) { make(inputs); };
+    made.call = [this](const Inputs& in, const Outputs& out, device::Stream) { call(in, out); };
+    made.expect = [this](const Inputs& in) { return expect(in); };
+    made.self_time = [this] { return elapsed_; };
+    made.flops = described_.flops;
+    made.bytes = described_.bytes;
+    return made;
+  }
+
+  Json facts() const {
+    const Json& domain = reference_->declared_domain();
+    return {{"reference_in", domain.value("reference_in", "")},
+            {"bound", domain.value("bound", "")},
+            {"terms", domain.value("terms", 0)}};
+  }
+
+ private:
+  // New content for each time that a call's arguments are renewed; the judged process never learns a seed.
+  void make(std::vector<TensorView>& inputs) {
+    std::vector<NamedOutput> made;
+    for (std::size_t i = 0; i < inputs.size(); ++i) made.push_back({described_.inputs[i].name, inputs[i]});
+    constexpr std::uint64_t kSeeds = 1ULL << 31;  // that every generator takes
+    const auto seed = static_cast<std::int64_t>(context_.stream("arguments").bits(made_++) % kSeeds);
+    reference_->call("make", {}, made, {{"seed", seed}});
+  }
+
+  void call(const Inputs& in, const Outputs& out) {
+    std::vector<NamedInput> inputs;
+    std::vector<NamedOutput> outputs;
+    for (std::size_t i = 0; i < in.size(); ++i) inputs.push_back({described_.inputs[i].name, in[i]});
+    for (std::size_t i = 0; i < out.size(); ++i) outputs.push_back({described_.outputs[i].name, out[i]});
+    Params options = described_.options;
+    if (!std::exchange(examined_, true)) options.set("examine", true);
+    try {
+      elapsed_ = function_->call("function", inputs, outputs, options);
+    } catch (const Refusal&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::check) throw;
+      context_.emit(CheckRecord{.name = "conduct", .outcome = "falsified", .cases_run = 1, .message = error.what()});
+      throw CheckFailed(error.what());
+    }
+  }
+
+  std::vector<Expected> expect(const Inputs& in) {
+    std::vector<NamedInput> inputs;
+    for (std::size_t i = 0; i < in.size(); ++i) inputs.push_back({described_.inputs[i].name, in[i]});
+    std::vector<Expected> expected;
+    for (const TensorSpec& output : described_.outputs) {
+      const auto count = static_cast<std::size_t>(output.shape.elements());
+      expected.push_back({std::vector<double>(count), std::vector<double>(count)});
+    }
+    std::vector<std::string> names;
+    for (const TensorSpec& output : described_.outputs) {
+      names.push_back("value:" + output.name);
+      names.push_back("tolerance:" + output.name);
+    }
+    std::vector<NamedOutput> outputs;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const Shape flat{described_.outputs[i].shape.elements()};
+      outputs.push_back({names[2 * i], TensorView(expected[i].value.data(), DType::f64, flat)});
+      outputs.push_back({names[2 * i + 1], TensorView(expected[i].tolerance.data(), DType::f64, flat)});
+    }
+    reference_->call("expect", inputs, outputs, {});
+    return expected;
+  }
+
+  CaseContext& context_;
+  std::unique_ptr<ForeignWorker> reference_;
+  Described described_;
+  std::shared_ptr<CallChannel> function_;
+  std::uint64_t made_ = 0;
+  bool examined_ = false;
+  Nanoseconds elapsed_{};
+};
+
+}  // namespace
+
+void run_function_case(CaseContext& context) {
+  const std::optional<MineRequest>& mine = context.request().mine;
+  if (!mine || !mine->is_function()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} is about a function of yours: --mine NAME=file.py:function --reference "
+                            "file.py:function --inputs file.py:cases",
+                            context.request().experiment));
+  }
+  FunctionCase made(context);
+  run_operator_case(context, made.operation());
+  context.emit(FactRecord{json_text(made.facts())});
+}
+
+}  // namespace syslab::worker

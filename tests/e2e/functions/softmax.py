@@ -1,0 +1,122 @@
+"""A softmax of torch, right and wrong in every way that test_functions.py asks for."""
+import numpy as np
+import torch
+
+
+def reference(x, scale):
+    return torch.softmax(x * scale, -1)
+
+
+def cases():
+    for n, dtype in ((24, "float32"), (40, "bfloat16")):
+        def arguments(seed, n=n, dtype=dtype):
+            generator = torch.Generator().manual_seed(seed)
+            return {"x": torch.randn(n, n, generator=generator).to(getattr(torch, dtype)), "scale": 0.5}
+
+        yield {"axes": {"n": n, "dtype": dtype}, "arguments": arguments}
+
+
+def fast(x, scale):
+    y = torch.exp((x * scale).float())
+    return (y / y.sum(-1, keepdim=True)).to(x.dtype)
+
+
+class Module(torch.nn.Module):
+    def forward(self, x, scale):
+        return torch.softmax(x * scale, -1)
+
+
+def zeros(x, scale):
+    return torch.zeros_like(x)
+
+
+def nearly(x, scale):
+    return reference(x, scale) * (1 + 1e-4)  # within no bound in float32
+
+
+def mutates(x, scale):
+    return x.mul_(scale).softmax(-1)
+
+
+def view(x, scale):
+    return x.view_as(x)
+
+
+class Lazy:
+    def __init__(self, x):
+        self.shape, self.dtype, self.x = x.shape, x.dtype, x
+
+    def __array__(self):
+        return torch.softmax(self.x, -1).numpy()
+
+
+def lazy(x, scale):
+    return Lazy(x)
+
+
+def subclass(x, scale):
+    class Late(torch.Tensor):
+        pass
+
+    return reference(x, scale).as_subclass(Late)
+
+
+def flat(x, scale):
+    return reference(x, scale).flatten()
+
+
+def double(x, scale):
+    return reference(x, scale).double()
+
+
+def noisy(x, scale):
+    return reference(x, scale) + 1e-9 * torch.rand_like(x)
+
+
+OWN = np.random.default_rng()
+
+
+def own_noise(x, scale):
+    return reference(x, scale) * float(OWN.uniform(1, 2))
+
+
+def flags(x, scale):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    return reference(x, scale)
+
+
+def small_only(x, scale):
+    if x.shape[0] > 24:
+        raise ValueError(f"no kernel for {x.shape[0]} rows")
+    return reference(x, scale)
+
+
+CALLS = [0]
+
+
+def cached(x, scale):
+    CALLS[0] += 1
+    if CALLS[0] == 1 or not hasattr(cached, "kept"):
+        cached.kept = reference(x, scale)
+    return cached.kept.clone()
+
+
+class Shape:
+    def same_with_every_seed():
+        yield {"name": "constant", "arguments": lambda seed: [torch.ones(4, 4), 1.0]}
+
+    def other_shape():
+        yield {"name": "grows", "arguments": lambda seed: [torch.rand(seed % 7 + 1, 4), 1.0]}
+
+    def no_function():
+        yield {"name": "tensor", "arguments": [torch.ones(4)]}
+
+    def misspelt():
+        yield {"name": "a", "arguments": lambda seed: [torch.rand(4)], "tolerence": 1}
+
+    def none():
+        return []
+
+    def other_axes():
+        yield {"axes": {"n": 1}, "arguments": lambda seed: [torch.rand(4), 1.0]}
+        yield {"axes": {"m": 1}, "arguments": lambda seed: [torch.rand(4), 1.0]}

@@ -1,0 +1,39 @@
+"""Functions of NumPy: several outputs, integers, arguments in lists, bounds that the file declares."""
+import dataclasses
+
+import numpy as np
+
+
+def reference(parts, index, weight):
+    total = sum(parts)
+    return {"sum": (total * weight).sum(axis=1), "largest": total.argmax(axis=1), "taken": total[:, index]}
+
+
+def mine(parts, index, weight):
+    total = parts[0] + parts[1]
+    return {"sum": np.einsum("ij,j->i", total, weight), "largest": total.argmax(axis=1), "taken": np.take(total, index, axis=1)}
+
+
+def off_by_one(parts, index, weight):
+    return {**mine(parts, index, weight), "largest": mine(parts, index, weight)["largest"] + 1}
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    axes: dict
+    arguments: object
+    terms: int = None
+    rtol: float = None
+    atol: float = None
+
+
+def drawn(seed, n):
+    rng = np.random.default_rng(seed)
+    return {"parts": [rng.standard_normal((8, n), dtype=np.float32) for _ in range(2)], "index": rng.integers(0, n, 5),
+            "weight": rng.standard_normal(n, dtype=np.float32)}
+
+
+def cases():
+    yield Case("derived", {"n": 33}, lambda seed: drawn(seed, 33), terms=66)
+    yield Case("declared", {"n": 64}, lambda seed: drawn(seed, 64), rtol=1e-3, atol=1e-3)

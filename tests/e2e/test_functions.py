@@ -1,0 +1,127 @@
+"""Any function against its reference: right, wrong, and everything that it may not do, one line each."""
+import os
+import unittest
+
+from lab import Lab, attempts
+
+FILES = os.environ["SYSLAB_FUNCTIONS"]
+SOFTMAX, SUMS = f"{FILES}/softmax.py", f"{FILES}/sums.py"
+
+
+class Functions(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    @staticmethod
+    def files(name, file=SOFTMAX, inputs="cases"):
+        mine = ("--mine", f"me={file}:{name}") if name else ()
+        return (*mine, "--reference", f"{file}:reference", "--inputs", f"{file}:{inputs}")
+
+    def of_me(self, name, *arguments, expect, file=SOFTMAX):
+        """The attempts of `me`, which the check runs."""
+        lines = self.lines("check", "function", "--impl", "me", *self.files(name, file), *arguments, expect=expect)
+        return attempts(lines)
+
+    def test_a_right_function_and_its_reference_are_checked_timed_and_stored(self):
+        ended = attempts(self.lines("run", *self.files("fast"), "--protocol", "quick", expect=0))
+        self.assertEqual([one["status"] for one in ended], 4 * ["ok"])
+        found = self.sql("SELECT implementation, params ->> '$.n', params ->> '$.dtype', value FROM v_latest"
+                         " WHERE experiment = 'function' AND metric = 'time' ORDER BY 1, 2")
+        self.assertEqual([row[:3] for row in found], [("me", 24, "float32"), ("me", 40, "bfloat16"), ("reference", 24, "float32"),
+                                                      ("reference", 40, "bfloat16")])
+        self.assertTrue(all(row[3] > 0 for row in found))
+        table = self.table("function", "function")
+        self.assertEqual(len(table["rows"]), 4)
+
+    def test_axes_of_the_file_choose_cases(self):
+        ended = self.of_me("fast", "-a", "n=24", expect=0)
+        self.assertEqual([one["params"]["n"] for one in ended], [24])
+        refused = self.syslab("run", *self.files("fast"), "-a", "n=25", expect=2).stderr
+        self.assertIn("unknown value of axis 'n' of function '25'", refused)
+
+    def test_a_module_is_a_function(self):
+        self.assertEqual([one["status"] for one in self.of_me("Module", expect=0)], ["ok", "ok"])
+
+    def test_numpy_several_outputs_integers_and_declared_bounds(self):
+        self.assertEqual([one["status"] for one in self.of_me("mine", file=SUMS, expect=0)], ["ok", "ok"])
+        bounds = self.sql("SELECT DISTINCT facts ->> '$.bound', facts ->> '$.reference_in' FROM v_attempt"
+                          " WHERE experiment = 'function' ORDER BY 1")
+        self.assertEqual(bounds, [("declared", "float64"), ("derived", "float64")])
+        wrong = self.of_me("off_by_one", file=SUMS, expect=1)
+        self.assertEqual([one["status"] for one in wrong], ["check_failed", "check_failed"])
+        self.assertIn("largest", wrong[0]["detail"])
+
+    def of_each(self, names, *arguments, expect):
+        """The attempts of many functions, each under its own name, in one run."""
+        mine = [word for name in names for word in ("--mine", f"{name}={SOFTMAX}:{name}")]
+        ended = attempts(self.lines("check", *mine, *self.files(""), "--impl", ",".join(names), *arguments, expect=expect))
+        return {(one["implementation"], one["params"]["n"]): one for one in ended}
+
+    def test_wrong_results_get_no_time(self):
+        ended = self.of_each(("zeros", "nearly", "cached"), expect=1)
+        statuses = {key: one["status"] for key, one in ended.items()}
+        self.assertEqual(statuses, {("zeros", 24): "check_failed", ("zeros", 40): "check_failed", ("nearly", 24): "check_failed",
+                                    ("nearly", 40): "ok", ("cached", 24): "check_failed", ("cached", 40): "check_failed"})
+        self.assertEqual(self.sql("SELECT implementation FROM v_latest WHERE metric = 'time'"), [("nearly",)])
+
+    def test_what_a_function_may_not_do_is_said_in_a_line_with_the_case(self):
+        said = {"mutates": "the call changed its input 'x'",
+                "view": "'out' is a view of an argument",
+                "lazy": "'out' is a Lazy, expected a torch.Tensor or numpy.ndarray",
+                "subclass": "'out' is a Late, expected",
+                "flat": "'out' has shape (576,), expected (24, 24)",
+                "double": "'out' is float64, expected float32",
+                "noisy": "it draws random numbers of its own (the state of torch has moved)",
+                "own_noise": "two calls with equal arguments differ: 'out'",
+                "flags": "it changes torch.backends.cuda.matmul.allow_tf32 from False to True"}
+        for (name, _), ended in self.of_each(said, "-a", "n=24", expect=1).items():
+            with self.subTest(name):
+                self.assertEqual(ended["status"], "check_failed")
+                self.assertIn(said[name], ended["detail"])
+                self.assertNotIn("\n", ended["detail"])
+                self.assertEqual(ended["params"]["case"], "n=24 dtype=float32")
+
+    def test_one_case_that_fails_leaves_the_others(self):
+        first, second = self.of_me("small_only", expect=3)
+        self.assertEqual((first["status"], second["status"]), ("ok", "error"))
+        self.assertIn("no kernel for 40 rows (softmax.py", second["detail"])
+
+    def test_inputs_that_are_no_cases_are_refused_before_anything_runs(self):
+        for inputs, said in (("Shape.no_function", "'arguments' must be a function of a seed"),
+                             ("Shape.misspelt", "has a field 'tolerence'"),
+                             ("Shape.none", "gives no case"),
+                             ("Shape.other_axes", "case 'm=1' has other axes than the first"),
+                             ("missing", "softmax.py has no 'missing'")):
+            self.assertIn(said, self.syslab("run", *self.files("fast", inputs=inputs), expect=2).stderr)
+        self.assertFalse(self.db.exists())
+
+    def test_arguments_of_which_no_time_can_be_said_end_their_case(self):
+        for inputs, said in (("Shape.same_with_every_seed", "the same with every seed"),
+                             ("Shape.other_shape", "another seed makes arguments of another form")):
+            ended = attempts(self.lines("check", "function", "--impl", "me", *self.files("fast", inputs=inputs), expect=3))
+            self.assertIn(said, ended[0]["detail"])
+
+    def test_the_options_belong_together(self):
+        self.assertIn("write both", self.syslab("run", "--reference", f"{SOFTMAX}:reference", expect=2).stderr)
+        self.assertIn("--reference", self.syslab("run", "function", expect=2).stderr)
+        self.assertIn("leave the other names out",
+                      self.syslab("run", "flash_forward", *self.files("fast"), expect=2).stderr)
+        self.assertIn("has no 'fats'", self.syslab("run", *self.files("fats"), expect=2).stderr)
+        self.assertIn("a function is in a Python file",
+                      self.syslab("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files(""), expect=2).stderr)
+
+    def test_compare_and_gate_know_functions(self):
+        done = self.lines("compare", *self.files("fast"), "-a", "n=24", "--launches", "3", expect=None)
+        compared = [line for line in done if line.get("type") == "comparison"]
+        self.assertEqual(len(compared), 1)
+        self.assertIn(compared[0]["verdict"], ("faster", "slower", "same", "unclear"))
+        self.lines("run", *self.files("fast"), "--impl", "me", "-a", "n=24", "--protocol", "quick", "--launches", "3", expect=0)
+        self.syslab("pin", "before", "latest")
+        gated = self.lines("gate", "--against", "before", "--launches", "3", "--delta", "900%", expect=None)
+        self.assertNotIn("missing", [line.get("type") for line in gated])
+        self.assertTrue([one for one in attempts(gated) if one["status"] == "ok"] or
+                        [line for line in gated if line.get("type") == "comparison"], gated)
+
+
+if __name__ == "__main__":
+    unittest.main()

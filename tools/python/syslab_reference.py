@@ -1,0 +1,377 @@
+"""The other side of a function that is judged: makes its arguments, and says what it should have returned.
+
+    python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases --list FD
+    python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases --case NAME
+
+syslab starts this by itself, in a process of its own: what is judged shares nothing with it. The first form writes the
+cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md): `make` fills a call's arguments
+from a seed; `expect` runs the reference in float64, where it can be, and says how far from its result a correct function may be.
+docs/any-function.md derives that bound.
+
+Needs the standard library and whichever of NumPy and torch the user's files import.
+"""
+import argparse
+import dataclasses
+import hashlib
+import inspect
+import json
+import math
+import os
+import random
+import resource
+import sys
+
+from syslab_functions import (FLOATS, dtype_name, is_numpy, is_torch, item_bytes, load_callable, load_object,
+                              named_results, raw_view, take_apart, wire_tensor)
+from syslab_tensors import Memory
+from syslab_worker import PROTOCOL, Pipe, failed
+
+FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes")
+MOST_CASES = 10_000
+
+PROBES = 4                    # random changes of the arguments, by which the result's sensitivity is known
+PROBE_STEP = 2.0 ** -26       # of an argument: sqrt of a double's epsilon
+SUM_ROUNDOFF = 2.0 ** -24     # half precision is summed in float32
+DEVIATIONS = 6                # standard deviations of a sum of roundings that a bound allows
+ROUNDINGS = 4                 # of each value on its way
+# A rounding error is uniform within the unit roundoff u, so its standard deviation is u / sqrt(3).
+FACTOR = DEVIATIONS * math.sqrt(ROUNDINGS / 3)
+
+
+# --- cases ------------------------------------------------------------------------------------------------------------
+
+
+class BadCases(Exception):
+    """What the file of inputs gives is not a list of cases."""
+
+
+def field(case, name, otherwise=None):
+    return case.get(name, otherwise) if isinstance(case, dict) else getattr(case, name, otherwise)
+
+
+def check_case(case, number, axes, names):
+    where = f"case {number}"
+    if not isinstance(case, dict) and not hasattr(case, "arguments"):
+        raise BadCases(f"{where} is a {type(case).__name__}; expected a dict or dataclass with name, axes and arguments")
+    if isinstance(case, dict) or dataclasses.is_dataclass(case):
+        given = case if isinstance(case, dict) else [each.name for each in dataclasses.fields(case)]
+        unknown = [key for key in given if key not in FIELDS]
+        if unknown:
+            raise BadCases(f"{where} has a field '{unknown[0]}'; there are {', '.join(FIELDS)}")
+    name = field(case, "name")
+    own = field(case, "axes") or {}
+    if name is None:
+        name = " ".join(f"{key}={value}" for key, value in own.items())
+    if not isinstance(name, str) or not name or "," in name or "\n" in name:
+        raise BadCases(f"{where}: a name is a text without commas, found {name!r}")
+    if name in names:
+        raise BadCases(f"two cases are called '{name}'")
+    if not callable(field(case, "arguments")):
+        raise BadCases(f"case '{name}': 'arguments' must be a function of a seed that makes them, so that each timed call meets "
+                       f"new content; found {type(field(case, 'arguments')).__name__}")
+    for key, value in own.items():
+        if not isinstance(key, str) or not key.isidentifier() or key in ("impl", "device", "world_size", "case", "problem"):
+            raise BadCases(f"case '{name}': an axis cannot be called {key!r}")
+        if not isinstance(value, (bool, int, float, str)):
+            raise BadCases(f"case '{name}': axis '{key}' is a {type(value).__name__}; axes are numbers, texts, True and False")
+    if axes and {key: type(value) for key, value in own.items()} != axes[0]:
+        first = ", ".join(f"{key} ({kind.__name__})" for key, kind in axes[0].items()) or "none"
+        raise BadCases(f"case '{name}' has other axes than the first, or of other types: all cases have {first}")
+    axes.append({key: type(value) for key, value in own.items()})
+    return name
+
+
+def read_cases(path, name):
+    """The cases by name, in order."""
+    made = load_object(path, name)
+    made = made() if callable(made) else made
+    cases, axes = {}, []
+    for number, case in enumerate(made, 1):
+        if number > MOST_CASES:
+            raise BadCases(f"'{name}' gives more than {MOST_CASES} cases; does it end?")
+        cases[check_case(case, number, axes, cases)] = case
+    if not cases:
+        raise BadCases(f"'{name}' gives no case")
+    return cases
+
+
+def source_of(path, name):
+    """What the object of that name is, for a digest: its own source, or where it comes from."""
+    found = load_object(path, name)
+    try:
+        return inspect.getsource(found if inspect.isroutine(found) or inspect.isclass(found) else type(found))
+    except (OSError, TypeError):
+        return f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', repr(type(found)))}"
+
+
+def problem_of(reference, inputs):
+    """"softmax@1f2e3d4c": the reference's name and a digest of its source and that of the cases."""
+    digest = hashlib.sha256("\0".join((source_of(*reference), source_of(*inputs))).encode()).hexdigest()
+    return f"{reference[1]}@{digest[:8]}"
+
+
+# --- float64 ----------------------------------------------------------------------------------------------------------
+
+
+def widened(value):
+    """A float or complex tensor in double precision; others as they are."""
+    if is_torch(value):
+        torch = sys.modules["torch"]
+        return value.to(torch.complex128) if value.is_complex() else value.double() if value.is_floating_point() else value
+    return value.astype("c16") if value.dtype.kind == "c" else value.astype("f8") if value.dtype.kind == "f" else value
+
+
+def is_inexact(value):
+    return value.is_floating_point() or value.is_complex() if is_torch(value) else value.dtype.kind in "fc"
+
+
+def probed(value, generator):
+    """Each element of a float tensor times 1 ± PROBE_STEP."""
+    if not is_inexact(value):
+        return value
+    import numpy
+
+    signs = PROBE_STEP * (2.0 * generator.integers(0, 2, size=tuple(value.shape)) - 1.0)
+    if is_torch(value):
+        return value * (1.0 + sys.modules["torch"].from_numpy(numpy.asarray(signs)))
+    return value * (1.0 + signs)
+
+
+def doubles(value):
+    """As a NumPy array of doubles, complex numbers as pairs."""
+    import numpy
+
+    if is_torch(value):
+        torch = sys.modules["torch"]
+        value = value.detach()
+        value = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+        return value.double().cpu().numpy()
+    if value.dtype.kind == "c":
+        value = numpy.stack([value.real, value.imag], -1)
+    return numpy.asarray(value, dtype="f8")
+
+
+def unit_roundoff(dtype):
+    return {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8,
+            "complex64": 2.0 ** -24, "complex128": 2.0 ** -53}.get(dtype, 0.0)
+
+
+def range_of(dtype):
+    """The largest number of a float dtype, and the smallest that is normal."""
+    return {"float32": (3.4028234663852886e38, 2.0 ** -126), "complex64": (3.4028234663852886e38, 2.0 ** -126),
+            "float16": (65504.0, 2.0 ** -14), "bfloat16": (3.3895313892515355e38, 2.0 ** -126)}.get(dtype, (math.inf, 2.0 ** -1022))
+
+
+class Reference:
+    def __init__(self, reference, inputs, case_name):
+        self.native = load_callable(*reference)
+        cases = read_cases(*inputs)
+        if case_name not in cases:
+            raise BadCases(f"there is no case '{case_name}' any more (there are {', '.join(list(cases)[:8])})")
+        self.case, self.name, self.problem = cases[case_name], case_name, problem_of(reference, inputs)
+        self.signature, first = self.arguments(1)
+        if self.same(first, self.arguments(2)[1]) and first:
+            raise BadCases(f"case '{case_name}': its arguments are the same with every seed; draw their content with the seed, so "
+                           "that each timed call meets what no call has seen")
+        self.outputs = self.describe_outputs(self.run(self.native, first))
+        self.wide = self.native
+        if "torch" in sys.modules and isinstance(self.native, sys.modules["torch"].nn.Module):
+            self.wide = load_callable(*reference).double()
+        self.precision = self.precision_of(first)
+        self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in each.shape])
+
+    def arguments(self, seed):
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % 2 ** 32)
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(seed)
+        signature, values = take_apart(field(self.case, "arguments")(seed))
+        if hasattr(self, "signature") and (signature.tree, signature.tensors) != (self.signature.tree, self.signature.tensors):
+            changed = [f"'{now['name']}' {tuple(now['shape'])} {now['dtype']}" for now, was in
+                       zip(signature.tensors, self.signature.tensors) if now != was]
+            raise BadCases(f"case '{self.name}': another seed makes arguments of another form ({', '.join(changed) or 'not tensors'});"
+                           " only the content of tensors may depend on it")
+        return signature, values
+
+    @staticmethod
+    def same(first, second):
+        return all(is_torch(a) and sys.modules["torch"].equal(a, b) or is_numpy(a) and (a == b).all()
+                   for a, b in zip(first, second))
+
+    def run(self, function, values):
+        torch = sys.modules.get("torch")
+        copies = [value.clone() if is_torch(value) else value.copy() for value in values]
+        arguments = self.signature.build(copies)
+        if torch is None:
+            return named_results(function(*arguments), "the reference")
+        with torch.no_grad():
+            return named_results(function(*arguments), "the reference")
+
+    @staticmethod
+    def describe_outputs(results):
+        return [{"name": name, "library": "torch" if is_torch(value) else "numpy", "dtype": dtype_name(value),
+                 "shape": list(value.shape)} for name, value in results]
+
+    def precision_of(self, values):
+        """"float64" where the reference takes that and computes in it; else how it computes."""
+        if not any(is_inexact(value) for value in values):
+            return "float64"
+        try:
+            results = self.run(self.wide, [widened(value) for value in values])
+        except Exception:  # noqa: BLE001, whatever it is, the reference does not take doubles
+            return "its own"
+        if [name for name, _ in results] != [each["name"] for each in self.outputs]:
+            return "its own"
+        wide = all(dtype_name(value) in ("float64", "complex128") for (_, value), each in zip(results, self.outputs)
+                   if unit_roundoff(each["dtype"]))
+        return "float64" if wide else "its own"
+
+    # --- what was expected
+
+    def expect(self, values):
+        """For each output its value and its tolerance, as arrays of doubles."""
+        import numpy
+
+        exact = self.precision == "float64"
+        function = self.wide if exact else self.native
+        values = [widened(value) for value in values] if exact else values
+        results = self.run(function, values)
+        sensitivity = [numpy.zeros(doubles(value).shape) for _, value in results]
+        rtol, atol = field(self.case, "rtol"), field(self.case, "atol")
+        declared = rtol is not None or atol is not None
+        if exact and not declared:
+            generator = numpy.random.default_rng(20230717)
+            for _ in range(PROBES):
+                moved = self.run(function, [probed(value, generator) for value in values])
+                for i, ((_, value), (_, other)) in enumerate(zip(results, moved)):
+                    with numpy.errstate(all="ignore"):
+                        change = numpy.abs(doubles(other) - doubles(value)) / PROBE_STEP
+                    sensitivity[i] = numpy.maximum(sensitivity[i], numpy.nan_to_num(change, nan=0, posinf=0))
+        expected = []
+        for (name, value), each, moved in zip(results, self.outputs, sensitivity):
+            value = doubles(value)
+            if numpy.isnan(value).any():
+                raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with that")
+            expected.append(self.bound(value, each["dtype"], moved, exact, rtol or 0.0, atol or 0.0, declared))
+        return expected
+
+    def bound(self, value, dtype, sensitivity, exact, rtol, atol, declared):
+        import numpy
+
+        own = unit_roundoff(dtype)
+        if own == 0:
+            return value, numpy.full(value.shape, atol) + rtol * numpy.abs(value)
+        largest, tiny = range_of(dtype)
+        size = numpy.where(numpy.isfinite(value), numpy.abs(value), 0.0)
+        if declared:
+            tolerance = atol + rtol * size
+        else:
+            given = max([own] + [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors])
+            summed = math.sqrt(self.terms) * min(given, SUM_ROUNDOFF)
+            if not exact:
+                sensitivity = size
+            # Neighbours along the last dimension lend each other what few probes have missed.
+            if value.ndim:
+                sensitivity = numpy.maximum(sensitivity, numpy.sqrt(numpy.mean(sensitivity ** 2, -1, keepdims=True)))
+            tolerance = FACTOR * (given * sensitivity + summed * (sensitivity + size)) + 2 * own * size + tiny
+            if not exact or own <= 2.0 ** -53:  # the reference errs as much
+                tolerance = 2 * tolerance
+        value = numpy.where(size > largest, numpy.copysign(numpy.inf, value), value)
+        return value, numpy.where(numpy.isfinite(value), tolerance, 0.0)
+
+    # --- the wire
+
+    def domain(self):
+        outputs = []
+        for each in self.outputs:
+            elements = math.prod(each["shape"]) * (2 if each["dtype"].startswith("complex") else 1)
+            wire = FLOATS.get(each["dtype"], "fp32" if each["dtype"] == "complex64" else "fp64")
+            shape = each["shape"] if 0 < len(each["shape"]) <= 4 and not each["dtype"].startswith("complex") else [elements]
+            outputs.append({"name": each["name"], "dtype": wire, "shape": shape})
+        inputs = [wire_tensor(each["name"], item, math.prod(each["shape"]))
+                  for each, item in zip(self.signature.tensors, (item_bytes(value) for value in self.arguments(1)[1]))]
+        return {"problem": self.problem, "inputs": inputs, "outputs": outputs, "signature": self.signature.text(),
+                "results": json.dumps(self.outputs), "reference_in": self.precision, "terms": self.terms,
+                "bound": "declared" if any(field(self.case, key) is not None for key in ("rtol", "atol")) else "derived",
+                "flops": float(field(self.case, "flops") or 0), "bytes": float(field(self.case, "bytes") or 0)}
+
+    def views(self, memory, size, tensors):
+        return [raw_view(memory, size, wire["offset"], tensor) for wire, tensor in zip(tensors, self.signature.tensors)]
+
+    def call(self, message, memory):
+        size = message["memory_bytes"]
+        if message["function"] == "make":
+            _, values = self.arguments(int(message["options"]["seed"]))
+            for view, value in zip(self.views(memory, size, message["outputs"]), values):
+                view.copy_(value) if is_torch(view) else view.__setitem__(..., value)
+        elif message["function"] == "expect":
+            import numpy
+
+            parts = [part for pair in self.expect(self.views(memory, size, message["inputs"])) for part in pair]
+            for wire, part in zip(message["outputs"], parts):
+                numpy.ndarray(part.shape, "f8", memory.bytes(size), wire["offset"])[...] = part
+        else:
+            raise ValueError(f"a reference makes and expects; it does not '{message['function']}'")
+        return {"type": "returned", "elapsed_ns": 0}
+
+
+def parse_place(text):
+    path, _, name = text.rpartition(":")
+    return os.path.realpath(path), name
+
+
+def of_case(error, name, path):
+    """The failure, with the case in front."""
+    message = failed(error, path)
+    if isinstance(error, BadCases):
+        message.update({"message": str(error), "traceback": ""})
+    elif name:
+        message["message"] = f"case '{name}': {message['message']}"
+    return message
+
+
+def list_cases(reference, inputs, descriptor):
+    with os.fdopen(descriptor, "w") as out:
+        try:
+            load_callable(*reference)
+            cases = read_cases(*inputs)
+            json.dump({"problem": problem_of(reference, inputs),
+                       "cases": [{"name": name, "axes": field(case, "axes") or {}} for name, case in cases.items()]}, out)
+        except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
+            json.dump({"failed": of_case(error, "", inputs[0])["message"]}, out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reference", required=True, type=parse_place, metavar="FILE.py:NAME")
+    parser.add_argument("--inputs", required=True, type=parse_place, metavar="FILE.py:NAME")
+    parser.add_argument("--case", default="")
+    parser.add_argument("--list", type=int, metavar="FD")
+    given = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the host's own limit leaves no room for a framework
+    if given.list is not None:
+        descriptor = os.dup(given.list)
+        os.dup2(2, 1)  # what the files print is no answer
+        return list_cases(given.reference, given.inputs, descriptor)
+
+    pipe, memory, served = Pipe(), None, None
+    while (message := pipe.read()) is not None and message["type"] != "bye":
+        try:
+            if message["type"] == "hello":
+                memory = Memory(message.get("memory_fd", -1))
+                served = Reference(given.reference, given.inputs, given.case)
+                pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python", "serves": ["call"],
+                            "domain": served.domain()})
+            else:
+                pipe.write(served.call(message, memory))
+        except BaseException as error:  # noqa: BLE001, as above
+            pipe.write(of_case(error, given.case, given.reference[0]))
+            if served is None:
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

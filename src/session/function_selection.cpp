@@ -44,35 +44,45 @@ plan::MineSpec reference_of(const std::string& place) {
 }  // namespace
 
 void select_function(const SelectionOptions& options, plan::Selection& selection) {
-  const bool named = std::ranges::count(selection.patterns, kFunctionExperiment) > 0;
-  if (options.reference.empty() && options.inputs.empty()) {
-    if (named) {
-      refuse(
-          "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
-          "file.py:cases (docs/any-function.md)");
-    }
-    return;
+  std::vector<plan::MineSpec>& all = selection.mine;
+  // As a run prints them: each names its reference and inputs itself.
+  const bool complete = !all.empty() && std::ranges::all_of(all, &plan::MineSpec::is_function);
+  if (options.reference.empty() && options.inputs.empty() && !complete) {
+    if (std::ranges::count(selection.patterns, kFunctionExperiment) == 0) return;
+    refuse(
+        "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
+        "file.py:cases (docs/any-function.md)");
   }
-  if (options.reference.empty() || options.inputs.empty()) {
+  if (!complete && (options.reference.empty() || options.inputs.empty())) {
     refuse("--reference says what a function should return and --inputs which cases there are; write both");
   }
   if (selection.patterns.empty()) selection.patterns = {std::string(kFunctionExperiment)};
   if (selection.patterns != std::vector{std::string(kFunctionExperiment)}) {
     refuse("--reference and --inputs are of the experiment function alone; leave the other names out");
   }
-  const std::string reference = plan::parse_python_place("--reference", options.reference);
-  const std::string inputs = plan::parse_python_place("--inputs", options.inputs);
-  for (const plan::MineSpec& mine : selection.mine) {
-    if (!mine.is_python())
+  const std::string reference =
+      options.reference.empty() ? all[0].reference : plan::parse_python_place("--reference", options.reference);
+  const std::string inputs =
+      options.inputs.empty() ? all[0].inputs : plan::parse_python_place("--inputs", options.inputs);
+  bool has_reference = false;
+  for (plan::MineSpec& mine : all) {
+    if (!mine.is_python()) {
       refuse(fmt::format("--mine {}: a function is in a Python file: {}=file.py:function", mine.name, mine.name));
-    if (mine.name == plan::kReferenceName)
-      refuse("--mine reference=…: that is what --reference is called; choose another name");
-  }
-  selection.mine.push_back(reference_of(reference));
-  for (plan::MineSpec& mine : selection.mine) {
+    }
+    if (mine.is_function() && (mine.reference != reference || mine.inputs != inputs)) {
+      refuse(fmt::format("--mine {} has another reference or other inputs than the rest", mine.name));
+    }
     mine.reference = reference;
     mine.inputs = inputs;
+    if (mine.name != plan::kReferenceName) continue;
+    has_reference = true;
+    if (mine.path + ":" + mine.python_class != reference) {
+      refuse("--mine reference=…: that is what --reference is called; choose another name");
+    }
   }
+  if (!has_reference) all.push_back(reference_of(reference));
+  all.back().reference = reference;
+  all.back().inputs = inputs;
   std::vector<Params> points = worker::function_cases(reference, inputs);
   std::vector<Axis> axes = axes_of(points);
   registry::Registry::global().complete(kFunctionExperiment, std::move(axes), std::move(points));

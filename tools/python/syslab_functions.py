@@ -273,6 +273,19 @@ def generators():
     return states
 
 
+def copy_of(value):
+    return value.clone() if is_torch(value) else value.copy()
+
+
+def same_content(value, before):
+    """NaN is equal to NaN here: the bytes count."""
+    if is_torch(value):
+        torch = sys.modules["torch"]
+        bytes_of = [each.cpu().contiguous().reshape(-1).view(torch.uint8) for each in (value, before)]
+        return torch.equal(*bytes_of)
+    return value.tobytes() == before.tobytes()
+
+
 def largest_difference(first, second):
     """Between two results of one dtype, against their largest value; and what rounding alone may explain, sqrt(eps)."""
     if is_torch(first):
@@ -338,7 +351,7 @@ class Function:
         arguments = signature.build(values)
         if options.get("examine"):
             bell.wait()
-            self.examine(arguments, expected)
+            self.examine(arguments, expected, dict(zip((tensor["name"] for tensor in signature.tensors), values)))
         bell.wait()
         returned, elapsed = self.timed(lambda: self.called(arguments), values)
         results = named_results(returned)
@@ -363,12 +376,16 @@ class Function:
             raise WrongAnswer(f"'{name}' is a view of an argument: nothing was computed that a time could be of; return a tensor of "
                               "its own")
 
-    def examine(self, arguments, expected):
-        """Two calls that nobody times, and what they left behind."""
+    def examine(self, arguments, expected, tensors):
+        """Two calls that nobody times, and what they left behind. `tensors`: those among the arguments, by name."""
         flags, states = global_flags(), generators()
+        before = {name: copy_of(value) for name, value in tensors.items()}
         first = named_results(self.called(arguments))
+        for name, value in tensors.items():
+            if not same_content(value, before[name]):
+                raise WrongAnswer(f"the call changed its input '{name}'")
         demand(first, expected)
-        first = [(name, value.clone() if is_torch(value) else value.copy()) for name, value in first]
+        first = [(name, copy_of(value)) for name, value in first]
         for name, state in generators().items():
             if states.get(name, state) != state:
                 raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved): two calls with equal "

@@ -8,12 +8,12 @@ void declare(CLI::App& app, CompareOptions& options) {
   app.add_option("NAME A:… B:…", options.selection.names,
                  "Experiments, then the sides: A:axis=value,… with impl, build=SYSLAB or mine=NAME among the axes. "
                  "Axes that no side names are a sweep")
-      ->required()
       ->type_name("");
   axes(app, options.selection);
   many(app, "--impl", "NAME", options.selection.implementations, "Implementations of both sides, globs");
   device(app, options.selection);
   many(app, "--mine", "NAME=FILE", options.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
+  function_files(app, options.selection);
   preset(app, options.selection);
   seed(app, options.selection);
   judging(app, options);

@@ -64,17 +64,21 @@ void device(CLI::App& app, SelectionOptions& options) {
        "it, else the CPU)");
 }
 
+void function_files(CLI::App& app, SelectionOptions& options) {
+  app.add_option("--reference", options.reference,
+                 "--mine is any function, compared with this one in float64 (docs/any-function.md)")
+      ->type_name("FILE.py:NAME");
+  app.add_option("--inputs", options.inputs, "With --reference: what gives the cases, each with its arguments")
+      ->type_name("FILE.py:NAME");
+}
+
 void selection(CLI::App& app, SelectionOptions& options) {
   app.add_option("NAME", options.names, "Experiments: ids, globs, tag:NAME, comma lists, all")->type_name("");
   many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all of the device)");
   device(app, options);
   many(app, "--mine", "NAME=FILE", options.mine,
        "Your own: NAME=kernel.so or NAME=flash.py:Class; of check a hand-out's folder or zip with adapters.py, too");
-  app.add_option("--reference", options.reference,
-                 "--mine is any function, compared with this one in float64 (docs/any-function.md)")
-      ->type_name("FILE.py:NAME");
-  app.add_option("--inputs", options.inputs, "With --reference: what gives the cases, each with its arguments")
-      ->type_name("FILE.py:NAME");
+  function_files(app, options);
   app.add_option("--python", options.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
       ->type_name("FILE");
   app.add_option("--author", options.author, "Alias under which --mine is handed in (default: its NAME)")

@@ -25,6 +25,7 @@ std::vector<std::string> words_of(CLI::Option& option);
 void many(CLI::App& app, const char* name, const char* type, std::vector<std::string>& values, const char* help);
 
 void recorded_mine(CLI::App& app, std::vector<std::string>& values);
+void function_files(CLI::App& app, SelectionOptions& options);  // --reference, --inputs
 void device(CLI::App& app, SelectionOptions& options);
 void seed(CLI::App& app, SelectionOptions& options);
 void preset(CLI::App& app, SelectionOptions& options);

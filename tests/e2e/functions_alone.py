@@ -1,0 +1,190 @@
+"""The Python side of functions (tools/python/syslab_reference.py, syslab_functions.py) without syslab: signatures, and the bounds
+that nobody declared, which right functions of many kinds must keep and planted faults must not."""
+import math
+import pathlib
+import sys
+import unittest
+
+try:
+    import numpy as np
+    import torch
+except ImportError as missing:
+    print(f"SKIP: {missing}")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+import syslab_functions as functions  # noqa: E402
+import syslab_reference as references  # noqa: E402
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+def softmax_by_exp(x):
+    y = torch.exp(x.float() - x.float().amax(-1, keepdim=True))
+    return (y / y.sum(-1, keepdim=True)).to(x.dtype)
+
+
+def product(a, b):
+    return a @ b
+
+
+def product_in_slices(a, b):
+    parts = [a[:, i:i + 16].float() @ b[i:i + 16].float() for i in range(0, a.shape[1], 16)]
+    return sum(parts).to(a.dtype)
+
+
+def product_term_by_term(a, b):
+    """In the arguments' own order, one rounding of float32 a term."""
+    total = torch.zeros(a.shape[0], b.shape[1])
+    for i in range(a.shape[1]):
+        total = total + a[:, i:i + 1].float() * b[i:i + 1].float()
+    return total.to(a.dtype)
+
+
+def norm(x, w):
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], w)
+
+
+def norm_by_hand(x, w):
+    y = x.float()
+    y = y - y.mean(-1, keepdim=True)
+    return (y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-5) * w.float()).to(x.dtype)
+
+
+def attention(q, k, v):
+    return torch.softmax(q @ k.T / math.sqrt(q.shape[1]), -1) @ v
+
+
+def attention_with_rounded_p(q, k, v):
+    p = softmax_by_exp(q.float() @ k.float().T / math.sqrt(q.shape[1])).to(q.dtype)
+    return (p.float() @ v.float()).to(q.dtype)
+
+
+def total(x):
+    return x.sum()
+
+
+def total_one_after_another(x):
+    y = np.float32(0)
+    for each in x.float().flatten().numpy():
+        y = np.float32(y + each)
+    return torch.tensor(y).to(x.dtype)
+
+
+def random(*shape, dtype):
+    return lambda seed: [torch.randn(each, generator=torch.Generator().manual_seed(seed + i)).to(dtype) for i, each in enumerate(shape)]
+
+
+def positive(*shape, dtype):
+    return lambda seed: [each.abs() for each in random(*shape, dtype=dtype)(seed)]
+
+
+RIGHT = (
+    (softmax, (softmax_by_exp,), ((33, 100),), random),
+    (product, (product_in_slices, product_term_by_term), ((24, 300), (300, 20)), random),
+    (product, (product_in_slices, product_term_by_term), ((24, 300), (300, 20)), positive),
+    (norm, (norm_by_hand,), ((17, 128), (128,)), random),
+    (attention, (attention_with_rounded_p,), ((40, 32), (70, 32), (70, 32)), random),
+    (total, (total_one_after_another,), ((50, 60),), positive),
+    (total, (total_one_after_another,), ((50, 60),), random),
+)
+
+
+def reference_of(function, arguments, **fields):
+    """A Reference of what stands in this file, past its command line."""
+    made = references.Reference.__new__(references.Reference)
+    made.native = made.wide = function
+    made.case, made.name, made.problem = {"arguments": arguments, **fields}, "here", "here"
+    made.signature, first = made.arguments(1)
+    made.outputs = made.describe_outputs(made.run(function, first))
+    made.precision = made.precision_of(first)
+    made.terms = fields.get("terms") or max([1] + [size for each in first for size in each.shape])
+    return made
+
+
+def worst_ratio(reference, function, seed):
+    """The largest error of all outputs against its bound; infinity where an infinite or zero bound is missed."""
+    _, values = reference.arguments(seed)
+    worst = 0.0
+    for (value, tolerance), (_, found) in zip(reference.expect(values), reference.run(function, values)):
+        error = np.abs(references.doubles(found) - value)
+        worst = max(worst, np.max(np.where(error == 0, 0, error / np.maximum(tolerance, 1e-300))))
+    return worst
+
+
+class Bounds(unittest.TestCase):
+    def test_right_functions_keep_them(self):
+        for function, others, shapes, distribution in RIGHT:
+            for dtype in (torch.float32, torch.bfloat16, torch.float64):  # torch 1.13 has little of float16 on the CPU
+                reference = reference_of(function, distribution(*shapes, dtype=dtype), terms=3000 if function is total else None)
+                self.assertEqual(reference.precision, "float64")
+                for other in others if dtype != torch.float64 else (function,):
+                    worst = max(worst_ratio(reference, other, seed) for seed in range(3, 9))
+                    with self.subTest(f"{other.__name__} {dtype} {distribution.__name__}"):
+                        self.assertLess(worst, 1)
+
+    def test_faults_do_not(self):
+        faults = {
+            "zeros": lambda f: lambda *x: torch.zeros_like(f(*x)),
+            "constant": lambda f: lambda *x: torch.full_like(f(*x), f(*x).float().mean().item()),
+            "shuffled": lambda f: lambda *x: f(*x).flip(0),
+            "one row wrong": lambda f: lambda *x: torch.cat([f(*x)[:1] * 1.5, f(*x)[1:]]),
+        }
+        for function, others, shapes, distribution in RIGHT[:5]:
+            for dtype in (torch.float32, torch.bfloat16):
+                reference = reference_of(function, distribution(*shapes, dtype=dtype))
+                for name, fault in faults.items():
+                    with self.subTest(f"{name} of {function.__name__} {dtype}"):
+                        self.assertGreater(worst_ratio(reference, fault(others[0]), 5), 1)
+        # A matrix product in lower precision than it says, and one that leaves out a term.
+        reference = reference_of(product, random((24, 300), (300, 20), dtype=torch.float32))
+        self.assertGreater(worst_ratio(reference, lambda a, b: (a.bfloat16() @ b.bfloat16()).float(), 5), 1)
+        self.assertGreater(worst_ratio(reference, lambda a, b: a[:, 1:] @ b[1:], 5), 1)
+
+    def test_what_does_not_run_in_float64_is_said(self):
+        reference = reference_of(lambda x: x.float().exp().to(x.dtype), random((5, 6), dtype=torch.float32))
+        self.assertEqual(reference.precision, "float64")  # it says so, and its digits are single's: the probes see them
+
+        def single(x):
+            if x.dtype != torch.float32:
+                raise TypeError("float32 only")
+            return x.exp()
+
+        self.assertEqual(reference_of(single, random((5, 6), dtype=torch.float32)).precision, "its own")
+
+    def test_beyond_the_range_is_infinity_and_nan_is_refused(self):
+        reference = reference_of(lambda x: x * 1e5, random((5, 6), dtype=torch.float16))
+        _, values = reference.arguments(3)
+        value, tolerance = reference.expect(values)[0]
+        self.assertTrue(np.isinf(value).any())
+        self.assertTrue((tolerance[np.isinf(value)] == 0).all())
+        broken = reference_of(lambda x: torch.log(x), random((5, 6), dtype=torch.float32))
+        with self.assertRaisesRegex(references.BadCases, "computes NaN in 'out'"):
+            broken.expect(broken.arguments(3)[1])
+
+    def test_a_declared_bound_is_taken_as_it_is(self):
+        reference = reference_of(softmax, random((5, 6), dtype=torch.float32), rtol=0.1, atol=0.5)
+        value, tolerance = reference.expect(reference.arguments(3)[1])[0]
+        np.testing.assert_allclose(tolerance, 0.5 + 0.1 * np.abs(value), rtol=1e-12)
+
+
+class Signatures(unittest.TestCase):
+    def test_arguments_are_put_together_as_they_were(self):
+        x = torch.rand(3)
+        signature, tensors = functions.take_apart({"a": x, "more": [np.arange(2), (1.5, None, {"k": x, "inf": math.inf})], "word": "é"})
+        self.assertEqual([each["name"] for each in signature.tensors], ["a", "more.0", "more.1.2.k"])
+        a, (b, (c, none, d)), word = functions.Signature.parse(signature.text()).build(tensors)
+        self.assertTrue(torch.equal(a, x) and torch.equal(d["k"], x))
+        self.assertEqual((c, none, d["inf"], word, list(b)), (1.5, None, math.inf, "é", [0, 1]))
+
+    def test_what_cannot_travel_is_named(self):
+        for value, said in ((object(), "'a' is a object"), (torch.eye(2).to_sparse(), "no dense tensor"),
+                            (np.array(["x"]), "has dtype <U1")):
+            with self.assertRaisesRegex(TypeError, said):
+                functions.take_apart({"a": value})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -76,7 +76,8 @@ void write_pages(const fs::path& output, const grade::Rubric& rubric, const std:
 std::string line_of(const Json& record, const grade::Rubric& rubric) {
   const grade::Graded one{"", record, grade::score(rubric, record)};
   if (!one.error().empty()) return one.error();
-  return fmt::format("{:g} of {:g} points", one.earned(), one.checked());
+  const std::string note = grade::note_of(one);
+  return fmt::format("{:g} of {:g} points{}", one.earned(), one.checked(), note.empty() ? "" : "; " + printable(note));
 }
 
 }  // namespace
@@ -129,7 +130,9 @@ Exit execute(const Context& context, const GradeOptions& options) {
   if (!options.written.empty()) grade::add_written(all, written, options.written);
   const store::ResultSet table = grade::table_of(rubric, all, roster);
   write_pages(output, rubric, all, table, {.cases = options.cases, .seed_is_hidden = options.seed != 0});
-  context.console.print(report::write(table, context.console.json() ? report::Format::json : report::Format::markdown));
+  context.console.print(context.console.json()                 ? report::write(table, report::Format::json)
+                        : context.console.output_is_terminal() ? report::write_aligned(table)
+                                                               : report::write(table, report::Format::markdown));
   context.console.note(fmt::format("{} in {}; a page each in {}", counted(std::int64_t(all.size()), "submission"),
                                    (output / "grades.html").string(), (output / "students").string()));
   if (const auto suspicions = grade::suspicions_of(all).rows.size(); suspicions > 0) {

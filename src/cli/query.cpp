@@ -50,6 +50,11 @@ Exit execute(const Context& context, const QueryOptions& options) {
     write_output(context, options.output, only_value(store.query(sql)));
     return Exit::well;
   }
+  const bool looked_at = options.format.empty() && options.output.empty() && !context.global.json;
+  if (looked_at && context.console.output_is_terminal()) {
+    context.console.print(report::write_aligned(store.query(sql)));
+    return Exit::well;
+  }
   write_output(context, options.output,
                report::write(store.query(sql), format_of(context, options.format, options.output)));
   return Exit::well;

@@ -144,7 +144,16 @@ class Grading {
       submission::unpack(submission.path, own / "code");
       remove_environments(own / "code");
     }
-    return submission::Folder(own / "code").digest();
+    try {
+      return submission::Folder(own / "code").digest();
+    } catch (const Error& error) {  // names it as it was handed in
+      std::string text = error.what();
+      const std::string here = (own / "code").string(), there = submission.path.filename().string();
+      for (std::size_t at = 0; (at = text.find(here, at)) != std::string::npos; at += there.size()) {
+        text.replace(at, here.size(), there);
+      }
+      throw Error(error.kind(), text);
+    }
   }
 
   static Json suspicious(const fs::path& own) {

@@ -118,6 +118,16 @@ double Graded::checked() const {
 
 std::string Graded::error() const { return text_field(record, "error"); }
 
+std::string note_of(const Graded& one) {
+  if (!one.error().empty() || one.earned() > 0) return one.error();
+  for (const ProblemScore& score : one.scores) {
+    for (const ItemScore& item : score.items) {
+      if (item.item != nullptr && item.why.starts_with(item.item->function + " fails")) return item.why;
+    }
+  }
+  return {};
+}
+
 store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
                           const std::map<std::string, std::string>& roster) {
   store::ResultSet table;
@@ -145,7 +155,7 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
       row.push_back(score.checked() > 0 ? number_cell(score.earned()) : text_cell("open"));
     }
     const bool stranger = !roster.empty() && known == roster.end();
-    row.push_back(text_cell(stranger ? "not on the roster" : printable(one.error())));
+    row.push_back(text_cell(stranger ? "not on the roster" : printable(note_of(one))));
     table.rows.push_back(std::move(row));
     missing.erase(one.id);
   }

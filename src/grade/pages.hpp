@@ -30,6 +30,9 @@ struct PageOptions {
 // "flash_forward (a)".
 std::string item_name(const Problem& problem, const Item& item);
 
+// Of one that earned nothing, in a line: why nothing could be checked, or why its file cannot be imported. Else empty.
+std::string note_of(const Graded& one);
+
 // student, name (with a roster), points, checked, open, each problem of which something is decided, note.
 store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
                           const std::map<std::string, std::string>& roster = {});

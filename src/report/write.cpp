@@ -1,3 +1,8 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/writers.hpp"
@@ -18,6 +23,27 @@ std::string write_as(const Written& written, Format format) {
       return write_csv(written);
     case Format::json:
       return write_json(written);
+  }
+  return {};
+}
+
+bool is_number(const store::Cell& cell) {
+  return cell.type == store::Cell::Type::integer || cell.type == store::Cell::Type::real;
+}
+
+std::string shown(const store::Cell& cell) {
+  switch (cell.type) {
+    case store::Cell::Type::null:
+      return "-";
+    case store::Cell::Type::integer:
+      return std::to_string(cell.integer);
+    case store::Cell::Type::real:
+      return fmt::format("{:.6g}", cell.real);
+    case store::Cell::Type::text: {
+      std::string text = printable(cell.text);
+      std::ranges::replace(text, '\n', ' ');
+      return text;
+    }
   }
   return {};
 }
@@ -51,6 +77,20 @@ std::string write_aligned(const std::vector<Column>& header, const std::vector<s
   add_row(names);
   for (const auto& row : cells) add_row(row);
   return out;
+}
+
+std::string write_aligned(const store::ResultSet& result) {
+  std::vector<Column> header;
+  std::vector<std::vector<std::string>> cells;
+  for (std::size_t i = 0; i < result.columns.size(); ++i) {
+    const bool number = std::ranges::any_of(result.rows, [i](const auto& row) { return is_number(row[i]); });
+    header.push_back({.name = result.columns[i], .unit = "1", .format = "s", .align = number ? "right" : "left"});
+  }
+  for (const auto& row : result.rows) {
+    std::vector<std::string>& line = cells.emplace_back();
+    for (const store::Cell& cell : row) line.push_back(shown(cell));
+  }
+  return write_aligned(header, cells);
 }
 
 }  // namespace syslab::report

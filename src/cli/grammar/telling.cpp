@@ -33,7 +33,8 @@ void declare(CLI::App& app, DescribeOptions& options) {
 void declare(CLI::App& app, QueryOptions& options) {
   app.add_option("SQL", options.sql, "A SELECT, or a file that ends in .sql")->required()->type_name("");
   one_of(app.add_option("--to", options.format,
-                        "md, tex, html, csv or json (default: as FILE ends, else md); raw: the one value that the "
+                        "md, tex, html, csv or json (default: as FILE ends, else md, on a terminal aligned columns); "
+                        "raw: the one value that the "
                         "SELECT gives, as it is, an artifact's content perhaps"),
          "FORMAT", {"md", "tex", "html", "csv", "json", "raw"});
   app.add_option("-o,--output", options.output, "File to write (default: standard output)")->type_name("FILE");

@@ -43,7 +43,7 @@ std::optional<Named> submission_of(const std::string& text) {
 bool is_wrong(std::string_view outcome) { return outcome == "falsified" || outcome == "error"; }
 
 struct LawRow {
-  std::string law, experiment, contract, outcome, message, input;
+  std::string law, experiment, contract, outcome, message, input, check;
 };
 
 // One function of adapters.py, and what became of it.
@@ -81,7 +81,7 @@ std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked) 
     const JudgedLaw law = found == judged.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     const bool wrong = is_wrong(law.outcome);
     rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")), law.outcome,
-                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : ""});
+                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : "", law.check});
   }
   return rows;
 }
@@ -199,7 +199,8 @@ class SubmissionCheck {
                         {"contract", law.contract},
                         {"outcome", law.outcome},
                         {"message", law.message},
-                        {"input", law.input}});
+                        {"input", law.input},
+                        {"check", law.check}});
       }
       all.push_back({{"function", std::string(row.adapter->function)},
                      {"problem", std::string(row.adapter->problem)},

@@ -12,6 +12,8 @@
 #include "core/text.hpp"
 #include "core/user_file.hpp"
 #include "grade/batch.hpp"
+#include "grade/board.hpp"
+#include "grade/gradescope.hpp"
 #include "grade/lists.hpp"
 #include "grade/pages.hpp"
 #include "grade/rubric.hpp"
@@ -57,20 +59,79 @@ void refuse_inside(const fs::path& output, const fs::path& submissions) {
   }
 }
 
+// Of this folder: students keep their aliases from one grading to the next.
+Key alias_key(const fs::path& output) {
+  const fs::path file = output / ".work" / "aliases.key";
+  if (!fs::exists(file)) write(file, std::string(bytes_of(random_key())));
+  const std::string bytes = read_user_file(file, 4096);
+  Key key;
+  if (bytes.size() != key.size()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' is no key of 32 bytes; without it, new aliases are made", file.string()));
+  }
+  std::copy(bytes.begin(), bytes.end(), key.begin());
+  return key;
+}
+
+std::vector<grade::Board> boards_of(const fs::path& output, const grade::Rubric& rubric,
+                                    const std::vector<grade::Graded>& all) {
+  if (rubric.timed().empty()) return {};
+  std::vector<std::string> ids;
+  for (const grade::Graded& one : all) ids.push_back(one.id);
+  return grade::boards_of(rubric, all, grade::aliases(ids, alias_key(output)));
+}
+
+void write_table(const fs::path& output, const std::string& name, const store::ResultSet& table) {
+  write(output / (name + ".csv"), report::write(table, report::Format::csv));
+  write(output / (name + ".md"), report::write(table, report::Format::markdown));
+  write(output / (name + ".html"), report::write(table, report::Format::html));
+}
+
 void write_pages(const fs::path& output, const grade::Rubric& rubric, const std::vector<grade::Graded>& all,
-                 const store::ResultSet& table, const grade::PageOptions& pages) {
-  write(output / "grades.csv", report::write(table, report::Format::csv));
-  write(output / "grades.md", report::write(table, report::Format::markdown));
-  write(output / "grades.html", report::write(table, report::Format::html));
+                 const store::ResultSet& table, const grade::PageOptions& pages,
+                 const std::vector<grade::Board>& boards) {
+  write_table(output, "grades", table);
+  write(output / "checks.csv",
+        report::write(grade::checks_of(all, (output / grade::kStoreName).string()), report::Format::csv));
   const store::ResultSet suspicions = grade::suspicions_of(all);
   write(output / "suspicions.csv", report::write(suspicions, report::Format::csv));
   write(output / "suspicions.md", report::write(suspicions, report::Format::markdown));
   write(output / "junit.xml", grade::junit(rubric, all, pages));
   for (const grade::Graded& one : all) {
     make_private(output / "students" / one.id);
-    write(output / "students" / one.id / "evidence.md", grade::evidence_page(rubric, one, pages));
+    write(output / "students" / one.id / "evidence.md", grade::evidence_page(rubric, one, pages, boards));
     write(output / "students" / one.id / "results.json", grade::gradescope_results(rubric, one, pages));
   }
+}
+
+// What a rubric times must be one case of a rung that there is; better told before the batch than behind it.
+void check_timed(const Context& context, const grade::Rubric& rubric) {
+  for (const grade::Item& item : rubric.timed()) {
+    SelectionOptions words;
+    words.names = {item.experiment};
+    words.assignments = item.at;
+    plan::Sides sides;
+    for (plan::SideSpec* side : {&sides.a, &sides.b}) {
+      std::vector<std::string> same{"A:impl=" + item.reference};
+      *side = plan::take_sides(same).a;
+    }
+    const plan::ComparisonPlan plan =
+        plan::make_comparison_plan(context.registry, to_selection(context, words), std::move(sides), true);
+    if (plan.points.size() != 1) {
+      throw Error(ErrorKind::usage, fmt::format("the rubric times {}, which are {} cases; 'at' must leave one of them",
+                                                grade::timing_name(item), plan.points.size()));
+    }
+  }
+}
+
+std::vector<std::string> timings_of(const grade::Rubric& rubric, const Json& record) {
+  std::vector<std::string> lines;
+  for (const grade::ProblemScore& problem : grade::score(rubric, record)) {
+    for (const grade::ItemScore& item : problem.items) {
+      if (item.item->is_timed() && !item.open) lines.push_back(item.why);
+    }
+  }
+  return lines;
 }
 
 std::string line_of(const Json& record, const grade::Rubric& rubric) {
@@ -80,11 +141,47 @@ std::string line_of(const Json& record, const grade::Rubric& rubric) {
   return fmt::format("{:g} of {:g} points{}", one.earned(), one.checked(), note.empty() ? "" : "; " + printable(note));
 }
 
+// What Gradescope does with each submission is what `grade` does here with these options.
+Exit write_for_gradescope(const Context& context, const GradeOptions& options) {
+  if (!options.submissions.empty() || !options.output.empty()) {
+    throw Error(ErrorKind::usage, "--gradescope grades nothing: leave SUBMISSIONS and -o out");
+  }
+  if (options.wheel.empty()) {
+    throw Error(ErrorKind::usage, "--gradescope needs --wheel out/release/syslab-*.whl, made by tools/release");
+  }
+  const grade::Autograder autograder{
+      .wheel = options.wheel,
+      .rubric = options.rubric.empty() ? "" : read_user_file(options.rubric, kMostRubric),
+      .options = {"--handout", options.handout, "--cases", std::to_string(options.cases), "--seed",
+                  std::to_string(options.seed), "--limit", options.limit, "--timeout", options.timeout,
+                  "--memory-limit", options.memory_limit}};
+  grade::write_autograder(autograder, options.gradescope);
+  context.console.note(fmt::format("{} is written: Gradescope's Configure Autograder takes it", options.gradescope));
+  return Exit::well;
+}
+
+void refuse_mistakes(const GradeOptions& options) {
+  if (!options.since.empty() && !grade::is_date(options.since)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--since '{}' is no date: 2026-05-03 or 2026-05-03T17:00", options.since));
+  }
+  duration_option("--limit", options.limit);
+  duration_option("--timeout", options.timeout);
+  bytes_option("--memory-limit", options.memory_limit);
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const GradeOptions& options) {
   if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
   const grade::Rubric rubric = rubric_of(options);
+  check_timed(context, rubric);
+  refuse_mistakes(options);
+  if (!options.gradescope.empty()) return write_for_gradescope(context, options);
+  if (options.submissions.empty() || options.output.empty()) {
+    throw Error(ErrorKind::usage,
+                "say what is graded and where the grades go: syslab grade SUBMISSIONS --handout 2026 -o grades");
+  }
   const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions);
   refuse_inside(options.output, options.submissions);
   const std::string written = options.written.empty() ? "" : read_user_file(options.written, kMostList);
@@ -99,37 +196,50 @@ Exit execute(const Context& context, const GradeOptions& options) {
   const rlimit most{kMostFile, kMostFile};
   ::setrlimit(RLIMIT_FSIZE, &most);
 
-  duration_option("--timeout", options.timeout);
-  bytes_option("--memory-limit", options.memory_limit);
   std::size_t done = 0;
   grade::BatchOptions batch{
       .submissions = options.submissions,
       .output = output,
       .handout = options.handout,
       .experiments = rubric.experiments(),
+      .timed = rubric.timed(),
+      .since = options.since,
       .seed = options.seed,
       .cases = options.cases,
       .jobs = options.jobs,
       .limit = std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--limit", options.limit)),
       .timeout = options.timeout,
       .memory_limit = options.memory_limit,
-      .ended = [&](const grade::Submission& one, const Json& record, bool known) {
-        context.console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id,
-                                                   line_of(record, rubric), known ? " (as before)" : "")));
-        if (one.earlier > 0) {
-          context.console.note(printable(
-              fmt::format("  {} of {} hand-ins: the newest counts", one.path.filename().string(), one.earlier + 1)));
-        }
-      }};
+      .ended =
+          [&](const grade::Submission& one, const Json& record, bool known) {
+            context.console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id,
+                                                       line_of(record, rubric), known ? " (as before)" : "")));
+            if (one.earlier > 0) {
+              context.console.note(printable(fmt::format("  {} of {} hand-ins: the newest counts",
+                                                         one.path.filename().string(), one.earlier + 1)));
+            }
+          },
+      .timed_one =
+          [&](const grade::Submission& one, const Json& record) {
+            for (const std::string& line : timings_of(rubric, record)) {
+              context.console.note(printable(fmt::format("{}: {}", one.id, line)));
+            }
+          }};
   const std::vector<Json> records = grade::check_all(submissions, batch);
 
   std::vector<grade::Graded> all;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
-    all.push_back({submissions[i].id, records[i], grade::score(rubric, records[i])});
+    all.push_back({submissions[i].id, records[i], grade::score(rubric, records[i]), submissions[i].path.string()});
   }
   if (!options.written.empty()) grade::add_written(all, written, options.written);
   const store::ResultSet table = grade::table_of(rubric, all, roster);
-  write_pages(output, rubric, all, table, {.cases = options.cases, .seed_is_hidden = options.seed != 0});
+  const std::vector<grade::Board> boards = boards_of(output, rubric, all);
+  write_pages(output, rubric, all, table, {.cases = options.cases, .seed_is_hidden = options.seed != 0}, boards);
+  if (!boards.empty()) {
+    std::map<std::string, std::string> names;
+    for (const grade::Graded& one : all) names[one.id] = roster.contains(one.id) ? roster.at(one.id) : one.id;
+    write_table(output, "leaderboard", grade::table_of(options.names ? grade::boards_of(rubric, all, names) : boards));
+  }
   context.console.print(context.console.json()                 ? report::write(table, report::Format::json)
                         : context.console.output_is_terminal() ? report::write_aligned(table)
                                                                : report::write(table, report::Format::markdown));

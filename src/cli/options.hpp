@@ -140,6 +140,10 @@ struct GradeOptions {
   std::string handout;
   std::string rubric;           // a file; empty: the one that is shipped
   std::string written, roster;  // CSV files; empty: none
+  std::string since;            // a date; empty: nothing is taken as it is known
+  std::string gradescope;       // an autograder's zip to write in place of grading
+  std::string wheel;            // of tools/release, that goes into it
+  bool names = false;           // on the leaderboard, in place of aliases
   std::string python;           // empty: SYSLAB_PYTHON, else python3; never a submission's own
   std::uint64_t seed = 0;       // hidden from students unless 0
   int cases = 50;               // tries a law

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.hpp"
@@ -10,6 +11,7 @@
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
+#include "submission/folder.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -26,6 +28,29 @@ store::StoredCheck find_check(const store::Store& store, const std::string& uid)
 bool is_law(const registry::Experiment& experiment, const std::string& name) {
   return std::any_of(experiment.laws.begin(), experiment.laws.end(),
                      [&](const LawInfo& law) { return law.id == name; });
+}
+
+// --mine NAME=FOLDER, or a zip, as it was handed in: the adapters.py in it, called as the recorded one was.
+struct HandIn {
+  std::vector<std::string> mine;
+  std::vector<std::unique_ptr<submission::Folder>> unpacked;
+};
+
+HandIn hand_in_of(const std::vector<std::string>& given, const std::string& recorded) {
+  HandIn found;
+  for (const std::string& text : given) {
+    const std::size_t equals = text.find('=');
+    const std::string path = equals == std::string::npos ? "" : text.substr(equals + 1);
+    const std::size_t colon = recorded.rfind(':');
+    if (path.empty() || colon == std::string::npos || !submission::is_submission(path)) {
+      found.mine.push_back(text);
+      continue;
+    }
+    found.unpacked.push_back(std::make_unique<submission::Folder>(path));
+    found.mine.push_back(text.substr(0, equals + 1) + found.unpacked.back()->adapters().string() +
+                         recorded.substr(colon));
+  }
+  return found;
 }
 
 plan::Plan plan_of(const Context& context, const store::StoredCheck& check, MineFiles& files) {
@@ -116,7 +141,8 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   hide_database(context.global.database);
   const store::StoredCheck check = find_check(store, options.check);
-  MineFiles files(store, options.mine, fmt::format("syslab replay {}", check.uid));
+  const HandIn hand_in = hand_in_of(options.mine, check.mine_path);
+  MineFiles files(store, hand_in.mine, fmt::format("syslab replay {}", check.uid));
   const plan::Plan plan = plan_of(context, check, files);
   runner::RunOptions how;
   how.places = context.places;

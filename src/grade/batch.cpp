@@ -3,15 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
+#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <thread>
 
 #include "core/build_info.hpp"
@@ -19,11 +18,16 @@
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
 #include "core/process.hpp"
+#include "core/state_folder.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/text.hpp"
 #include "core/user_file.hpp"
+#include "grade/own_process.hpp"
 #include "grade/record.hpp"
 #include "grade/suspicions.hpp"
+#include "grade/timing.hpp"
+#include "store/store.hpp"
+#include "submission/adapters.hpp"
 #include "submission/folder.hpp"
 #include "worker/python_probe.hpp"
 
@@ -31,124 +35,140 @@ namespace syslab::grade {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 
-constexpr std::uintmax_t kMostFiles = 10'000, kMostBytes = std::uintmax_t{1} << 30;  // of a folder, as of a zip
-constexpr std::uint64_t kMostOutput = 64U << 20;
-constexpr milliseconds kTick{50}, kLeaving{3000};
-
-// What people and tools leave beside the code. An environment is never taken: its interpreter would run unwatched.
-bool is_left_out(const fs::path& name) {
-  static const std::set<std::string> kLeftOut{".git", ".venv", "venv", "__pycache__", ".pytest_cache", "node_modules"};
-  return kLeftOut.contains(name.string());
-}
-
-void copy_folder(const fs::path& from, const fs::path& to) {
-  std::uintmax_t files = 0, bytes = 0;
-  for (fs::recursive_directory_iterator entry(from), end; entry != end; ++entry) {
-    const fs::path relative = entry->path().lexically_relative(from);
-    if (is_left_out(relative.filename())) {
-      entry.disable_recursion_pending();
-      continue;
-    }
-    if (entry->is_symlink()) throw Error(ErrorKind::usage, fmt::format("'{}' is a symbolic link", relative.string()));
-    if (entry->is_directory()) {
-      fs::create_directories(to / relative);
-    } else if (!entry->is_regular_file()) {
-      throw Error(ErrorKind::usage, fmt::format("'{}' is neither a file nor a folder", relative.string()));
-    } else {
-      bytes += entry->file_size();
-      if (++files > kMostFiles || bytes > kMostBytes) {
-        throw Error(ErrorKind::usage, fmt::format("it has more than {} files or {} MB", kMostFiles, kMostBytes >> 20));
-      }
-      fs::copy_file(entry->path(), to / relative);
-    }
-  }
-}
-
-void remove_environments(const fs::path& folder) {
-  std::vector<fs::path> found;
-  for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
-    if (!entry->is_directory() || !is_left_out(entry->path().filename())) continue;
-    found.push_back(entry->path());
-    entry.disable_recursion_pending();
-  }
-  for (const fs::path& one : found) fs::remove_all(one);
-}
-
-FileDescriptor open_file(const fs::path& path, int flags) {
-  FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0600));
-  if (!file) throw_errno(ErrorKind::internal, "open '" + path.string() + "'", errno, "open");
-  return file;
-}
+constexpr std::uint64_t kMostRecord = 64U << 20;
+constexpr const char* kMine = "me";
 
 // The last line of `check --json`, which is the submission's record.
-Json last_record(const fs::path& file) {
-  const std::string text = read_user_file(file, kMostOutput);
+Json last_record(const std::string& output) {
   std::string last;
-  for (const std::string& line : split(text, '\n')) {
+  for (const std::string& line : split(output, '\n')) {
     if (!trim(line).empty()) last = line;
   }
   return json_or_discarded(last);
 }
 
-Submission handed_in(const fs::path& path) {
-  const std::string name = (path.extension() == ".zip" ? path.stem() : path.filename()).string();
-  const std::size_t at = name.rfind('@');
-  if (at == 0 || at == std::string::npos) return {.id = submission::name_of(path), .path = path};
-  return {
-      .id = submission::name_of(path.parent_path() / name.substr(0, at)), .path = path, .when = name.substr(at + 1)};
+// One timing at a time on this machine, whoever of this user grades.
+FileDescriptor lock_device() {
+  const fs::path file = state_folder() / "timing.lock";
+  FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
+    throw_errno(ErrorKind::internal, "lock '" + file.string() + "'", errno, "flock");
+  }
+  return lock;
+}
+
+const submission::Adapter* adapter_of(const std::string& function) {
+  const auto found = std::ranges::find(submission::adapters(), function, &submission::Adapter::function);
+  return found == submission::adapters().end() ? nullptr : &*found;
+}
+
+// Of the function's row in a record: it can be called, and it was.
+bool is_checked(const Json& record, const std::string& function) {
+  const auto rows = record.find("adapters");
+  if (rows == record.end() || !rows->is_array()) return false;
+  return std::ranges::any_of(*rows, [&](const Json& row) {
+    return row.is_object() && text_field(row, "function") == function && text_field(row, "state") == "implemented" &&
+           text_field(row, "not_checked").empty();
+  });
 }
 
 class Grading {
  public:
-  Grading(const BatchOptions& options, const fs::path& temporary)
-      : options_(options),
-        temporary_(temporary),
-        hidden_(fs::canonical(options.submissions).string() + ":" + fs::canonical(options.output).string() + ":" +
-                fs::canonical(temporary).string()) {}
+  Grading(const BatchOptions& options, fs::path temporary, const std::vector<Submission>& all)
+      : options_(options), temporary_(std::move(temporary)) {
+    std::vector<std::string> hidden{fs::canonical(options.submissions).string(), fs::canonical(options.output).string(),
+                                    fs::canonical(temporary_).string()};
+    for (const Submission& one : all) {
+      std::error_code none;
+      const fs::path whole = fs::canonical(one.path, none);
+      // What lies in the folder is hidden with it.
+      if (!none && !whole.string().starts_with(hidden.front() + "/")) hidden.push_back(whole.string());
+    }
+    if (const char* const others = std::getenv("SYSLAB_WALLS_HIDE")) hidden.emplace_back(others);
+    hidden_ = fmt::format("{}", fmt::join(hidden, ":"));
+  }
 
   Json check(const Submission& submission, bool& known) {
-    const fs::path own = temporary_ / submission.id;
-    try {
-      const std::string key = key_of(prepare(submission, own));
-      const fs::path kept = options_.output / ".work" / (submission.id + ".json");
-      Json record = known_record(kept, key);
+    return guarded([&]() -> Json {
+      const fs::path kept = work_file(submission, ".json");
+      Json record;
+      if (is_before_since(submission)) record = known_record(kept, std::nullopt);
       known = !record.is_null();
-      if (!known) {
-        Json suspicions = suspicious(own);  // before anything of it runs
-        record = run(own);
-        record["suspicions"] = std::move(suspicions);
-        FileInMaking(kept, json_text(Json{{"key", key}, {"record", record}})).place();
-      }
-      clear(own);
+      if (known) return record;
+      const OwnFolder own(temporary_, submission.id, hidden_);
+      const std::string key = key_of(taken(own, submission), options_.experiments);
+      record = known_record(kept, key);
+      known = !record.is_null();
+      if (known) return record;
+      Json suspicions = suspicious(own.code());  // before anything of it runs
+      record = checked(own);
+      record["suspicions"] = std::move(suspicions);
+      keep(own.database());
+      FileInMaking(kept, json_text(Json{{"key", key}, {"record", record}})).place();
       return record;
+    });
+  }
+
+  // {"flash_forward of …": numbers, or why there are none} of what can be called.
+  Json time(const Submission& submission, const Json& record, bool& known) {
+    std::vector<Item> items;
+    for (const Item& item : options_.timed) {
+      if (is_checked(record, item.function) && adapter_of(item.function) != nullptr) items.push_back(item);
+    }
+    known = true;
+    if (items.empty()) return Json::object();
+    return guarded([&]() -> Json {
+      const fs::path kept = work_file(submission, ".times.json");
+      if (is_before_since(submission)) {
+        if (Json before = known_record(kept, std::nullopt); !before.is_null()) return before;
+      }
+      const OwnFolder own(temporary_, submission.id, hidden_);
+      std::vector<std::string> names;
+      for (const Item& item : items) names.push_back(timing_name(item));
+      const std::string key = key_of(taken(own, submission), names);
+      if (Json before = known_record(kept, key); !before.is_null()) return before;
+      known = false;
+      const FileDescriptor lock = lock_device();
+      Json timings = Json::object();
+      for (const Item& item : items) timings[timing_name(item)] = timed(own, item);
+      keep(own.database());
+      if (std::ranges::all_of(timings, is_settled)) {
+        FileInMaking(kept, json_text(Json{{"key", key}, {"record", timings}})).place();
+      }
+      return timings;
+    });
+  }
+
+ private:
+  template <typename Work>
+  static Json guarded(const Work& work) {
+    try {
+      return work();
     } catch (const Error& error) {
-      clear(own);
-      if (error.kind() == ErrorKind::internal) throw;
+      if (error.kind() == ErrorKind::internal || error.kind() == ErrorKind::store) throw;
       return {{"error", first_line(error.what())}};
     } catch (const fs::filesystem_error& error) {
-      clear(own);
       return {{"error", fmt::format("it cannot be read: {}", error.code().message())}};
     }
   }
 
- private:
+  fs::path work_file(const Submission& submission, const char* ending) const {
+    return options_.output / ".work" / (submission.id + ending);
+  }
+
+  bool is_before_since(const Submission& submission) const {
+    return !options_.since.empty() && submission.handed_in < options_.since;
+  }
+
   // A copy of its own, and what identifies it.
-  std::string prepare(const Submission& submission, const fs::path& own) const {
-    fs::create_directories(own / "code");
-    fs::create_directories(own / "tmp");
-    if (fs::is_directory(submission.path)) {
-      copy_folder(submission.path, own / "code");
-    } else {
-      submission::unpack(submission.path, own / "code");
-      remove_environments(own / "code");
-    }
+  static std::string taken(const OwnFolder& own, const Submission& submission) {
+    own.take(submission.path);
     try {
-      return submission::Folder(own / "code").digest();
+      return submission::Folder(own.code()).digest();
     } catch (const Error& error) {  // names it as it was handed in
       std::string text = error.what();
-      const std::string here = (own / "code").string(), there = submission.path.filename().string();
+      const std::string here = own.code().string(), there = submission.path.filename().string();
       for (std::size_t at = 0; (at = text.find(here, at)) != std::string::npos; at += there.size()) {
         text.replace(at, here.size(), there);
       }
@@ -156,159 +176,140 @@ class Grading {
     }
   }
 
-  static Json suspicious(const fs::path& own) {
+  static Json suspicious(const fs::path& code) {
     Json list = Json::array();
-    for (const Suspicion& one : suspicions_in(own / "code")) {
+    for (const Suspicion& one : suspicions_in(code)) {
       list.push_back({{"file", one.file}, {"line", one.line}, {"why", one.why}, {"text", one.text}});
     }
     return parse_json(repaired_json_text(list));  // a source may be in any encoding
   }
 
-  static void clear(const fs::path& own) {
-    std::error_code ignored;
-    fs::remove_all(own, ignored);
-  }
-
-  std::string key_of(const std::string& digest) const {
+  std::string key_of(const std::string& digest, const std::vector<std::string>& what) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout,
-                                  fmt::join(options_.experiments, ","), options_.seed, options_.cases, options_.timeout,
-                                  options_.memory_limit, options_.limit.count(), worker::python_interpreter(),
-                                  build.git_sha, build.git_diff));
+    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout, fmt::join(what, ","),
+                                  options_.seed, options_.cases, options_.timeout, options_.memory_limit,
+                                  options_.limit.count(), worker::python_interpreter(), build.git_sha, build.git_diff));
   }
 
-  static Json known_record(const fs::path& kept, const std::string& key) {
+  // What was found out before; nothing where there is nothing, or where it is of another key.
+  static Json known_record(const fs::path& kept, const std::optional<std::string>& key) {
     std::error_code none;
     if (!fs::exists(kept, none)) return nullptr;
-    const Json stored = json_or_discarded(read_user_file(kept, kMostOutput));
-    if (!stored.is_object() || stored.value("key", "") != key) return nullptr;
+    const Json stored = json_or_discarded(read_user_file(kept, kMostRecord));
+    if (!stored.is_object() || (key && stored.value("key", "") != *key)) return nullptr;
     return stored.value("record", Json());
   }
 
-  std::vector<std::string> command(const fs::path& own) const {
-    std::vector<std::string> words{"/proc/self/exe",
-                                   "check",
-                                   "--json",
-                                   "--handout",
-                                   options_.handout,
-                                   "--mine",
-                                   "me=" + (own / "code").string(),
-                                   "--python",
-                                   worker::python_interpreter(),
-                                   "--cases",
-                                   std::to_string(options_.cases),
-                                   "--seed",
-                                   std::to_string(options_.seed),
-                                   "--timeout",
-                                   options_.timeout,
-                                   "--db",
-                                   (own / "lab.db").string()};
-    words.insert(words.begin() + 2, options_.experiments.begin(), options_.experiments.end());
-    if (!options_.memory_limit.empty()) words.insert(words.end(), {"--memory-limit", options_.memory_limit});
-    return words;
+  // Into the one store of all, from which an appeal replays a check.
+  void keep(const fs::path& database) {
+    std::error_code none;
+    if (!fs::exists(database, none)) return;
+    const std::lock_guard lock(storing_);
+    if (!store_) store_ = store::Store::open(options_.output / kStoreName, store::Mode::create);
+    store_->merge(database, {.trusted = true});
   }
 
-  Json run(const fs::path& own) const {
-    const FileDescriptor input = open_file("/dev/null", O_RDONLY);
-    const FileDescriptor output = open_file(own / "output", O_WRONLY | O_CREAT | O_TRUNC);
-    const FileDescriptor errors = open_file(own / "errors", O_WRONLY | O_CREAT | O_TRUNC);
-    SpawnOptions spawn;
-    spawn.argv = command(own);
-    spawn.streams = {input.get(), output.get(), errors.get()};
-    spawn.environment = {{"TMPDIR", (own / "tmp").string()},
-                         {"OMP_NUM_THREADS", "1"},
-                         {"SYSLAB_WALLS_HIDE", hidden_},
-                         {"SYSLAB_WALLS_SHOW", (own / "code").string()}};
-    Process process = Process::spawn(spawn);
-    const auto deadline = std::chrono::steady_clock::now() + options_.limit;
-    std::optional<ExitStatus> ended;
-    while (!(ended = process.poll()) && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kTick);
-    if (!ended) {
-      process.kill_group(SIGTERM);
-      const auto patience = std::chrono::steady_clock::now() + kLeaving;
-      while (!process.poll() && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(kTick);
-      process.kill_group(SIGKILL);
-      process.wait();
-      return {{"error", fmt::format("it was not checked within {} s and was stopped",
-                                    std::chrono::duration<double>(options_.limit).count())}};
-    }
-    Json record = last_record(own / "output");
+  void add_common(std::vector<std::string>& words, const OwnFolder& own) const {
+    words.insert(words.end(), {"--seed", std::to_string(options_.seed), "--timeout", options_.timeout, "--db",
+                               own.database().string()});
+    if (!options_.memory_limit.empty()) words.insert(words.end(), {"--memory-limit", options_.memory_limit});
+  }
+
+  std::string over_time() const {
+    return fmt::format("within {} s and was stopped", std::chrono::duration<double>(options_.limit).count());
+  }
+
+  Json checked(const OwnFolder& own) const {
+    std::vector<std::string> words{"check", "--json"};
+    words.insert(words.end(), options_.experiments.begin(), options_.experiments.end());
+    words.insert(words.end(),
+                 {"--handout", options_.handout, "--mine", fmt::format("{}={}", kMine, own.code().string()), "--python",
+                  worker::python_interpreter(), "--cases", std::to_string(options_.cases)});
+    add_common(words, own);
+    const OwnFolder::Ended ended = own.run(std::move(words), options_.limit);
+    if (!ended.status) return {{"error", "it was not checked " + over_time()}};
+    Json record = last_record(ended.output);
     if (record.is_object() && record.value("type", "") == "submission") return record;
     if (record.is_object() && record.contains("error") && record["error"].is_object()) {
       return {{"error", first_line(record["error"].value("message", ""))}};
     }
-    return {{"error", fmt::format("the check ended without an answer ({})", ended->describe())}};
+    return {{"error", fmt::format("the check ended without an answer ({})", ended.status->describe())}};
+  }
+
+  Json timed(const OwnFolder& own, const Item& item) const {
+    const submission::Adapter& adapter = *adapter_of(item.function);
+    std::vector<std::string> words{
+        "compare",
+        item.experiment,
+        "A:impl=" + item.reference,
+        fmt::format("B:impl={}", kMine),
+        "--json",
+        "--launches",
+        std::to_string(item.launches),
+        "--device",
+        std::string(adapter.device),
+        "--mine",
+        fmt::format("{}={}:{}", kMine, submission::Folder(own.code()).adapters().string(), adapter.door)};
+    for (const std::string& axis : item.at) words.insert(words.end(), {"-a", axis});
+    add_common(words, own);
+    const OwnFolder::Ended ended = own.run(std::move(words), options_.limit);
+    if (!ended.status) return {{"why", "it was not timed " + over_time()}};
+    return read_comparison(ended.output);
   }
 
   const BatchOptions& options_;
   fs::path temporary_;
   std::string hidden_;
+  std::mutex storing_;
+  std::optional<store::Store> store_;
 };
 
-}  // namespace
-
-std::vector<Submission> submissions_in(const fs::path& folder) {
-  std::error_code none;
-  if (!fs::is_directory(folder, none)) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' is no folder of submissions", folder.string()));
-  }
-  std::vector<Submission> found;
-  for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
-    const fs::path& path = entry->path();
-    if (path.filename().string().starts_with(".") || entry->is_symlink(none)) continue;
-    if (submission::is_submission(path)) found.push_back(handed_in(path));
-  }
-  const auto who_and_when = [](const Submission& one) { return std::pair(one.id, one.when); };
-  std::ranges::sort(found, {}, who_and_when);
-  const auto twice = std::ranges::adjacent_find(found, {}, who_and_when);
-  if (twice != found.end()) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}' and '{}' would both be called {}; rename one", twice->path.filename().string(),
-                            std::next(twice)->path.filename().string(), twice->id));
-  }
-  if (found.empty()) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' holds neither folders nor zips", folder.string()));
-  }
-  std::vector<Submission> newest;
-  for (Submission& one : found) {
-    if (!newest.empty() && newest.back().id == one.id) {
-      one.earlier = newest.back().earlier + 1;
-      newest.back() = std::move(one);
-    } else {
-      newest.push_back(std::move(one));
-    }
-  }
-  return newest;
-}
-
-std::vector<Json> check_all(const std::vector<Submission>& submissions, const BatchOptions& options) {
-  const TemporaryFolder temporary;
-  Grading grading(options, temporary.path());
-  std::vector<Json> records(submissions.size());
+// `work` of 0 … count - 1 by so many at a time; the first exception ends it.
+template <typename Work>
+void for_all(std::size_t count, int jobs, const Work& work) {
   std::atomic<std::size_t> next = 0;
-  std::mutex one_at_a_time;
+  std::mutex failing;
   std::exception_ptr failed;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < submissions.size(); i = next++) {
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
       try {
-        bool known = false;
-        Json record = grading.check(submissions[i], known);
-        const std::lock_guard lock(one_at_a_time);
-        if (options.ended) options.ended(submissions[i], record, known);
-        records[i] = std::move(record);
+        work(i);
       } catch (...) {
-        const std::lock_guard lock(one_at_a_time);
+        const std::lock_guard lock(failing);
         if (!failed) failed = std::current_exception();
-        next = submissions.size();
+        next = count;
       }
     }
   };
   std::vector<std::jthread> workers;
-  const auto jobs = std::min(submissions.size(), static_cast<std::size_t>(std::max(1, options.jobs)));
-  for (std::size_t i = 1; i < jobs; ++i) workers.emplace_back(work);
-  work();
+  for (std::size_t i = 1; i < std::min(count, static_cast<std::size_t>(std::max(1, jobs))); ++i) {
+    workers.emplace_back(take);
+  }
+  take();
   workers.clear();
   if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+std::vector<Json> check_all(const std::vector<Submission>& submissions, const BatchOptions& options) {
+  const TemporaryFolder temporary;
+  Grading grading(options, temporary.path(), submissions);
+  std::vector<Json> records(submissions.size());
+  std::mutex one_at_a_time;
+  for_all(submissions.size(), options.jobs, [&](std::size_t i) {
+    bool known = false;
+    Json record = grading.check(submissions[i], known);
+    const std::lock_guard lock(one_at_a_time);
+    if (options.ended) options.ended(submissions[i], record, known);
+    records[i] = std::move(record);
+  });
+  if (options.timed.empty()) return records;
+  for (std::size_t i = 0; i < submissions.size(); ++i) {  // when nothing else of the batch runs any more
+    bool known = false;
+    records[i]["timings"] = grading.time(submissions[i], records[i], known);
+    if (!known && options.timed_one) options.timed_one(submissions[i], records[i]);
+  }
   return records;
 }
 

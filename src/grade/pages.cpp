@@ -8,6 +8,7 @@
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
+#include "grade/board.hpp"
 #include "grade/record.hpp"
 
 namespace syslab::grade {
@@ -169,6 +170,25 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
   return table;
 }
 
+store::ResultSet checks_of(const std::vector<Graded>& all, const std::string& database) {
+  store::ResultSet table;
+  table.columns = {"student", "item", "law", "holds", "replay"};
+  for (const Graded& one : all) {
+    for (const ProblemScore& score : one.scores) {
+      for (const ItemScore& item : score.items) {
+        for (const Law& law : item.laws) {
+          if (law.check.empty()) continue;
+          table.rows.push_back({text_cell(one.id), text_cell(item_name(*score.problem, *item.item)),
+                                text_cell(law.name), text_cell(law.held ? "yes" : "no"),
+                                text_cell(fmt::format("syslab replay {} --db {} --mine me={}", law.check,
+                                                      shell_word(database), shell_word(one.path)))});
+        }
+      }
+    }
+  }
+  return table;
+}
+
 store::ResultSet suspicions_of(const std::vector<Graded>& all) {
   store::ResultSet table;
   table.columns = {"student", "file", "line", "why", "text"};
@@ -184,7 +204,8 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all) {
   return table;
 }
 
-std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options) {
+std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options,
+                          const std::vector<Board>& boards) {
   std::string page =
       fmt::format("# {}: hand-out {}\n\n{:g} of {:g} points that are decided; {:g} are open.\n", plain(one.id),
                   rubric.handout, one.earned(), one.checked(), rubric.points() - one.checked());
@@ -209,6 +230,7 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
       }
     }
   }
+  for (const Board& board : boards) page += standing(board, one.id);
   std::string written;
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
@@ -233,11 +255,23 @@ std::string gradescope_results(const Rubric& rubric, const Graded& one, const Pa
                        {"output", output_of(item, options)}});
     }
   }
-  const Json all{{"score", one.earned()},
-                 {"output", fmt::format("{:g} of {:g} points that are decided; {:g} are open{}", one.earned(),
-                                        one.checked(), rubric.points() - one.checked(),
-                                        one.error().empty() ? "" : ": " + printable(one.error()))},
-                 {"tests", std::move(tests)}};
+  Json ranked = Json::array();
+  for (const ProblemScore& score : one.scores) {
+    for (const ItemScore& item : score.items) {
+      const auto timing = is_ranked(*item.item, one.record) ? timing_of(*item.item, one.record) : std::nullopt;
+      if (!timing) continue;
+      ranked.push_back(
+          {{"name", fmt::format("{}: time / {}'s", item_name(*score.problem, *item.item), item.item->reference)},
+           {"value", std::stod(fmt::format("{:.3g}", timing->ratio))},
+           {"order", "asc"}});
+    }
+  }
+  Json all{{"score", one.earned()},
+           {"output",
+            fmt::format("{:g} of {:g} points that are decided; {:g} are open{}", one.earned(), one.checked(),
+                        rubric.points() - one.checked(), one.error().empty() ? "" : ": " + printable(one.error()))},
+           {"tests", std::move(tests)}};
+  if (!ranked.empty()) all["leaderboard"] = std::move(ranked);
   return repaired_json_text(all) + "\n";
 }
 

@@ -13,10 +13,13 @@
 
 namespace syslab::grade {
 
+struct Board;
+
 struct Graded {
   std::string id;
   Json record;
   std::vector<ProblemScore> scores;
+  std::string path{};  // as handed in
   double earned() const;
   double checked() const;     // points that were decided; the others are open
   std::string error() const;  // why nothing could be checked; empty: it was
@@ -37,11 +40,18 @@ std::string note_of(const Graded& one);
 store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
                           const std::map<std::string, std::string>& roster = {});
 
+// student, item, law, holds, replay: the command that tries a law again on what was handed in then, for appeals. For
+// the instructor alone.
+store::ResultSet checks_of(const std::vector<Graded>& all, const std::string& database);
+
 // student, file, line, why, text: what a person should look at (grade/suspicions.hpp). For the instructor alone.
 store::ResultSet suspicions_of(const std::vector<Graded>& all);
 
-std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options);       // Markdown
-std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options);  // results.json
+// Markdown. `boards`: those that the class sees (grade/board.hpp).
+std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options,
+                          const std::vector<Board>& boards = {});
+// results.json
+std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options);
 std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options);
 
 }  // namespace syslab::grade

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include "core/resources.hpp"
 #include "core/text.hpp"
 #include "grade/record.hpp"
+#include "grade/timing.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -63,8 +65,47 @@ class Reader {
     return *found;
   }
 
+  std::vector<std::string> texts(const toml::node& node, const char* otherwise) const {
+    const toml::array* const all = node.as_array();
+    if (all == nullptr || all->empty() || !all->is_homogeneous(toml::node_type::string)) fail(node, otherwise);
+    std::vector<std::string> found;
+    for (const toml::node& one : *all) found.push_back(**one.as_string());
+    return found;
+  }
+
+  void read_timing(const toml::table& table, Item& item) const {
+    for (const char* key : {"laws", "credit", "contract"}) {
+      if (const toml::node* const node = table.get(key))
+        fail(*node, fmt::format("'{}' is of laws, and this item is timed", key));
+    }
+    item.reference = text(table, "reference", std::nullopt);
+    if (item.reference.empty()) fail(*table.get("reference"), "'reference' names no rung");
+    if (const toml::node* const at = table.get("at")) {
+      item.at = texts(*at, R"('at' must be a list of axes: ["seq=512", "causal=true"])");
+    }
+    if (const toml::node* const within = table.get("within")) {
+      const toml::array* const all = within->as_array();
+      if (all == nullptr || all->empty())
+        fail(*within, "'within' must be a list of ratios to the reference's time: [2, 1]");
+      for (const toml::node& one : *all) {
+        const std::optional<double> ratio = one.value<double>();
+        if (!one.is_number() || !(*ratio > 0 && *ratio <= 1e6)) fail(one, "a ratio of 'within' is a number above 0");
+        item.within.push_back(*ratio);
+      }
+    } else if (item.points > 0) {
+      fail(table, "a timed item with points needs 'within': [2, 1] is twice the reference's time, and its time");
+    }
+    if (const toml::node* const launches = table.get("launches")) {
+      const std::optional<std::int64_t> number = launches->value<std::int64_t>();
+      if (!launches->is_integer() || *number < 3 || *number > 100)
+        fail(*launches, "'launches' is a number from 3 to 100");
+      item.launches = static_cast<int>(*number);
+    }
+  }
+
   Item item(const toml::table& table) const {
-    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "credit"});
+    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "credit", "reference", "at",
+                 "within", "launches"});
     Item item;
     item.part = text(table, "part", "");
     item.points = points(table);
@@ -79,16 +120,18 @@ class Reader {
     if (item.contract != "handout" && item.contract != "full") {
       fail(*table.get("contract"), R"('contract' is "handout" or "full")");
     }
+    if (table.contains("reference")) {
+      read_timing(table, item);
+      return item;
+    }
+    for (const char* key : {"at", "within", "launches"}) {
+      if (const toml::node* const node = table.get(key)) fail(*node, fmt::format("'{}' needs a 'reference'", key));
+    }
     const std::string credit = text(table, "credit", "each");
     if (credit != "each" && credit != "all") fail(*table.get("credit"), R"('credit' is "each" or "all")");
     item.all_or_nothing = credit == "all";
     if (const toml::node* const laws = table.get("laws")) {
-      const toml::array* const globs = laws->as_array();
-      if (globs == nullptr || globs->empty() || !globs->is_homogeneous(toml::node_type::string)) {
-        fail(*laws, R"('laws' must be a list of names: ["attention.*"])");
-      }
-      item.laws.clear();
-      for (const toml::node& glob : *globs) item.laws.push_back(**glob.as_string());
+      item.laws = texts(*laws, R"('laws' must be a list of names: ["attention.*"])");
     }
     return item;
   }
@@ -123,8 +166,6 @@ class Reader {
   std::string name_;
 };
 
-double hundredths(double points) { return std::round(points * 100) / 100; }
-
 // Of the function's row in the record; nothing where there is none.
 const Json* row_of(const Json& record, const std::string& function) {
   const auto adapters = record.find("adapters");
@@ -146,7 +187,8 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
     // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
     const bool tried = outcome == "passed" || outcome == "falsified" || outcome == "error" || outcome == "not_run";
     if (item.contract != "handout" && !tried) continue;
-    laws.push_back({name, text_field(law, "message"), text_field(law, "input"), outcome == "passed"});
+    laws.push_back(
+        {name, text_field(law, "message"), text_field(law, "input"), text_field(law, "check"), outcome == "passed"});
   }
   return laws;
 }
@@ -174,6 +216,7 @@ ItemScore score_item(const Item& item, const Json& record) {
     score.why = fmt::format("{} {}", item.function, why);
     return score;
   }
+  if (item.is_timed()) return score_timing(item, record);
   score.laws = laws_of(item, *row);
   const auto of = static_cast<double>(score.laws.size());
   const auto held = static_cast<double>(std::ranges::count_if(score.laws, &Law::held));
@@ -199,10 +242,18 @@ std::vector<std::string> Rubric::experiments() const {
   std::set<std::string> found;
   for (const Problem& problem : problems) {
     for (const Item& item : problem.items) {
-      if (!item.written) found.insert(item.experiment);
+      if (!item.written && !item.is_timed()) found.insert(item.experiment);
     }
   }
   return {found.begin(), found.end()};
+}
+
+std::vector<Item> Rubric::timed() const {
+  std::vector<Item> found;
+  for (const Problem& problem : problems) {
+    std::ranges::copy_if(problem.items, std::back_inserter(found), &Item::is_timed);
+  }
+  return found;
 }
 
 double Rubric::points() const {

@@ -18,6 +18,12 @@ struct Item {
   std::string contract = "handout";
   std::vector<std::string> laws{"*"};  // globs
   bool all_or_nothing = false;         // credit = "all"
+  // Or timed beside this rung: grade/timing.hpp. Empty: it is not.
+  std::string reference;
+  std::vector<std::string> at;  // "seq=512": the one case that is timed
+  std::vector<double> within;   // times the reference's time; each that is kept earns its share
+  int launches = 5;             // fresh processes a side
+  bool is_timed() const { return !reference.empty(); }
 };
 
 struct Problem {
@@ -31,6 +37,7 @@ struct Rubric {
   std::vector<Problem> problems;
   double points() const;
   std::vector<std::string> experiments() const;  // whose laws earn points, each once
+  std::vector<Item> timed() const;
 };
 
 // Error(usage) with the line for what is not TOML, for unknown keys and for points that do not add up. `name` is that
@@ -41,6 +48,7 @@ Rubric default_rubric(const std::string& handout);
 
 struct Law {
   std::string name, message, input;
+  std::string check;  // uid of what was stored about it; empty: nothing
   bool held = false;
 };
 

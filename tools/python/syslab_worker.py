@@ -193,8 +193,8 @@ def as_they_are(tensor, whole):
     return {**tensor, "dtype": "int64"} if tensor["name"] in whole else tensor
 
 
-# What hand-outs give a form of its own; every other function is a method of its name.
 CALLABLE = "function"  # what a call of a callable is named on the wire (syslab_functions.py)
+# What hand-outs give a form of its own; every other function is a method of its name.
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
 
 

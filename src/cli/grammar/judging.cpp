@@ -55,12 +55,12 @@ void declare(CLI::App& app, GateOptions& options) {
 }
 
 void declare(CLI::App& app, GradeOptions& options) {
-  app.add_option("SUBMISSIONS", options.submissions, "Folder of folders and zips, one a student")
-      ->required()
+  app.add_option("SUBMISSIONS", options.submissions,
+                 "Folder of folders and zips, one a student; or a CSV with student,path"
+                 " or student,path,when of repositories that are fetched already")
       ->type_name("");
   one_of(app.add_option("--handout", options.handout, "2025 or 2026")->required(), "YEAR", {"2025", "2026"});
   app.add_option("-o,--output", options.output, "Folder for the grades; what is there is not checked again")
-      ->required()
       ->type_name("FOLDER");
   app.add_option("--rubric", options.rubric, "TOML (default: the hand-out's points, tools/rubric/rubric-YEAR.toml)")
       ->type_name("FILE");
@@ -68,6 +68,16 @@ void declare(CLI::App& app, GradeOptions& options) {
       ->type_name("FILE");
   app.add_option("--roster", options.roster, "Names for the table: CSV with id,name; lists who handed nothing in")
       ->type_name("FILE");
+  CLI::Option* const zip = app.add_option("--gradescope", options.gradescope,
+                                          "Grade nothing; write an autograder for Gradescope that does, with --wheel")
+                               ->type_name("ZIP");
+  app.add_option("--wheel", options.wheel, "out/release/syslab-*.whl, made by tools/release")
+      ->type_name("FILE")
+      ->needs(zip);
+  app.add_flag("--names", options.names, "The leaderboard shows who it is (default: aliases)");
+  app.add_option("--since", options.since,
+                 "What was handed in before 2026-05-03T17:00 keeps its grade, whatever has changed")
+      ->type_name("DATE");
   app.add_option("--jobs", options.jobs, "Submissions at a time (default 1)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));

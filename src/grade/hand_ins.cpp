@@ -1,0 +1,123 @@
+#include "grade/hand_ins.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <regex>
+
+#include "core/error.hpp"
+#include "core/user_file.hpp"
+#include "grade/lists.hpp"
+#include "submission/folder.hpp"
+
+namespace syslab::grade {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostList = 16U << 20;
+
+std::string time_of(const fs::path& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return {};
+  std::tm local{};
+  ::localtime_r(&facts.st_mtime, &local);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}", local);
+}
+
+Submission handed_in(std::string id, const fs::path& path, std::string when) {
+  Submission one{.id = std::move(id), .path = path, .when = std::move(when)};
+  one.handed_in = is_date(one.when) ? one.when : time_of(path);
+  return one;
+}
+
+Submission named_by(const fs::path& path) {
+  const std::string name = (path.extension() == ".zip" ? path.stem() : path.filename()).string();
+  const std::size_t at = name.rfind('@');
+  if (at == 0 || at == std::string::npos) return handed_in(submission::name_of(path), path, "");
+  return handed_in(submission::name_of(path.parent_path() / name.substr(0, at)), path, name.substr(at + 1));
+}
+
+std::vector<Submission> in_folder(const fs::path& folder) {
+  std::vector<Submission> found;
+  std::error_code none;
+  for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
+    const fs::path& path = entry->path();
+    if (path.filename().string().starts_with(".") || entry->is_symlink(none)) continue;
+    if (submission::is_submission(path)) found.push_back(named_by(path));
+  }
+  if (found.empty()) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' holds neither folders nor zips", folder.string()));
+  }
+  return found;
+}
+
+// That a folder can be called by.
+bool is_name(const std::string& text) {
+  static const std::regex kName("[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}");
+  return std::regex_match(text, kName);
+}
+
+std::vector<Submission> in_list(const fs::path& file) {
+  const auto rows = parse_csv(read_user_file(file, kMostList), file.string());
+  const auto refuse = [&](std::size_t line, const std::string& what) {
+    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", file.string(), line + 1, what));
+  };
+  using Names = std::vector<std::string>;
+  const bool dated = !rows.empty() && rows.front() == Names{"student", "path", "when"};
+  if (!dated && (rows.empty() || rows.front() != Names{"student", "path"})) {
+    refuse(0, "the header must be student,path or student,path,when");
+  }
+  std::vector<Submission> found;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].size() != rows.front().size()) {
+      refuse(i, fmt::format("{} fields, and the header has {}", rows[i].size(), rows.front().size()));
+    }
+    if (!is_name(rows[i][0])) {
+      refuse(i, fmt::format("'{}' is no name of a student: letters, digits, '_', '-' and '.'", rows[i][0]));
+    }
+    found.push_back(handed_in(rows[i][0], file.parent_path() / rows[i][1], dated ? rows[i][2] : ""));
+  }
+  if (found.empty()) refuse(0, "no student stands behind it");
+  return found;
+}
+
+}  // namespace
+
+bool is_date(const std::string& text) {
+  static const std::regex kDate(R"(\d{4}-\d{2}-\d{2}(T\d{2}(:\d{2}(:\d{2})?)?)?)");
+  return std::regex_match(text, kDate);
+}
+
+std::vector<Submission> submissions_in(const fs::path& place) {
+  std::error_code none;
+  const bool is_list = place.extension() == ".csv" && fs::is_regular_file(place, none);
+  if (!is_list && !fs::is_directory(place, none)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' is no folder of submissions, nor a CSV that lists them", place.string()));
+  }
+  std::vector<Submission> found = is_list ? in_list(place) : in_folder(place);
+  const auto who_and_when = [](const Submission& one) { return std::pair(one.id, one.when); };
+  std::ranges::sort(found, {}, who_and_when);
+  const auto twice = std::ranges::adjacent_find(found, {}, who_and_when);
+  if (twice != found.end()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' and '{}' would both be called {}; rename one", twice->path.filename().string(),
+                            std::next(twice)->path.filename().string(), twice->id));
+  }
+  std::vector<Submission> newest;
+  for (Submission& one : found) {
+    if (!newest.empty() && newest.back().id == one.id) {
+      one.earlier = newest.back().earlier + 1;
+      newest.back() = std::move(one);
+    } else {
+      newest.push_back(std::move(one));
+    }
+  }
+  return newest;
+}
+
+}  // namespace syslab::grade

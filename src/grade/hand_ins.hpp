@@ -1,0 +1,26 @@
+// What was handed in: folders and zips of one folder, or the repositories that a list names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace syslab::grade {
+
+struct Submission {
+  std::string id;  // name of its folder or zip, up to the last '@'; of a list: the student
+  std::filesystem::path path;
+  std::string when{};       // behind the '@': "2026-05-03T17:00" of ada@2026-05-03T17:00.zip
+  int earlier = 0;          // hand-ins of the same id that do not count
+  std::string handed_in{};  // `when` if it is a date, else the time of the file: "2026-05-03T17:00:00"
+};
+
+// Folders and zips in `place`, by id; or those of a CSV file with the columns student,path or student,path,when, paths
+// relative to the file's folder. Of several with one id the newest counts: the one whose `when` is last as text.
+// Error(usage) when there is none, or two have one id and one `when`.
+std::vector<Submission> submissions_in(const std::filesystem::path& place);
+
+// Of "2026-05-03" and "2026-05-03T17:00:10", and what lies between.
+bool is_date(const std::string& text);
+
+}  // namespace syslab::grade

@@ -1,0 +1,121 @@
+#include "grade/own_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <set>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/user_file.hpp"
+#include "submission/folder.hpp"
+
+namespace syslab::grade {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::uintmax_t kMostFiles = 10'000, kMostBytes = std::uintmax_t{1} << 30;  // of a folder, as of a zip
+constexpr std::uint64_t kMostOutput = 64U << 20;
+constexpr milliseconds kTick{50}, kLeaving{3000};
+
+// What people and tools leave beside the code. An environment is never taken: its interpreter would run unwatched.
+bool is_left_out(const fs::path& name) {
+  static const std::set<std::string> kLeftOut{".git", ".venv", "venv", "__pycache__", ".pytest_cache", "node_modules"};
+  return kLeftOut.contains(name.string());
+}
+
+void copy_folder(const fs::path& from, const fs::path& to) {
+  std::uintmax_t files = 0, bytes = 0;
+  for (fs::recursive_directory_iterator entry(from), end; entry != end; ++entry) {
+    const fs::path relative = entry->path().lexically_relative(from);
+    if (is_left_out(relative.filename())) {
+      entry.disable_recursion_pending();
+      continue;
+    }
+    if (entry->is_symlink()) throw Error(ErrorKind::usage, fmt::format("'{}' is a symbolic link", relative.string()));
+    if (entry->is_directory()) {
+      fs::create_directories(to / relative);
+    } else if (!entry->is_regular_file()) {
+      throw Error(ErrorKind::usage, fmt::format("'{}' is neither a file nor a folder", relative.string()));
+    } else {
+      bytes += entry->file_size();
+      if (++files > kMostFiles || bytes > kMostBytes) {
+        throw Error(ErrorKind::usage, fmt::format("it has more than {} files or {} MB", kMostFiles, kMostBytes >> 20));
+      }
+      fs::copy_file(entry->path(), to / relative);
+    }
+  }
+}
+
+void remove_environments(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
+    if (!entry->is_directory() || !is_left_out(entry->path().filename())) continue;
+    found.push_back(entry->path());
+    entry.disable_recursion_pending();
+  }
+  for (const fs::path& one : found) fs::remove_all(one);
+}
+
+FileDescriptor open_file(const fs::path& path, int flags) {
+  FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+  if (!file) throw_errno(ErrorKind::internal, "open '" + path.string() + "'", errno, "open");
+  return file;
+}
+
+}  // namespace
+
+OwnFolder::OwnFolder(const fs::path& parent, const std::string& id, std::string hidden)
+    : path_(parent / id), hidden_(std::move(hidden)) {
+  fs::create_directories(code());
+  fs::create_directories(path_ / "tmp");
+}
+
+OwnFolder::~OwnFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void OwnFolder::take(const fs::path& submission) const {
+  if (!submission::is_submission(submission)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("there is neither a folder nor a zip '{}'", submission.filename().string()));
+  }
+  if (fs::is_directory(submission)) return copy_folder(submission, code());
+  submission::unpack(submission, code());
+  remove_environments(code());
+}
+
+OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, milliseconds limit) const {
+  const FileDescriptor input = open_file("/dev/null", O_RDONLY);
+  const FileDescriptor output = open_file(path_ / "output", O_WRONLY | O_CREAT | O_TRUNC);
+  const FileDescriptor errors = open_file(path_ / "errors", O_WRONLY | O_CREAT | O_TRUNC);
+  SpawnOptions spawn;
+  spawn.argv = std::move(words);
+  spawn.argv.insert(spawn.argv.begin(), "/proc/self/exe");
+  spawn.streams = {input.get(), output.get(), errors.get()};
+  spawn.environment = {{"TMPDIR", (path_ / "tmp").string()},
+                       {"OMP_NUM_THREADS", "1"},
+                       {"SYSLAB_WALLS_HIDE", hidden_},
+                       {"SYSLAB_WALLS_SHOW", code().string()}};
+  Process process = Process::spawn(spawn);
+  const auto deadline = steady_clock::now() + limit;
+  Ended ended;
+  while (!(ended.status = process.poll()) && steady_clock::now() < deadline) std::this_thread::sleep_for(kTick);
+  if (!ended.status) {
+    process.kill_group(SIGTERM);
+    const auto patience = steady_clock::now() + kLeaving;
+    while (!process.poll() && steady_clock::now() < patience) std::this_thread::sleep_for(kTick);
+    process.kill_group(SIGKILL);
+    process.wait();
+    return ended;
+  }
+  ended.output = read_user_file(path_ / "output", kMostOutput);
+  return ended;
+}
+
+}  // namespace syslab::grade

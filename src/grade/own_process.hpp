@@ -1,0 +1,41 @@
+// A submission's copy in a folder of its own, and the processes of this program that look at it.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/process.hpp"
+
+namespace syslab::grade {
+
+class OwnFolder {
+ public:
+  // Made in `parent`; `hidden`: folders, with ':' between them, that the code cannot read.
+  OwnFolder(const std::filesystem::path& parent, const std::string& id, std::string hidden);
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder();
+
+  // A copy of a folder or a zip without environments and what tools leave. Error(usage) for links and for more than a
+  // submission may have.
+  void take(const std::filesystem::path& submission) const;
+
+  std::filesystem::path code() const { return path_ / "code"; }
+  std::filesystem::path database() const { return path_ / "lab.db"; }
+
+  struct Ended {
+    std::optional<ExitStatus> status;  // nothing: it was stopped at `limit`
+    std::string output;
+  };
+  // This program with these words, one thread, without input; all that it started has ended.
+  Ended run(std::vector<std::string> words, std::chrono::milliseconds limit) const;
+
+ private:
+  std::filesystem::path path_;
+  std::string hidden_;
+};
+
+}  // namespace syslab::grade

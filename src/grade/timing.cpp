@@ -1,0 +1,100 @@
+#include "grade/timing.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/json_text.hpp"
+#include "core/text.hpp"
+#include "grade/record.hpp"
+
+namespace syslab::grade {
+namespace {
+
+constexpr std::string_view kWrongSide = "side B is wrong", kWrong = "it is wrong there";
+
+std::optional<double> number_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+const Json* entry_of(const Item& item, const Json& record) {
+  const auto timings = record.find("timings");
+  if (timings == record.end() || !timings->is_object()) return nullptr;
+  const auto found = timings->find(timing_name(item));
+  return found != timings->end() && found->is_object() ? &*found : nullptr;
+}
+
+}  // namespace
+
+std::string timing_name(const Item& item) {
+  return fmt::format("{} of {} beside {}{}{}, {} launches", item.experiment, item.function, item.reference,
+                     item.at.empty() ? "" : " at ", fmt::join(item.at, " "), item.launches);
+}
+
+Json read_comparison(const std::string& output) {
+  Json found, error;
+  for (const std::string& line : split(output, '\n')) {
+    Json one = json_or_discarded(line);
+    if (!one.is_object()) continue;
+    if (text_field(one, "type") == "comparison")
+      found = std::move(one);
+    else if (one.contains("error") && one["error"].is_object())
+      error = one["error"];
+  }
+  if (!found.is_object()) {
+    return {{"why",
+             error.is_object() ? first_line(text_field(error, "message")) : "the comparison ended without an answer"}};
+  }
+  const auto ratio = number_of(found, "log_ratio"), low = number_of(found, "low"), high = number_of(found, "high");
+  if (!ratio || !low || !high) {
+    const std::string reason = first_line(text_field(found, "reason"));
+    if (reason.starts_with(kWrongSide)) return {{"why", std::string(kWrong) + reason.substr(kWrongSide.size())}};
+    return {{"why", "it could not be timed: " + reason}};
+  }
+  return {{"ratio", std::exp(*ratio)},
+          {"low", std::exp(*low)},
+          {"high", std::exp(*high)},
+          {"seconds", number_of(found, "seconds_b").value_or(0)},
+          {"reference_seconds", number_of(found, "seconds_a").value_or(0)}};
+}
+
+std::optional<Timing> timing_of(const Item& item, const Json& record) {
+  const Json* const entry = entry_of(item, record);
+  if (entry == nullptr) return std::nullopt;
+  const auto ratio = number_of(*entry, "ratio"), low = number_of(*entry, "low"), high = number_of(*entry, "high");
+  if (!ratio || !low || !high) return std::nullopt;
+  return Timing{*ratio, *low, *high, number_of(*entry, "seconds").value_or(0),
+                number_of(*entry, "reference_seconds").value_or(0)};
+}
+
+bool is_settled(const Json& entry) { return entry.contains("ratio") || text_field(entry, "why").starts_with(kWrong); }
+
+ItemScore score_timing(const Item& item, const Json& record) {
+  ItemScore score{.item = &item};
+  const std::optional<Timing> timing = timing_of(item, record);
+  if (!timing) {
+    const Json* const entry = entry_of(item, record);
+    score.why = entry == nullptr ? "was not timed" : text_field(*entry, "why");
+    score.open = !score.why.starts_with(kWrong);
+    return score;
+  }
+  const auto kept = std::ranges::count_if(item.within, [&](double ratio) { return timing->low <= ratio; });
+  if (!item.within.empty()) {
+    score.earned = hundredths(item.points * static_cast<double>(kept) / static_cast<double>(item.within.size()));
+  }
+  score.why = to_string(*timing, item);
+  if (!item.within.empty()) score.why += fmt::format("; points for at most {:g} times", fmt::join(item.within, ", "));
+  return score;
+}
+
+std::string to_string(const Timing& timing, const Item& item) {
+  return fmt::format("{:.3g} times the time of {} ({:.3g} … {:.3g}){}{}", timing.ratio, item.reference, timing.low,
+                     timing.high, item.at.empty() ? "" : " at ", fmt::join(item.at, " "));
+}
+
+}  // namespace syslab::grade

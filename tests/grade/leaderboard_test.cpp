@@ -1,0 +1,61 @@
+#include "grade/leaderboard.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace syslab::grade {
+namespace {
+
+Ranked one(const char* id, double ratio, double low, double high) { return {id, id, {ratio, low, high, 0, 0}}; }
+
+TEST(Leaderboard, NoPlaceIsLostToAnIntervalThatOverlaps) {
+  std::vector<Ranked> all{one("d", 9, 8, 10), one("b", 2, 1.4, 3), one("a", 1, 0.5, 1.5), one("c", 3, 2, 4)};
+  rank(all);
+  std::vector<std::pair<std::string, int>> places;
+  for (const Ranked& each : all) places.emplace_back(each.id, each.place);
+  EXPECT_EQ(places, (std::vector<std::pair<std::string, int>>{{"a", 1}, {"b", 1}, {"c", 2}, {"d", 4}}));
+  EXPECT_TRUE(all[0].shared && all[1].shared && !all[2].shared && !all[3].shared);
+}
+
+TEST(Leaderboard, AStudentSeesTheOwnLineAndThreeAbove) {
+  std::vector<Ranked> all;
+  for (int i = 1; i <= 6; ++i) all.push_back(one(std::to_string(i).c_str(), i, i, i));
+  rank(all);
+  EXPECT_EQ(around(all, "6").size(), 4);
+  EXPECT_EQ(around(all, "6").front().id, "3");
+  EXPECT_EQ(around(all, "2").size(), 2);
+  EXPECT_TRUE(around(all, "7").empty());
+}
+
+TEST(Leaderboard, AliasesAreTheKeysAndNeverTwice) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 2000; ++i) ids.push_back(fmt::format("s{}", i));
+  const Key key = random_key();
+  const auto found = aliases(ids, key);
+  std::set<std::string> different;
+  for (const auto& [id, alias] : found) different.insert(alias);
+  EXPECT_EQ(different.size(), ids.size());
+  EXPECT_EQ(aliases(ids, key), found);
+  EXPECT_NE(aliases(ids, random_key()), found);
+}
+
+TEST(Timing, DoubtIsTheStudentsGainAndOnlyWhatIsWrongLosesPoints) {
+  Item item{.points = 4, .function = "f", .experiment = "e", .reference = "naive", .at = {}, .within = {2, 1}};
+  const auto record = [&](Json entry) { return Json{{"timings", {{timing_name(item), std::move(entry)}}}}; };
+  EXPECT_DOUBLE_EQ(score_timing(item, record({{"ratio", 2.1}, {"low", 1.9}, {"high", 2.3}})).earned, 2);
+  EXPECT_DOUBLE_EQ(score_timing(item, record({{"ratio", 2.2}, {"low", 2.1}, {"high", 2.3}})).earned, 0);
+  const ItemScore wrong = score_timing(
+      item,
+      record(read_comparison(
+          R"({"type":"comparison","log_ratio":null,"low":null,"high":null,"reason":"side B is wrong: out[0]: found 1"})")));
+  EXPECT_FALSE(wrong.open);
+  EXPECT_DOUBLE_EQ(wrong.earned, 0);
+  EXPECT_TRUE(score_timing(item, record({{"why", "it could not be timed: side B ended as timeout"}})).open);
+  EXPECT_TRUE(score_timing(item, Json::object()).open);
+}
+
+}  // namespace
+}  // namespace syslab::grade

@@ -118,8 +118,11 @@ int syslab_shard_rows(int64_t rows, int64_t ranks, int64_t rank, int64_t* first,
     if (first == nullptr || own == nullptr || padded == nullptr) {
       throw Error(ErrorKind::usage, "`first`, `own` and `padded` take the answer");
     }
-    if (ranks > kMostRanks || rank > kMostRanks) {
-      throw Error(ErrorKind::usage, fmt::format("rank {} of {}; at most {} are taken", rank, ranks, kMostRanks));
+    if (ranks < 1 || ranks > kMostRanks || rank < 0 || rank >= ranks || rows > kMostBytes) {
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("{} rows for rank {} of {}; at most 2^56 rows and {} ranks are taken, and the rank is among them",
+                      rows, rank, ranks, kMostRanks));
     }
     const parallel::RowPart part = parallel::rows_of(rows, static_cast<int>(ranks), static_cast<int>(rank));
     *first = part.first;

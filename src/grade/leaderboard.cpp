@@ -35,8 +35,9 @@ void rank(std::vector<Ranked>& all) {
   std::ranges::sort(all, {}, [](const Ranked& one) { return std::tie(one.timing.ratio, one.alias, one.id); });
   std::map<int, int> holders;
   for (Ranked& one : all) {
-    const auto faster =
-        std::ranges::count_if(all, [&](const Ranked& other) { return other.timing.high < one.timing.low; });
+    const auto faster = std::ranges::count_if(all, [&](const Ranked& other) {
+      return other.timing.high < std::max(one.timing.low, one.timing.ratio / kMostDoubt);
+    });
     one.place = static_cast<int>(faster) + 1;
     ++holders[one.place];
   }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/remove_tree.hpp"
 #include "core/user_file.hpp"
 #include "submission/folder.hpp"
 
@@ -75,10 +76,7 @@ OwnFolder::OwnFolder(const fs::path& parent, const std::string& id, std::string 
   fs::create_directories(path_ / "tmp");
 }
 
-OwnFolder::~OwnFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
+OwnFolder::~OwnFolder() { remove_tree(path_.string()); }
 
 void OwnFolder::take(const fs::path& submission) const {
   if (!submission::is_submission(submission)) {

@@ -83,7 +83,8 @@ ItemScore score_timing(const Item& item, const Json& record) {
     score.open = !score.why.starts_with(kWrong);
     return score;
   }
-  const auto kept = std::ranges::count_if(item.within, [&](double ratio) { return timing->low <= ratio; });
+  const auto kept = std::ranges::count_if(
+      item.within, [&](double ratio) { return timing->low <= ratio && timing->ratio <= kMostDoubt * ratio; });
   if (!item.within.empty()) {
     score.earned = hundredths(item.points * static_cast<double>(kept) / static_cast<double>(item.within.size()));
   }

@@ -10,6 +10,9 @@
 
 namespace syslab::grade {
 
+// A wide interval excuses a ratio so far: else whoever is noisy wins.
+inline constexpr double kMostDoubt = 1.5;
+
 // Times of the submission over those of the reference: 2 is half as fast. 95 % interval.
 struct Timing {
   double ratio = 0, low = 0, high = 0;
@@ -30,7 +33,7 @@ std::optional<Timing> timing_of(const Item& item, const Json& record);
 bool is_settled(const Json& entry);
 
 // What could be neither timed nor found wrong is open. A ratio of `within` is kept where the interval does not lie
-// above it: the doubt is the student's gain.
+// above it and the measured ratio is at most kMostDoubt times it: the doubt is the student's gain, but not without end.
 ItemScore score_timing(const Item& item, const Json& record);
 
 // "1.31 times the time of naive (1.2 … 1.42)".

@@ -30,7 +30,7 @@ RowPart rows_of(std::int64_t rows, int ranks, int rank) {
                 fmt::format("the part of {} rows that rank {} of {} has: there must be a row, and the rank among them",
                             rows, rank, ranks));
   }
-  RowPart part{.padded = (rows + ranks - 1) / ranks};
+  RowPart part{.padded = rows / ranks + (rows % ranks == 0 ? 0 : 1)};
   part.first = std::min(rows, part.padded * rank);
   part.count = std::min(part.padded, rows - part.first);
   return part;

@@ -85,7 +85,8 @@ std::string write_sentences(const Table& table);
 
 // Columns aligned with spaces, for a terminal; `cells` are rows as wide as `header`.
 std::string write_aligned(const std::vector<Column>& header, const std::vector<std::vector<std::string>>& cells);
-// Of `syslab query`: columns under the names that the SELECT gives them, numbers to six digits, "-" where there is none.
+// Of `syslab query`: columns under the names that the SELECT gives them, numbers to six digits, "-" where there is
+// none.
 std::string write_aligned(const store::ResultSet& result);
 
 }  // namespace syslab::report

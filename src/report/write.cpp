@@ -27,7 +27,7 @@ std::string write_as(const Written& written, Format format) {
   return {};
 }
 
-bool is_number(const store::Cell& cell) {
+bool is_a_number(const store::Cell& cell) {
   return cell.type == store::Cell::Type::integer || cell.type == store::Cell::Type::real;
 }
 
@@ -83,7 +83,7 @@ std::string write_aligned(const store::ResultSet& result) {
   std::vector<Column> header;
   std::vector<std::vector<std::string>> cells;
   for (std::size_t i = 0; i < result.columns.size(); ++i) {
-    const bool number = std::ranges::any_of(result.rows, [i](const auto& row) { return is_number(row[i]); });
+    const bool number = std::ranges::any_of(result.rows, [i](const auto& row) { return is_a_number(row[i]); });
     header.push_back({.name = result.columns[i], .unit = "1", .format = "s", .align = number ? "right" : "left"});
   }
   for (const auto& row : result.rows) {

@@ -336,7 +336,7 @@ TEST(Blame, IsTheRanksThatFailedLeftOrCameLate) {
                        }
                        reduce(ranks, 8);
                      }),
-              (Told{"late", "own"}));
+              (Told{"late", "awaited"}));
   }
 }
 

@@ -20,6 +20,14 @@ TEST(Leaderboard, NoPlaceIsLostToAnIntervalThatOverlaps) {
   EXPECT_TRUE(all[0].shared && all[1].shared && !all[2].shared && !all[3].shared);
 }
 
+TEST(Leaderboard, WhoeverIsNoisyWinsNothing) {
+  std::vector<Ranked> all{one("noisy", 9.27, 0.9, 95.4), one("honest", 1.1, 1.09, 1.11)};
+  rank(all);
+  EXPECT_EQ(all[0].id, "honest");
+  EXPECT_EQ(all[0].place, 1);
+  EXPECT_EQ(all[1].place, 2);
+}
+
 TEST(Leaderboard, AStudentSeesTheOwnLineAndThreeAbove) {
   std::vector<Ranked> all;
   for (int i = 1; i <= 6; ++i) all.push_back(one(std::to_string(i).c_str(), i, i, i));
@@ -47,6 +55,7 @@ TEST(Timing, DoubtIsTheStudentsGainAndOnlyWhatIsWrongLosesPoints) {
   const auto record = [&](Json entry) { return Json{{"timings", {{timing_name(item), std::move(entry)}}}}; };
   EXPECT_DOUBLE_EQ(score_timing(item, record({{"ratio", 2.1}, {"low", 1.9}, {"high", 2.3}})).earned, 2);
   EXPECT_DOUBLE_EQ(score_timing(item, record({{"ratio", 2.2}, {"low", 2.1}, {"high", 2.3}})).earned, 0);
+  EXPECT_DOUBLE_EQ(score_timing(item, record({{"ratio", 9.27}, {"low", 0.9}, {"high", 95.4}})).earned, 0);
   const ItemScore wrong = score_timing(
       item,
       record(read_comparison(

@@ -135,6 +135,9 @@ class Reducer:
         left = [p for p in self.parameters if p not in self.taken]
         if not self.agree_on_unused and (never := [p for p in left if p not in self.used]):
             shapes = ", ".join(str(tuple(p.shape)) for p in never[:3])
+            for bucket in self.buckets[:self.next]:
+                bucket.work.wait()
+            self.begin()
             raise RuntimeError(f"{len(never)} parameters have no gradient in this step (of shapes {shapes}); agree_on_unused=True allows that")
         before = {}
         for p in left:

@@ -136,6 +136,8 @@ def take_apart(arguments):
         if isinstance(value, (list, tuple)):
             return ["list" if isinstance(value, list) else "tuple", [of(f"{name}.{i}", each) for i, each in enumerate(value)]]
         if isinstance(value, dict):
+            if strange := [key for key in value if not isinstance(key, str)]:
+                raise TypeError(f"argument '{name}' has the key {strange[0]!r}; keys of dicts are texts")
             return ["dict", {key: of(f"{name}.{key}", each) for key, each in value.items()}]
         if isinstance(value, float):
             return ["float", repr(value)]

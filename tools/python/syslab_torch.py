@@ -13,7 +13,7 @@ torch.autocast they are cast to its dtype, as for scaled_dot_product_attention.
 
 From torch 2.10 on, the library registers its calls as operators of torch's dispatcher (torch.ops.syslab): a call costs some
 microseconds, and torch.compile takes it into its graphs. With other versions, and with SYSLAB_TORCH_CALLS=ctypes, calls go
-through ctypes, which costs ten times as much; a warning says so, and WHY_CTYPES why.
+through ctypes, which costs two to five times as much; a warning says so, and WHY_CTYPES why.
 
 The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
 one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer and

@@ -182,6 +182,10 @@ class Call {
                               name, to_string(place_)));
     }
     const std::span<const std::int64_t> given = tensor.sizes();
+    if (std::cmp_greater(given.size(), full_rank)) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} has {} dimensions; at most {} are taken", name, given.size(), full_rank));
+    }
     const std::int64_t* given_strides = tensor.strides();
     std::array<std::int64_t, kMaxRank> sizes{};
     Strides strides{};

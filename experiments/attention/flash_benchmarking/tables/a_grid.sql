@@ -2,6 +2,7 @@
 -- caption: Median times of both passes, unfused attention → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32` in fp32). Batch 1, one head, causal. A
 --   word stands where one side ran out of memory. Forward and backward alone are in the appendix.
 -- experiment: flash_benchmarking
+-- empty: The grid compares GPU kernels (`flash_mma`, `flash_tf32`); none ran here. The other rungs are in the next table.
 -- fills: *
 -- blank: –
 -- columns: seq as T|1|d|right; bf16_16 as bf16 d = 16|ms|s|right; bf16_32 as bf16 d = 32|ms|s|right;

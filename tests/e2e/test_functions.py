@@ -37,7 +37,7 @@ class Functions(Lab):
         ended = self.of_me("fast", "-a", "n=24", expect=0)
         self.assertEqual([one["params"]["n"] for one in ended], [24])
         refused = self.syslab("run", *self.files("fast"), "-a", "n=25", expect=2).stderr
-        self.assertIn("unknown value of axis 'n' of function '25'", refused)
+        self.assertIn("unknown value '25' of axis 'n' of function", refused)
 
     def test_a_module_is_a_function(self):
         self.assertEqual([one["status"] for one in self.of_me("Module", expect=0)], ["ok", "ok"])
@@ -55,7 +55,7 @@ class Functions(Lab):
         """The attempts of many functions, each under its own name, in one run."""
         mine = [word for name in names for word in ("--mine", f"{name}={SOFTMAX}:{name}")]
         ended = attempts(self.lines("check", *mine, *self.files(""), "--impl", ",".join(names), *arguments, expect=expect))
-        return {(one["implementation"], one["params"]["n"]): one for one in ended}
+        return {(one["impl"], one["params"]["n"]): one for one in ended}
 
     def test_wrong_results_get_no_time(self):
         ended = self.of_each(("zeros", "nearly", "cached"), expect=1)

@@ -410,7 +410,7 @@ class GradientCheckpointing(Lab):
 class Operators(Lab):
     def test_smoke_holds_every_operator_against_a_copy_of_as_many_bytes(self):
         lines = self.lines("run", "operators", "--preset", "smoke", "--device", "cpu")
-        ended = attempts(lines)
+        ended = [line for line in attempts(lines) if "operator" in line["params"]]  # the others are laws
         ran = {(line["params"]["operator"], line["params"]["pass"]) for line in ended if line["status"] == "ok"}
         one = {(name, "forward") for name in ("elementwise", "adamw", "global_norm")}
         two = {(name, way) for name in ("rms_norm", "rope", "swiglu", "embedding", "cross_entropy") for way in ("forward", "backward")}

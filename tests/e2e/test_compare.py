@@ -191,7 +191,7 @@ class Compare(Comparing):
     def test_a_point_that_fails_leaves_the_others_their_verdicts(self):
         done = self.comparisons(*WORK, "-a", "fault=none,throw", "A:slowdown=0", "B:slowdown=40", expect=6)
         self.assertEqual([one["verdict"] for one in done], ["slower", "incomparable"])
-        self.assertRegex(done[1]["reason"], "side [AB] ended as error")  # both have the fault; which is first is drawn
+        self.assertRegex(done[1]["reason"], "side [AB] ended as error")  # both have the fault
         self.assertEqual([one["q_value"] is None for one in done], [False, True], "what was not measured is no test")
 
     def test_a_skipped_side_is_no_failure_unless_it_is_all(self):

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,6 +129,21 @@ constexpr const char* kOnlyOneself[] = {"prlimit64", "sched_setscheduler", "sche
 // Of a terminal: to type into it, for the shell behind it to carry out.
 constexpr unsigned kTyping[] = {TIOCSTI, TIOCLINUX};
 
+// Not even those of this machine: a service behind a socket would do outside what is denied inside. A pair of connected
+// ones is no such thing, but for one of datagrams, which can be sent elsewhere. CUDA's driver gives up where it cannot
+// make a socket of sequenced packets and listen on it; it asks another for the server of MPS, which to it is not there.
+void deny_sockets(const FilterContext& filter, bool gpu) {
+  constexpr unsigned kTypes = 0xf;  // the rest of a socket's type are flags
+  deny(filter, "socketpair", EACCES, SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, SOCK_DGRAM));
+  if (!gpu) return deny(filter, "socket", EACCES);
+  deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+  for (unsigned type = 0; type <= kTypes; ++type) {
+    if (type == SOCK_SEQPACKET) continue;
+    deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, type));
+  }
+  deny(filter, "connect", ENOENT);
+}
+
 // Set by `grade`: what belongs to others, and where among that lies what is judged.
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -161,9 +177,7 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
   }
   for (const char* name : kModesAndTimes) deny(filter, name, python ? 0 : EPERM);
   deny(filter, "io_uring_setup", ENOSYS);  // it would do what is denied here, socket() for one
-  // Not even those of this machine: a service behind a socket would do outside what is denied inside. A pair of
-  // connected ones is no such thing.
-  if (!options.network) deny(filter, "socket", EACCES);
+  if (!options.network) deny_sockets(filter, options.gpu);
   // Whoever ends or stops our group does so with all that it has started, and while another is measured nothing of it
   // runs. Python programs that ask for a session of their own need none, and would fail over a refusal.
   for (const char* name : {"setsid", "setpgid"}) deny(filter, name, python ? 0 : EPERM);

@@ -17,6 +17,7 @@ enum class Profile { native, python };
 struct WallsOptions {
   Profile profile = Profile::native;
   bool network = false;
+  bool gpu = false;      // CUDA's driver is used: it makes a socket of its own, which leads nowhere
   std::string writable;  // the only folder to write into
   std::string hidden;    // a folder that cannot be read, there or made later, nor anything in it; empty: none
 };

@@ -136,10 +136,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
                     : python   ? python_worker_command(*request_.mine)
                                : library_worker_command(*request_.mine);
   options.constant_inputs = !python || request_.mine->is_function();
-  // Not on a GPU: what its driver needs behind them has not been tried.
-  if (judge::walls_wanted() && request_.device == "cpu") {
-    options.walls = python ? judge::Profile::python : judge::Profile::native;
-  }
+  if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;
   options.device = request_.device;
   options.rank = request_.rank;
   options.world_size = request_.world_size;

@@ -16,6 +16,7 @@
 #include "core/build_info.hpp"
 #include "core/json_text.hpp"
 #include "core/refusal.hpp"
+#include "judge/unnamed_threads.hpp"
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
@@ -33,6 +34,9 @@ SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd, const j
   SpawnOptions spawn;
   spawn.argv = options.command;
   if (folder != nullptr) spawn.environment = folder->environment();
+  if (folder != nullptr && options.device != "cpu") {
+    spawn.environment.insert_or_assign("LD_PRELOAD", judge::preload_unnamed_threads(folder->path()));
+  }
   spawn.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
   for (const auto& [name, value] : options.environment) spawn.environment.insert_or_assign(name, value);
   spawn.extra_fd = shared_fd;
@@ -74,6 +78,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
           folder_.emplace();
           walls_.emplace(judge::WallsOptions{.profile = *options_.walls,
                                              .network = options_.world_size > 1 || options_.starts_ranks,
+                                             .gpu = options_.device != "cpu",
                                              .writable = folder_->path(),
                                              .hidden = judge::keys_folder()});
           judge::hide_this_process();

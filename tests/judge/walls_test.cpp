@@ -12,11 +12,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 
 #include <array>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -34,8 +36,8 @@ class WallsOf : public testing::TestWithParam<Profile> {
   }
 
   template <typename Body>
-  int inside(const Body& body, bool network = false) {
-    const Walls walls({.profile = GetParam(), .network = network, .writable = (folder_ / ".").string()});
+  int inside(const Body& body, bool network = false, bool gpu = false) {
+    const Walls walls({.profile = GetParam(), .network = network, .gpu = gpu, .writable = (folder_ / ".").string()});
     return behind(*walls.confinement(), body);
   }
 
@@ -71,6 +73,38 @@ TEST_P(WallsOf, ThereAreSocketsOnlyWhereAskedFor) {
               return error_of(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
             }),
             0);
+}
+
+TEST_P(WallsOf, APairOfDatagramSocketsWouldLeadElsewhere) {
+  const auto pair_of = [](int type) {
+    return [type] {
+      int pair[2];
+      return error_of(::socketpair(AF_UNIX, type, 0, pair));
+    };
+  };
+  EXPECT_EQ(inside(pair_of(SOCK_DGRAM | SOCK_CLOEXEC)), EACCES);
+  EXPECT_EQ(inside(pair_of(SOCK_DGRAM), true), 0);
+  EXPECT_EQ(inside(pair_of(SOCK_SEQPACKET)), 0);
+}
+
+TEST_P(WallsOf, OnAGpuThereIsTheDriversSocketAndNoneThatLeadsAnywhere) {
+  const auto socket = [](int family, int type) { return [=] { return error_of(::socket(family, type, 0)); }; };
+  EXPECT_EQ(inside(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC), false, true), 0);
+  EXPECT_EQ(inside(socket(AF_UNIX, SOCK_SEQPACKET)), EACCES);
+  EXPECT_EQ(inside(socket(AF_UNIX, SOCK_STREAM), false, true), EACCES);
+  EXPECT_EQ(inside(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK), false, true), EACCES);
+  EXPECT_EQ(inside(socket(AF_INET, SOCK_SEQPACKET), false, true), EACCES);
+  EXPECT_EQ(inside(socket(AF_NETLINK, SOCK_RAW), false, true), EACCES);
+  const auto listens_and_connects = [] {
+    sockaddr_un name{AF_UNIX, {}};
+    std::strcpy(name.sun_path + 1, "syslab-walls-test");  // an abstract name, as the driver's
+    const int listening = ::socket(AF_UNIX, SOCK_SEQPACKET, 0), other = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (::bind(listening, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 || ::listen(listening, 1) != 0)
+      return 1;
+    return error_of(::connect(other, reinterpret_cast<sockaddr*>(&name), sizeof name));
+  };
+  EXPECT_EQ(inside(listens_and_connects, false, true), ENOENT);
+  EXPECT_EQ(inside(listens_and_connects, true, true), 0);
 }
 
 TEST_P(WallsOf, NobodyLeavesItsProcessGroup) {

@@ -2,11 +2,11 @@
 
     python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy; where it has torch and Triton, these are tried, too)
 
-The class below is judged as any other (`run --mine`, profile `python`), on the CPU, where walls stand; there it uses the GPU by itself.
+The class below is judged as any other (`run --mine`, profile `python`), under `--device cuda` where torch sees a GPU, else on the CPU.
 Each try is a process that the class starts, behind the same walls, so that one that crashes or hangs spoils no other. Each line says works,
 refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row for docs/performance.md.
-Exit code 1: something works without walls and not behind them, or the walls let something through. 2: nothing was shown. syslab itself
-raises walls on no GPU yet: what is said here decides whether it may.
+NCCL, where there are two GPUs, needs sockets, which a class of one rank does not have: behind the walls it is refused, and that is not counted.
+Exit code 1: something else works without walls and not behind them, or the walls let something through. 2: nothing was shown.
 """
 import argparse
 import concurrent.futures
@@ -213,10 +213,15 @@ def tried_in_a_process(name):
     return " ".join(said[1].split()) if said else f"refused: it ended with {done.returncode}: {' '.join(done.stderr[-150:].split())}"
 
 
+def on_gpu():
+    """Whether the class below is judged on one."""
+    return os.environ.get("GPU_WALLS_DEVICE") == "cuda"
+
+
 class Tries:
     """Tells by its failure what it found, since nothing else of a judged class is shown."""
 
-    tensors = "numpy"
+    tensors = "torch" if on_gpu() else "numpy"
 
     def devices(self):
         return []
@@ -234,14 +239,14 @@ class TriesBehindWalls(Tries):
         return opened_devices()
 
 
-def judged(syslab, walls):
+def judged(syslab, device, walls):
     """What the class found, and which walls stood."""
     name = "TriesBehindWalls" if walls else "Tries"
     case = ["-a", "seq=32", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=true", "-a", "dtype=fp32"]
-    command = [syslab, "run", "flash_forward", *case, "--impl", "me", "--laws", "none", "--protocol", "quick", "--device", "cpu", "--timeout", "150s",
+    command = [syslab, "run", "flash_forward", *case, "--impl", "me", "--laws", "none", "--protocol", "quick", "--device", device, "--timeout", "150s",
                "--mine", f"me={FILE}:{name}", "--json"]
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "SYSLAB_DB": f"{folder}/lab.db", "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
+        environment = {**os.environ, "GPU_WALLS_DEVICE": device, "SYSLAB_DB": f"{folder}/lab.db", "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
         environment.pop("SYSLAB_WALLS", None)
         if not walls:
             environment["SYSLAB_WALLS"] = "none"
@@ -275,13 +280,15 @@ def main():
     if not arguments.syslab:
         parser.error("name the program syslab")
     machine = f"{gpu_name()}, Linux {platform.release()}"
+    asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"], text=True, capture_output=True)
+    device = "cuda" if asked.stdout.strip() == "True" else "cpu"
     print(f"on {machine}", flush=True)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        open_air, behind = pool.map(judged, [arguments.syslab] * 2, [False, True])
-    print(f"walls: {behind['walls']}\n{'':22} {'without walls':40} behind them")
+        open_air, behind = pool.map(judged, [arguments.syslab] * 2, [device] * 2, [False, True])
+    print(f"walls: {behind['walls']}, judged on {device}\n{'':22} {'without walls':40} behind them")
     lost = []
     for name, without in open_air["tried"].items():
-        if without == "works" and behind["tried"][name] != "works":
+        if without == "works" and behind["tried"][name] != "works" and name != "nccl":
             lost.append(name)
         print(f"{name:22} {without:40} {behind['tried'][name]}{'   <- lost' if name in lost else ''}")
     harmless = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}

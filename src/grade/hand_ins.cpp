@@ -29,6 +29,7 @@ std::optional<std::time_t> written_at(const fs::path& path) {
 }
 
 // Of a folder, when the newest file in it was written: its own time does not change with them.
+// Of more files than a submission may have the first are looked at: it will be refused.
 std::string time_of(const fs::path& path) {
   std::optional<std::time_t> newest;
   std::error_code none;

@@ -47,8 +47,8 @@ experiment = "flash_forward"
 """
 # What is graded must not find the seed, the rubric or earlier results.
 READS_AUTOGRADER = """import pathlib
-for file in pathlib.Path("/autograder").rglob("*"):
-    if file.is_file() and "submission" not in file.parts:
+for file in [*pathlib.Path("/autograder/source").rglob("*"), *pathlib.Path("/autograder/results").rglob("*")]:
+    if file.is_file():
         try:
             file.read_bytes()
         except OSError:

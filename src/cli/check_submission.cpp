@@ -44,7 +44,6 @@ bool is_wrong(std::string_view outcome) { return outcome == "falsified" || outco
 
 struct LawRow {
   std::string law, experiment, contract, outcome, message, input, check;
-  bool out_of_time = false;
 };
 
 // One function of adapters.py, and what became of it.
@@ -82,8 +81,7 @@ std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked) 
     const JudgedLaw law = found == judged.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     const bool wrong = is_wrong(law.outcome);
     rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")), law.outcome,
-                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : "", law.check,
-                    law.out_of_time});
+                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : "", law.check});
   }
   return rows;
 }
@@ -202,8 +200,7 @@ class SubmissionCheck {
                         {"outcome", law.outcome},
                         {"message", law.message},
                         {"input", law.input},
-                        {"check", law.check},
-                        {"out_of_time", law.out_of_time}});
+                        {"check", law.check}});
       }
       all.push_back({{"function", std::string(row.adapter->function)},
                      {"problem", std::string(row.adapter->problem)},
@@ -211,7 +208,6 @@ class SubmissionCheck {
                      {"device", std::string(row.adapter->device)},
                      {"state", std::string(submission::to_string(row.answer.state))},
                      {"why", row.answer.why},
-                     {"out_of_time", row.answer.out_of_time},
                      {"not_checked", row.not_checked},
                      {"laws", std::move(laws)}});
     }

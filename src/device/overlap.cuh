@@ -46,6 +46,7 @@ class OverlappedKernel {
     config.stream = cuda_stream(stream);
     config.attrs = &overlap;
     config.numAttrs = prepared() == kOverlaps ? 1 : 0;
+    tell_watch(kernel_, threads, shared_bytes_, name_);
     check(cudaLaunchKernelEx(&config, kernel_, parameters...), std::string("launch ") + name_, "cudaLaunchKernelEx");
     check_launch(name_);
   }

@@ -9,8 +9,10 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "device/cuda.cuh"
+#include "device/kernel_watch.hpp"
 
 namespace syslab::device {
 
@@ -42,6 +44,30 @@ void allow_shared_memory(void (*kernel)(Parameters...), int bytes, std::string_v
         "allow " + std::string(name) + " its shared memory", "cudaFuncSetAttribute");
 }
 
+// Tells the thread's watch, if there is one, of a launch on the current GPU.
+template <typename... Parameters>
+void tell_watch(void (*kernel)(Parameters...), int threads, int shared_bytes, std::string_view name) {
+  KernelWatch* const watch = KernelWatch::of_thread();
+  if (watch == nullptr) return;
+  const auto* address = reinterpret_cast<const void*>(kernel);
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, address), "ask about " + std::string(name), "cudaFuncGetAttributes");
+  KernelResources seen;
+  seen.name = name;
+  seen.threads = threads;
+  seen.registers = attributes.numRegs;
+  seen.shared_bytes = static_cast<int>(attributes.sharedSizeBytes) + shared_bytes;
+  seen.local_bytes = static_cast<int>(attributes.localSizeBytes);
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&seen.blocks, address, threads,
+                                                      static_cast<std::size_t>(shared_bytes)),
+        "ask how many blocks of " + std::string(name) + " fit", "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  int gpu = 0;
+  check(cudaGetDevice(&gpu), "ask which GPU is current", "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&seen.most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, gpu),
+        "ask how many threads fit", "cudaDeviceGetAttribute");
+  watch->note(std::move(seen));
+}
+
 template <typename... Parameters>
 class PreparedKernel {
  public:
@@ -54,6 +80,7 @@ class PreparedKernel {
       allow_shared_memory(kernel_, shared_bytes_, name_);
       return true;
     });
+    tell_watch(kernel_, threads, shared_bytes_, name_);
     kernel_<<<blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(shared_bytes_), cuda_stream(stream)>>>(
         parameters...);
     check_launch(name_);

@@ -33,8 +33,7 @@ struct PageOptions {
 // "flash_forward (a)".
 std::string item_name(const Problem& problem, const Item& item);
 
-// In a line, of one that earned nothing: why nothing could be checked, or why its file cannot be imported; and whether
-// it ran out of time. Else empty.
+// Of one that earned nothing, in a line: why nothing could be checked, or why its file cannot be imported. Else empty.
 std::string note_of(const Graded& one);
 
 // student, name (with a roster), points, checked, open, each problem of which something is decided, note.
@@ -52,8 +51,7 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all);
 std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options,
                           const std::vector<Board>& boards = {});
 // results.json
-std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options,
-                               const std::vector<Board>& boards = {});
+std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options);
 std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options);
 
 }  // namespace syslab::grade

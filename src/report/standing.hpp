@@ -12,9 +12,9 @@
 
 namespace syslab::report {
 
-// Tables that all experiments share.
+// Tables that all experiments share; those of the second kind are shown only
 constexpr std::string_view kLaws = "laws";
-constexpr std::array<std::string_view, 2> kWhereAny{"comparisons", "published"};  // shown only where they have rows
+constexpr std::array<std::string_view, 3> kWhereAny{"comparisons", "kernels", "published"};  // where they have rows
 
 // What an experiment has to show.
 struct Shown {

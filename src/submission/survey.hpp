@@ -16,8 +16,7 @@ std::string_view to_string(State state);  // in words: "not implemented"
 
 struct Answer {
   State state = State::absent;
-  std::string why;           // of State::fails, one line
-  bool out_of_time = false;  // of State::fails
+  std::string why;  // of State::fails, one line
 };
 
 struct Survey {

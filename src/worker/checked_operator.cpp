@@ -93,7 +93,9 @@ void CheckedOperator::call_and_watch_gpu_memory() {
   log.reset_peak();
   const std::int64_t live = log.live_bytes();
   const std::uint64_t free = device::memory_use(place).free;
+  device::KernelWatch watch;
   sets_.call(operation_.call, 0);
+  kernels_ = watch.seen();
   device::synchronize(place);
   peak_scratch_bytes_ = static_cast<double>(log.peak_bytes() - live);
   taken_bytes_ = static_cast<double>(free) - static_cast<double>(device::memory_use(place).free);
@@ -286,6 +288,15 @@ Json CheckedOperator::facts() const {
              {"data", context_.request().data}};
   if (!caches_.by.empty()) facts["cache_by"] = caches_.by;
   if (caches_.flush_bytes > 0) facts["flush_bytes"] = caches_.flush_bytes;
+  for (const device::KernelResources& kernel : kernels_) {
+    facts["kernels"].push_back({{"name", kernel.name},
+                                {"threads", kernel.threads},
+                                {"registers", kernel.registers},
+                                {"shared_bytes", kernel.shared_bytes},
+                                {"local_bytes", kernel.local_bytes},
+                                {"blocks", kernel.blocks},
+                                {"occupancy", kernel.occupancy()}});
+  }
   return facts;
 }
 

@@ -15,6 +15,7 @@
 
 #include "check/compare.hpp"
 #include "core/json.hpp"
+#include "device/kernel_watch.hpp"
 #include "measure/cache_plan.hpp"
 #include "measure/device.hpp"
 #include "measure/floor.hpp"
@@ -83,6 +84,7 @@ class CheckedOperator {
   double peak_scratch_bytes_ = 0;
   std::optional<double> call_rss_bytes_, max_rss_bytes_;  // on the CPU
   std::optional<double> taken_bytes_;                     // on a GPU: what its driver had less after the call
+  std::vector<device::KernelResources> kernels_;          // likewise: of the first call, as far as it is ours
 };
 
 }  // namespace syslab::worker

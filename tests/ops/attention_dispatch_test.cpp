@@ -91,21 +91,37 @@ TEST(AttentionDispatch, HoppersRungIsTakenWhereItWasMeasuredToBeFaster) {
     EXPECT_TRUE(row->applies(kMany, pass, there));
     Problem few = kMany;
     few.batch = few.heads_q = few.heads_kv = 1;
-    EXPECT_FALSE(row->applies(few, pass, there)) << "32 blocks for 132 multiprocessors";
+    EXPECT_EQ(row->applies(few, pass, there), pass == Pass::forward)
+        << "32 blocks for 132 multiprocessors: only the forward pass divides the keys of a block";
+    few.seq_q = few.seq_k = 1024;
+    EXPECT_FALSE(row->applies(few, pass, there));
     Problem narrow = kMany;
     narrow.head_dim = 32;
-    EXPECT_FALSE(row->applies(narrow, pass, there));
+    EXPECT_FALSE(row->applies(narrow, pass, there)) << "many heads of 4096 were not measured to be faster";
     EXPECT_FALSE(row->applies(kMany, pass, {device::Kind::cuda, 90, false})) << "the copy engine cannot walk them";
   }
-  for (const auto& [head_dim, seq, taken] :  // of one causal head: 64, 128 and 256 blocks
-       {std::tuple{64, 16384, false}, {64, 32768, true}, {128, 8192, false}, {128, 16384, true}}) {
+  for (const auto& [head_dim, seq, forward, backward] :  // of one causal head: 8 to 256 blocks
+       {std::tuple{64, 1024, false, false},
+        {64, 2048, false, false},
+        {64, 4096, true, false},
+        {64, 16384, true, false},
+        {64, 32768, true, true},
+        {32, 4096, false, false},
+        {32, 8192, true, false},
+        {32, 32768, true, false},
+        {128, 1024, false, false},
+        {128, 2048, true, false},
+        {128, 8192, true, false},
+        {128, 16384, true, true}}) {
     Problem one = kMany;
     one.batch = one.heads_q = one.heads_kv = 1;
     one.seq_q = one.seq_k = seq, one.head_dim = head_dim, one.mask = Mask::top_left;
-    for (const Pass pass : {Pass::forward, Pass::backward}) {
-      EXPECT_EQ(row->applies(one, pass, there), taken) << to_string(one);
-    }
+    EXPECT_EQ(row->applies(one, Pass::forward, there), forward) << to_string(one);
+    EXPECT_EQ(row->applies(one, Pass::backward, there), backward) << to_string(one);
   }
+  Problem decoding = kMany;
+  decoding.seq_q = 1;
+  EXPECT_FALSE(row->applies(decoding, Pass::forward, there)) << "one row of a group's 64";
   Problem wide = kMany;
   wide.head_dim = 256;
   EXPECT_TRUE(row->applies(wide, Pass::forward, there));

@@ -97,7 +97,7 @@ TEST(FlashWgmmaPlan, ItemsMeetEveryKeyThatARowSees) {
         Problem problem = heads_of(6, seq_q, 128, mask);
         problem.seq_k = seq_k;
         problem.batch = 3;
-        const ForwardPlan plan = wgmma::plan_forward(problem, kMultiprocessors);
+        const ForwardPlan plan = plan_whole(problem, kMultiprocessors);
         SCOPED_TRACE(to_string(problem));
         EXPECT_GE(plan.row_blocks * shape_of(plan).rows(), seq_q);
         EXPECT_LT((plan.row_blocks - 1) * shape_of(plan).rows(), seq_q);
@@ -128,11 +128,67 @@ TEST(FlashWgmmaPlan, TheLongestOfASectionComeFirst) {
   EXPECT_EQ(wgmma::plan_forward(grouped, kMultiprocessors).section_heads, 16) << "four heads share keys and values";
 }
 
+TEST(FlashWgmmaPlan, SplitsKeysWhereBlocksOfRowsAreTooFewOrTooUneven) {
+  const auto splits = [](std::int64_t heads, std::int64_t seq, std::int64_t head_dim, Mask mask) {
+    return wgmma::plan_forward(heads_of(heads, seq, head_dim, mask), kMultiprocessors).splits;
+  };
+  EXPECT_GT(splits(1, 16384, 64, Mask::top_left), 1) << "86 blocks of rows, the last 128 blocks of keys long";
+  EXPECT_GT(splits(1, 4096, 128, Mask::none), 1) << "32 blocks of rows";
+  EXPECT_EQ(splits(1, 65536, 64, Mask::top_left), 1) << "342 blocks of rows";
+  EXPECT_EQ(splits(32, 4096, 64, Mask::none), 1);
+  EXPECT_EQ(splits(1, 128, 64, Mask::none), 1) << "one block of keys";
+  Problem one_row = heads_of(8, 1, 128, Mask::none);
+  one_row.seq_k = 20000;
+  EXPECT_GT(wgmma::plan_forward(one_row, kMultiprocessors).splits, 8);
+}
+
+// Every key that the last row of a block sees is met in one split of it, and a block has no empty ones.
+TEST(FlashWgmmaPlan, SplitsMeetEveryKeyOnce) {
+  for (const Mask mask : {Mask::none, Mask::top_left, Mask::bottom_right}) {
+    for (const auto& [seq_q, seq_k] : {std::pair{1, 3000}, {500, 3000}, {3000, 3000}, {3000, 500}, {1283, 1281}}) {
+      Problem problem = heads_of(3, seq_q, 128, mask);
+      problem.seq_k = seq_k;
+      for (const std::int64_t blocks : {1, 2, 3}) {
+        const ForwardPlan split = plan_split(problem, 3, blocks, kMultiprocessors);
+        SCOPED_TRACE(to_string(problem) + ", " + std::to_string(blocks));
+        EXPECT_EQ(split.splits, (problem.visible_keys(seq_q - 1) + 128 * blocks - 1) / (128 * blocks));
+        const std::vector<int> lengths = lengths_of_items(problem, split);
+        ASSERT_EQ(static_cast<std::int64_t>(lengths.size()), split.items);
+        EXPECT_EQ(split.items, 3 * split.items_of_head);
+        ForwardPlan whole = split;
+        whole.splits = 1, whole.blocks_of_split = 0, whole.items_of_head = whole.row_blocks;
+        whole.items = 3 * whole.row_blocks;
+        const std::vector<int> rows = lengths_of_items(problem, whole);
+        EXPECT_EQ(std::accumulate(lengths.begin(), lengths.end(), 0), std::accumulate(rows.begin(), rows.end(), 0));
+        EXPECT_LE(*std::max_element(lengths.begin(), lengths.end()), blocks);
+        EXPECT_EQ(std::count(lengths.begin(), lengths.end(), 0), std::count(rows.begin(), rows.end(), 0));
+      }
+    }
+  }
+}
+
+TEST(FlashWgmmaPlan, PartialResultsFitWhatIsLent) {
+  const Problem problem = heads_of(1, 4096, 64, Mask::top_left);
+  const std::size_t enough = wgmma::forward_bytes_to_lend(problem);
+  const ForwardPlan split = wgmma::forward_plan_for_lent(problem, kMultiprocessors, enough);
+  EXPECT_GT(split.splits, 1);
+  EXPECT_EQ(split, wgmma::plan_forward(problem, kMultiprocessors));
+  EXPECT_EQ(partial_bytes(problem, split), static_cast<std::size_t>(split.splits) * 4096 * (64 + 1) * sizeof(float));
+  EXPECT_EQ(enough, partial_bytes(problem, split) + sizeof(unsigned));
+  // A GPU with other needs takes what the typical one would, if that is all there is.
+  for (const int multiprocessors : {40, 78, 114, 200}) {
+    const ForwardPlan there = wgmma::forward_plan_for_lent(problem, multiprocessors, enough);
+    EXPECT_LE(partial_bytes(problem, there), enough) << multiprocessors;
+    EXPECT_LE(there.grid, multiprocessors);
+  }
+  EXPECT_EQ(wgmma::forward_bytes_to_lend(heads_of(64, 4096, 64, Mask::none)), 0U);
+}
+
 TEST(FlashWgmmaPlan, DealingThereAndBackEvensOut) {
   const int lengths[] = {8, 7, 6, 5, 4, 3, 2, 1};
-  EXPECT_DOUBLE_EQ(dealt_out(lengths, 2), 18 + 4 * 0.5);  // 8 + 5 + 4 + 1
+  EXPECT_DOUBLE_EQ(dealt_out(lengths, 2, 0.5), 18 + 4 * 0.5);  // 8 + 5 + 4 + 1
   const int one_long[] = {9, 1, 1};
-  EXPECT_DOUBLE_EQ(dealt_out(one_long, 2), 9.5);
+  EXPECT_DOUBLE_EQ(dealt_out(one_long, 2, 0.5), 9.5);
 }
 
 TEST(FlashWgmmaPlan, ItemsAreDrawnWhereTheyWouldBeDealtOutUnevenly) {
@@ -145,7 +201,9 @@ TEST(FlashWgmmaPlan, ItemsAreDrawnWhereTheyWouldBeDealtOutUnevenly) {
 
 TEST(FlashWgmmaPlan, OneBlockAMultiprocessorAndNoneWithoutAnItem) {
   EXPECT_EQ(wgmma::plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).grid, kMultiprocessors);
-  EXPECT_EQ(wgmma::plan_forward(heads_of(1, 1000, 64, Mask::none), kMultiprocessors).grid, 6);
+  EXPECT_EQ(plan_whole(heads_of(1, 1000, 64, Mask::none), kMultiprocessors).grid, 6);
+  const ForwardPlan split = wgmma::plan_forward(heads_of(1, 1000, 64, Mask::none), kMultiprocessors);
+  EXPECT_EQ(split.grid, std::min<std::int64_t>(split.items, kMultiprocessors));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 // lengths around its edges, several items a block, graphs, and what it refuses.
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "device/graph.hpp"
+#include "device/kernel_watch.hpp"
 #include "device/properties.hpp"
 #include "ops/attention/wgmma/plan.hpp"
 #include "tests/ops/gpu_flash_wgmma_fixture.hpp"
@@ -25,7 +28,22 @@ class FlashWgmmaForward : public FlashWgmmaTest {
     }
   }
 
+  wgmma::ForwardPlan plan_of(const Problem& problem) {
+    return wgmma::plan_forward(problem, device::properties(device::place_of(stream)).multiprocessors);
+  }
+
+  void expect_right_when_split(const Problem& problem, Layout layout = Layout::heads_outer) {
+    SCOPED_TRACE(to_string(problem));
+    ASSERT_GT(plan_of(problem).splits, 1);
+    Tensors tensors(problem, ++seed_, 1.0F, layout);
+    const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(problem, Pass::forward), '\xff'));
+    ForwardThere(tensors, stream).run(rung_, {lent.data(), lent.bytes()});
+    tensors.check_forward();
+  }
+
   std::uint64_t seed_ = 7000;
+  static constexpr Problem kSplit{
+      .seq_q = 1500, .seq_k = 1500, .head_dim = 64, .mask = Mask::top_left, .dtype = DType::bf16};
   static constexpr Problem kSeveralItems{.batch = 4,
                                          .heads_q = 16,
                                          .heads_kv = 4,
@@ -92,6 +110,87 @@ TEST_F(FlashWgmmaForward, IsRightWithACounterAndWithout) {
   tensors.poison();
   there.run(rung_);
   EXPECT_EQ(to_doubles(tensors.out().view()), with_counter);
+}
+
+// Keys of few rows are split among blocks, where memory for their results is lent: of every tile, with lengths around
+// the ends of a split, and memory full of NaN, so that what is read has been written.
+TEST_F(FlashWgmmaForward, IsRightAroundTheEndsOfSplitKeys) {
+  for (const auto& [head_dim, seq_q, seq_k, mask] :
+       {std::tuple{64, 1, 4000, Mask::none}, std::tuple{64, 1500, 1500, Mask::top_left},
+        std::tuple{64, 130, 2900, Mask::none}, std::tuple{64, 2600, 2600, Mask::bottom_right},
+        std::tuple{72, 700, 1100, Mask::top_left}, std::tuple{96, 129, 3000, Mask::none},
+        std::tuple{128, 700, 1400, Mask::top_left}, std::tuple{128, 65, 9000, Mask::none},
+        std::tuple{192, 300, 1700, Mask::none}, std::tuple{200, 500, 900, Mask::bottom_right},
+        std::tuple{256, 800, 1300, Mask::top_left}, std::tuple{256, 1, 2500, Mask::none},
+        std::tuple{8, 900, 1700, Mask::bottom_right}}) {
+    Problem problem{.heads_q = 2, .heads_kv = 1, .seq_q = seq_q, .seq_k = seq_k, .head_dim = head_dim, .mask = mask};
+    problem.dtype = DType::bf16;
+    const wgmma::ForwardPlan plan = plan_of(problem);
+    ASSERT_GT(plan.splits, 1) << to_string(problem);
+    const std::int64_t ends =
+        (plan.splits - 1) * plan.blocks_of_split * wgmma::kForwardTiles[static_cast<std::size_t>(plan.tile)].keys;
+    for (const std::int64_t keys : {ends, ends + 1, ends + 63}) {
+      problem.seq_k = keys;
+      expect_right_when_split(problem, Layout::heads_inner);
+    }
+    problem.seq_k = seq_k;
+    expect_right_when_split(problem, Layout::heads_outer);
+  }
+}
+
+TEST_F(FlashWgmmaForward, ARowOfSplitKeysThatSeesNoneIsZeroAndMinusInfinity) {
+  expect_right_when_split(
+      {.seq_q = 3000, .seq_k = 1500, .head_dim = 64, .mask = Mask::bottom_right, .dtype = DType::bf16});
+}
+
+TEST_F(FlashWgmmaForward, TakesMemoryOfItsOwnForPartialResultsThatDoNotFit) {
+  const std::size_t needed = rung_.workspace_bytes(kSplit, Pass::forward);
+  const std::vector<char> pattern(needed / 2, 'x');
+  const device::Buffer small = to_gpu(pattern);
+  Tensors tensors(kSplit, 15);
+  ForwardThere there(tensors, stream);
+  for (const ops::Workspace& lent : {ops::Workspace{}, ops::Workspace{small.data(), small.bytes()}}) {
+    tensors.poison();
+    there.run(rung_, lent);
+    tensors.check_forward();
+  }
+  EXPECT_EQ(to_host<char>(small), pattern);
+}
+
+TEST_F(FlashWgmmaForward, SplitKeysGiveTheSameBitsEveryTimeAndInAGraph) {
+  ASSERT_GT(plan_of(kSplit).splits, 1);
+  Tensors tensors(kSplit, 16);
+  ForwardThere there(tensors, stream);
+  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Pass::forward) + 4, '\xff'));
+  const ops::Workspace odd{static_cast<char*>(lent.data()) + 4, lent.bytes() - 4};
+  there.run(rung_, odd);
+  tensors.check_forward();
+  const std::vector<double> first = to_doubles(tensors.out().view());
+  for (int run = 0; run < 30; ++run) {
+    there.run(rung_, odd);
+    ASSERT_EQ(to_doubles(tensors.out().view()), first) << "run " << run;
+  }
+  const auto captured = device::capture(stream, [&] { rung_.forward(kSplit, there.args(), odd, stream); });
+  ASSERT_TRUE(captured.graph) << captured.why;
+  for (int replay = 0; replay < 5; ++replay) captured.graph->replay(stream);
+  there.bring_back();
+  EXPECT_EQ(to_doubles(tensors.out().view()), first);
+}
+
+TEST_F(FlashWgmmaForward, KernelsKeepNothingInMemoryAndFillAMultiprocessor) {
+  Tensors tensors(kSplit, 17);
+  ForwardThere there(tensors, stream);
+  device::KernelWatch watch;
+  for (int run = 0; run < 2; ++run) there.run(rung_);
+  ASSERT_EQ(watch.seen().size(), 2U) << "the kernel and the one that puts its parts together, each told of once";
+  const device::KernelResources& kernel = watch.seen().front();
+  EXPECT_EQ(kernel.name, "flash_wgmma forward");
+  EXPECT_EQ(kernel.local_bytes, 0);
+  EXPECT_EQ(kernel.blocks, 1);
+  EXPECT_EQ(kernel.threads * kernel.registers / 1024, 63) << "of 64 Ki registers";
+  EXPECT_GT(kernel.shared_bytes, 90 * 1024);
+  EXPECT_EQ(kernel.most_threads, 2048);
+  EXPECT_EQ(watch.seen().back().name, "flash combine");
 }
 
 TEST_F(FlashWgmmaForward, ARowThatSeesNoKeyIsZeroAndMinusInfinity) {

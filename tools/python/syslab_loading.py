@@ -42,8 +42,7 @@ def load_module(path):
         raise FileNotFoundError(f"there is no Python file {path}")
     package, further = roots(path)
     further += [folder for folder in project_folders(path) if folder not in further]
-    # Imports beside the file work, as in `python3 flash.py`. A file may be run many times: each folder once.
-    sys.path[0:1] = [str(path.parent), *(folder for folder in further if folder not in sys.path[1:])]
+    sys.path[0:1] = [str(path.parent), *further]  # imports beside the file work, as in `python3 flash.py`
     # Inside a package by its dotted name, so that relative imports work.
     name = ".".join(path.relative_to(package).with_suffix("").parts)
     if "." in name:

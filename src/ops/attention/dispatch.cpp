@@ -10,19 +10,34 @@
 namespace syslab::attention {
 namespace {
 
-// Blocks of 128 rows or keys, of all heads, from which on flash_wgmma is the faster one: with fewer, rungs that divide
-// a head's keys among blocks are, and flash_wgmma does not. One causal head, H100: up to head_dim 64 it is as fast or
-// slower at 128 blocks and faster at 256; above, it is slower at 64 and 1.1 times as fast at 128, where its rate
-// follows the number of blocks and that of flash_mma does not.
+// Blocks of 128 rows (forward) or keys (backward), of all heads, from which on flash_wgmma is the faster one, whatever
+// their length: nearly one for every multiprocessor. One causal head, backward, H100: up to head_dim 64 it is slower at
+// 128 blocks and faster at 256; above, it is slower at 64 and 1.1 times as fast at 128.
 constexpr std::int64_t kBlocksForHopper = 132, kBlocksForWideHeads = 112;
 
-// What was measured (docs/performance.md): head_dim 64, 128, 192 and 256, 16 Ki tokens; one head of 128 to 65,536.
+// Forward, where both rungs divide a head's keys among blocks: pairs of query and key that some head sees. One causal
+// head: at head_dim 64 flash_wgmma is as fast at 2048 and 1.15 times as fast at 4096 (eight heads of 1024 are slower);
+// above, it is as fast at 1024 and 1.1 times as fast at 2048. Up to 32, which it pads to 64: pairs of one head, since
+// only heads of 8192 and more were measured to be faster, 1.2 times and at 65,536 as fast.
+constexpr std::int64_t kPairsForHopper = std::int64_t{1} << 23, kPairsForWideHeads = std::int64_t{1} << 21;
+constexpr std::int64_t kPairsOfNarrowHead = std::int64_t{1} << 25;
+// With fewer queries most rows of a group are empty: one or 16 rows of 16 Ki to 64 Ki keys take flash_mma 0.75 to 1
+// times as long.
+constexpr std::int64_t kQueriesForHopper = 64;
+
+// What was measured (docs/performance.md): head_dim 64 to 256, 16 Ki tokens; one to eight heads of 128 to 65,536.
 bool for_hopper(const Problem& problem, Pass pass, const Where& where) {
-  constexpr std::int64_t kNarrow = 32;  // up to here flash_mma has a tile of this head_dim, and flash_wgmma pads to 64
-  if (!where.walkable || problem.head_dim <= kNarrow) return false;
-  const std::int64_t blocks = pass == Pass::forward ? problem.heads_q * ceil_div<std::int64_t>(problem.seq_q, 128)
-                                                    : problem.heads_kv * ceil_div<std::int64_t>(problem.seq_k, 128);
-  return problem.batch * blocks >= (problem.head_dim > 64 ? kBlocksForWideHeads : kBlocksForHopper);
+  if (!where.walkable) return false;
+  const bool forward = pass == Pass::forward;
+  if (forward && problem.seq_q < kQueriesForHopper) return false;
+  constexpr std::int64_t kNarrow = 32;
+  if (problem.head_dim <= kNarrow) return forward && problem.visible_pairs() >= kPairsOfNarrowHead;
+  const bool wide = problem.head_dim > 64;
+  const std::int64_t pairs = problem.batch * problem.heads_q * problem.visible_pairs();
+  if (forward && pairs >= (wide ? kPairsForWideHeads : kPairsForHopper)) return true;
+  const std::int64_t blocks = forward ? problem.heads_q * ceil_div<std::int64_t>(problem.seq_q, 128)
+                                      : problem.heads_kv * ceil_div<std::int64_t>(problem.seq_k, 128);
+  return problem.batch * blocks >= (wide ? kBlocksForWideHeads : kBlocksForHopper);
 }
 
 constexpr std::array kRows{

@@ -108,7 +108,9 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
 
   extern __shared__ __align__(1024) std::uint8_t shared[];
   const std::uint32_t base = ptx::shared_address(shared);
-  const int warp = ptx::uniform(static_cast<int>(threadIdx.x / 32));
+  // In a uniform register but where that makes ptxas 13.0 keep two others in memory: each way is right for some tiles.
+  const int of_thread = static_cast<int>(threadIdx.x / 32);
+  const int warp = kFused && kShares ? of_thread : ptx::uniform(of_thread);
   const int warp_key = warp / kSharing * kWarpKeys, share = warp % kSharing;
 
   // Which keys of which head, and which steps. Ascending keys under a causal mask: longest blocks first.

@@ -95,7 +95,20 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
                       : shape.head_dim == 128 ? flash::launch_forward_128
                                               : flash::launch_forward_256;
   launch(plan.tile, problem.dtype, params, stream);
-  if (plan.splits > 1) flash::launch_combine(shape.rows(), problem.dtype, params, stream);
+  if (plan.splits == 1) return;
+  flash::CombineParams combine;
+  combine.out = params.out;
+  combine.lse = params.lse;
+  combine.partial_out = params.partial_out;
+  combine.partial_lse = params.partial_lse;
+  combine.out_stride = params.out_stride;
+  combine.lse_stride = params.lse_stride;
+  combine.seq_q = params.seq_q, combine.seq_k = params.seq_k, combine.head_dim = params.head_dim;
+  combine.heads = params.heads, combine.heads_q = params.heads_q;
+  combine.shift = params.shift;
+  combine.rows_of_block = shape.rows();
+  combine.keys_of_split = params.keys_of_split;
+  flash::launch_combine(problem.dtype, combine, stream);
 }
 
 }  // namespace syslab::attention

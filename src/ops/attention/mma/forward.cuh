@@ -14,7 +14,7 @@
 //   ldmatrix takes less time than the products (see below). Narrow warps (16 rows) give twice as many blocks. In a
 //   short tile, several groups of warps have the same rows and take the keys in turn; their O, m and l are merged in
 //   shared memory at the end: the same work, done sooner. mma/plan.hpp chooses among them, and whether the keys of a
-//   row are split among several blocks; mma/combine.cu then puts their results together.
+//   row are split among several blocks; combine.cu then puts their results together.
 //
 // WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
 //

@@ -6,20 +6,15 @@
 
 #include "core/dtype.hpp"
 #include "device/device.hpp"
+#include "ops/attention/combine.hpp"
 
 namespace syslab::attention::flash {
-
-// Distances in elements between batches, heads and rows.
-struct RowStrides {
-  std::int64_t batch = 0, head = 0, row = 0;
-};
 
 struct ForwardParams {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   void* out = nullptr;
   float* lse = nullptr;
-  float* partial_out = nullptr;  // (split, batch·heads_q, seq_q, head_dim), each normalised by its own sum
-  float* partial_lse = nullptr;  // (split, batch·heads_q, seq_q)
+  float *partial_out = nullptr, *partial_lse = nullptr;  // as CombineParams
   RowStrides q_stride, k_stride, v_stride, out_stride, lse_stride;
   int seq_q = 0, seq_k = 0, head_dim = 0;
   int heads = 0;           // batch·heads_q
@@ -38,8 +33,5 @@ void launch_forward_32(int tile, DType dtype, const ForwardParams& params, devic
 void launch_forward_64(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
 void launch_forward_128(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
 void launch_forward_256(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
-
-// Combines the partial results of split rows. `rows` per row block.
-void launch_combine(int rows, DType dtype, const ForwardParams& params, device::Stream stream);
 
 }  // namespace syslab::attention::flash

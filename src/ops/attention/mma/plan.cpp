@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/integers.hpp"
+#include "ops/attention/combine.hpp"
 #include "ops/attention/makespan.hpp"
 #include "ops/attention/mma/flash_mma.hpp"
 #include "ops/attention/plan_for_lent.hpp"
@@ -134,8 +135,8 @@ ForwardPlan plan_forward(const Problem& problem, int multiprocessors) {
 
 std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan) {
   if (plan.splits <= 1) return 0;
-  const std::int64_t rows = plan.splits * problem.batch * problem.heads_q * problem.seq_q;
-  return static_cast<std::size_t>(rows * (problem.head_dim + 1)) * sizeof(float);
+  const std::int64_t rows = problem.batch * problem.heads_q * problem.seq_q;
+  return static_cast<std::size_t>(flash::partial_floats(plan.splits, rows, problem.head_dim)) * sizeof(float);
 }
 
 std::size_t forward_bytes_to_lend(const Problem& problem) {

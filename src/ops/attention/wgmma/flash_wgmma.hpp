@@ -14,10 +14,12 @@ namespace syslab::attention {
 // 256.
 std::optional<std::string> flash_wgmma_refusal(const Problem& problem, Pass pass);
 
-// A counter, for causal masks. Without one the pass is as right, and slower where items are few and uneven.
+// Partial results where keys are split, and a counter, for causal masks. Without room for the counter the pass is as
+// right, and slower where items are few and uneven.
 std::size_t flash_wgmma_forward_workspace(const Problem& problem);
 
-// Queues the forward pass on `stream`; takes no memory beyond what is lent. Preconditions: validate() passed,
+// Queues the forward pass on `stream`; takes memory of its own for partial results alone, if they do not fit
+// what is lent. Preconditions: validate() passed,
 // flash_wgmma_refusal() said nothing. Throws Error(usage) naming tensor and stride where a row is not aligned to 16
 // bytes or a stride is not positive, and Error(device) if the stream's GPU is not of compute capability 9.0 or the
 // launch fails.

@@ -54,6 +54,7 @@
 //       left     The products of all warps of the group, which read Q, are done: O is written over Q. A warp overwrites
 //                only its own 16 rows, but PTX does not promise that its products read no others. (Q itself has landed
 //                at q `full`, also for an item without keys: no late copy overwrites O.)
+//       A partial result does not go there. Here (3) has q's `left`: Q has been read, and so has the item's number.
 //   (4) own[group] after that
 //       landed   O of all warps: one thread tells TMA to store it. Each writer has a proxy fence before the barrier,
 //                because O is written by ordinary stores and read by the async proxy.
@@ -66,11 +67,17 @@
 //              lse, which are overwritten. All blocks wait, after (1), which touches nothing of other kernels.
 //
 // ITEMS. The loader stores the number of the next item in shared memory, with Q; −1 is the end.
+//   An item is a block of rows and, where the plan splits keys, one run of `blocks_of_split` blocks of them: a GPU has
+//   132 multiprocessors, and one head of 16,384 rows has 86 blocks of rows, the last with 128 blocks of keys. Such an
+//   item's O/l and L are partial results in fp32, which ordinary stores take to global memory; combine.cu puts them
+//   together, in the order of the splits, so that equal inputs give equal bits. Rows that see no more than the first
+//   run are not split and are written as always. In a section the items of the first run come first, then those of the
+//   next, which fewer rows see under a causal mask; none is empty but those of rows without keys.
 //   With at most one block a multiprocessor, block b does items b, then 2·grid − 1 − b, 2·grid + b, …: back and forth,
 //   so that with items sorted by length no block always has the longest. Where that is too uneven (plan.hpp) each
-//   loader draws its next item from a counter in global memory, one item ahead. Without a mask, neighbouring items are
-//   of the same head and share K and V in the L2. Under a causal mask the longest rows of a section of heads (plan.hpp:
-//   as many as fit the L2) come first, then the next section.
+//   loader draws its next item from a counter in global memory, when it comes to the last block of keys of this one.
+//   Without a mask, neighbouring items are of the same head and share K and V in the L2. Under a causal mask the
+//   longest rows of a section of heads (plan.hpp: as many as fit the L2) come first, then the next section.
 //
 // TAILS. TMA fills what lies beyond the tensor with zeros when it loads, and skips it when it stores. Keys beyond the
 // last are hidden as masked keys are, and their V is 0. Columns beyond head_dim are zeros in Q and K, and those of O
@@ -156,23 +163,31 @@ __device__ __forceinline__ int queries_of(int group, int stage) {
   return (stage * Tile::kGroups + group) * Tile::kQueryBytes;
 }
 
-// `blocks`: of keys, as many as the item's last row sees.
+// Blocks of keys [begin, end) of those that the block's last row sees. `partial`: its rows have further splits.
 struct Item {
-  int batch, head, first_row, blocks;
+  int batch, head, first_row, begin, end, split;
+  bool partial;
 };
 
 template <typename Tile>
 __device__ __forceinline__ Item item_of(const ForwardParams& p, int index) {
   Item item;
+  item.split = 0;
   int head, row_block;
   if (p.section_heads == 0) {
     head = index / p.row_blocks;
     row_block = index - head * p.row_blocks;
   } else {
-    const int section_items = p.section_heads * p.row_blocks;
+    const int section_items = p.section_heads * p.items_of_head;
     const int section = index / section_items, heads_before = section * p.section_heads;
-    const int heads = min(p.section_heads, p.items / p.row_blocks - heads_before);
-    const int within = index - section * section_items;
+    const int heads = min(p.section_heads, p.heads - heads_before);
+    int within = index - section * section_items;
+    // Split s has the blocks of rows that see a key of it: their last row is row ≥ s·keys − shift.
+    for (int row_blocks = p.row_blocks; within >= heads * row_blocks;) {
+      within -= heads * row_blocks;
+      ++item.split;
+      row_blocks = p.row_blocks - max(0, item.split * p.blocks_of_split * Tile::kKeys - p.shift) / Tile::kRows;
+    }
     row_block = p.row_blocks - 1 - within / heads;
     head = heads_before + within % heads;
   }
@@ -180,24 +195,32 @@ __device__ __forceinline__ Item item_of(const ForwardParams& p, int index) {
   item.head = head - item.batch * p.heads_q;
   item.first_row = row_block * Tile::kRows;
   const int sees = max(0, min(min(item.first_row + Tile::kRows, p.seq_q) + p.shift, p.seq_k));
-  item.blocks = (sees + Tile::kKeys - 1) / Tile::kKeys;
+  const int blocks = (sees + Tile::kKeys - 1) / Tile::kKeys;
+  item.partial = p.blocks_of_split != 0 && blocks > p.blocks_of_split;
+  item.begin = item.split * p.blocks_of_split;
+  item.end = item.partial ? min(item.begin + p.blocks_of_split, blocks) : blocks;
   return item;
+}
+
+// Of partial_out and partial_lse: the row that is row 0 of the item's head and split.
+__device__ __forceinline__ std::int64_t partial_row(const ForwardParams& p, const Item& item) {
+  const int head = item.batch * p.heads_q + item.head;
+  return (static_cast<std::int64_t>(item.split) * p.heads + head) * p.seq_q;
 }
 
 // Hands the loader the items of its block in turn.
 class Items {
  public:
   __device__ __forceinline__ explicit Items(const ForwardParams& p) : p_(p), next_(static_cast<int>(blockIdx.x)) {}
-  // The number of the next item, −1 if none is left. Also draws the one after it, so that its latency is hidden.
-  __device__ __forceinline__ int take() {
-    const int taken = next_ < p_.items ? next_ : -1;
-    if (taken >= 0) {
-      const int grid = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
-      ++round_;
-      next_ = p_.counter != nullptr ? grid + static_cast<int>(atomicAdd(p_.counter, 1U))
-                                    : round_ * grid + (round_ % 2 == 0 ? block : grid - 1 - block);
-    }
-    return taken;
+  // The number of the next item, −1 if none is left.
+  __device__ __forceinline__ int take() const { return next_ < p_.items ? next_ : -1; }
+  // Once an item, when little of it is left: whose turn it is depends on who is done first, and the number takes a
+  // while to come.
+  __device__ __forceinline__ void draw() {
+    const int grid = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
+    ++round_;
+    next_ = p_.counter != nullptr ? grid + static_cast<int>(atomicAdd(p_.counter, 1U))
+                                  : round_ * grid + (round_ % 2 == 0 ? block : grid - 1 - block);
   }
 
  private:
@@ -244,7 +267,7 @@ __device__ __forceinline__ void load(const ForwardParams& p, std::uint32_t share
       v_at.advance();
     };
     // The first K can be loaded while O of the item before still occupies the place of Q.
-    if (item.blocks > 0) load_keys(item.blocks - 1);
+    if (item.begin < item.end) load_keys(item.end - 1);
 #pragma unroll 1
     for (int group = 0; group < Tile::kGroups; ++group) {
       ptx::wait(barriers.q_empty(group, q_at.stage), q_at.other_parity());
@@ -259,10 +282,12 @@ __device__ __forceinline__ void load(const ForwardParams& p, std::uint32_t share
     }
     q_at.advance();
 #pragma unroll 1
-    for (int block = item.blocks - 1; block >= 0; --block) {
-      if (block > 0) load_keys(block - 1);
+    for (int block = item.end - 1; block >= item.begin; --block) {
+      if (block > item.begin) load_keys(block - 1);
+      if (block == item.begin) items.draw();  // the computing groups are two blocks of keys behind
       load_values(block);
     }
+    if (item.begin >= item.end) items.draw();
   }
 #pragma unroll 1
   for (int group = 0; group < Tile::kGroups; ++group) {
@@ -399,7 +424,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
       ptx::arrive(barriers.q_empty(group, stage));
     };
 
-    if (item.blocks > 0) {
+    if (item.begin < item.end) {
       ptx::wait(barriers.k_full(k_at.stage), k_at.parity);
       queue_scores();
       if (Tile::kQueryStages > 1 && stored) give_back(q_at.stage ^ 1);
@@ -408,11 +433,11 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
       ptx::hold<kKeys>(scores);
       release(barriers.k_empty(k_at.stage));
       k_at.advance();
-      hide(item.blocks - 1);
+      hide(item.end - 1);
       weigh();
       pack();
 #pragma unroll 1
-      for (int block = item.blocks - 2; block >= 0; --block) {
+      for (int block = item.end - 2; block >= item.begin; --block) {
         ptx::wait(barriers.k_full(k_at.stage), k_at.parity);
         if constexpr (Tile::kTakeTurns) ptx::barrier(turn, 256);  // (2)
         queue_scores();
@@ -448,12 +473,28 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
     for (int h = 0; h < 2; ++h) {
       const float sum = ptx::quad_sum(l[h]);
       inverse[h] = sum == 0.0F ? 0.0F : 1.0F / sum;  // NaN stays
-      if (row + 8 * h < p.seq_q && lane % 4 == 0) {
-        p.lse[item.batch * p.lse_batch + item.head * p.lse_head + (row + 8 * h) * p.lse_row] =
-            sum == 0.0F ? -INFINITY : fmaf(m[h], p.scale_log2, log2f(sum)) * kLn2;
+      const float lse = sum == 0.0F ? -INFINITY : fmaf(m[h], p.scale_log2, log2f(sum)) * kLn2;
+      if (row + 8 * h >= p.seq_q) continue;
+      if (item.partial) {
+        const std::int64_t place = partial_row(p, item) + row + 8 * h;
+        if (lane % 4 == 0) p.partial_lse[place] = lse;
+        float* to = p.partial_out + place * p.head_dim + lane % 4 * 2;
+#pragma unroll
+        for (int n = 0; n < kD / 8; ++n) {
+          if (n * 8 >= p.head_dim) break;
+          *reinterpret_cast<float2*>(to + n * 8) = {out[n][2 * h] * inverse[h], out[n][2 * h + 1] * inverse[h]};
+        }
+      } else if (lane % 4 == 0) {
+        p.lse[item.batch * p.lse_batch + item.head * p.lse_head + (row + 8 * h) * p.lse_row] = lse;
       }
     }
     ptx::barrier(own, 128);  // (3)
+    if (item.partial) {
+      if (Tile::kQueryStages == 1) give_back(q_at.stage);
+      stored = true;  // nothing is: the next item gives the place back all the same
+      q_at.advance();
+      continue;
+    }
     // stmatrix takes pairs of columns of rows l/4 and l/4 + 8 as its matrices.
     const int own_row = 16 * warp + lane % 16;
     constexpr int kChunks = kRowBytes / 16;

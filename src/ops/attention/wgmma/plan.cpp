@@ -1,9 +1,13 @@
 #include "ops/attention/wgmma/plan.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "core/integers.hpp"
+#include "ops/attention/combine.hpp"
 #include "ops/attention/makespan.hpp"
 #include "ops/attention/plan_for_lent.hpp"
 
@@ -38,55 +42,161 @@ int section_of(const Problem& problem) {
   return static_cast<int>(section);
 }
 
-// In blocks of keys, 1.5 to 2 µs each: the fixed cost of an item, and the cost of the counter.
-constexpr double kItemUnits = 0.5, kCounterUnits = 1.5;
+// In blocks of keys, 1.2 to 2.4 µs each: the fixed cost of an item, and of one that leaves partial results, and the
+// cost of the counter.
+constexpr double kItemUnits = 0.5, kPartialItemUnits = 1.0, kCounterUnits = 1.5;
+// The second kernel, and the time to write partial results and read them again.
+constexpr double kCombineUs = 2.5, kPartialBytesPerUs = 1.5e6;
+constexpr std::int64_t kMostSplits = 64;
+// With this many items for each multiprocessor there are enough without splits, and with splits no more than that.
+constexpr std::int64_t kItemsEnough = 4, kMostItems = 16;
+// A prediction must be better by this much: the others were measured.
+constexpr double kGainOfSplits = 0.9;
+
+const ForwardTileShape& shape_of(const ForwardPlan& plan) { return kForwardTiles[static_cast<std::size_t>(plan.tile)]; }
+
+// Blocks of keys that the last row of a block sees.
+std::int64_t blocks_of_keys(const Problem& problem, const ForwardTileShape& shape, std::int64_t row_block) {
+  const std::int64_t last = std::min((row_block + 1) * shape.rows(), problem.seq_q) - 1;
+  return ceil_div<std::int64_t>(problem.visible_keys(last), shape.keys);
+}
+
+// The number of blocks of rows that have this split: the last ones, whose rows see its first key.
+std::int64_t row_blocks_of_split(const Problem& problem, const ForwardPlan& plan, std::int64_t split) {
+  if (split == 0 || problem.mask == Mask::none) return plan.row_blocks;
+  const ForwardTileShape& shape = shape_of(plan);
+  const std::int64_t shift = problem.mask == Mask::bottom_right ? problem.seq_k - problem.seq_q : 0;
+  const std::int64_t first_row = split * plan.blocks_of_split * shape.keys - shift;
+  return plan.row_blocks - std::max<std::int64_t>(first_row, 0) / shape.rows();
+}
+
+ForwardPlan with_tile(const Problem& problem, int tile) {
+  ForwardPlan plan;
+  plan.tile = tile;
+  plan.row_blocks = ceil_div<std::int64_t>(problem.seq_q, shape_of(plan).rows());
+  plan.items_of_head = plan.row_blocks;
+  return plan;
+}
+
+void finish(const Problem& problem, int multiprocessors, ForwardPlan& plan) {
+  plan.items = plan.items_of_head * problem.batch * problem.heads_q;
+  plan.grid = std::min<std::int64_t>(plan.items, multiprocessors);
+}
+
+constexpr double kUnbeaten = std::numeric_limits<double>::infinity();
+
+// Whether items are drawn, and how long all take; infinite where that is certain to be more than `to_beat`.
+void predict(const Problem& problem, int multiprocessors, ForwardPlan& plan, double to_beat = kUnbeaten) {
+  const std::vector<int> lengths = lengths_of_items(problem, plan);
+  const double of_item = plan.splits > 1 ? kPartialItemUnits : kItemUnits;
+  const double all = std::accumulate(lengths.begin(), lengths.end(), of_item * static_cast<double>(lengths.size()));
+  plan.predicted_us = kUnbeaten;
+  if (all / multiprocessors * shape_of(plan).block_us >= to_beat) return;
+  const double dealt = dealt_out(lengths, multiprocessors, of_item);
+  const double drawn = kCounterUnits + makespan(lengths, multiprocessors, {of_item, 1.0, 1.0, 1});
+  plan.drawn = drawn < dealt && plan.items > plan.grid;
+  plan.predicted_us = std::min(drawn, dealt) * shape_of(plan).block_us;
+  if (plan.splits > 1) {
+    // Of blocks with several splits, one each.
+    const std::int64_t partial = plan.items_of_head - plan.row_blocks + row_blocks_of_split(problem, plan, 1);
+    const auto rows = static_cast<double>(partial * shape_of(plan).rows() * problem.batch * problem.heads_q);
+    plan.predicted_us += kCombineUs + rows * static_cast<double>(problem.head_dim * 4) / kPartialBytesPerUs;
+  }
+}
+
+ForwardPlan split_plan(const Problem& problem, int tile, std::int64_t blocks_of_split, int multiprocessors) {
+  ForwardPlan plan = with_tile(problem, tile);
+  plan.section_heads = section_of(problem);
+  plan.blocks_of_split = blocks_of_split;
+  plan.splits = ceil_div(blocks_of_keys(problem, shape_of(plan), plan.row_blocks - 1), blocks_of_split);
+  for (std::int64_t split = 1; split < plan.splits; ++split) {
+    plan.items_of_head += row_blocks_of_split(problem, plan, split);
+  }
+  finish(problem, multiprocessors, plan);
+  return plan;
+}
 
 ForwardPlan make_plan(const Problem& problem, int multiprocessors) {
-  ForwardPlan plan;
-  plan.tile = tile_of(problem);
-  const int rows = kForwardTiles[static_cast<std::size_t>(plan.tile)].rows();
-  plan.row_blocks = (problem.seq_q + rows - 1) / rows;
-  plan.items = plan.row_blocks * problem.batch * problem.heads_q;
-  plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem);
-  plan.grid = std::min<std::int64_t>(plan.items, multiprocessors);
-  // So many items that their order does not matter, or all of one length: nothing to compute.
-  constexpr std::int64_t kManyItems = 1 << 14;
-  if (problem.mask == Mask::none || plan.items > kManyItems) return plan;
-  const std::vector<int> lengths = lengths_of_items(problem, plan);
-  const double drawn = makespan(lengths, multiprocessors, {kItemUnits, 1.0, 1.0, 1});
-  plan.drawn = drawn + kCounterUnits < dealt_out(lengths, multiprocessors);
-  return plan;
+  ForwardPlan best = plan_whole(problem, multiprocessors);
+  if (best.items >= kItemsEnough * multiprocessors) return best;
+  if (best.predicted_us == 0) predict(problem, multiprocessors, best);
+  double to_beat = kGainOfSplits * best.predicted_us;
+  for (int tile = 0; tile < static_cast<int>(kForwardTiles.size()); ++tile) {
+    const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(tile)];
+    if (shape.head_dim != shape_of(best).head_dim) continue;
+    const std::int64_t most = ceil_div<std::int64_t>(problem.visible_keys(problem.seq_q - 1), shape.keys);
+    for (std::int64_t power = 1; power < most; power *= 2) {
+      for (const std::int64_t quarters : {4, 5, 6, 7}) {
+        const std::int64_t blocks = power * quarters / 4;
+        if (power < 4 && power * quarters % 4 != 0) continue;
+        if (blocks >= most || ceil_div(most, blocks) > kMostSplits) continue;
+        ForwardPlan plan = split_plan(problem, tile, blocks, multiprocessors);
+        if (plan.items > kMostItems * multiprocessors) continue;
+        predict(problem, multiprocessors, plan, to_beat);
+        if (plan.predicted_us >= to_beat) continue;
+        best = plan;
+        to_beat = plan.predicted_us;
+      }
+    }
+  }
+  return best;
 }
 
 }  // namespace
 
+ForwardPlan plan_whole(const Problem& problem, int multiprocessors) {
+  ForwardPlan plan = with_tile(problem, tile_of(problem));
+  plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem);
+  finish(problem, multiprocessors, plan);
+  // So many items that their order does not matter, or all of one length: nothing to compute.
+  constexpr std::int64_t kManyItems = 1 << 14;
+  if (problem.mask != Mask::none && plan.items <= kManyItems) predict(problem, multiprocessors, plan);
+  return plan;
+}
+
+ForwardPlan plan_split(const Problem& problem, int tile, std::int64_t blocks_of_split, int multiprocessors) {
+  ForwardPlan plan = split_plan(problem, tile, blocks_of_split, multiprocessors);
+  predict(problem, multiprocessors, plan);
+  return plan;
+}
+
+std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan) {
+  if (plan.splits <= 1) return 0;
+  const std::int64_t rows = problem.batch * problem.heads_q * problem.seq_q;
+  return static_cast<std::size_t>(flash::partial_floats(plan.splits, rows, problem.head_dim)) * sizeof(float);
+}
+
 std::vector<int> lengths_of_items(const Problem& problem, const ForwardPlan& plan) {
-  const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(plan.tile)];
+  const ForwardTileShape& shape = shape_of(plan);
   std::vector<int> lengths;
-  const auto add = [&](std::int64_t row_block) {
-    const std::int64_t last = std::min((row_block + 1) * shape.rows(), problem.seq_q) - 1;
-    lengths.push_back(static_cast<int>((problem.visible_keys(last) + shape.keys - 1) / shape.keys));
-  };
+  lengths.reserve(static_cast<std::size_t>(plan.items));
   const std::int64_t heads = problem.batch * problem.heads_q;
   if (plan.section_heads == 0) {
-    for (std::int64_t item = 0; item < plan.items; ++item) add(item % plan.row_blocks);
+    for (std::int64_t item = 0; item < plan.items; ++item) {
+      lengths.push_back(static_cast<int>(blocks_of_keys(problem, shape, item % plan.row_blocks)));
+    }
     return lengths;
   }
   for (std::int64_t head = 0; head < heads; head += plan.section_heads) {
     const std::int64_t together = std::min<std::int64_t>(plan.section_heads, heads - head);
-    for (std::int64_t item = 0; item < together * plan.row_blocks; ++item) {
-      add(plan.row_blocks - 1 - item / together);
+    for (std::int64_t split = 0; split < plan.splits; ++split) {
+      const std::int64_t row_blocks = row_blocks_of_split(problem, plan, split);
+      for (std::int64_t item = 0; item < together * row_blocks; ++item) {
+        std::int64_t blocks = blocks_of_keys(problem, shape, plan.row_blocks - 1 - item / together);
+        if (plan.splits > 1) blocks = std::min(blocks - split * plan.blocks_of_split, plan.blocks_of_split);
+        lengths.push_back(static_cast<int>(blocks));
+      }
     }
   }
   return lengths;
 }
 
-double dealt_out(std::span<const int> lengths, int multiprocessors) {
+double dealt_out(std::span<const int> lengths, int multiprocessors, double of_item) {
   const auto blocks = static_cast<std::size_t>(multiprocessors);
   std::vector<double> sums(blocks);
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     const std::size_t round = item / blocks, place = item % blocks;
-    sums[round % 2 == 0 ? place : blocks - 1 - place] += kItemUnits + lengths[item];
+    sums[round % 2 == 0 ? place : blocks - 1 - place] += of_item + lengths[item];
   }
   return *std::max_element(sums.begin(), sums.end());
 }
@@ -94,6 +204,24 @@ double dealt_out(std::span<const int> lengths, int multiprocessors) {
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors) {
   thread_local KeptPlans<std::pair<Problem, int>, ForwardPlan> kept;
   return kept.get({problem, multiprocessors}, [&] { return make_plan(problem, multiprocessors); });
+}
+
+std::size_t forward_bytes_to_lend(const Problem& problem) {
+  const std::size_t partial = partial_bytes(problem, plan_forward(problem, kTypicalMultiprocessors));
+  // The counter is of use on a GPU with another number of multiprocessors, whatever the plan for a typical one says.
+  return partial + (problem.mask == Mask::none && partial == 0 ? 0 : sizeof(unsigned));
+}
+
+ForwardPlan forward_plan_for_lent(const Problem& problem, int multiprocessors, std::size_t lent_bytes) {
+  thread_local KeptPlans<std::tuple<Problem, int, std::size_t>, ForwardPlan> kept;
+  return kept.get({problem, multiprocessors, lent_bytes}, [&] {
+    const ForwardPlan own = plan_forward(problem, multiprocessors);
+    const ForwardPlan typical = plan_forward(problem, kTypicalMultiprocessors);
+    const ForwardPlan& chosen =
+        plan_for_lent(own, typical, lent_bytes, [&](const ForwardPlan& plan) { return partial_bytes(problem, plan); });
+    if (chosen == own || chosen.splits == 1) return chosen == own ? own : plan_whole(problem, multiprocessors);
+    return plan_split(problem, chosen.tile, chosen.blocks_of_split, multiprocessors);
+  });
 }
 
 int backward_tile_of(const Problem& problem) {

@@ -18,39 +18,59 @@ struct ForwardTileShape {
   int keys = 128;          // met at a time
   int groups = 2;          // warpgroups that compute, 64 query rows each
   bool take_turns = true;  // a group computes its softmax while another has the tensor cores
+  double block_us = 0;     // of a block of keys, on an H100 with few heads (docs/performance.md)
 
   constexpr int rows() const { return 64 * groups; }
 };
 
 inline constexpr std::array<ForwardTileShape, 7> kForwardTiles{{
-    {64, 128, 3, true},
-    {64, 128, 2, true},
-    {96, 128, 2, true},
-    {128, 128, 2, true},
-    {128, 176, 2, true},
-    {192, 96, 2, false},
-    {256, 80, 2, false},
+    {64, 128, 3, true, 1.4},
+    {64, 128, 2, true, 1.2},
+    {96, 128, 2, true, 1.35},
+    {128, 128, 2, true, 1.5},
+    {128, 176, 2, true, 2.05},
+    {192, 96, 2, false, 1.5},
+    {256, 80, 2, false, 1.6},
 }};
 
 struct ForwardPlan {
   int tile = 0;  // index in kForwardTiles
   std::int64_t row_blocks = 1;
-  std::int64_t items = 1;  // blocks of rows of all heads
-  int section_heads = 0;   // heads that go together, longest blocks of rows first; 0: one head after another
-  std::int64_t grid = 1;   // blocks that stay, at most one a multiprocessor
-  bool drawn = false;      // items are drawn from a counter by whom is free, not dealt out
+  std::int64_t items_of_head = 1;    // a block of rows each, or one split of its keys
+  std::int64_t items = 1;            // of all heads
+  int section_heads = 0;             // heads that go together, longest blocks of rows first; 0: one head after another
+  std::int64_t grid = 1;             // blocks that stay, at most one a multiprocessor
+  bool drawn = false;                // items are drawn from a counter by whom is free, not dealt out
+  std::int64_t splits = 1;           // at most, of a row's keys
+  std::int64_t blocks_of_split = 0;  // of keys; 0: no row's keys are split
+  double predicted_us = 0;           // without what every plan costs; 0 if there are so many items that none was made
 
   bool operator==(const ForwardPlan&) const = default;
 };
 
 // Items are drawn where those of a causal mask would be dealt out too unevenly: a counter costs a fill before the
-// kernel. Preconditions: flash_wgmma_refusal() says nothing. `multiprocessors` ≥ 1.
+// kernel. Keys are split, as in mma/plan.hpp, where blocks of rows are too few or too uneven for the multiprocessors:
+// that costs memory, another kernel, and a write and a read of partial results. Preconditions: flash_wgmma_refusal()
+// says nothing. `multiprocessors` ≥ 1.
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors);
+// The best plan that splits no keys.
+ForwardPlan plan_whole(const Problem& problem, int multiprocessors);
+// The plan for a given choice. Preconditions: 1 ≤ blocks_of_split, fewer than the last row sees.
+ForwardPlan plan_split(const Problem& problem, int tile, std::int64_t blocks_of_split, int multiprocessors);
+
+// Bytes of partial results; 0 without splits.
+std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan);
+// Bytes, from a multiple of 16 on, that a caller should lend, computed without a GPU: partial results and a counter.
+std::size_t forward_bytes_to_lend(const Problem& problem);
+// The plan for a call on a GPU with that many multiprocessors and that workspace: a plan whose partial results fit, if
+// the workspace has the recommended size.
+ForwardPlan forward_plan_for_lent(const Problem& problem, int multiprocessors, std::size_t lent_bytes);
 
 // Blocks of keys that each item meets, in the order of the kernel.
 std::vector<int> lengths_of_items(const Problem& problem, const ForwardPlan& plan);
-// The longest that one multiprocessor has to do when blocks go there and back over the items, in blocks of keys.
-double dealt_out(std::span<const int> lengths, int multiprocessors);
+// The longest that one multiprocessor has to do when blocks go there and back over the items, in blocks of keys; an
+// item costs `of_item` of them more than its own.
+double dealt_out(std::span<const int> lengths, int multiprocessors, double of_item);
 
 // A shape of the backward kernels. Registers a thread:
 // Groups by keys (wgmma/backward.cuh), of 240: head_dim of dK and dV, 32 each of scores and of dP, 16 each of them

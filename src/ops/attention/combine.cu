@@ -11,7 +11,7 @@
 
 #include "device/overlap.cuh"
 #include "device/ptx.cuh"
-#include "ops/attention/mma/kernels.hpp"
+#include "ops/attention/combine.hpp"
 
 namespace syslab::attention::flash {
 
@@ -24,7 +24,7 @@ constexpr int kTogether = 8;
 // `log2_lanes`: 2^that threads a row.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    flash_mma_combine_kernel(const __grid_constant__ ForwardParams p, int rows_of_block, int log2_lanes) {
+    flash_combine_kernel(const __grid_constant__ CombineParams p, int log2_lanes) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const std::int64_t rows = static_cast<std::int64_t>(p.heads) * p.seq_q;
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
   const int column = static_cast<int>(index & ((1 << log2_lanes) - 1)) * 4;
   const int head_index = static_cast<int>(all / p.seq_q), row = static_cast<int>(all % p.seq_q);
   // Splits that the row's block had: those that some row of it sees a key of.
-  const int block_last = min(row / rows_of_block * rows_of_block + rows_of_block, p.seq_q) - 1;
+  const int block_last = min(row / p.rows_of_block * p.rows_of_block + p.rows_of_block, p.seq_q) - 1;
   const int sees = max(0, min(block_last + 1 + p.shift, p.seq_k));
   const int splits = (sees + p.keys_of_split - 1) / p.keys_of_split;
   if (splits <= 1) return;
@@ -91,17 +91,17 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void launch_combine(int rows, DType dtype, const ForwardParams& params, device::Stream stream) {
+void launch_combine(DType dtype, const CombineParams& params, device::Stream stream) {
   int log2_lanes = 0;
   while ((4 << log2_lanes) < params.head_dim) ++log2_lanes;
   const std::int64_t threads = (static_cast<std::int64_t>(params.heads) * params.seq_q) << log2_lanes;
   const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
   if (dtype == DType::bf16) {
-    static device::OverlappedKernel kernel(flash_mma_combine_kernel<__nv_bfloat16>, 0, "flash_mma combine");
-    kernel.launch(blocks, kThreads, stream, params, rows, log2_lanes);
+    static device::OverlappedKernel kernel(flash_combine_kernel<__nv_bfloat16>, 0, "flash combine");
+    kernel.launch(blocks, kThreads, stream, params, log2_lanes);
   } else {
-    static device::OverlappedKernel kernel(flash_mma_combine_kernel<__half>, 0, "flash_mma combine");
-    kernel.launch(blocks, kThreads, stream, params, rows, log2_lanes);
+    static device::OverlappedKernel kernel(flash_combine_kernel<__half>, 0, "flash combine");
+    kernel.launch(blocks, kThreads, stream, params, log2_lanes);
   }
 }
 

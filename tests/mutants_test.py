@@ -9,6 +9,7 @@ import importlib.util
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.path.insert(0, str(ROOT / "tools"))
@@ -86,6 +87,21 @@ class Patches(unittest.TestCase):
     def test_ten_tenths_are_all_of_them(self):
         for count in (3, 10, 67):
             self.assertEqual(sum((patches.tenth(list(range(count)), n) for n in range(10)), []), list(range(count)))
+
+
+    def test_another_fault_is_first_each_time_that_its_tenth_comes(self):
+        three = [patches.parse(name, HEAD + BODY) for name in "bca"]
+        orders = ["".join(one.name for one in mutants.order(three, day)) for day in (0, 9, 10, 20, 30)]
+        self.assertEqual(orders, ["abc", "abc", "bca", "cab", "abc"])
+        self.assertEqual(mutants.order([], 10), [])
+
+    def test_no_fault_is_begun_once_the_time_is_over(self):
+        three = [patches.parse(name, HEAD + BODY) for name in "abc"]
+        with mock.patch.object(mutants, "baseline"), mock.patch.object(mutants.time, "monotonic", side_effect=range(0, 1000, 10)), \
+                mock.patch.object(mutants, "try_one", return_value=report.Outcome("killed", "")):
+            build = mock.Mock(tests={"unit_f"}, make=lambda tests: (True, ""))
+            self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=55)), ["a", "b"])
+            self.assertEqual(list(mutants.run_all(build, three, lambda some: None)), ["a", "b", "c"])
 
 
 class Outcomes(unittest.TestCase):

@@ -49,7 +49,7 @@ HOUSE = {
     "agents": ("the processes of a launcher as one lab", {"core", "comm", "runner"}),
     "store": ("the only room that sees sqlite3", {"core", "worker"}),
     "report": ("tables, figures and sentences from queries", {"core", "registry", "stats", "store"}),
-    "grade": ("rubrics, batches of submissions, pages of evidence", {"core", "worker", "store", "submission"}),
+    "grade": ("rubrics, batches of submissions, pages of evidence", {"core", "stats", "worker", "store", "submission"}),
     "evidence": ("what answers a hand-out's deliverables, and in which order it is measured",
                  {"core", "contract", "registry", "plan", "report"}),
     "session": ("a stored run while it happens: plan, runner and store meet here",

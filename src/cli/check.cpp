@@ -104,6 +104,10 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
     plan = options.contract ? joined(std::move(other), std::move(plan)) : joined(std::move(plan), std::move(other));
   }
   std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
+    return !options.beyond.empty() && is_mine(plan, planned) && to_string(planned.params.at("contract")) != "handout" &&
+           std::ranges::none_of(options.beyond, [&](const std::string& glob) { return glob_match(glob, planned.law); });
+  });
+  std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
     return is_mine(plan, planned) && check::is_of_handout_family(planned.law) && !check::is_of_handout(planned.law) &&
            to_string(planned.params.at("contract")) == "handout";
   });

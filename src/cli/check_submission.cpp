@@ -44,6 +44,7 @@ bool is_wrong(std::string_view outcome) { return outcome == "falsified" || outco
 
 struct LawRow {
   std::string law, experiment, contract, outcome, message, input, check;
+  bool out_of_time = false;
 };
 
 // One function of adapters.py, and what became of it.
@@ -81,7 +82,8 @@ std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked) 
     const JudgedLaw law = found == judged.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     const bool wrong = is_wrong(law.outcome);
     rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")), law.outcome,
-                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : "", law.check});
+                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : "", law.check,
+                    law.out_of_time});
   }
   return rows;
 }
@@ -200,7 +202,8 @@ class SubmissionCheck {
                         {"outcome", law.outcome},
                         {"message", law.message},
                         {"input", law.input},
-                        {"check", law.check}});
+                        {"check", law.check},
+                        {"out_of_time", law.out_of_time}});
       }
       all.push_back({{"function", std::string(row.adapter->function)},
                      {"problem", std::string(row.adapter->problem)},
@@ -208,6 +211,7 @@ class SubmissionCheck {
                      {"device", std::string(row.adapter->device)},
                      {"state", std::string(submission::to_string(row.answer.state))},
                      {"why", row.answer.why},
+                     {"out_of_time", row.answer.out_of_time},
                      {"not_checked", row.not_checked},
                      {"laws", std::move(laws)}});
     }

@@ -48,14 +48,15 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
   wanted.integer = run;
   const store::ResultSet found = store.query(
       "SELECT a.plan_seq, coalesce(k.outcome, iif(a.status = 'skipped', 'not_run', 'error')),"
-      "       coalesce(k.message, iif(a.status = 'skipped', a.message, NULL),"
+      "       coalesce(k.message, iif(a.status IN ('skipped', 'timeout'), a.message, NULL),"
       "                iif(k.outcome = 'passed', '', 'ended without an answer')),"
-      "       k.counterexample, k.uid"
+      "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout'"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {wanted});
   std::map<std::int64_t, JudgedLaw> checks;
-  for (const auto& row : found.rows) checks[row[0].integer] = {row[1].text, row[2].text, row[3].text, row[4].text};
+  for (const auto& row : found.rows)
+    checks[row[0].integer] = {row[1].text, row[2].text, row[3].text, row[4].text, row[5].integer != 0};
   return checks;
 }
 

@@ -25,7 +25,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
 
 struct JudgedLaw {
   std::string outcome, message, counterexample;
-  std::string check{};  // uid of what is stored
+  std::string check{};       // uid of what is stored
+  bool out_of_time = false;  // no outcome: it was stopped at --timeout
 };
 // By their numbers in the plan; none of laws that were not begun.
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run);

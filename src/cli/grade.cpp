@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "grade/gradescope.hpp"
 #include "grade/lists.hpp"
 #include "grade/pages.hpp"
+#include "grade/record.hpp"
 #include "grade/rubric.hpp"
 #include "report/table.hpp"
 #include "session/selection.hpp"
@@ -100,7 +102,7 @@ void write_pages(const fs::path& output, const grade::Rubric& rubric, const std:
   for (const grade::Graded& one : all) {
     make_private(output / "students" / one.id);
     write(output / "students" / one.id / "evidence.md", grade::evidence_page(rubric, one, pages, boards));
-    write(output / "students" / one.id / "results.json", grade::gradescope_results(rubric, one, pages));
+    write(output / "students" / one.id / "results.json", grade::gradescope_results(rubric, one, pages, boards));
   }
 }
 
@@ -128,7 +130,7 @@ std::vector<std::string> timings_of(const grade::Rubric& rubric, const Json& rec
   std::vector<std::string> lines;
   for (const grade::ProblemScore& problem : grade::score(rubric, record)) {
     for (const grade::ItemScore& item : problem.items) {
-      if (item.item->is_timed() && !item.open) lines.push_back(item.why);
+      if (item.item->is_timed()) lines.push_back(item.why);
     }
   }
   return lines;
@@ -202,8 +204,10 @@ Exit execute(const Context& context, const GradeOptions& options) {
       .output = output,
       .handout = options.handout,
       .experiments = rubric.experiments(),
+      .beyond = rubric.laws_beyond_handout(),
       .timed = rubric.timed(),
       .since = options.since,
+      .retry = !options.no_retry,
       .seed = options.seed,
       .cases = options.cases,
       .jobs = options.jobs,
@@ -214,9 +218,9 @@ Exit execute(const Context& context, const GradeOptions& options) {
           [&](const grade::Submission& one, const Json& record, bool known) {
             context.console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id,
                                                        line_of(record, rubric), known ? " (as before)" : "")));
-            if (one.earlier > 0) {
+            if (!one.earlier.empty()) {
               context.console.note(printable(fmt::format("  {} of {} hand-ins: the newest counts",
-                                                         one.path.filename().string(), one.earlier + 1)));
+                                                         one.path.filename().string(), one.earlier.size() + 1)));
             }
           },
       .timed_one =
@@ -225,6 +229,7 @@ Exit execute(const Context& context, const GradeOptions& options) {
               context.console.note(printable(fmt::format("{}: {}", one.id, line)));
             }
           }};
+  note_missing_walls(context.console);
   const std::vector<Json> records = grade::check_all(submissions, batch);
 
   std::vector<grade::Graded> all;
@@ -245,6 +250,11 @@ Exit execute(const Context& context, const GradeOptions& options) {
                                                                : report::write(table, report::Format::markdown));
   context.console.note(fmt::format("{} in {}; a page each in {}", counted(std::int64_t(all.size()), "submission"),
                                    (output / "grades.html").string(), (output / "students").string()));
+  const auto late = std::ranges::count_if(records, grade::ran_out_of_time);
+  if (late > 0) {
+    context.console.note(fmt::format("{} ran out of time; the next `grade` tries {} again, unless --no-retry is given",
+                                     counted(late, "submission"), late == 1 ? "it" : "them"));
+  }
   if (const auto suspicions = grade::suspicions_of(all).rows.size(); suspicions > 0) {
     context.console.note(fmt::format("{} to look at in {}; no points are taken for them",
                                      counted(static_cast<std::int64_t>(suspicions), "place"),

@@ -51,6 +51,8 @@ struct CheckOptions {
   int cases = 100;      // tries a law
   bool deep = false;    // ten times as many
   std::string keyword;  // only laws whose name holds this
+  // Of --mine under both contracts: globs of the laws that are searched beyond the hand-out; empty: all.
+  std::vector<std::string> beyond;
   bool exit_first = false;
   bool last_failed = false;  // only laws that failed when they were last searched
   bool watch = false;        // again whenever a file of --mine is saved
@@ -141,6 +143,7 @@ struct GradeOptions {
   std::string rubric;           // a file; empty: the one that is shipped
   std::string written, roster;  // CSV files; empty: none
   std::string since;            // a date; empty: nothing is taken as it is known
+  bool no_retry = false;        // of what ran out of time
   std::string gradescope;       // an autograder's zip to write in place of grading
   std::string wheel;            // of tools/release, that goes into it
   bool names = false;           // on the leaderboard, in place of aliases

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "cli/handout.hpp"
@@ -15,6 +16,7 @@
 #include "report/leaderboard.hpp"
 #include "report/report.hpp"
 #include "report/table.hpp"
+#include "session/progress.hpp"
 #include "session/stored_case.hpp"
 
 namespace syslab::cli {
@@ -61,6 +63,26 @@ void add_hand_in(const Context& context, const ReportOptions& options, report::R
                                 standing.deliverables, standing.worth, standing.points);
 }
 
+// What is being made, in a line of a terminal that is gone at the end.
+class PartsTold {
+ public:
+  explicit PartsTold(const Console& console) : draws_(!console.quiet() && console.error_is_terminal()) {}
+  PartsTold(const PartsTold&) = delete;
+  PartsTold& operator=(const PartsTold&) = delete;
+  ~PartsTold() {
+    if (drawn_) to_error("\r\x1b[2K");
+  }
+  void tell(const std::string& part, std::size_t done, std::size_t all) {
+    if (!draws_) return;
+    const std::string line = fmt::format("report: {}/{}, {}", done + 1, all, part);
+    to_error("\r\x1b[2K" + line.substr(0, terminal_width() - 1));
+    drawn_ = true;
+  }
+
+ private:
+  bool draws_, drawn_ = false;
+};
+
 Exit list_sources(const Console& console, const std::vector<report::SourceFile>& sources) {
   Json all = Json::array();
   std::vector<std::vector<std::string>> cells;
@@ -99,10 +121,14 @@ Exit execute(const Context& context, const ReportOptions& options) {
   std::map<std::string, std::string> versions;
   for (const registry::Experiment& one : context.registry.experiments()) versions[one.id] = one.version;
   store.hold_still(versions);
+  std::optional<PartsTold> told(context.console);
+  wanted.progress = [&](const std::string& part, std::size_t done, std::size_t all) { told->tell(part, done, all); };
   if (options.leaderboard) {
     write_output(context, options.output, report::render_leaderboard(store, wanted.experiments, wanted.format));
   } else {
-    write_output(context, options.output, report::render(context.registry, store, wanted));
+    const report::Report made = report::render(context.registry, store, wanted);
+    told.reset();  // before anything of it is seen
+    write_output(context, options.output, made);
   }
   if (!options.output.empty()) context.console.note("wrote " + options.output);
   return Exit::well;

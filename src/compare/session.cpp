@@ -216,6 +216,48 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optio
   }
 }
 
+namespace {
+
+// Mean of what launches of the newest comparison of that case took, whichever sides it had; nothing: there was none.
+std::optional<double> seconds_before(const store::Store& store, const plan::ComparisonPoint& point) {
+  const auto text = [](std::string value) {
+    store::Cell cell;
+    cell.type = store::Cell::Type::text;
+    cell.text = std::move(value);
+    return cell;
+  };
+  const store::ResultSet found = store.query(
+      "SELECT avg(one.value) FROM comparison c, json_each(c.facts, '$.launch_seconds') one"
+      " WHERE c.id = (SELECT max(id) FROM comparison WHERE experiment = ?1 AND params = ?2 AND launches > 0)",
+      {text(point.a.experiment->id), text(json_text(point.shared.to_json()))});
+  if (found.rows.empty() || found.rows[0][0].type != store::Cell::Type::real) return std::nullopt;
+  return found.rows[0][0].real;
+}
+
+}  // namespace
+
+void ComparisonSession::tell_plan() const {
+  const stats::PairedStopRule rule;
+  double seconds = 0;
+  bool known = true;
+  for (const plan::ComparisonPoint& point : plan_.points) {
+    const std::optional<double> before = seconds_before(store_, point);
+    known = known && before;
+    seconds += before.value_or(0);
+  }
+  std::string text = fmt::format("{} of {} to {} launches a side",
+                                 counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
+                                 rule.max_launches);
+  if (known) {
+    text += fmt::format("; {} to {} if each takes what it took last time", format_seconds(rule.first_look * seconds),
+                        format_seconds(rule.max_launches * seconds));
+  }
+  if (const double budget = Seconds(conditions_.budget).count(); budget > 0) {
+    text += fmt::format("; at most {} (--budget), but {} launches each", format_seconds(budget), kFewestLaunches);
+  }
+  context_.console.note(text);
+}
+
 void ComparisonSession::tell_forecast(double seconds) const {
   const stats::PairedStopRule rule;
   const double of_one = static_cast<double>(plan_.points.size()) * seconds;
@@ -258,8 +300,9 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
         return;
       }
     }
+    // Where the number of launches was asked for, progress tells the same as forecasts.
+    if (!conditions_.launches && !std::exchange(plan_told_, true)) tell_plan();
     launch(measured, 1, conditions_.launches ? *conditions_.launches : launches_wanted(measured, rule));
-    // Where the number of launches was asked for, progress tells the same.
     if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());
   }
 }

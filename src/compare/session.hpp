@@ -69,6 +69,9 @@ class ComparisonSession {
   void set_launches(int launches, int blocks_per_launch);  // after a pilot
 
  private:
+  // Before anything is launched: how many launches there will be, and how long they will take if they take what the
+  // last ones of the same case took.
+  void tell_plan() const;
   // How long all points will take, if every launch takes as long as the first.
   void tell_forecast(double seconds) const;
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
@@ -86,7 +89,7 @@ class ComparisonSession {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   runner::Interruption interruption_;
   ComparisonProgress progress_;
-  bool forecast_told_ = false;
+  bool plan_told_ = false, forecast_told_ = false;
 };
 
 // The launches that a decision at `effect` takes, from a pilot's blocks, in words and as data.

@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
+#include "core/path_list.hpp"
 #include "core/process.hpp"
 #include "core/state_folder.hpp"
 #include "core/temporary_folder.hpp"
@@ -79,33 +80,35 @@ class Grading {
       : options_(options), temporary_(std::move(temporary)) {
     std::vector<std::string> hidden{fs::canonical(options.submissions).string(), fs::canonical(options.output).string(),
                                     fs::canonical(temporary_).string()};
-    for (const Submission& one : all) {
+    const auto hide = [&](const fs::path& path) {
       std::error_code none;
-      const fs::path whole = fs::canonical(one.path, none);
+      const fs::path whole = fs::canonical(path, none);
       // What lies in the folder is hidden with it.
       if (!none && !whole.string().starts_with(hidden.front() + "/")) hidden.push_back(whole.string());
+    };
+    for (const Submission& one : all) {
+      hide(one.path);
+      std::ranges::for_each(one.earlier, hide);
     }
-    if (const char* const others = std::getenv("SYSLAB_WALLS_HIDE")) hidden.emplace_back(others);
-    hidden_ = fmt::format("{}", fmt::join(hidden, ":"));
+    const char* const others = std::getenv("SYSLAB_WALLS_HIDE");
+    for (std::string& path : paths_in(others == nullptr ? "" : others)) hidden.push_back(std::move(path));
+    hidden_ = path_list(hidden);
   }
 
   Json check(const Submission& submission, bool& known) {
     return guarded([&]() -> Json {
-      const fs::path kept = work_file(submission, ".json");
-      Json record;
-      if (is_before_since(submission)) record = known_record(kept, std::nullopt);
-      known = !record.is_null();
-      if (known) return record;
       const OwnFolder own(temporary_, submission.id, hidden_);
-      const std::string key = key_of(taken(own, submission), options_.experiments);
-      record = known_record(kept, key);
+      std::vector<std::string> searched = options_.experiments;
+      searched.insert(searched.end(), options_.beyond.begin(), options_.beyond.end());
+      const Known known_by = known_by_files(own, submission, searched, ".json");
+      Json record = known_record(known_by, [](const Json& one) { return !ran_out_of_time(one); });
       known = !record.is_null();
       if (known) return record;
       Json suspicions = suspicious(own.code());  // before anything of it runs
       record = checked(own);
       record["suspicions"] = std::move(suspicions);
       keep(own.database());
-      FileInMaking(kept, json_text(Json{{"key", key}, {"record", record}})).place();
+      keep_record(known_by, record);
       return record;
     });
   }
@@ -118,26 +121,26 @@ class Grading {
     }
     known = true;
     if (items.empty()) return Json::object();
-    return guarded([&]() -> Json {
-      const fs::path kept = work_file(submission, ".times.json");
-      if (is_before_since(submission)) {
-        if (Json before = known_record(kept, std::nullopt); !before.is_null()) return before;
-      }
+    Json timings = guarded([&]() -> Json {
       const OwnFolder own(temporary_, submission.id, hidden_);
       std::vector<std::string> names;
       for (const Item& item : items) names.push_back(timing_name(item));
-      const std::string key = key_of(taken(own, submission), names);
-      if (Json before = known_record(kept, key); !before.is_null()) return before;
+      const Known known_by = known_by_files(own, submission, names, ".times.json");
+      const auto settled = [](const Json& one) { return std::ranges::all_of(one, is_settled); };
+      if (Json before = known_record(known_by, settled); !before.is_null()) return before;
       known = false;
       const FileDescriptor lock = lock_device();
-      Json timings = Json::object();
-      for (const Item& item : items) timings[timing_name(item)] = timed(own, item);
+      Json found = Json::object();
+      for (const Item& item : items) found[timing_name(item)] = timed(own, item);
       keep(own.database());
-      if (std::ranges::all_of(timings, is_settled)) {
-        FileInMaking(kept, json_text(Json{{"key", key}, {"record", timings}})).place();
-      }
-      return timings;
+      keep_record(known_by, found);
+      return found;
     });
+    if (const std::string why = text_field(timings, "error"); !why.empty()) {
+      timings = Json::object();
+      for (const Item& item : items) timings[timing_name(item)] = not_timed(why);
+    }
+    return timings;
   }
 
  private:
@@ -151,14 +154,6 @@ class Grading {
     } catch (const fs::filesystem_error& error) {
       return {{"error", fmt::format("it cannot be read: {}", error.code().message())}};
     }
-  }
-
-  fs::path work_file(const Submission& submission, const char* ending) const {
-    return options_.output / ".work" / (submission.id + ending);
-  }
-
-  bool is_before_since(const Submission& submission) const {
-    return !options_.since.empty() && submission.handed_in < options_.since;
   }
 
   // A copy of its own, and what identifies it.
@@ -191,13 +186,35 @@ class Grading {
                                   options_.limit.count(), worker::python_interpreter(), build.git_sha, build.git_diff));
   }
 
-  // What was found out before; nothing where there is nothing, or where it is of another key.
-  static Json known_record(const fs::path& kept, const std::optional<std::string>& key) {
+  // Where it is kept what was found out about these files, and by what that is known again.
+  struct Known {
+    fs::path file;
+    std::string digest, key;  // of the files; of them and of how they are looked at
+    bool before_since = false;
+  };
+  Known known_by_files(const OwnFolder& own, const Submission& submission, const std::vector<std::string>& what,
+                       const char* ending) const {
+    const std::string digest = taken(own, submission);
+    return {options_.output / ".work" / (submission.id + ending), digest, key_of(digest, what),
+            !options_.since.empty() && submission.handed_in < options_.since};
+  }
+
+  // What was found out before; nothing where there is nothing, or what could come to something else.
+  template <typename Settled>
+  Json known_record(const Known& known, const Settled& is_settled) const {
     std::error_code none;
-    if (!fs::exists(kept, none)) return nullptr;
-    const Json stored = json_or_discarded(read_user_file(kept, kMostRecord));
-    if (!stored.is_object() || (key && stored.value("key", "") != *key)) return nullptr;
-    return stored.value("record", Json());
+    if (!fs::exists(known.file, none)) return nullptr;
+    const Json stored = json_or_discarded(read_user_file(known.file, kMostRecord));
+    if (!stored.is_object()) return nullptr;
+    Json record = stored.value("record", Json());
+    if (known.before_since && text_field(stored, "digest") == known.digest) return record;
+    if (text_field(stored, "key") != known.key || (options_.retry && !is_settled(record))) return nullptr;
+    return record;
+  }
+
+  static void keep_record(const Known& known, const Json& record) {
+    const Json stored{{"key", known.key}, {"digest", known.digest}, {"record", record}};
+    FileInMaking(known.file, json_text(stored)).place();
   }
 
   // Into the one store of all, from which an appeal replays a check.
@@ -216,7 +233,7 @@ class Grading {
   }
 
   std::string over_time() const {
-    return fmt::format("within {} s and was stopped", std::chrono::duration<double>(options_.limit).count());
+    return fmt::format("it ran out of time: stopped after {} s", std::chrono::duration<double>(options_.limit).count());
   }
 
   Json checked(const OwnFolder& own) const {
@@ -225,9 +242,12 @@ class Grading {
     words.insert(words.end(),
                  {"--handout", options_.handout, "--mine", fmt::format("{}={}", kMine, own.code().string()), "--python",
                   worker::python_interpreter(), "--cases", std::to_string(options_.cases)});
+    // The many laws that earn no points would take most of the time.
+    if (options_.beyond.empty()) words.insert(words.end(), {"--contract", "handout"});
+    for (const std::string& glob : options_.beyond) words.insert(words.end(), {"--beyond", glob});
     add_common(words, own);
     const OwnFolder::Ended ended = own.run(std::move(words), options_.limit);
-    if (!ended.status) return {{"error", "it was not checked " + over_time()}};
+    if (!ended.status) return {{"error", over_time()}, {"out_of_time", true}};
     Json record = last_record(ended.output);
     if (record.is_object() && record.value("type", "") == "submission") return record;
     if (record.is_object() && record.contains("error") && record["error"].is_object()) {
@@ -253,7 +273,7 @@ class Grading {
     for (const std::string& axis : item.at) words.insert(words.end(), {"-a", axis});
     add_common(words, own);
     const OwnFolder::Ended ended = own.run(std::move(words), options_.limit);
-    if (!ended.status) return {{"why", "it was not timed " + over_time()}};
+    if (!ended.status) return not_timed(over_time());
     return read_comparison(ended.output);
   }
 

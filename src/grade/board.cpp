@@ -48,7 +48,7 @@ std::vector<Board> boards_of(const Rubric& rubric, const std::vector<Graded>& al
   for (const Problem& problem : rubric.problems) {
     for (const Item& item : problem.items) {
       if (!item.is_timed()) continue;
-      Board board{fmt::format("{}: {}", item_name(problem, item), timing_name(item)), item.reference, {}};
+      Board board{fmt::format("{}: {}", item_name(problem, item), timing_name(item)), item.reference, &item, {}};
       for (const Graded& one : all) {
         if (!is_ranked(item, one.record)) continue;
         const auto name = names.find(one.id);

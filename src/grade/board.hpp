@@ -13,6 +13,7 @@ namespace syslab::grade {
 struct Board {
   std::string name;       // "flash_forward (speed): flash_forward of … beside naive at seq=512"
   std::string reference;  // the rung
+  const Item* item = nullptr;
   std::vector<Ranked> ranked;
 };
 

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <regex>
 
 #include "core/error.hpp"
 #include "core/user_file.hpp"
 #include "grade/lists.hpp"
+#include "grade/own_process.hpp"
 #include "submission/folder.hpp"
 
 namespace syslab::grade {
@@ -20,11 +22,32 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostList = 16U << 20;
 
-std::string time_of(const fs::path& path) {
+std::optional<std::time_t> written_at(const fs::path& path) {
   struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0) return {};
+  if (::lstat(path.c_str(), &facts) != 0) return std::nullopt;
+  return facts.st_mtime;
+}
+
+// Of a folder, when the newest file in it was written: its own time does not change with them.
+// Of more files than a submission may have the first are looked at: it will be refused.
+std::string time_of(const fs::path& path) {
+  std::optional<std::time_t> newest;
+  std::error_code none;
+  std::size_t files = 0;
+  fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied, none);
+  for (const fs::recursive_directory_iterator end; !none && entry != end && files < kMostFiles; entry.increment(none)) {
+    std::error_code ignored;
+    if (is_left_out(entry->path().filename())) {
+      entry.disable_recursion_pending();
+    } else if (!entry->is_directory(ignored)) {
+      newest = std::max(newest, written_at(entry->path()));
+      ++files;
+    }
+  }
+  if (!newest) newest = written_at(path);
+  if (!newest) return {};
   std::tm local{};
-  ::localtime_r(&facts.st_mtime, &local);
+  ::localtime_r(&*newest, &local);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", local);
 }
 
@@ -111,7 +134,8 @@ std::vector<Submission> submissions_in(const fs::path& place) {
   std::vector<Submission> newest;
   for (Submission& one : found) {
     if (!newest.empty() && newest.back().id == one.id) {
-      one.earlier = newest.back().earlier + 1;
+      one.earlier = std::move(newest.back().earlier);
+      one.earlier.push_back(std::move(newest.back().path));
       newest.back() = std::move(one);
     } else {
       newest.push_back(std::move(one));

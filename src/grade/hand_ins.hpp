@@ -10,9 +10,10 @@ namespace syslab::grade {
 struct Submission {
   std::string id;  // name of its folder or zip, up to the last '@'; of a list: the student
   std::filesystem::path path;
-  std::string when{};       // behind the '@': "2026-05-03T17:00" of ada@2026-05-03T17:00.zip
-  int earlier = 0;          // hand-ins of the same id that do not count
-  std::string handed_in{};  // `when` if it is a date, else the time of the file: "2026-05-03T17:00:00"
+  std::string when{};                            // behind the '@': "2026-05-03T17:00" of ada@2026-05-03T17:00.zip
+  std::vector<std::filesystem::path> earlier{};  // hand-ins of the same id that do not count
+  // `when` if it is a date, else when the newest of its files was written: "2026-05-03T17:00:00".
+  std::string handed_in{};
 };
 
 // Folders and zips in `place`, by id; or those of a CSV file with the columns student,path or student,path,when, paths

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -35,9 +36,8 @@ void rank(std::vector<Ranked>& all) {
   std::ranges::sort(all, {}, [](const Ranked& one) { return std::tie(one.timing.ratio, one.alias, one.id); });
   std::map<int, int> holders;
   for (Ranked& one : all) {
-    const auto faster = std::ranges::count_if(all, [&](const Ranked& other) {
-      return other.timing.high < std::max(one.timing.low, one.timing.ratio / kMostDoubt);
-    });
+    const auto faster =
+        std::ranges::count_if(all, [&](const Ranked& other) { return other.timing.high < one.timing.least(); });
     one.place = static_cast<int>(faster) + 1;
     ++holders[one.place];
   }
@@ -49,6 +49,20 @@ std::vector<Ranked> around(const std::vector<Ranked>& all, const std::string& id
   if (own == all.end()) return {};
   const auto before = std::min(kAbove, static_cast<std::size_t>(own - all.begin()));
   return {own - static_cast<std::ptrdiff_t>(before), own + 1};
+}
+
+double ordering_number(const std::vector<Ranked>& all, const Ranked& one) {
+  if (all.size() == 1) {
+    const double step = std::log(most_doubt(one.timing.launches));
+    return std::exp(step * std::floor(std::log(one.timing.ratio) / step));
+  }
+  std::map<int, double> fastest;  // of each place
+  for (const Ranked& other : all) fastest.emplace(other.place, other.timing.ratio);
+  double number = 0;
+  for (const auto& [place, ratio] : fastest) {
+    if (place <= one.place) number = std::max(number, ratio);
+  }
+  return number;
 }
 
 std::map<std::string, std::string> aliases(const std::vector<std::string>& ids, const Key& key) {

@@ -25,6 +25,12 @@ void rank(std::vector<Ranked>& all);
 // The own line and the three above it, in the order of `all`; nothing for an id that is not ranked.
 std::vector<Ranked> around(const std::vector<Ranked>& all, const std::string& id);
 
+// What a list that is ordered by a number alone, such as Gradescope's, may order `one` of `all` by: who shares a place
+// has the same number, the smallest ratio of the place. Of one that is graded alone, the ratio rounded down to a power
+// of most_doubt(): neighbours that chance may have put apart mostly have one number, though two on either side of a
+// step have not.
+double ordering_number(const std::vector<Ranked>& all, const Ranked& one);
+
 // "quiet-heron-214", from an id and a key; nobody finds the id without the key. Should two of `ids` get the same, the
 // later one by name gets another.
 std::map<std::string, std::string> aliases(const std::vector<std::string>& ids, const Key& key);

@@ -19,15 +19,9 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::uintmax_t kMostFiles = 10'000, kMostBytes = std::uintmax_t{1} << 30;  // of a folder, as of a zip
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;  // of a folder, as of a zip
 constexpr std::uint64_t kMostOutput = 64U << 20;
 constexpr milliseconds kTick{50}, kLeaving{3000};
-
-// What people and tools leave beside the code. An environment is never taken: its interpreter would run unwatched.
-bool is_left_out(const fs::path& name) {
-  static const std::set<std::string> kLeftOut{".git", ".venv", "venv", "__pycache__", ".pytest_cache", "node_modules"};
-  return kLeftOut.contains(name.string());
-}
 
 void copy_folder(const fs::path& from, const fs::path& to) {
   std::uintmax_t files = 0, bytes = 0;
@@ -69,6 +63,11 @@ FileDescriptor open_file(const fs::path& path, int flags) {
 }
 
 }  // namespace
+
+bool is_left_out(const fs::path& name) {
+  static const std::set<std::string> kLeftOut{".git", ".venv", "venv", "__pycache__", ".pytest_cache", "node_modules"};
+  return kLeftOut.contains(name.string());
+}
 
 OwnFolder::OwnFolder(const fs::path& parent, const std::string& id, std::string hidden)
     : path_(parent / id), hidden_(std::move(hidden)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,9 +12,14 @@
 
 namespace syslab::grade {
 
+inline constexpr std::uintmax_t kMostFiles = 10'000;  // of a folder, as of a zip
+
+// What people and tools leave beside the code. An environment is never taken: its interpreter would run unwatched.
+bool is_left_out(const std::filesystem::path& name);
+
 class OwnFolder {
  public:
-  // Made in `parent`; `hidden`: folders, with ':' between them, that the code cannot read.
+  // Made in `parent`; `hidden`: folders that the code cannot read, as core/path_list.hpp writes them.
   OwnFolder(const std::filesystem::path& parent, const std::string& id, std::string hidden);
   OwnFolder(const OwnFolder&) = delete;
   OwnFolder& operator=(const OwnFolder&) = delete;

@@ -42,6 +42,7 @@ std::string in_words(const std::string& input) {
 // What is wrong about a law, in a line. What somebody's code says, or what came out of it, may tell hidden inputs.
 std::string finding(const Law& law, const PageOptions& options) {
   const std::string words = in_words(law.input);
+  if (law.out_of_time) return printable(law.name + " ran out of time");
   std::string text = law.name + " does not hold";
   if (!words.empty()) text += " with " + words;
   if (!options.seed_is_hidden && !law.message.empty()) text += ": " + first_line(law.message);
@@ -120,13 +121,14 @@ double Graded::checked() const {
 std::string Graded::error() const { return text_field(record, "error"); }
 
 std::string note_of(const Graded& one) {
-  if (!one.error().empty() || one.earned() > 0) return one.error();
+  if (!one.error().empty()) return one.error();
+  if (one.earned() > 0) return ran_out_of_time(one.record) ? "some of it ran out of time" : "";
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
       if (item.item != nullptr && item.why.starts_with(item.item->function + " fails")) return item.why;
     }
   }
-  return {};
+  return ran_out_of_time(one.record) ? "ran out of time" : "";
 }
 
 store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
@@ -243,10 +245,15 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
   return page;
 }
 
-std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options) {
+std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options,
+                               const std::vector<Board>& boards) {
   Json tests = Json::array();
+  std::string open;
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
+      if (item.open && !item.item->written) {
+        open += fmt::format("\nopen: {}: {}", item_name(*score.problem, *item.item), reason(item, options));
+      }
       if (item.open) continue;
       tests.push_back({{"name", item_name(*score.problem, *item.item)},
                        {"score", item.earned},
@@ -258,18 +265,21 @@ std::string gradescope_results(const Rubric& rubric, const Graded& one, const Pa
   Json ranked = Json::array();
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
-      const auto timing = is_ranked(*item.item, one.record) ? timing_of(*item.item, one.record) : std::nullopt;
-      if (!timing) continue;
+      const auto board = std::ranges::find(boards, item.item, &Board::item);
+      if (board == boards.end()) continue;
+      const auto own = std::ranges::find(board->ranked, one.id, &Ranked::id);
+      if (own == board->ranked.end()) continue;
       ranked.push_back(
           {{"name", fmt::format("{}: time / {}'s", item_name(*score.problem, *item.item), item.item->reference)},
-           {"value", std::stod(fmt::format("{:.3g}", timing->ratio))},
+           {"value", std::stod(fmt::format("{:.3g}", ordering_number(board->ranked, *own)))},
            {"order", "asc"}});
     }
   }
   Json all{{"score", one.earned()},
            {"output",
             fmt::format("{:g} of {:g} points that are decided; {:g} are open{}", one.earned(), one.checked(),
-                        rubric.points() - one.checked(), one.error().empty() ? "" : ": " + printable(one.error()))},
+                        rubric.points() - one.checked(), one.error().empty() ? "" : ": " + printable(one.error())) +
+                open},
            {"tests", std::move(tests)}};
   if (!ranked.empty()) all["leaderboard"] = std::move(ranked);
   return repaired_json_text(all) + "\n";

@@ -33,7 +33,8 @@ struct PageOptions {
 // "flash_forward (a)".
 std::string item_name(const Problem& problem, const Item& item);
 
-// Of one that earned nothing, in a line: why nothing could be checked, or why its file cannot be imported. Else empty.
+// In a line, of one that earned nothing: why nothing could be checked, or why its file cannot be imported; and whether
+// it ran out of time. Else empty.
 std::string note_of(const Graded& one);
 
 // student, name (with a roster), points, checked, open, each problem of which something is decided, note.
@@ -51,7 +52,8 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all);
 std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options,
                           const std::vector<Board>& boards = {});
 // results.json
-std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options);
+std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options,
+                               const std::vector<Board>& boards = {});
 std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options);
 
 }  // namespace syslab::grade

@@ -1,6 +1,7 @@
 // Small readers of a submission's record.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,26 @@ namespace syslab::grade {
 inline std::string text_field(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+inline bool is_set(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+// The submission as a whole, the import of its file or one of its laws: with more time it might come to something else.
+inline bool ran_out_of_time(const Json& record) {
+  if (!record.is_object()) return false;
+  if (is_set(record, "out_of_time")) return true;
+  const auto any_of = [](const Json& object, const char* list, const auto& holds) {
+    const auto found = object.find(list);
+    if (found == object.end() || !found->is_array()) return false;
+    return std::any_of(found->begin(), found->end(), [&](const Json& one) { return one.is_object() && holds(one); });
+  };
+  return any_of(record, "adapters", [&](const Json& row) {
+    return is_set(row, "out_of_time") ||
+           any_of(row, "laws", [](const Json& law) { return is_set(law, "out_of_time"); });
+  });
 }
 
 inline double hundredths(double points) { return std::round(points * 100) / 100; }

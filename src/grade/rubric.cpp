@@ -187,8 +187,8 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
     // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
     const bool tried = outcome == "passed" || outcome == "falsified" || outcome == "error" || outcome == "not_run";
     if (item.contract != "handout" && !tried) continue;
-    laws.push_back(
-        {name, text_field(law, "message"), text_field(law, "input"), text_field(law, "check"), outcome == "passed"});
+    laws.push_back({name, text_field(law, "message"), text_field(law, "input"), text_field(law, "check"),
+                    outcome == "passed", is_set(law, "out_of_time")});
   }
   return laws;
 }
@@ -233,6 +233,8 @@ ItemScore score_item(const Item& item, const Json& record) {
   }
   score.earned = item.all_or_nothing ? (held == of ? item.points : 0) : hundredths(item.points * held / of);
   score.why = fmt::format("{} of {} laws hold", held, of);
+  const auto late = std::ranges::count_if(score.laws, &Law::out_of_time);
+  if (late > 0) score.why += fmt::format("; {} ran out of time", late);
   return score;
 }
 
@@ -254,6 +256,17 @@ std::vector<Item> Rubric::timed() const {
     std::ranges::copy_if(problem.items, std::back_inserter(found), &Item::is_timed);
   }
   return found;
+}
+
+std::vector<std::string> Rubric::laws_beyond_handout() const {
+  std::set<std::string> found;
+  for (const Problem& problem : problems) {
+    for (const Item& item : problem.items) {
+      if (!item.written && !item.is_timed() && item.contract != "handout")
+        found.insert(item.laws.begin(), item.laws.end());
+    }
+  }
+  return {found.begin(), found.end()};
 }
 
 double Rubric::points() const {

@@ -38,6 +38,8 @@ struct Rubric {
   double points() const;
   std::vector<std::string> experiments() const;  // whose laws earn points, each once
   std::vector<Item> timed() const;
+  std::vector<std::string> laws_beyond_handout()
+      const;  // globs of the items that ask for more than the hand-out's tests
 };
 
 // Error(usage) with the line for what is not TOML, for unknown keys and for points that do not add up. `name` is that
@@ -50,6 +52,7 @@ struct Law {
   std::string name, message, input;
   std::string check;  // uid of what was stored about it; empty: nothing
   bool held = false;
+  bool out_of_time = false;
 };
 
 struct ItemScore {

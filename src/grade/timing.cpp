@@ -10,6 +10,7 @@
 #include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "grade/record.hpp"
+#include "stats/distributions.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -31,6 +32,13 @@ const Json* entry_of(const Item& item, const Json& record) {
 
 }  // namespace
 
+double most_doubt(int launches) {
+  const double n = std::max(2, launches);
+  return std::exp(stats::student_t_quantile(0.975, n - 1) * kScatter / std::sqrt(n));
+}
+
+double Timing::least() const { return std::max(low, ratio / most_doubt(launches)); }
+
 std::string timing_name(const Item& item) {
   return fmt::format("{} of {} beside {}{}{}, {} launches", item.experiment, item.function, item.reference,
                      item.at.empty() ? "" : " at ", fmt::join(item.at, " "), item.launches);
@@ -47,14 +55,14 @@ Json read_comparison(const std::string& output) {
       error = one["error"];
   }
   if (!found.is_object()) {
-    return {{"why",
-             error.is_object() ? first_line(text_field(error, "message")) : "the comparison ended without an answer"}};
+    return not_timed(error.is_object() ? first_line(text_field(error, "message"))
+                                       : "the comparison ended without an answer");
   }
   const auto ratio = number_of(found, "log_ratio"), low = number_of(found, "low"), high = number_of(found, "high");
   if (!ratio || !low || !high) {
     const std::string reason = first_line(text_field(found, "reason"));
     if (reason.starts_with(kWrongSide)) return {{"why", std::string(kWrong) + reason.substr(kWrongSide.size())}};
-    return {{"why", "it could not be timed: " + reason}};
+    return not_timed(reason);
   }
   return {{"ratio", std::exp(*ratio)},
           {"low", std::exp(*low)},
@@ -63,13 +71,19 @@ Json read_comparison(const std::string& output) {
           {"reference_seconds", number_of(found, "seconds_a").value_or(0)}};
 }
 
+Json not_timed(const std::string& why) { return {{"why", "it could not be timed, " + why}}; }
+
 std::optional<Timing> timing_of(const Item& item, const Json& record) {
   const Json* const entry = entry_of(item, record);
   if (entry == nullptr) return std::nullopt;
   const auto ratio = number_of(*entry, "ratio"), low = number_of(*entry, "low"), high = number_of(*entry, "high");
   if (!ratio || !low || !high) return std::nullopt;
-  return Timing{*ratio, *low, *high, number_of(*entry, "seconds").value_or(0),
-                number_of(*entry, "reference_seconds").value_or(0)};
+  return Timing{*ratio,
+                *low,
+                *high,
+                number_of(*entry, "seconds").value_or(0),
+                number_of(*entry, "reference_seconds").value_or(0),
+                item.launches};
 }
 
 bool is_settled(const Json& entry) { return entry.contains("ratio") || text_field(entry, "why").starts_with(kWrong); }
@@ -83,8 +97,7 @@ ItemScore score_timing(const Item& item, const Json& record) {
     score.open = !score.why.starts_with(kWrong);
     return score;
   }
-  const auto kept = std::ranges::count_if(
-      item.within, [&](double ratio) { return timing->low <= ratio && timing->ratio <= kMostDoubt * ratio; });
+  const auto kept = std::ranges::count_if(item.within, [&](double ratio) { return timing->least() <= ratio; });
   if (!item.within.empty()) {
     score.earned = hundredths(item.points * static_cast<double>(kept) / static_cast<double>(item.within.size()));
   }

@@ -18,8 +18,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/path_list.hpp"
 #include "core/state_folder.hpp"
-#include "core/text.hpp"
 #include "judge/landlock.hpp"
 
 namespace syslab::judge {
@@ -160,7 +160,7 @@ struct Walls::Filter {
 Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
   if (landlock_version() > 0) {
-    std::vector<std::string> hidden = split(variable("SYSLAB_WALLS_HIDE"), ':');
+    std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE"));
     hidden.push_back(options.hidden);
     ruleset_ = make_ruleset(options.writable, hidden, python, options.network, variable("SYSLAB_WALLS_SHOW"));
     confinement_.landlock_ruleset = ruleset_.get();

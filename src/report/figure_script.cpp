@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "report/figure_axis.hpp"
 #include "report/figure_labels.hpp"
+#include "report/figure_plots.hpp"
 #include "report/figure_style.hpp"
 #include "report/figure_text.hpp"
 #include "report/gnuplot.hpp"
@@ -34,7 +35,8 @@ double longest_of(const std::vector<std::string>& texts) {
 
 class Script {
  public:
-  Script(const FigureData& data, Terminal terminal, int number) : data_(data), terminal_(terminal), number_(number) {
+  Script(const FigureData& data, Terminal terminal, int number)
+      : data_(data), terminal_(terminal), plots_(data, terminal, number) {
     columns_ = data.panels.size() > 1 ? 2 : 1;
     rows_ = (data.panels.size() + columns_ - 1) / columns_;
     height_ = columns_ == 1 ? kSoloHeight : kPanelHeight * static_cast<double>(rows_);
@@ -72,12 +74,13 @@ class Script {
     text_ += '\n';
   }
 
-  const char* ink() const { return terminal_ == Terminal::svg ? kInk : "#000000"; }
+  const char* ink() const { return ink_of(terminal_); }
   bool stacks() const { return data_.kind == FigureKind::stacks; }
-  bool bars() const { return data_.kind == FigureKind::bars || stacks(); }
+  bool bars() const { return has_bars(data_.kind); }
   bool areas() const { return data_.kind == FigureKind::areas; }
   bool lanes() const { return data_.kind == FigureKind::lanes; }
-  bool filled() const { return stacks() || areas() || lanes(); }
+  bool filled() const { return is_filled(data_.kind); }
+  bool trace() const { return data_.kind == FigureKind::trace; }
 
   // --- scales: the same for all panels, but for the times of a trace, which differ from case to case ---
 
@@ -139,10 +142,6 @@ class Script {
     }
   }
 
-  double x_of(const FigurePoint& point) const {
-    return point.apart ? apart_places_.at(static_cast<std::size_t>(point.x)) : point.x;
-  }
-
   // --- the legend of what is filled, or has long names: below the panels, once ---
 
   bool legend_below() const {
@@ -176,7 +175,8 @@ class Script {
     const double y = 1 - at / height_, half = 5 / height_;
     if (bars() || filled()) {
       line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
-           (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(series), fill(series));
+           (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(data_.kind, series),
+           fill_of(data_.kind, series, ink()));
       return;
     }
     const SeriesStyle style = style_of(series);
@@ -196,12 +196,11 @@ class Script {
     axis.low = -0.5;
     axis.high = static_cast<double>(data_.categories.size()) - 0.5;
     for (std::size_t i = data_.categories.size(); i-- > 0;) {
-      axis.tics.push_back({lane_at(static_cast<double>(i)), fitted(data_.categories[i], kLongestName)});
+      axis.tics.push_back({lane_at(data_, static_cast<double>(i)), fitted(data_.categories[i], kLongestName)});
       longest = std::max(longest, characters(axis.tics.back().label));
     }
     return longest;
   }
-  double lane_at(double category) const { return static_cast<double>(data_.categories.size() - 1) - category; }
 
   void make_axis_of_categories(double plot_width) {
     x_axis_.low = -0.5;
@@ -258,7 +257,7 @@ class Script {
     lines_across(panel);
     label_ends(panel);
     if (index == 0) draw_legend();
-    plot(panel);
+    text_ += plots_.commands(panel, x_axis_, box_.w, apart_places_);
   }
 
   std::size_t most_characters() const { return static_cast<std::size_t>((panel_width_ - 8) / kCharacter); }
@@ -344,140 +343,13 @@ class Script {
     }
   }
 
-  bool trace() const { return data_.kind == FigureKind::trace; }
-
-  const char* colour_of(std::size_t series) const {
-    return filled() ? kFills[series % kFills.size()] : style_of(series).colour;
-  }
-
-  std::string fill(std::size_t series) const {
-    // Spans of a lane may be narrower than a line. A second round of the same fills is thinner.
-    if (lanes()) return fmt::format("fillstyle solid {} noborder", series < kFills.size() ? "1.0" : "0.5");
-    if (filled()) {
-      return fmt::format("fillstyle solid {} border lc rgb '{}'", series < kFills.size() ? "1.0" : "0.5", ink());
-    }
-    return fmt::format("fillstyle solid {} border lc rgb '{}'", series % 2 == 0 ? "0.85" : "0.4",
-                       style_of(series).colour);
-  }
-
-  // --- data ---
-
-  // A block of rows for `plot`, by its name.
-  std::string block(const std::vector<std::string>& rows) {
-    const std::string name = fmt::format("$figure{}_{}", number_, blocks_++);
-    line("{} << EOD\n{}\nEOD", name, fmt::join(rows, "\n"));
-    return name;
-  }
-
-  void plot(const FigurePanel& panel) {
-    std::vector<std::string> drawn;
-    for (const FigureRoof& roof : panel.roofs) drawn.push_back(roof_line(roof));
-    if (filled()) {
-      std::map<double, double> below;  // by x: what is stacked so far
-      for (const FigureSeries& series : panel.series) {
-        drawn.push_back(areas() ? area(series, below) : boxes(series, below));
-      }
-      line("plot {}", fmt::join(drawn, ", \\\n     "));
-      return;
-    }
-    for (std::size_t i = 0; i < panel.series.size(); ++i) {
-      const double offset =
-          (static_cast<double>(panel.series[i].style) + 0.5) / static_cast<double>(data_.names.size()) - 0.5;
-      add_series(panel.series[i], 0.8 * offset, drawn);
-    }
-    line("plot {}", fmt::join(drawn, ", \\\n     "));
-  }
-
-  // Steps from below to below + y; each holds until the next moment.
-  std::string area(const FigureSeries& series, std::map<double, double>& below) {
-    std::vector<std::string> rows;
-    double low = 0, high = 0;
-    for (const FigurePoint& point : series.points) {
-      if (!rows.empty()) rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g}", point.x, low, high));
-      low = below[point.x];
-      high = below[point.x] += point.y;
-      rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g}", point.x, low, high));
-    }
-    return fmt::format("{} using 1:2:3 with filledcurves lw 0.5 fillcolor rgb '{}' {}", block(rows),
-                       colour_of(series.style), fill(series.style));
-  }
-
-  std::string boxes(const FigureSeries& series, std::map<double, double>& below) {
-    constexpr double kHalf = 0.36;  // of the room that a stack or a lane has
-    std::vector<std::string> rows;
-    for (const FigurePoint& point : series.points) {
-      if (lanes()) {
-        const double y = lane_at(point.y);
-        rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g}", point.x, y, point.x, point.end,
-                                   y - kHalf, y + kHalf));
-      } else {
-        const double low = below[point.x], high = below[point.x] += point.y;
-        rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g}", point.x, low, point.x - kHalf,
-                                   point.x + kHalf, low, high));
-      }
-    }
-    return fmt::format("{} using 1:2:3:4:5:6 with boxxyerror lw 0.5 fillcolor rgb '{}' {}", block(rows),
-                       colour_of(series.style), fill(series.style));
-  }
-
-  std::string roof_line(const FigureRoof& roof) {
-    std::vector<std::string> rows;
-    const double ridge = roof.peak / roof.bandwidth * 1e3;
-    for (const double x : {x_axis_.low, ridge, x_axis_.high})
-      rows.push_back(fmt::format("{:.9g} {:.9g}", x, under(roof, x)));
-    return fmt::format("{} using 1:2 with lines lw 1.5 lc rgb '{}'", block(rows), ink());
-  }
-
-  void add_series(const FigureSeries& series, double offset, std::vector<std::string>& drawn) {
-    const SeriesStyle style = style_of(series.style);
-    std::vector<std::string> points, apart, intervals, flagged;
-    for (const FigurePoint& point : series.points) {
-      const double x = bars() ? point.x + offset : x_of(point);
-      const bool interval = std::isfinite(point.low);
-      (point.apart ? apart : points).push_back(fmt::format("{:.9g} {:.9g}", x, point.y));
-      if (interval) intervals.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g}", x, point.y, point.low, point.high));
-      if (trace() && !interval) intervals.push_back(fmt::format("{0:.9g} {1:.9g} {1:.9g} {1:.9g}", x, point.y));
-      if (point.flagged) flagged.push_back(points.back());
-    }
-    if (trace()) {
-      // A dot is a short line with round ends, so that one path holds all dots; marks would be as many shapes.
-      drawn.push_back(fmt::format("{} using ($1-{:.9g}):3:({:.9g}):($4-$3) with vectors nohead lw 3 lc rgb '{}'",
-                                  block(intervals), dot_length() / 2, dot_length(), style.colour));
-      if (!flagged.empty()) {
-        drawn.push_back(fmt::format("{} using 1:2 with points pt 2 ps 0.6 lw 1.2 lc rgb '{}'", block(flagged), ink()));
-      }
-      return;
-    }
-    if (bars()) {
-      drawn.push_back(fmt::format("{} using 1:2:({:.5f}) with boxes lc rgb '{}' {}", block(points),
-                                  0.8 / static_cast<double>(data_.names.size()), style.colour, fill(series.style)));
-    }
-    if (!intervals.empty()) {
-      drawn.push_back(fmt::format("{} using 1:2:3:4 with yerrorbars pt 0 lw 1.2 lc rgb '{}'", block(intervals),
-                                  bars() ? ink() : style.colour));
-    }
-    if (!apart.empty()) {
-      drawn.push_back(
-          fmt::format("{} using 1:2 with points pt {} ps 0.7 lc rgb '{}'", block(apart), style.mark, style.colour));
-    }
-    if (data_.kind == FigureKind::lines && !points.empty()) {
-      drawn.push_back(fmt::format("{} using 1:2 with linespoints lw 1.8 dt {} pt {} ps 0.55 lc rgb '{}'", block(points),
-                                  style.dash, style.mark, style.colour));
-    } else if (data_.kind == FigureKind::roofline) {
-      drawn.push_back(
-          fmt::format("{} using 1:2 with points pt {} ps 0.7 lc rgb '{}'", block(points), style.mark, style.colour));
-    }
-  }
-
-  double dot_length() const { return (x_axis_.high - x_axis_.low) * 0.5 / box_.w; }
-
   struct Box {
     double x = 0, y = 0, w = 0, h = 0;
   };
 
   const FigureData& data_;
   Terminal terminal_;
-  int number_, blocks_ = 0;
+  FigurePlots plots_;
   std::size_t columns_ = 1, rows_ = 1;
   double height_ = 0, panel_width_ = 0, left_ = 0, right_ = 0, slant_room_ = 0;
   bool slanted_ = false;

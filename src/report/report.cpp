@@ -82,6 +82,16 @@ std::vector<SectionPlan> plan_of(const registry::Registry& registry, const Repor
   return plans;
 }
 
+std::string part_name(const SectionPlan& plan) {
+  return plan.problem != nullptr ? plan.problem->id : plan.experiments.empty() ? "" : plan.experiments.front()->id;
+}
+
+bool is_hand_in(const ReportOptions& options) {
+  return options.experiments.empty() && options.extent == Extent::hand_in;
+}
+
+bool has_appendix(const ReportOptions& options) { return is_hand_in(options) && !options.appendix.empty(); }
+
 // A sentence for each other hand-out: experiments with results in the store that no part of this report shows, because
 // that one alone poses their problems.
 std::vector<Text> other_handouts(const registry::Registry& registry, const store::Store& store,
@@ -189,8 +199,10 @@ class DocumentMaker {
       : store_(store),
         options_(options),
         plans_(plan_of(registry, options)),
-        pictures_(pictures_of(plans_, store, options)),
-        runs_(shared_table(store, "runs")) {
+        runs_(shared_table(store, "runs")),
+        all_parts_(1 + plans_.size() * (has_appendix(options) ? 2 : 1)) {
+    tell("figures");
+    pictures_ = pictures_of(plans_, store, options);
     if (options.experiments.empty() && !options.handout.empty() && options.names_others) {
       others_ = other_handouts(registry, store, plans_);
     }
@@ -207,6 +219,9 @@ class DocumentMaker {
   void add(OneBlock&& block) {
     document_.blocks.emplace_back(std::forward<OneBlock>(block));
   }
+  void tell(const std::string& part) {
+    if (options_.progress) options_.progress(part, parts_++, all_parts_);
+  }
   void add_paragraph(std::string text);
   void add_named(const std::string& name);
   void add_leaderboard();
@@ -219,6 +234,7 @@ class DocumentMaker {
   Table runs_;
   std::vector<Text> others_;
   Document document_;
+  std::size_t parts_ = 0, all_parts_;  // that were told
 };
 
 void DocumentMaker::add_paragraph(std::string text) {
@@ -244,6 +260,7 @@ void DocumentMaker::add_named(const std::string& name) {
     throw Error(ErrorKind::internal, fmt::format("reports/*.txt: there is no '{}' to fill in", name));
   }
   for (const SectionPlan& plan : plans_) {
+    tell(part_name(plan));
     for (Block& block : section(plan, store_, pictures_.drawn, {options_.handout, options_.answers})) {
       add(std::move(block));
     }
@@ -273,6 +290,7 @@ void DocumentMaker::add_hand_in() {
   const bool to_a_file = options_.files || options_.format == Format::html;
   const std::string device = only_machine(store_);
   for (const SectionPlan& plan : plans_) {
+    tell(part_name(plan));
     if (plan.problem == nullptr || !is_graded(*plan.problem, options_.handout)) continue;
     const auto own = options_.own_words.find(plan.problem->id);
     problems.push_back(answered(plan, store_, pictures_.drawn,
@@ -333,8 +351,10 @@ Document DocumentMaker::document(const std::string& skeleton) {
 std::string render_data(const registry::Registry& registry, const store::Store& store, const ReportOptions& options) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string text;
-  for (const SectionPlan& plan : plan_of(registry, options)) {
-    for (const Experiment* experiment : plan.experiments) {
+  const std::vector<SectionPlan> plans = plan_of(registry, options);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (options.progress) options.progress(part_name(plans[i]), i, plans.size());
+    for (const Experiment* experiment : plans[i].experiments) {
       for (const Table& table : tables_of(*experiment, store)) {
         const std::string written = write(table, options.format);
         if (options.format == Format::json) {
@@ -382,11 +402,11 @@ Report render(const registry::Registry& registry, const store::Store& store, con
         return write_markdown(document);
     }
   };
-  const bool hands_in = options.experiments.empty() && options.extent == Extent::hand_in;
+  const bool hands_in = is_hand_in(options);
   Document document = maker.document(hands_in ? "handin.txt" : "report.txt");
   document.hand_in = hands_in;
   Report report{written(document), maker.files_of(document)};
-  if (!hands_in || options.appendix.empty()) return report;
+  if (!has_appendix(options)) return report;
   const Document appendix = maker.document("report.txt");
   report.files.push_back({options.appendix, written(appendix)});
   for (ReportFile& file : maker.files_of(appendix)) {

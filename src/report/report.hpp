@@ -1,6 +1,8 @@
 // The write-up: every problem of a hand-out in order, with tables, sentences and figures from queries on the store.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,6 +34,8 @@ struct ReportOptions {
   bool figures = true;
   // There is a folder to write to, so that Markdown and LaTeX can refer to files next to them.
   bool files = false;
+  // Told before each part is made: its name, how many came before it, how many there are. Null: nobody listens.
+  std::function<void(const std::string& part, std::size_t done, std::size_t all)> progress;
 };
 
 struct ReportFile {

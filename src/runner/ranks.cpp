@@ -7,7 +7,7 @@ namespace syslab::runner {
 
 Launch run_ranks(const LaunchOrder& order, const RunOptions& options, Workers& workers, const Observer& observer,
                  const Interruption& interruption) {
-  workers.retire();  // it would hold memory of a GPU that a rank is about to have
+  workers.set_aside();  // it would hold memory of a GPU that a rank is about to have
   const OomWitness witness;
   Watch watch(interruption, [&] {
     if (observer.heartbeat) observer.heartbeat(order.planned);

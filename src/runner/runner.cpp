@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -69,6 +70,8 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
   Workers workers(effective);
   const Clock::time_point end = Clock::now() + options.until;
   std::int64_t laws = std::ranges::count(plan.cases, plan::Task::law, &plan::PlannedCase::task);
+  std::map<std::string, const plan::PlannedCase*> last;  // of each implementation
+  for (const plan::PlannedCase& planned : plan.cases) last[planned.implementation] = &planned;
   std::string stopped;  // why no other starts
   bool all = true;
   for (const plan::PlannedCase& planned : plan.cases) {
@@ -87,6 +90,7 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
     AttemptResult result = tried ? run_attempt(planned, request_for(planned, plan.mine, effective, effective.reproduce),
                                                effective, workers, observer, interruption)
                                  : not_tried(planned);
+    if (last.at(planned.implementation) == &planned) workers.give_up(planned.implementation);
     const bool aborted = result.status == worker::Status::aborted;
     if (options.stop_at_failure && is_failure(result.status)) stopped = "stopped at the first failure";
     if (observer.finished) observer.finished(std::move(result));

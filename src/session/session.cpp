@@ -9,9 +9,11 @@
 #include <set>
 
 #include "core/build_info.hpp"
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
+#include "core/path_list.hpp"
 #include "core/text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
@@ -204,11 +206,12 @@ std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
 
 void hide_database(const std::string& file) {
   const char* const others = std::getenv("SYSLAB_WALLS_HIDE");
-  std::string hidden = others == nullptr ? "" : others;
+  std::vector<std::string> hidden = paths_in(others == nullptr ? "" : others);
   for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
-    hidden += ":" + std::filesystem::absolute(file).string() + beside;
+    const std::string path = std::filesystem::absolute(file).string() + beside;
+    if (!contains(hidden, path)) hidden.push_back(path);
   }
-  ::setenv("SYSLAB_WALLS_HIDE", hidden.c_str(), 1);  // workers inherit it
+  ::setenv("SYSLAB_WALLS_HIDE", path_list(hidden).c_str(), 1);  // workers inherit it
 }
 
 store::Store open_for_writing(const Context& context) {

@@ -35,9 +35,9 @@ std::vector<std::string> command_for(const Folder& folder, std::uint64_t memory_
   return command;
 }
 
-Survey failed(std::string why) {
+Survey failed(std::string why, bool out_of_time = false) {
   Survey all;
-  for (const Adapter& one : adapters()) all.answers[std::string(one.function)] = {State::fails, why};
+  for (const Adapter& one : adapters()) all.answers[std::string(one.function)] = {State::fails, why, out_of_time};
   return all;
 }
 
@@ -77,7 +77,8 @@ Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint
   }
   if (done.timed_out) {
     return failed(fmt::format("importing adapters.py took longer than {} s and was stopped",
-                              std::chrono::duration<double>(timeout).count()));
+                              std::chrono::duration<double>(timeout).count()),
+                  true);
   }
   const Json answer = json_or_discarded(done.output);
   if (!answer.is_object() || !answer.contains("functions") || !answer["functions"].is_object()) {

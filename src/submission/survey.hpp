@@ -16,7 +16,8 @@ std::string_view to_string(State state);  // in words: "not implemented"
 
 struct Answer {
   State state = State::absent;
-  std::string why;  // of State::fails, one line
+  std::string why;           // of State::fails, one line
+  bool out_of_time = false;  // of State::fails
 };
 
 struct Survey {

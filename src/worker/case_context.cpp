@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/declares_domain.hpp"
 #include "core/error.hpp"
@@ -24,6 +25,22 @@ struct Kept {
 Kept& kept() {
   static Kept one;
   return one;
+}
+
+struct KeptReference {
+  std::string what;
+  std::shared_ptr<ForeignWorker> worker;
+};
+
+KeptReference& kept_reference() {
+  static KeptReference one;
+  return one;
+}
+
+// Which process of the asker's a case needs; empty: none.
+std::string reference_for(const CaseRequest& request) {
+  if (!request.mine || !request.mine->is_function()) return {};
+  return fmt::format("{}\n{}", request.mine->reference, request.mine->inputs);
 }
 
 // Which judged process a case needs; empty: none.
@@ -92,6 +109,7 @@ CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
   Kept& one = kept();
   const std::string needed = process_for(request_);
   if (one.worker && (needed.empty() || !one.what.starts_with(needed) || !one.worker->usable())) one = {};
+  if (kept_reference().what != reference_for(request_)) kept_reference() = {};
 }
 
 BurstLine& CaseContext::bursts() {
@@ -163,13 +181,20 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   return channel_ = kept().worker;
 }
 
-std::unique_ptr<ForeignWorker> CaseContext::reference(const std::string& case_name) const {
-  ForeignOptions options;
-  options.command = python_reference_command(request_.mine->reference, request_.mine->inputs);
-  options.command.insert(options.command.end(), {"--case", case_name});
-  if (judge::walls_wanted()) options.walls = judge::Profile::python;
-  options.own_group = false;
-  return std::make_unique<ForeignWorker>(std::move(options));
+std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_name) const {
+  KeptReference taken = std::exchange(kept_reference(), {});  // put back once it has done what it was asked
+  if (taken.worker && taken.worker->usable()) {
+    taken.worker->turn_to(case_name);
+  } else {
+    ForeignOptions options;
+    options.command = python_reference_command(request_.mine->reference, request_.mine->inputs);
+    options.about = case_name;
+    if (judge::walls_wanted()) options.walls = judge::Profile::python;
+    options.own_group = false;
+    taken = {reference_for(request_), std::make_shared<ForeignWorker>(std::move(options))};
+  }
+  kept_reference() = taken;
+  return taken.worker;
 }
 
 bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }

@@ -39,13 +39,13 @@ class CaseContext {
 
   // The process that serves request().mine where it runs apart, started at first use. It is kept for the next
   // case of the same file, device and limit in this process, since starting it and importing a framework takes
-  // seconds. A case of another implementation ends it first, since it may hold GPU memory.
+  // seconds. A case of another implementation in this process ends it first, since it may hold GPU memory.
   std::shared_ptr<CallChannel> channel() { return opened(false); }
   // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).
   std::shared_ptr<CallChannel> rank_channel() { return opened(true); }
-  // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, for the case
-  // of that name. Not kept: it computes for this case alone, and nothing of the judged one reaches it.
-  std::unique_ptr<ForeignWorker> reference(const std::string& case_name) const;
+  // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, turned to the
+  // case of that name. It is of whoever asks, so it is kept whatever is judged; nothing of what is judged reaches it.
+  std::shared_ptr<ForeignWorker> reference(const std::string& case_name) const;
   // Whether that process, once it has ended, is started again at the next call: of a law on the CPU.
   bool revives() const;
   // Of a case with --mine: the walls around that process, and whose clock timed its calls.

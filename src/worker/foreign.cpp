@@ -107,6 +107,7 @@ void ForeignWorker::greet() {
              {"memory_fd", segment_.fd()},
              {"device", options_.device},
              {"memory_limit_bytes", options_.memory_limit_bytes}};
+  if (!options_.about.empty()) hello["about"] = options_.about;
   if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
   const Json reply = exchange(hello, options_.start_timeout, "starting");
   const Fields fields(reply, "the worker's greeting");
@@ -123,6 +124,11 @@ void ForeignWorker::greet() {
   if (std::find(serves.begin(), serves.end(), "call") == serves.end()) fields.fail("it does not serve calls");
   // On a GPU a call's tensors still travel through host memory, which is no part of its time.
   waits_for_release_ = options_.device == "cpu" && std::find(serves.begin(), serves.end(), "release") != serves.end();
+}
+
+void ForeignWorker::turn_to(std::string about) {
+  options_.about = std::move(about);
+  greet();
 }
 
 void ForeignWorker::fail_dead(std::string_view doing) {

@@ -30,6 +30,7 @@ struct ForeignOptions {
   std::uint64_t memory_limit_bytes = 0;              // told to the worker, which limits itself; 0: none
   std::string device = "cpu";                        // where the implementation is to compute: "cpu", "cuda"
   int rank = 0, world_size = 1;                      // of the case that it is called by
+  std::string about;                                 // which of its things is called, where it has several
   bool starts_ranks = false;                         // it makes processes that talk to each other
   bool own_group = true;                             // core/process.hpp
   std::optional<judge::Profile> walls;               // nothing: none
@@ -66,6 +67,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
                    const Params& options) override;
 
+  // From now on its calls are about another of its things. Its greeting is said anew, and throws what the first may.
+  void turn_to(std::string about);
   const Json& declared_domain() const override { return *declared_; }
   const std::string& name() const { return name_; }  // as its hello gives it
   const std::string& language() const { return language_; }

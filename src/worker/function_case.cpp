@@ -136,7 +136,7 @@ class FunctionCase {
   }
 
   CaseContext& context_;
-  std::unique_ptr<ForeignWorker> reference_;
+  std::shared_ptr<ForeignWorker> reference_;
   Described described_;
   std::shared_ptr<CallChannel> function_;
   std::uint64_t made_ = 0;

@@ -129,7 +129,23 @@ TEST(Judgement, SaysWhyItsRatioAndItsTimesPointApart) {
             "The two times beside it differ by −3.00 %, the ratio is +2.02 %: it is of neighbouring calls measured in "
             "turns, the times are medians of all calls.");
   it.seconds_b = *it.seconds_a * 0.9999999;
-  EXPECT_EQ(contradiction(it), "") << "as good as equal";
+  EXPECT_TRUE(contradiction(it).starts_with("The two times beside it differ by ±0.00 %, the ratio is +2.02 %: "));
+  it.log_ratio = it.low = it.high = 0.008;
+  EXPECT_EQ(contradiction(it), "") << "as good as equal, and the ratio is less than what counts";
+}
+
+TEST(Judgement, SaysWhyItsRatioIsNotThatOfItsTimes) {
+  // A process in three found the machine busy: its pair says the same, the median times come from different launches.
+  Judgement it = judge(launches_of({0.80, 0.83, 0.86}), std::nullopt);
+  it.seconds_a = 22.8e-3;
+  it.seconds_b = 64.8e-3;
+  EXPECT_TRUE(contradiction(it).starts_with("The two times beside it differ by +184 %, the ratio is +129 %: "))
+      << contradiction(it);
+  it.seconds_b = *it.seconds_a * std::exp(*it.high - 1e-6);
+  EXPECT_EQ(contradiction(it), "") << "within the interval";
+  it.low = it.high = it.log_ratio;
+  it.seconds_b = *it.seconds_a * std::exp(*it.log_ratio + 0.009);
+  EXPECT_EQ(contradiction(it), "") << "less than what counts";
 }
 
 TEST(Judgement, IsASentenceOfTheSideNamedSecond) {

@@ -158,8 +158,8 @@ class PastTheEndInPython(Lab):
         (self.folder / "flash.py").write_text(OUT_OF_BOUNDS.format(
             tensors=tensors, numpy=numpy, access=access, address="k.ctypes.data" if numpy else "k.data_ptr()"))
         self.syslab("check", "flash_forward", "--mine", "me=flash.py:Read", "-k", "attention.equals_oracle", "--cases", "3",
-                    expect=None)
-        [message] = {message for (message,) in self.sql("SELECT message FROM check_result WHERE contract = 'handout'")}
+                    "--contract", "handout", expect=None)
+        [message] = {message for (message,) in self.sql("SELECT message FROM check_result")}
         return message
 
     def test_a_read_in_numpy(self):

@@ -1,5 +1,6 @@
 """Any function against its reference: right, wrong, and everything that it may not do, one line each."""
 import os
+import re
 import unittest
 
 from lab import Lab, attempts
@@ -51,11 +52,18 @@ class Functions(Lab):
         self.assertEqual([one["status"] for one in wrong], ["check_failed", "check_failed"])
         self.assertIn("largest", wrong[0]["detail"])
 
-    def of_each(self, names, *arguments, expect):
+    def of_each(self, names, *arguments, expect, inputs="cases"):
         """The attempts of many functions, each under its own name, in one run."""
         mine = [word for name in names for word in ("--mine", f"{name}={SOFTMAX}:{name}")]
-        ended = attempts(self.lines("check", *mine, *self.files(""), "--impl", ",".join(names), *arguments, expect=expect))
+        ended = attempts(self.lines("check", *mine, *self.files("", inputs=inputs), "--impl", ",".join(names), *arguments, expect=expect))
         return {(one["impl"], one["params"]["n"]): one for one in ended}
+
+    def test_a_function_and_its_reference_are_imported_once_a_run(self):
+        ended = self.of_each(("tells", "mutates"), inputs="cases_that_tell", expect=1)
+        processes = {key: re.search("(made_by|input 'x_of)_([0-9]+)", one["detail"])[2] for key, one in ended.items()}
+        self.assertEqual(len(processes), 4)
+        for name in ("tells", "mutates"):  # the former tells of itself, the latter of the reference's process
+            self.assertEqual(processes[name, 24], processes[name, 40])
 
     def test_wrong_results_get_no_time(self):
         ended = self.of_each(("zeros", "nearly", "cached"), expect=1)
@@ -111,7 +119,7 @@ class Functions(Lab):
                       self.syslab("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files(""), expect=2).stderr)
 
     def test_compare_and_gate_know_functions(self):
-        done = self.lines("compare", *self.files("fast"), "-a", "n=24", "--launches", "3", expect=None)
+        done = self.lines("compare", *self.files("fast"), "-a", "n=24", "--protocol", "quick", "--launches", "3", expect=None)
         compared = [line for line in done if line.get("type") == "comparison"]
         self.assertEqual(len(compared), 1)
         self.assertIn(compared[0]["verdict"], ("faster", "slower", "same", "unclear"))

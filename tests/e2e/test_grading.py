@@ -200,6 +200,14 @@ class Grading(Lab):
         self.assertEqual(list(self.temporary.iterdir()), [])
         self.assertEqual(marked(str(self.temporary)), [])
 
+    def test_what_ran_out_of_time_is_called_so_and_tried_again_unless_told(self):
+        make(self.batch / "ada", head="import time\ntime.sleep(1000)\n")
+        said = self.grade("--limit", "3s").stderr
+        self.assertIn("1 submission ran out of time; the next `grade` tries it again, unless --no-retry is given", said)
+        self.assertEqual((self.table()["ada"]["points"], self.table()["ada"]["note"]), ("0", "it ran out of time: stopped after 3 s"))
+        self.assertEqual(self.grade("--limit", "3s").stderr.count("(as before)"), 0)
+        self.assertEqual(self.grade("--limit", "3s", "--no-retry").stderr.count("(as before)"), 1)
+
     def test_written_parts_and_names_are_merged(self):
         make(self.batch / "ada")
         (self.folder / "written.csv").write_text('student,item,points\nada,essay,2.5\n')

@@ -15,6 +15,9 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import zipfile
+
+from submitted import make
 
 SOURCE = pathlib.Path(os.environ["SYSLAB_SOURCE"])
 BUILD = pathlib.Path(os.environ["SYSLAB_BUILD"])
@@ -24,6 +27,51 @@ PLUGIN = SOURCE / "tests/fixtures/plugins/naive_attention.c"
 HIDE = ("unshare", "--map-root-user", "--mount", "sh", "-ec",
         'mount -t tmpfs none "$1"; if [ -e "$2" ]; then mount -t tmpfs none "$2"; fi; shift 2; exec "$@"', "sh", SOURCE, BUILD)
 CAN_HIDE = shutil.which("unshare") is not None and subprocess.run([*HIDE, "true"], capture_output=True).returncode == 0
+
+
+RUBRIC = """
+handout = "2026"
+[[problem]]
+id = "flash_forward"
+points = 10
+[[problem.item]]
+part = "a"
+points = 6
+function = "get_flashattention_autograd_function_pytorch"
+experiment = "flash_forward"
+[[problem.item]]
+part = "b"
+points = 4
+function = "get_flashattention_autograd_function_triton"
+experiment = "flash_forward"
+"""
+# What is graded must not find the seed, the rubric or earlier results.
+READS_AUTOGRADER = """import pathlib
+for file in [*pathlib.Path("/autograder/source").rglob("*"), *pathlib.Path("/autograder/results").rglob("*")]:
+    if file.is_file():
+        try:
+            file.read_bytes()
+        except OSError:
+            continue
+        raise SystemExit(f"it could read {file}")
+"""
+# Gradescope's layout in a root folder of its own, where root has no rights outside.
+CONTAINER = r"""
+root=$(mktemp -d)
+mount -t tmpfs none "$root"
+for name in usr bin sbin lib lib64 etc dev proc opt; do
+  if [ -L "/$name" ]; then cp -a "/$name" "$root/$name"
+  elif [ -d "/$name" ]; then mkdir "$root/$name"; mount --rbind "/$name" "$root/$name"; fi
+done
+mkdir -p "$root/tmp" "$root/root" "$root/environment" "$root/autograder/results"
+cp -r "$1/source" "$1/submission" "$root/autograder/"
+mount --bind "$1/results" "$root/autograder/results"
+exec chroot "$root" /usr/bin/env -i PATH=/environment/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 /bin/sh -ec '
+"$1" -m venv --system-site-packages /environment
+chmod +x /autograder/source/setup.sh /autograder/source/run_autograder
+cp /autograder/source/run_autograder /autograder/
+cd /autograder && source/setup.sh && ./run_autograder' sh "$2"
+"""
 
 
 def run(*command, cwd, expect=0, **environment):
@@ -223,6 +271,29 @@ class Released(Elsewhere):
                     cwd=self.cwd)
         self.assertEqual(found.strip(), str(python / "syslab_torch.py"))
         self.assertTrue((python.parent / "lib/libsyslab.so.0").is_file())  # where syslab_torch looks
+
+    def test_gradescope_s_zip_grades_a_submission_in_a_container_without_rights(self):
+        if not CAN_HIDE:
+            self.skipTest("no user namespaces here")
+        with_torch = os.environ["SYSLAB_PYTHON"]
+        if not with_torch.startswith(("/usr/", "/opt/", "/bin/")):
+            self.skipTest(f"{with_torch} is not where the container sees it")
+        if subprocess.run([with_torch, "-c", "import ensurepip, numpy, torch"], capture_output=True).returncode != 0:
+            self.skipTest(f"{with_torch} has no torch, or makes no virtual environments")
+        (self.cwd / "rubric.toml").write_text(RUBRIC)
+        run(self.syslab, "grade", "--handout", "2026", "--gradescope", "autograder.zip", "--wheel", self.wheel, "--rubric",
+            "rubric.toml", "--seed", "4711", "--cases", "3", cwd=self.cwd)
+        home = self.cwd / "autograder"
+        (home / "results").mkdir(parents=True)
+        with zipfile.ZipFile(self.cwd / "autograder.zip") as archive:
+            archive.extractall(home / "source")
+        make(home / "submission", head=READS_AUTOGRADER)
+        # What setup.sh installs goes into an environment of the container's own: /usr is the machine's.
+        run("unshare", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-ec", CONTAINER, "sh", home, with_torch, cwd=self.cwd,
+            PATH=os.environ["PATH"])
+        results = json.loads((home / "results/results.json").read_text())
+        self.assertEqual((results["score"], [(test["name"], test["score"], test["status"]) for test in results["tests"]]),
+                         (6, [("flash_forward (a)", 6, "passed"), ("flash_forward (b)", 0, "failed")]), results)
 
     def test_uninstalling_leaves_nothing(self):
         other = self.cwd / "other"

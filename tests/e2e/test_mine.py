@@ -10,6 +10,8 @@ SMALL = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=tru
 
 
 class Mine(Lab):
+    checked = {}  # verdicts, by what was asked
+
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
@@ -48,34 +50,41 @@ class Mine(Lab):
             self.assertEqual(lines[-1]["findings"], [])  # the same refusal is told once
 
     def check(self, spec, *arguments, experiments=("flash_forward", "flash_backward"), **options):
-        lines = self.lines("check", *experiments, "--mine", f"me={MINE}/{spec}", "--cases", "12", *arguments, **options)
-        return attempts(lines), lines[-1]
+        """The verdict. A check of the full contract takes ten seconds, and is the same for all who ask for it."""
+        asked = (spec, arguments, experiments)
+        if asked not in self.checked:
+            lines = self.lines("check", *experiments, "--mine", f"me={MINE}/{spec}", "--cases", "12", *arguments, **options)
+            self.checked[asked] = lines[-1]
+        return self.checked[asked]
+
+    OF_THE_HANDOUT = ("--contract", "handout")
 
     def test_what_passes_the_official_tests_passes_check(self):
-        for name in ("Fp32Only", "IgnoresCausal", "RefusesCausal", "NoDtypeHandling"):
-            _, verdict = self.check(f"students.py:{name}", expect=0)
+        for name, contract in (("Fp32Only", self.OF_THE_HANDOUT), ("NoDtypeHandling", self.OF_THE_HANDOUT), ("IgnoresCausal", ()),
+                               ("RefusesCausal", ())):
+            verdict = self.check(f"students.py:{name}", *contract, expect=0)
             self.assertEqual((verdict["verdict"], verdict["held"], verdict["of"]), ("PASS", 5, 5), name)
 
     def test_what_fails_the_official_tests_fails_check(self):
         for name in ("SavesTwo", "NoScale", "GradientUnscaled", "NoBackward"):
-            _, verdict = self.check(f"students.py:{name}", expect=1)
+            verdict = self.check(f"students.py:{name}", *self.OF_THE_HANDOUT, expect=1)
             self.assertEqual(verdict["verdict"], "FAIL", name)
 
     def test_right_variants_are_accused_by_neither_contract(self):
         for name in ("HalfRoundedP", "SplitKeys", "FastExp"):
-            _, verdict = self.check(f"students.py:{name}", expect=0)
+            verdict = self.check(f"students.py:{name}", expect=0)
             self.assertEqual((verdict["verdict"], verdict["findings"]), ("PASS", []), name)
 
     def test_what_ignores_the_mask_is_found_beyond_the_handout_unless_that_is_declared(self):
-        _, verdict = self.check("students.py:IgnoresCausal", expect=0)
+        verdict = self.check("students.py:IgnoresCausal", expect=0)
         self.assertTrue(any("top_left" in finding for finding in verdict["findings"]), verdict)
-        _, verdict = self.check("students.py:IgnoresCausal", "-a", "causal=false", "-a", "dtype=fp32", expect=0)
+        verdict = self.check("students.py:IgnoresCausal", "-a", "causal=false", "-a", "dtype=fp32", expect=0)
         self.assertEqual(verdict["findings"], [])
 
     def test_a_declared_domain_is_not_left_and_its_refusals_are_one_finding(self):
-        _, verdict = self.check("students.py:RefusesCausal", expect=0)
+        verdict = self.check("students.py:RefusesCausal", expect=0)
         self.assertEqual(verdict["findings"], [])
-        _, verdict = self.check("students.py:RefusesCausal", "-a", "causal=true", expect=0)
+        verdict = self.check("students.py:RefusesCausal", "-a", "causal=true", expect=0)
         self.assertEqual([finding.split(":")[0] for finding in verdict["findings"]], ["attention.refusal"] * 1)
 
     def test_what_is_declared_wrongly_is_told_before_any_search(self):

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import sqlite3
@@ -155,6 +156,7 @@ class Report(Lab):
         self.assertEqual(json.loads((self.folder / "one.json").read_text()), [{"one": 1}])
 
     def test_no_answers_leaves_places(self):
+        self.tells_its_parts_on_a_terminal()
         self.assertIn("> *Your answer goes here.*", self.syslab("report", "--no-figures", "--no-answers").stdout)
         with_answers = self.syslab("report", "--appendix", "--no-figures").stdout
         without = self.syslab("report", "--appendix", "--no-figures", "--no-answers").stdout
@@ -165,6 +167,23 @@ class Report(Lab):
         self.assertIn("| 64 | 64 | fp32 |", without)
         page = self.syslab("report", "--appendix", "--no-figures", "--no-answers", "--to", "html").stdout
         self.assertIn('<p class="answer">', page)
+
+    def tells_its_parts_on_a_terminal(self):
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(self.command("report", "--no-figures"), cwd=self.folder, env=self.environment(),
+                                   stdout=subprocess.DEVNULL, stderr=end)
+        os.close(end)
+        said = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while chunk := os.read(terminal, 65536):
+                said += chunk
+        os.close(terminal)
+        self.assertEqual(process.wait(timeout=60), 0)
+        lines = said.decode().split("\r\x1b[2K")
+        parts = [line for line in lines if line.startswith("report: ")]
+        self.assertTrue(any(line.endswith(", flash_forward") for line in parts), lines)
+        self.assertEqual(len({line.split(",")[0].split("/")[1] for line in parts}), 1)
+        self.assertEqual(lines[-1].strip(), "", "nothing is left on the screen")
 
     def test_each_table_sentence_and_figure_names_its_query(self):
         tree = pathlib.Path(__file__).resolve().parents[2]

@@ -35,7 +35,9 @@ class Submitted(Lab):
     def test_a_zip_is_named_by_its_file_and_leaves_nothing(self):
         make(self.folder / "src", "NoScale")
         zip_of(self.folder / "src", self.folder / "grace hopper.zip")
-        record, rows = self.check("grace hopper.zip", "flash_forward", expect=1)
+        record, rows = self.check("grace hopper.zip", "flash_forward", "--beyond", "attention.causal*", expect=1)
+        beyond = {law["law"] for law in rows[PYTORCH]["laws"] if law["contract"] == "full"}
+        self.assertEqual({law.startswith("attention.causal") for law in beyond}, {True}, beyond)
         self.assertEqual(record["name"], "grace_hopper")
         outcomes = {law["law"]: law["outcome"] for law in rows[PYTORCH]["laws"] if law["contract"] == "handout"}
         self.assertEqual(outcomes["attention.equals_oracle"], "falsified")

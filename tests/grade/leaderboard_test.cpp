@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,7 +13,8 @@ namespace {
 Ranked one(const char* id, double ratio, double low, double high) { return {id, id, {ratio, low, high, 0, 0}}; }
 
 TEST(Leaderboard, NoPlaceIsLostToAnIntervalThatOverlaps) {
-  std::vector<Ranked> all{one("d", 9, 8, 10), one("b", 2, 1.4, 3), one("a", 1, 0.5, 1.5), one("c", 3, 2, 4)};
+  std::vector<Ranked> all{one("d", 9, 8.2, 10), one("b", 1.6, 1.45, 1.8), one("a", 1.4, 1.3, 1.5),
+                          one("c", 1.75, 1.6, 1.9)};
   rank(all);
   std::vector<std::pair<std::string, int>> places;
   for (const Ranked& each : all) places.emplace_back(each.id, each.place);
@@ -26,6 +28,32 @@ TEST(Leaderboard, WhoeverIsNoisyWinsNothing) {
   EXPECT_EQ(all[0].id, "honest");
   EXPECT_EQ(all[0].place, 1);
   EXPECT_EQ(all[1].place, 2);
+}
+
+TEST(Leaderboard, WhoSharesAPlaceHasOneNumber) {
+  std::vector<Ranked> all{one("a", 1, 0.95, 1.05), one("b", 1.04, 1, 1.08), one("c", 3, 2.9, 3.1)};
+  rank(all);
+  EXPECT_DOUBLE_EQ(ordering_number(all, all[0]), 1);
+  EXPECT_DOUBLE_EQ(ordering_number(all, all[1]), 1);
+  EXPECT_DOUBLE_EQ(ordering_number(all, all[2]), 3);
+  for (std::size_t i = 1; i < all.size(); ++i)
+    EXPECT_GE(ordering_number(all, all[i]), ordering_number(all, all[i - 1]));
+}
+
+TEST(Leaderboard, OfOneThatIsGradedAloneTheNumberIsAStepThatChanceCannotCross) {
+  const auto alone = [](double ratio) {
+    return ordering_number({one("a", ratio, ratio, ratio)}, one("a", ratio, 0, 0));
+  };
+  const double step = most_doubt(5);
+  EXPECT_NEAR(alone(step * 1.001), step, 1e-12);
+  EXPECT_NEAR(alone(step * step * 0.999), step, 1e-12);
+  EXPECT_NEAR(alone(0.999), 1 / step, 1e-12);
+}
+
+TEST(Timing, DoubtIsWhatScatterMakesOfSoManyLaunches) {
+  // Student's t of 97.5 % with 4 and 2 degrees of freedom: 2.776445, 4.302653.
+  EXPECT_NEAR(most_doubt(5), std::exp(2.776445 * kScatter / std::sqrt(5.0)), 1e-6);
+  EXPECT_NEAR(most_doubt(3), std::exp(4.302653 * kScatter / std::sqrt(3.0)), 1e-6);
 }
 
 TEST(Leaderboard, AStudentSeesTheOwnLineAndThreeAbove) {
@@ -62,7 +90,11 @@ TEST(Timing, DoubtIsTheStudentsGainAndOnlyWhatIsWrongLosesPoints) {
           R"({"type":"comparison","log_ratio":null,"low":null,"high":null,"reason":"side B is wrong: out[0]: found 1"})")));
   EXPECT_FALSE(wrong.open);
   EXPECT_DOUBLE_EQ(wrong.earned, 0);
-  EXPECT_TRUE(score_timing(item, record({{"why", "it could not be timed: side B ended as timeout"}})).open);
+  const ItemScore stopped = score_timing(
+      item, record(read_comparison(
+                R"({"type":"comparison","log_ratio":null,"reason":"side B ended as timeout: stopped after 8 s"})")));
+  EXPECT_TRUE(stopped.open);
+  EXPECT_EQ(stopped.why, "it could not be timed, side B ended as timeout: stopped after 8 s");
   EXPECT_TRUE(score_timing(item, Json::object()).open);
 }
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "grade/pages.hpp"
+#include "grade/record.hpp"
 #include "report/deliverables.hpp"
 #include "submission/adapters.hpp"
 
@@ -95,6 +97,29 @@ TEST(Rubric, WhatWasNotBegunHoldsNoLaw) {
   const auto scores = score(parse_rubric(kTwoItems, "r"),
                             record("implemented", {{"attention.a", "passed"}, {"attention.b", "not_run"}}));
   EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 3);
+}
+
+TEST(Rubric, AsksBeyondTheHandoutForTheLawsOfSuchItemsAlone) {
+  EXPECT_TRUE(parse_rubric(kTwoItems, "r").laws_beyond_handout().empty());
+  EXPECT_EQ(default_rubric("2025").laws_beyond_handout(), std::vector<std::string>{"attention.causal_prefix"});
+  std::string text = kTwoItems;
+  text += "contract = \"full\"\n";  // of the last item
+  EXPECT_EQ(parse_rubric(text, "r").laws_beyond_handout(), std::vector<std::string>{"attention.*"});
+}
+
+TEST(Rubric, WhatRanOutOfTimeIsCalledSo) {
+  Json one = record("implemented", {{"attention.a", "passed"}, {"attention.b", "error"}});
+  EXPECT_FALSE(ran_out_of_time(one));
+  one["adapters"][0]["laws"][1]["out_of_time"] = true;
+  EXPECT_TRUE(ran_out_of_time(one));
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  const auto scores = score(rubric, one);
+  EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 3);
+  EXPECT_EQ(scores[0].items[0].why, "1 of 2 laws hold; 1 ran out of time");
+  EXPECT_EQ(note_of({"ada", one, scores}), "some of it ran out of time");
+  const Json whole{{"error", "it ran out of time: stopped after 8 s"}, {"out_of_time", true}};
+  EXPECT_TRUE(ran_out_of_time(whole));
+  EXPECT_EQ(note_of({"ada", whole, score(rubric, whole)}), "it ran out of time: stopped after 8 s");
 }
 
 TEST(Rubric, WhatWantsANewerTorchIsOpenOnlyIfNothingElseCouldBeSearched) {

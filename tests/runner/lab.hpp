@@ -57,14 +57,17 @@ struct Lab {
   bool all_finished = false;
 };
 
-// Children of this process that are still there, stopped ones included.
-inline int workers_alive() {
+// Children of this process that are still there, stopped ones included; or only those in this state of proc(5).
+inline int workers_alive(const std::string& wanted = "") {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::ifstream stat(entry.path() / "stat");
     std::string number, name, state;
     pid_t parent = 0;
-    if (stat >> number >> name >> state >> parent && parent == ::getpid() && state != "Z") ++count;
+    if (stat >> number >> name >> state >> parent && parent == ::getpid() && state != "Z" &&
+        (wanted.empty() || state == wanted)) {
+      ++count;
+    }
   }
   return count;
 }

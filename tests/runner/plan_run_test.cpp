@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runner/workers.hpp"
 #include "tests/runner/lab.hpp"
 
 namespace syslab::runner {
@@ -54,6 +55,54 @@ TEST(Isolation, ReuseReplacesAWorkerThatEndsOtherwise) {
     EXPECT_EQ(lab.results[3].status, Status::ok) << fault << ": " << lab.results[3].detail;
     EXPECT_EQ(workers_alive(), 0) << fault;
   }
+}
+
+// The plan of Python classes of these names, one case each; "" is none of them.
+void plan_of_classes(Lab& lab, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    plan::PlannedCase planned = lab.fault("none");
+    if (!name.empty()) {
+      planned.implementation = name;
+      lab.plan.mine.push_back({.name = name, .path = "/" + name + ".py", .python_class = "Flash"});
+    }
+    lab.plan.cases.push_back(planned);
+  }
+}
+
+TEST(Isolation, EachClassKeepsAWorkerThatIsStoppedWhileOthersRun) {
+  if (!has_plenty_of_memory()) GTEST_SKIP() << "three quarters of the memory are in use";
+  Lab lab;
+  plan_of_classes(lab, {"a", "b", "", "a", "b", "a", "c", "b"});
+  std::vector<int> stopped;
+  lab.observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord&) {
+    stopped.push_back(workers_alive("T"));
+  };
+  EXPECT_TRUE(run_plan(lab.plan, lab.options, lab.observer));
+  // The third has no class. `a` has had its last case when `c` begins, which takes its worker.
+  EXPECT_EQ(workers_of(lab), (std::vector{1, 2, 3, 1, 2, 1, 1, 2}));
+  EXPECT_EQ(stopped, (std::vector{0, 1, 2, 1, 1, 1, 1, 0}));
+  for (const AttemptResult& result : lab.results) EXPECT_EQ(result.status, Status::ok) << result.detail;
+  EXPECT_EQ(facts(lab.results[4]).at("worker_cases_before"), 1);
+  EXPECT_EQ(workers_alive(), 0);
+}
+
+TEST(Isolation, OfManyClassesSomeKeepTheirWorkers) {
+  if (!has_plenty_of_memory()) GTEST_SKIP() << "three quarters of the memory are in use";
+  Lab lab;
+  plan_of_classes(lab, {"a", "b", "c", "d", "e", "a", "b", "c", "d", "e"});
+  lab.run({});
+  // The fourth found three aside already, and ended with its first case; the last three had no further one.
+  EXPECT_EQ(workers_of(lab), (std::vector{1, 2, 3, 4, 5, 1, 2, 3, 3, 5}));
+  EXPECT_EQ(workers_alive(), 0);
+}
+
+TEST(Isolation, AClassWhoseWorkerDiedGetsAnother) {
+  if (!has_plenty_of_memory()) GTEST_SKIP() << "three quarters of the memory are in use";
+  Lab lab;
+  plan_of_classes(lab, {"a", "b", "a", "b"});
+  lab.plan.cases[0].params = {{"fault", "segv"}};
+  lab.run({});
+  EXPECT_EQ(workers_of(lab), (std::vector{1, 2, 3, 2}));
 }
 
 TEST(Isolation, PrintsOfOneCaseAreNotTheNextOnes) {

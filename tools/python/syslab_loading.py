@@ -42,7 +42,8 @@ def load_module(path):
         raise FileNotFoundError(f"there is no Python file {path}")
     package, further = roots(path)
     further += [folder for folder in project_folders(path) if folder not in further]
-    sys.path[0:1] = [str(path.parent), *further]  # imports beside the file work, as in `python3 flash.py`
+    # Imports beside the file work, as in `python3 flash.py`. A file may be run many times: each folder once.
+    sys.path[0:1] = [str(path.parent), *(folder for folder in further if folder not in sys.path[1:])]
     # Inside a package by its dotted name, so that relative imports work.
     name = ".".join(path.relative_to(package).with_suffix("").parts)
     if "." in name:

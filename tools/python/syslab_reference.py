@@ -1,12 +1,13 @@
 """The other side of a function that is judged: makes its arguments, and says what it should have returned.
 
     python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases --list FD
-    python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases --case NAME
+    python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases
 
 syslab starts this by itself, in a process of its own: what is judged shares nothing with it. The first form writes the
-cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md): `make` fills a call's arguments
-from a seed; `expect` runs the reference in float64, where it can be, and says how far from its result a correct function may be.
-docs/any-function.md derives that bound.
+cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md), where `hello` says which case the
+calls up to the next `hello` are `about`: `make` fills a call's arguments from a seed; `expect` runs the reference in float64,
+where it can be, and says how far from its result a correct function may be. docs/any-function.md derives that bound. The files are run
+anew for each case, what they import is not: that takes seconds.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
@@ -350,7 +351,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", required=True, type=parse_place, metavar="FILE.py:NAME")
     parser.add_argument("--inputs", required=True, type=parse_place, metavar="FILE.py:NAME")
-    parser.add_argument("--case", default="")
     parser.add_argument("--list", type=int, metavar="FD")
     given = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -360,18 +360,19 @@ def main():
         os.dup2(2, 1)  # what the files print is no answer
         return list_cases(given.reference, given.inputs, descriptor)
 
-    pipe, memory, served = Pipe(), None, None
+    pipe, memory, served, about = Pipe(), None, None, ""
     while (message := pipe.read()) is not None and message["type"] != "bye":
         try:
             if message["type"] == "hello":
                 memory = Memory(message.get("memory_fd", -1))
-                served = Reference(given.reference, given.inputs, given.case)
+                served, about = None, message.get("about", "")
+                served = Reference(given.reference, given.inputs, about)
                 pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python", "serves": ["call"],
                             "domain": served.domain()})
             else:
                 pipe.write(served.call(message, memory))
         except BaseException as error:  # noqa: BLE001, as above
-            pipe.write(of_case(error, given.case, given.reference[0]))
+            pipe.write(of_case(error, about, given.reference[0]))
             if served is None:
                 return 1
     return 0

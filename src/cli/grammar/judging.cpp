@@ -76,8 +76,10 @@ void declare(CLI::App& app, GradeOptions& options) {
       ->needs(zip);
   app.add_flag("--names", options.names, "The leaderboard shows who it is (default: aliases)");
   app.add_option("--since", options.since,
-                 "What was handed in before 2026-05-03T17:00 keeps its grade, whatever has changed")
+                 "What was handed in before 2026-05-03T17:00 and has not changed since it was graded keeps its grade,"
+                 " whatever else has changed")
       ->type_name("DATE");
+  app.add_flag("--no-retry", options.no_retry, "What ran out of time before is not tried again");
   app.add_option("--jobs", options.jobs, "Submissions at a time (default 1)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));

@@ -1,4 +1,6 @@
 """A softmax of torch, right and wrong in every way that test_functions.py asks for."""
+import os
+
 import numpy as np
 import torch
 
@@ -19,6 +21,15 @@ def cases():
 def fast(x, scale):
     y = torch.exp((x * scale).float())
     return (y / y.sum(-1, keepdim=True)).to(x.dtype)
+
+
+def cases_that_tell():
+    for case in cases():
+        yield {**case, "arguments": lambda seed, made=case["arguments"]: {f"x_of_{os.getpid()}": made(seed)["x"], "scale": 0.5}}
+
+
+def tells(x, scale):
+    return {f"made_by_{os.getpid()}": reference(x, scale)}
 
 
 class Module(torch.nn.Module):

@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""The hand-outs' own tests through our adapters, and on published submissions beside what `syslab check` says of them; under the torch
+that this Python has, on the CPU and, where there is one, on a GPU:
+
+    python3 tools/long/official_suites.py --suite 2025=DIR --suite 2026=DIR --program build/syslab --library build/src/capi/libsyslab.so
+                                          [--repositories DIR] [--only ours,repositories] [-o counts.json]
+    python3 tools/long/official_suites.py ... --pack official.tar.gz      # all of it for another machine; --bundle: what tools/bundle made
+    tar xf official.tar.gz && python3 official/official_suites.py         # there, without options
+
+A suite is the hand-out's folder `tests`, or what holds it (test_*.py, common.py; fixtures/*.pt are drawn anew where they are missing).
+Repositories are folders DIR/YEAR/NAME, as they were published; nothing in them is changed, and what is printed of them are counts, and laws
+that do not hold. pytest, einops, jaxtyping and cs336_basics.model are stubbed where this Python has none (official_stubs.py), and
+that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side.
+Exit code 1: one of our own does not pass, or less than 95 % of the tests agree.
+"""
+import argparse
+import concurrent.futures
+import importlib
+import importlib.util
+import inspect
+import itertools
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+OF_A_FILE = 900  # seconds, of all its tests
+AGREEMENT = 0.95
+
+ATTENTION = "get_flashattention_autograd_function_"
+# File of tests → function of adapters.py and experiment that are about the same; by year where they differ.
+ANSWERED_BY = {
+    ("2025", "test_ddp"): ("get_ddp_bucketed", "ddp_overlap_bucketed"),
+    ("2026", "test_ddp"): ("get_ddp", "ddp_overlap_individual_parameters"),
+    ("2025", "test_ddp_individual_parameters"): ("get_ddp_individual_parameters", "ddp_overlap_individual_parameters"),
+    ("2025", "test_sharded_optimizer"): ("get_sharded_optimizer", "optimizer_state_sharding"),
+    ("2026", "test_sharded_optimizer"): ("get_sharded_optimizer", "optimizer_state_sharding"),
+    ("2026", "test_fsdp"): ("get_fsdp", "fsdp"),
+}
+
+
+# --- one file of tests, in a process of its own ---
+
+
+def cases_of(function):
+    """(name, arguments) for each set of parameters, or a text: why it is skipped."""
+    sets = [[("", {})]]
+    for mark in getattr(function, "pytestmark", []):
+        if mark.name == "skipif" and mark.args[0]:
+            return mark.kwargs.get("reason", "skipped")
+        if mark.name == "parametrize":
+            names = [name.strip() for name in mark.args[0].split(",")] if isinstance(mark.args[0], str) else list(mark.args[0])
+            ids = mark.kwargs.get("ids")
+            values = [value if len(names) > 1 else (value,) for value in mark.args[1]]
+            sets.append([(ids[i] if ids else "-".join(getattr(one, "__name__", str(one)) for one in value), dict(zip(names, value)))
+                         for i, value in enumerate(values)])
+    cases = []
+    for chosen in itertools.product(*sets):
+        arguments = {name: value for _, some in chosen for name, value in some.items()}
+        cases.append(("-".join(part for part, _ in chosen if part), arguments))
+    wanted = set(inspect.signature(function).parameters)
+    return cases if all(set(arguments) == wanted for _, arguments in cases) else "asks for a fixture"
+
+
+def run_file(module_name):
+    """Prints a JSON line for each test."""
+    try:
+        module = importlib.import_module(module_name)
+    except BaseException as error:  # a submission may raise anything
+        print(json.dumps({"test": module_name, "outcome": "failed", "why": f"{type(error).__name__}: {error}"[:300]}), flush=True)
+        return
+    for name, function in list(vars(module).items()):
+        if not name.startswith("test_") or not inspect.isfunction(function):
+            continue
+        cases = cases_of(function)
+        if isinstance(cases, str):
+            print(json.dumps({"test": name, "outcome": "skipped", "why": cases}), flush=True)
+            continue
+        for case, arguments in cases:
+            line = {"test": f"{name}[{case}]" if case else name, "outcome": "passed", "why": ""}
+            try:
+                function(**arguments)
+            except BaseException as error:
+                told = [text for text in "".join(traceback.format_exception_only(type(error), error)).splitlines() if text.strip()]
+                line.update(outcome="failed", why=(told[-1] if told else type(error).__name__)[:300])
+            print(json.dumps(line), flush=True)
+
+
+# --- folders in which they run ---
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]
+
+
+def tests_of(folder):
+    inner = folder / "tests"
+    return inner if inner.is_dir() else folder
+
+
+def put_suite(suite, folder, adapters=None):
+    """The suite's tests beside adapters.py, which stays the submission's own unless another is given."""
+    tests = folder / "tests"
+    tests.mkdir(parents=True, exist_ok=True)
+    for file in tests.glob("test_*.py"):
+        file.unlink()
+    for file in tests_of(suite).glob("*.py"):
+        if file.name not in ("adapters.py", "conftest.py"):
+            shutil.copy(file, tests)
+    (tests / "__init__.py").touch()
+    common = tests / "common.py"
+    common.write_text(re.sub(r'(MASTER_PORT"\] = )"\d+"', r'\1os.environ["OFFICIAL_PORT"]', common.read_text(encoding="utf-8")), encoding="utf-8")
+    if adapters is not None:
+        shutil.copy(adapters, tests / "adapters.py")
+    fixtures, own = tests / "fixtures", tests_of(suite) / "fixtures"
+    if own.is_dir():
+        shutil.copytree(own, fixtures, dirs_exist_ok=True)
+    if not (fixtures / "ddp_test_data.pt").exists():
+        import torch
+        fixtures.mkdir(exist_ok=True)
+        torch.manual_seed(0)
+        torch.save(torch.randn(20, 10), fixtures / "ddp_test_data.pt")
+        torch.save(torch.randn(20, 5), fixtures / "ddp_test_labels.pt")
+
+
+def paths_of(folder):
+    """As `check` puts them on Python's path: root, src, and folders of packages."""
+    return [folder, folder / "src", *sorted(file.parent for file in folder.glob("*/pyproject.toml"))]
+
+
+def run_suite(folder, year, device, more_paths, library):
+    """{"test_ddp:test_name[case]": (outcome, why)}"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths_of(folder), *more_paths])), "PYTHONDONTWRITEBYTECODE": "1"}
+    if library:
+        environment["SYSLAB_LIBRARY"] = str(library)
+    if device == "cpu":
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+
+    def one(file):
+        done = {}
+        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--file", f"tests.{file.stem}"]
+        try:
+            ran = subprocess.run(command, cwd=folder, env={**environment, "OFFICIAL_PORT": str(free_port())}, text=True, capture_output=True,
+                                 timeout=OF_A_FILE)
+            output, ended = ran.stdout, f"exit code {ran.returncode}"
+        except subprocess.TimeoutExpired as late:
+            output, ended = (late.stdout or b"").decode(errors="replace"), f"stopped after {OF_A_FILE} s"
+        for line in output.splitlines():
+            if line.startswith('{"test"'):
+                told = json.loads(line)
+                done[f"{file.stem}:{told['test']}"] = (told["outcome"], told["why"])
+        return done or {f"{file.stem}:": ("failed", ended)}
+
+    files = sorted((folder / "tests").glob("test_*.py"))
+    with concurrent.futures.ThreadPoolExecutor(max(1, min(len(files), (os.cpu_count() or 2) // 3))) as workers:
+        return {name: told for done in workers.map(one, files) for name, told in done.items()}
+
+
+def counts_of(results):
+    return {outcome: sum(1 for found, _ in results.values() if found == outcome) for outcome in ("passed", "failed", "skipped")}
+
+
+# --- what `check` says of the same ---
+
+
+def answered_by(year, test):
+    """(function, experiment, laws that the test cannot see), or None: `check` does not look at that."""
+    file, name = test.split(":", 1)
+    if file == "test_attention":
+        kind = "triton" if "triton" in name else "pytorch"
+        return ATTENTION + kind, "flash_backward" if "backward" in name else "flash_forward", ()
+    if (year, file) not in ANSWERED_BY or "fp16" in name:  # get_fsdp is given no compute_dtype
+        return None
+    unseen = () if "Tied" in name else ("ddp.tied_weights", "sharded.tied_weights")
+    return *ANSWERED_BY[year, file], unseen
+
+
+def verdict_of(record, year, test):
+    """(whether the laws hold, why not), or None where nothing was checked."""
+    answered = answered_by(year, test)
+    if answered is None:
+        return None
+    function, experiment, unseen = answered
+    row = next((row for row in record["adapters"] if row["function"] == function), None)
+    if row is None or row["state"] in ("not there", "not implemented"):
+        return False, f"{function} is not implemented"
+    if row["state"] != "implemented":
+        return False, row["why"]
+    if row["not_checked"]:
+        return None
+    laws = [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout" and law["law"] not in unseen]
+    if not laws or any(law["message"].startswith("needs torch >=") for law in laws):
+        return None
+    lost = [law for law in laws if law["outcome"] != "passed"]
+    return not lost, "; ".join(f"{law['law']}: {law['message'].splitlines()[0] if law['message'] else law['outcome']}" for law in lost)
+
+
+def check(program, repository, year, stubs, work):
+    environment = {**os.environ, "PYTHONPATH": str(stubs), "XDG_STATE_HOME": str(work / "state")}
+    done = subprocess.run([str(program), "check", "--json", "--handout", year, "--contract", "handout", "--cases", "50", "--mine",
+                           f"me={repository}", "--python", sys.executable, "--db", str(work / "lab.db")],
+                          text=True, capture_output=True, env=environment, timeout=OF_A_FILE)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    record = lines[-1] if lines else {}
+    return record if record.get("type") == "submission" else {"adapters": [], "error": (done.stderr.strip() or "no answer").splitlines()[-1]}
+
+
+# --- both ---
+
+
+def ours(options, suites, stubs, devices, work, report):
+    well = True
+    for (year, suite), device in itertools.product(sorted(suites.items()), devices):
+        folder = work / f"ours-{year}-{device}"
+        put_suite(suite, folder, options.adapters / f"ours_{year}" / "adapters.py")
+        results = run_suite(folder, year, device, [options.python_folder, stubs], options.library)
+        counts = counts_of(results)
+        report["ours"][f"{year} {device}"] = counts
+        print(f"ours, {year}, {device}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped", flush=True)
+        for name, (outcome, why) in results.items():
+            if outcome != "passed":
+                print(f"  {outcome}: {name}: {why}", flush=True)
+        well = well and counts["failed"] == 0 and counts["passed"] > 0
+    return well
+
+
+def published(options, suites, stubs, device, work, report):
+    agree = compared = 0
+    repositories = sorted(path for path in options.repositories.glob("*/*") if path.is_dir() and path.parent.name in suites)
+    for number, repository in enumerate(repositories):
+        year, copy = repository.parent.name, work / f"published-{number}"
+        shutil.copytree(repository, copy, symlinks=True)
+        put_suite(suites[year], copy)
+        results = run_suite(copy, year, device, [stubs], options.library)
+        own_work = work / f"checked-{number}"
+        own_work.mkdir()
+        record = check(options.program, repository, year, stubs, own_work)
+        same, differ, aside = 0, [], 0
+        for name, (outcome, why) in results.items():
+            verdict = verdict_of(record, year, name)
+            if outcome == "skipped" or verdict is None:
+                aside += 1
+            elif (outcome == "passed") == verdict[0]:
+                same += 1
+            else:
+                differ.append(f"{name}: the test {outcome}{': ' + why if why else ''}; check: {verdict[1] or 'all laws hold'}")
+        agree, compared = agree + same, compared + same + len(differ)
+        counts = counts_of(results)
+        report["published"].append({"number": number + 1, "year": year, **counts, "agree": same, "differ": len(differ), "not compared": aside})
+        print(f"submission {number + 1}, {year}, {device}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped; check "
+              f"agrees on {same} of {same + len(differ)}{', ' + record['error'] if record.get('error') else ''}", flush=True)
+        for line in differ:
+            print(f"  {line}", flush=True)
+    if compared:
+        print(f"{len(repositories)} submissions: check agrees on {agree} of {compared} tests, {100 * agree / compared:.1f} %", flush=True)
+    report["agree"], report["compared"] = agree, compared
+    return compared == 0 or agree >= AGREEMENT * compared
+
+
+def pack(options, suites):
+    with tarfile.open(options.pack, "w:gz") as archive:
+        for name in ("official_suites.py", "official_stubs.py"):
+            archive.add(HERE / name, f"official/{name}")
+        for year, suite in suites.items():
+            archive.add(tests_of(suite), f"official/suites/{year}/tests")
+        for file in sorted(options.adapters.glob("ours_*/adapters.py")):
+            archive.add(file, f"official/adapters/{file.parent.name}/adapters.py")
+        if options.repositories:
+            archive.add(options.repositories, "official/repositories")
+        if options.bundle:
+            archive.add(options.bundle, "official/bundle")
+    print(f"wrote {options.pack}: {os.path.getsize(options.pack) / 1e6:.1f} MB")
+
+
+def parsed():
+    packed = HERE / "suites"
+    bundle = HERE / "bundle"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", action="append", default=[], metavar="YEAR=DIR")
+    parser.add_argument("--repositories", type=pathlib.Path, default=HERE / "repositories" if (HERE / "repositories").is_dir() else None)
+    parser.add_argument("--program", type=pathlib.Path, default=bundle / "syslab" if bundle.is_dir() else ROOT / "build/syslab")
+    parser.add_argument("--library", type=pathlib.Path, default=bundle / "lib/libsyslab.so.0" if bundle.is_dir() else ROOT / "build/src/capi/libsyslab.so")
+    parser.add_argument("--python-folder", type=pathlib.Path, default=bundle / "python" if bundle.is_dir() else ROOT / "tools/python", help="syslab_torch.py and others")
+    parser.add_argument("--adapters", type=pathlib.Path, default=HERE / "adapters" if packed.is_dir() else ROOT / "tests/worker/mine")
+    parser.add_argument("--bundle", type=pathlib.Path, help="what tools/bundle made, for --pack")
+    parser.add_argument("--pack", type=pathlib.Path, metavar="FILE.tar.gz")
+    parser.add_argument("--only", default="ours,repositories")
+    parser.add_argument("--device", choices=["cpu", "cuda"], action="append", help="default: cpu, and cuda where torch sees one")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="counts, as JSON")
+    parser.add_argument("--file", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    suites = dict(one.split("=", 1) for one in options.suite)
+    if not suites and packed.is_dir():
+        suites = {folder.name: folder for folder in packed.iterdir()}
+    return options, {year: pathlib.Path(folder).resolve() for year, folder in suites.items()}
+
+
+def main():
+    options, suites = parsed()
+    if options.file:
+        return run_file(options.file)
+    if not suites:
+        sys.exit("official_suites: name the hand-outs' tests: --suite 2025=DIR --suite 2026=DIR")
+    if options.pack:
+        return pack(options, suites)
+    import torch
+    sys.path.insert(0, str(HERE))
+    import official_stubs
+    for name in ("program", "library", "python_folder", "adapters", "repositories"):
+        if getattr(options, name):
+            setattr(options, name, getattr(options, name).resolve())
+    devices = options.device or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    report = {"python": sys.version.split()[0], "torch": torch.__version__, "ours": {}, "published": []}
+    with tempfile.TemporaryDirectory(prefix="official-") as temporary:
+        work = pathlib.Path(temporary)
+        report["stubbed"] = official_stubs.write(work / "stubs")
+        print(f"Python {report['python']}, torch {report['torch']}; stubbed: {', '.join(report['stubbed']) or 'nothing'}", flush=True)
+        well = True
+        if "ours" in options.only:
+            well = ours(options, suites, work / "stubs", devices, work, report) and well
+        if "repositories" in options.only and options.repositories:
+            well = published(options, suites, work / "stubs", devices[-1], work, report) and well
+    if options.output:
+        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -110,24 +110,3 @@ def cached(x, scale):
     if CALLS[0] == 1 or not hasattr(cached, "kept"):
         cached.kept = reference(x, scale)
     return cached.kept.clone()
-
-
-class Shape:
-    def same_with_every_seed():
-        yield {"name": "constant", "arguments": lambda seed: [torch.ones(4, 4), 1.0]}
-
-    def other_shape():
-        yield {"name": "grows", "arguments": lambda seed: [torch.rand(seed % 7 + 1, 4), 1.0]}
-
-    def no_function():
-        yield {"name": "tensor", "arguments": [torch.ones(4)]}
-
-    def misspelt():
-        yield {"name": "a", "arguments": lambda seed: [torch.rand(4)], "tolerence": 1}
-
-    def none():
-        return []
-
-    def other_axes():
-        yield {"axes": {"n": 1}, "arguments": lambda seed: [torch.rand(4), 1.0]}
-        yield {"axes": {"m": 1}, "arguments": lambda seed: [torch.rand(4), 1.0]}

@@ -37,3 +37,24 @@ def drawn(seed, n):
 def cases():
     yield Case("derived", {"n": 33}, lambda seed: drawn(seed, 33), terms=66)
     yield Case("declared", {"n": 64}, lambda seed: drawn(seed, 64), rtol=1e-3, atol=1e-3)
+
+
+class Shape:
+    def same_with_every_seed():
+        yield {"name": "constant", "arguments": lambda seed: [np.ones((4, 4)), 1.0]}
+
+    def other_shape():
+        yield {"name": "grows", "arguments": lambda seed: [np.full((seed % 7 + 1, 4), seed), 1.0]}
+
+    def no_function():
+        yield {"name": "tensor", "arguments": [np.ones(4)]}
+
+    def misspelt():
+        yield {"name": "a", "arguments": lambda seed: [np.full(4, seed)], "tolerence": 1}
+
+    def none():
+        return []
+
+    def other_axes():
+        yield {"axes": {"n": 1}, "arguments": lambda seed: [np.full(4, seed), 1.0]}
+        yield {"axes": {"m": 1}, "arguments": lambda seed: [np.full(4, seed), 1.0]}

@@ -33,7 +33,7 @@ std::string owner_of(Isolation isolation, const worker::CaseRequest& request) {
   return isolation == Isolation::by_device && request.device != "cuda" ? request.implementation : "";
 }
 
-// A framework takes a few hundred megabytes each.
+// Each holds a few hundred megabytes of a framework; of more implementations than these the others import anew.
 constexpr std::size_t kMostAside = 3;
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/format_seconds.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "report/table.hpp"
 

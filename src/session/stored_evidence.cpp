@@ -1,5 +1,7 @@
 #include "session/stored_evidence.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "core/build_info.hpp"
 #include "plan/predict.hpp"
 #include "runner/environment.hpp"

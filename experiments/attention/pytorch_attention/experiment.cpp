@@ -2,6 +2,7 @@
 // README.md in this folder.
 #include "capi/implementation.hpp"
 #include "experiments/attention/attention_case.hpp"
+#include "ops/attention/operation.hpp"
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"

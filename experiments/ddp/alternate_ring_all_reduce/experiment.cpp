@@ -17,6 +17,7 @@ using parallel::Ring;
 using parallel::RingAllReduce;
 using registry::Need;
 using registry::number;
+using registry::text;
 
 MakeAllReduce around(Ring ring) {
   return [ring](comm::Communicator& ranks, std::int64_t elements, device::Stream stream) {

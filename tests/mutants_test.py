@@ -84,6 +84,10 @@ class Patches(unittest.TestCase):
         with self.assertRaisesRegex(patches.BadPatch, "no patch 'f_of' in tests/mutants; near it: f_of_two"):
             patches.choose(both, ["f_of"])
 
+    def test_what_wants_the_whole_program_is_told_by_its_test(self):
+        self.assertTrue(mutants.end_to_end(patches.parse("f", HEAD.replace("unit_f F.*:G.Two", "e2e_f F.test_two") + BODY)))
+        self.assertFalse(mutants.end_to_end(patches.parse("f", HEAD + BODY)))
+
     def test_ten_tenths_are_all_of_them(self):
         for count in (3, 10, 67):
             self.assertEqual(sum((patches.tenth(list(range(count)), n) for n in range(10)), []), list(range(count)))
@@ -114,6 +118,13 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(mutants.outcome_of(-11, self.RUN), ("crashed", ["F/G.Two/3"]))
         self.assertEqual(mutants.outcome_of(77, "no GPU\n"), ("skipped", []))
         self.assertEqual(mutants.outcome_of(0, "[==========] Running 0 tests\n"), ("no case", []))
+
+    def test_what_pythons_unittest_prints(self):
+        said = "FAIL: test_one (__main__.F.test_one)\n----\nERROR: test_two (__main__.F)\n----\nFAILED (failures=1, errors=1)\n"
+        self.assertEqual(mutants.outcome_of(1, said), ("failed", ["F.test_one", "F.test_two"]))
+        self.assertEqual(mutants.outcome_of(0, "Ran 2 tests in 0.1s\n\nOK\n"), ("passed", []))
+        self.assertTrue(mutants.is_python(["/usr/bin/python3", "tests/e2e/test_f.py"]))
+        self.assertFalse(mutants.is_python(["build/tests/f/unit_f", "--flag"]))
 
     def test_only_what_the_head_says_is_right(self):
         killed, survivor = patches.parse("f", HEAD + BODY), patches.parse("g", HEAD + "Survives: so\n" + BODY)

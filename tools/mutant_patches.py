@@ -1,7 +1,8 @@
 """Planted faults as patches (tests/mutants/*.patch): what their heads say, and how they are applied. Used by tools/mutants.
 
     Plants: a sentence: what a careless author would have got wrong
-    Killed by: TEST [CASES]          a test of Meson's and, of GoogleTest, a filter of its cases
+    Killed by: TEST [CASES]          a test of Meson's and, of GoogleTest, a filter of its cases; of Python, Class.test_name,
+                                     several with ':' between them
     Needs: gpu                       only of patches to what only a GPU runs
     Survives: why                    only of a fault that no test can be expected to find
     --- a/src/…/file.cpp
@@ -39,7 +40,7 @@ class Patch:
     name: str
     plants: str
     test: str
-    cases: str  # a filter of GoogleTest; empty: all
+    cases: str  # a filter of GoogleTest, or names of Python's unittest; empty: all
     gpu: bool
     survives: str  # why; empty: it is to be killed
     hunks: list

@@ -19,6 +19,7 @@
 #include "grade/pages.hpp"
 #include "grade/record.hpp"
 #include "grade/rubric.hpp"
+#include "plan/sides.hpp"
 #include "report/table.hpp"
 #include "session/selection.hpp"
 

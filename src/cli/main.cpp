@@ -1,5 +1,6 @@
 // The program: seals the registry, reads the command line, carries out one verb, and tells the shell.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include "agents/agent.hpp"
 #include "cli/command_line.hpp"
 #include "cli/judged.hpp"
+#include "cli/seed.hpp"
 #include "cli/verbs.hpp"
 #include "core/descendants.hpp"
 #include "core/json_text.hpp"
@@ -56,10 +58,11 @@ bool runs_cases(const VerbOptions& verb) {
   return std::visit([]<typename Options>(const Options&) { return kRunsCases<Options>; }, verb);
 }
 
-Exit run(const std::vector<std::string>& arguments) {
+Exit run(std::vector<std::string> arguments) {
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   std::variant<CommandLine, Information> parsed;
   const Exit grammar = guarded(nullptr, json, [&] {
+    take_seed(arguments, STDIN_FILENO);
     parsed = parse_command_line(arguments);
     return Exit::well;
   });
@@ -110,20 +113,6 @@ void serve_what_is_judged(int argc, char** argv) {
 [[gnu::constructor(101)]] void serve_early(int argc, char** argv) { serve_what_is_judged(argc, argv); }
 #endif
 
-// Any process of this machine may read another's command line (/proc/PID/cmdline). From the seed, what is judged could
-// make its inputs, and the answers, before it is asked.
-void cover_seed(int argc, char** argv) {
-  constexpr std::string_view kOption = "--seed", kJoined = "--seed=";
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    if (word.starts_with(kJoined)) {
-      std::fill(argv[i] + kJoined.size(), argv[i] + word.size(), '*');
-    } else if (word == kOption && i + 1 < argc) {
-      std::fill_n(argv[i + 1], std::string_view(argv[i + 1]).size(), '*');
-    }
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -131,6 +120,6 @@ int main(int argc, char** argv) {
   // Makes a file size limit an error of write(), which the store reports, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  cover_seed(argc, argv);
+  syslab::cli::cover_seed(argc, argv);
   return static_cast<int>(syslab::cli::run(arguments));
 }

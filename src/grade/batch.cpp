@@ -227,10 +227,12 @@ class Grading {
   }
 
   void add_common(std::vector<std::string>& words, const OwnFolder& own) const {
-    words.insert(words.end(), {"--seed", std::to_string(options_.seed), "--timeout", options_.timeout, "--db",
-                               own.database().string()});
+    words.insert(words.end(), {"--seed", "-", "--timeout", options_.timeout, "--db", own.database().string()});
     if (!options_.memory_limit.empty()) words.insert(words.end(), {"--memory-limit", options_.memory_limit});
   }
+
+  // Not in the command line, which another submission that runs beside this one could read.
+  std::string seed_line() const { return std::to_string(options_.seed) + "\n"; }
 
   std::string over_time() const {
     return fmt::format("it ran out of time: stopped after {} s", std::chrono::duration<double>(options_.limit).count());
@@ -246,7 +248,7 @@ class Grading {
     if (options_.beyond.empty()) words.insert(words.end(), {"--contract", "handout"});
     for (const std::string& glob : options_.beyond) words.insert(words.end(), {"--beyond", glob});
     add_common(words, own);
-    const OwnFolder::Ended ended = own.run(std::move(words), options_.limit);
+    const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit);
     if (!ended.status) return {{"error", over_time()}, {"out_of_time", true}};
     Json record = last_record(ended.output);
     if (record.is_object() && record.value("type", "") == "submission") return record;
@@ -272,7 +274,7 @@ class Grading {
         fmt::format("{}={}:{}", kMine, submission::Folder(own.code()).adapters().string(), adapter.door)};
     for (const std::string& axis : item.at) words.insert(words.end(), {"-a", axis});
     add_common(words, own);
-    const OwnFolder::Ended ended = own.run(std::move(words), options_.limit);
+    const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit);
     if (!ended.status) return not_timed(over_time());
     return read_comparison(ended.output);
   }

@@ -62,6 +62,18 @@ FileDescriptor open_file(const fs::path& path, int flags) {
   return file;
 }
 
+// Its reading end, which holds the text and then ends. What was read from it is nowhere to be read again.
+FileDescriptor pipe_of(const std::string& text) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno(ErrorKind::internal, "make a pipe", errno, "pipe2");
+  FileDescriptor reading(ends[0]);
+  const FileDescriptor writing(ends[1]);
+  if (::write(writing.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw_errno(ErrorKind::internal, "write to a pipe", errno, "write");
+  }
+  return reading;
+}
+
 }  // namespace
 
 bool is_left_out(const fs::path& name) {
@@ -87,8 +99,8 @@ void OwnFolder::take(const fs::path& submission) const {
   remove_environments(code());
 }
 
-OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, milliseconds limit) const {
-  const FileDescriptor input = open_file("/dev/null", O_RDONLY);
+OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, const std::string& text, milliseconds limit) const {
+  const FileDescriptor input = pipe_of(text);
   const FileDescriptor output = open_file(path_ / "output", O_WRONLY | O_CREAT | O_TRUNC);
   const FileDescriptor errors = open_file(path_ / "errors", O_WRONLY | O_CREAT | O_TRUNC);
   SpawnOptions spawn;

@@ -36,8 +36,8 @@ class OwnFolder {
     std::optional<ExitStatus> status;  // nothing: it was stopped at `limit`
     std::string output;
   };
-  // This program with these words, one thread, without input; all that it started has ended.
-  Ended run(std::vector<std::string> words, std::chrono::milliseconds limit) const;
+  // This program with these words, one thread, and this text (at most 4 KiB) to read; all that it started has ended.
+  Ended run(std::vector<std::string> words, const std::string& input, std::chrono::milliseconds limit) const;
 
  private:
   std::filesystem::path path_;

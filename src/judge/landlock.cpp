@@ -76,7 +76,7 @@ class Ruleset {
 };
 
 // A right that a folder gives cannot be taken back further down: so it is given beside each folder on the way.
-void allow_beside(Ruleset& rules, const fs::path& folder, const std::vector<fs::path>& hidden) {
+void allow_beside(Ruleset& rules, const fs::path& folder, const std::vector<fs::path>& hidden, std::uint64_t rights) {
   std::error_code none;
   for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
     const fs::path& path = entry->path();
@@ -84,14 +84,14 @@ void allow_beside(Ruleset& rules, const fs::path& folder, const std::vector<fs::
     const bool leads_there =
         std::ranges::any_of(hidden, [&](const fs::path& one) { return one.string().starts_with(path.string() + "/"); });
     if (leads_there) {
-      allow_beside(rules, path, hidden);
+      allow_beside(rules, path, hidden, rights);
     } else {
-      rules.allow(path, kReadFile);
+      rules.allow(path, rights);
     }
   }
 }
 
-void allow_reading(Ruleset& rules, const std::vector<std::string>& hidden) {
+void allow_but_for(Ruleset& rules, const std::vector<std::string>& hidden, std::uint64_t rights) {
   std::vector<fs::path> kept_back;
   for (const std::string& folder : hidden) {
     std::error_code none;
@@ -99,8 +99,8 @@ void allow_reading(Ruleset& rules, const std::vector<std::string>& hidden) {
       kept_back.push_back(real);
     }
   }
-  if (kept_back.empty()) return rules.allow("/", kReadFile);
-  allow_beside(rules, "/", kept_back);
+  if (kept_back.empty()) return rules.allow("/", rights);
+  allow_beside(rules, "/", kept_back, rights);
 }
 
 }  // namespace
@@ -110,11 +110,12 @@ int landlock_version() {
 }
 
 FileDescriptor make_ruleset(const std::string& writable, const std::vector<std::string>& hidden, bool shared_memory,
-                            bool network, const std::string& shown) {
+                            bool network, const std::string& shown, const std::vector<std::string>& unlisted) {
   Ruleset rules(landlock_version(), network);
-  rules.allow("/", kExecute | kReadFolder);
-  allow_reading(rules, hidden);
-  if (!shown.empty()) rules.allow(shown, kReadFile);
+  rules.allow("/", kExecute);
+  allow_but_for(rules, hidden, kReadFile);
+  allow_but_for(rules, unlisted, kReadFolder);
+  if (!shown.empty()) rules.allow(shown, kReadFile | kReadFolder);
   const std::uint64_t files = kReadFile | kReadFolder | kWriteFile | kTruncate | kRemoveAndMake | kRefer;
   rules.allow(fs::canonical(writable), files);
   for (const char* device : {"null", "zero", "full", "random", "urandom"}) {

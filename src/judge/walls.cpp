@@ -13,8 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -128,6 +131,12 @@ constexpr const char* kOnlyOneself[] = {"prlimit64", "sched_setscheduler", "sche
                                         "sched_setaffinity"};
 // Of a terminal: to type into it, for the shell behind it to carry out.
 constexpr unsigned kTyping[] = {TIOCSTI, TIOCLINUX};
+// Of a file that is open to be read: to choose the signal that tells of it (as timer_create does), and to make
+// everybody else wait who opens it.
+constexpr unsigned kOfDescriptors[] = {F_SETSIG, F_SETLEASE};
+// Of a file system, by the letter of its family: they change attributes of a file that is open to be read, seal it for
+// ever, or make a copy of a folder beside it. Whoever wanted to clone a file (FICLONE) copies it.
+constexpr unsigned kFileSystems[] = {'f', 'X', 0x94};
 
 // Not even those of this machine: a service behind a socket would do outside what is denied inside. A pair of connected
 // ones is no such thing, but for one of datagrams, which can be sent elsewhere. CUDA's driver gives up where it cannot
@@ -160,9 +169,13 @@ struct Walls::Filter {
 Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
   if (landlock_version() > 0) {
-    std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE"));
+    std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE")), unlisted;
+    std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
+      std::error_code none;  // the names in a folder tell who has handed something in
+      return std::filesystem::is_directory(one, none);
+    });
     hidden.push_back(options.hidden);
-    ruleset_ = make_ruleset(options.writable, hidden, python, options.network, variable("SYSLAB_WALLS_SHOW"));
+    ruleset_ = make_ruleset(options.writable, hidden, python, options.network, variable("SYSLAB_WALLS_SHOW"), unlisted);
     confinement_.landlock_ruleset = ruleset_.get();
   }
 
@@ -174,6 +187,15 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
   deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1(SCMP_CMP_NE, 0));
   for (const unsigned request : kTyping) {
     deny(filter, "ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request));
+  }
+  // A signal that wakes a stopped process up, itself: it would work while another is measured. Whether CUDA's driver
+  // makes such timers has not been tried.
+  if (!options.gpu) deny(filter, "timer_create", EPERM);
+  for (const unsigned command : kOfDescriptors) {
+    deny(filter, "fcntl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, command));
+  }
+  for (const unsigned family : kFileSystems) {
+    deny(filter, "ioctl", ENOTTY, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xff00U, family << 8));
   }
   for (const char* name : kModesAndTimes) deny(filter, name, python ? 0 : EPERM);
   deny(filter, "io_uring_setup", ENOSYS);  // it would do what is denied here, socket() for one

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <utility>
 
 #include "core/declares_domain.hpp"
@@ -89,6 +90,11 @@ class Revived : public CallChannel, public DeclaresDomain {
   ForeignOptions options_;
 };
 
+std::uint64_t fresh_seed() {
+  std::random_device entropy;
+  return (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
+}
+
 // Never sends a number that the host would refuse; the note of its metric says what was found.
 CaseContext::Emit checked(CaseContext::Emit emit) {
   return [emit = std::move(emit)](const Record& record) {
@@ -105,7 +111,7 @@ bool runs_apart(const CaseRequest& request) {
 }
 
 CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
-    : request_(std::move(request)), emit_(checked(std::move(emit))), bursts_(bursts) {
+    : request_(std::move(request)), unforeseen_seed_(fresh_seed()), emit_(checked(std::move(emit))), bursts_(bursts) {
   Kept& one = kept();
   const std::string needed = process_for(request_);
   if (one.worker && (needed.empty() || !one.what.starts_with(needed) || !one.worker->usable())) one = {};
@@ -120,6 +126,11 @@ BurstLine& CaseContext::bursts() {
 // By experiment and case as well as by seed: two experiments of one run draw unrelated numbers under the same name.
 RandomStream CaseContext::stream(std::string_view name) const {
   return RandomStream::derive(request_.seed, request_.experiment, request_.case_uid, name);
+}
+
+RandomStream CaseContext::unforeseen(std::string_view name) const {
+  if (!request_.mine) return stream(name);
+  return RandomStream::derive(unforeseen_seed_, request_.experiment, request_.case_uid, name);
 }
 
 void CaseContext::metric(std::string name, std::string unit, double value) {

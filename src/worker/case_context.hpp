@@ -30,6 +30,9 @@ class CaseContext {
   BurstLine& bursts();  // of task `paired`
 
   RandomStream stream(std::string_view name) const;  // keyed by the case's seed and this name
+  // For what somebody else's implementation must not know before it is asked: other numbers in each attempt, since it
+  // may know the run's seed, or find it by trying all that people type. Of our own, stream().
+  RandomStream unforeseen(std::string_view name) const;
   void emit(const Record& record) { emit_(record); }
 
   // Shorthands.
@@ -55,6 +58,7 @@ class CaseContext {
   std::shared_ptr<CallChannel> opened(bool with_ranks);
 
   CaseRequest request_;
+  std::uint64_t unforeseen_seed_;
   Emit emit_;
   BurstLine* bursts_;
   std::shared_ptr<CallChannel> channel_;

@@ -85,12 +85,14 @@ class FunctionCase {
   }
 
  private:
-  // New content for each time that a call's arguments are renewed; the judged process never learns a seed.
+  // New content for each time that a call's arguments are renewed; the judged process never learns a seed. The first
+  // are checked and are of the run's seed, all others timed.
   void make(std::vector<TensorView>& inputs) {
     std::vector<NamedOutput> made;
     for (std::size_t i = 0; i < inputs.size(); ++i) made.push_back({described_.inputs[i].name, inputs[i]});
     constexpr std::uint64_t kSeeds = 1ULL << 31;  // that every generator takes
-    const auto seed = static_cast<std::int64_t>(context_.stream("arguments").bits(made_++) % kSeeds);
+    const RandomStream stream = made_ == 0 ? context_.stream("arguments") : context_.unforeseen("arguments");
+    const auto seed = static_cast<std::int64_t>(stream.bits(made_++) % kSeeds);
     reference_->call("make", {}, made, {{"seed", seed}});
   }
 

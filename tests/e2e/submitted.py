@@ -189,4 +189,10 @@ for file in (pathlib.Path(WATCHED, "neighbour/tests/adapters.py"), pathlib.Path(
     else:
         raise SystemExit("it could read")
 """, None),
+    "lists": ("""import os
+try:
+    raise SystemExit(f"it saw {os.listdir(WATCHED)}")
+except OSError:
+    os.listdir(os.path.dirname(__file__))
+""", None),
 }

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+import threading
 import unittest
 import xml.etree.ElementTree
 
@@ -64,6 +65,35 @@ def marked(mark):
         except OSError:
             pass
     return found
+
+
+class CommandLines(threading.Thread):
+    """Those of what this process starts, and of what that starts, as any process may read them, from their start on."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.seen, self.ended = set(), threading.Event()
+
+    def look(self, process, generations):
+        try:
+            for task in os.listdir(f"/proc/{process}/task") if generations > 0 else ():
+                with open(f"/proc/{process}/task/{task}/children") as file:
+                    for child in file.read().split():
+                        self.look(child, generations - 1)
+            with open(f"/proc/{process}/cmdline") as file:
+                self.seen.add(file.read())
+        except OSError:  # it has ended
+            pass
+
+    def run(self):
+        own = os.getpid()
+        while not self.ended.is_set():
+            self.look(own, 2)  # grade, and what it starts: often enough to see each before it covers anything
+
+    def all(self):
+        self.ended.set()
+        self.join()
+        return self.seen
 
 
 class Grading(Lab):
@@ -166,7 +196,12 @@ class Grading(Lab):
     def test_the_same_submission_gets_the_same_grade_and_a_hidden_seed_is_told_to_nobody(self):
         make(self.batch / "ada", "NoScale")
         shutil.copytree(self.batch / "ada", self.batch / "twin")
-        self.grade("--seed", "80808")
+        lines = CommandLines()
+        lines.start()
+        self.grade("--seed", "-", input="80808\n")  # its own command line does not have it either
+        seen = lines.all()
+        self.assertTrue(any("\0check\0" in line for line in seen), seen)
+        self.assertEqual([line for line in seen if "80808" in line], [])
         pages = [(self.folder / f"grades/students/{name}/evidence.md").read_text().replace(name, "") for name in ("ada", "twin")]
         self.assertEqual(*pages)
         told = "".join(file.read_text() for file in (self.folder / "grades/students").rglob("*") if file.is_file())

@@ -88,6 +88,20 @@ TEST_F(Landlock, OfSeveralHiddenFoldersNoneIsReadButForWhatIsShown) {
   EXPECT_EQ(read(folder_ / "own" / "file"), 0);
 }
 
+TEST_F(Landlock, OfAnUnlistedFolderNoNameIsTold) {
+  const auto lists = [&](const fs::path& folder, const std::vector<std::string>& unlisted) {
+    const FileDescriptor rules = make_ruleset((folder_ / "own").string(), {(folder_ / "hidden").string()}, false, false,
+                                              (folder_ / "other").string(), unlisted);
+    return behind({.landlock_ruleset = rules.get()}, [&] { return opens(folder, O_RDONLY | O_DIRECTORY); });
+  };
+  const std::vector<std::string> unlisted{(folder_ / "hidden").string()};
+  EXPECT_EQ(lists(folder_ / "hidden", {}), 0);
+  EXPECT_EQ(lists(folder_ / "hidden", unlisted), EACCES);
+  EXPECT_EQ(lists(folder_ / "own", unlisted), 0);
+  EXPECT_EQ(lists(folder_ / "other", unlisted), 0);
+  EXPECT_EQ(lists("/usr", unlisted), 0);
+}
+
 TEST_F(Landlock, ALinkFromTheOwnFolderLeadsNoFurther) {
   fs::create_symlink(folder_ / "other" / "file", folder_ / "own" / "link");
   fs::create_symlink(folder_ / "hidden" / "file", folder_ / "own" / "key");

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
@@ -19,6 +20,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -152,6 +154,38 @@ TEST_P(WallsOf, FilesKeepTheirModesTimesOwnersAndAttributes) {
   ::stat(file.c_str(), &after);
   EXPECT_EQ(after.st_mode, before.st_mode);
   EXPECT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+}
+
+TEST_P(WallsOf, NobodyWakesUpWhileAnotherIsMeasured) {
+  EXPECT_EQ(inside([] {
+              sigevent wakes{};
+              wakes.sigev_notify = SIGEV_SIGNAL;
+              wakes.sigev_signo = SIGCONT;
+              timer_t timer{};
+              return error_of(::timer_create(CLOCK_MONOTONIC, &wakes, &timer));
+            }),
+            EPERM);
+  const std::string file = (folder_ / "kept").string();
+  std::ofstream(file) << "kept";
+  const auto asks = [&](int command, long what) {
+    return inside([&] { return error_of(::fcntl(::open(file.c_str(), O_RDONLY), command, what)); });
+  };
+  EXPECT_EQ(asks(F_SETSIG, SIGCONT), EPERM);
+  EXPECT_EQ(asks(F_SETLEASE, F_RDLCK), EPERM);
+  EXPECT_EQ(asks(F_SETFD, FD_CLOEXEC), 0);
+}
+
+TEST_P(WallsOf, AFileThatIsReadKeepsItsAttributes) {
+  const std::string file = (folder_ / "kept").string();
+  std::ofstream(file) << "kept";
+  const auto asks = [&](unsigned long request) {
+    long flags = 0;
+    return inside([&] { return error_of(::ioctl(::open(file.c_str(), O_RDONLY), request, &flags)); });
+  };
+  EXPECT_EQ(asks(FS_IOC_SETFLAGS), ENOTTY);
+  EXPECT_EQ(asks(FS_IOC_FSSETXATTR), ENOTTY);
+  EXPECT_EQ(asks(0x50009401UL), ENOTTY);  // a snapshot, on Btrfs
+  EXPECT_EQ(asks(FIONREAD), 0);
 }
 
 TEST_P(WallsOf, NothingIsTypedIntoATerminalAndNoMemoryHasAKey) {

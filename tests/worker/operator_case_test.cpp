@@ -348,6 +348,30 @@ TEST(InputSets, HoldDifferentContentThatChangesWithEveryRefresh) {
   EXPECT_EQ(second, to_doubles(again.inputs(0)[0]));
 }
 
+// Whoever knows the seed, or guesses it, could prepare the answers.
+TEST(InputSets, OfSomebodyElsesImplementationTheSeedMakesTheCheckedContentAndNoTimedOne) {
+  const Operation operation = doubling();
+  CaseRequest asked = request();
+  asked.mine = MineRequest{.name = "theirs", .path = "/theirs.so"};
+  const auto contents = [&](const CaseRequest& of) {
+    CaseContext context(of, [](const Record&) {});
+    InputSets sets(context, operation);
+    sets.grow(2);
+    std::vector<std::vector<double>> found{to_doubles(sets.inputs(0)[0]), to_doubles(sets.inputs(1)[0])};
+    sets.refresh(0);
+    found.push_back(to_doubles(sets.inputs(0)[0]));
+    return found;
+  };
+  const auto once = contents(asked), again = contents(asked), ours = contents(request());
+  EXPECT_EQ(once[0], again[0]);
+  EXPECT_EQ(once[0], ours[0]);
+  for (const std::size_t timed : {1, 2}) {
+    EXPECT_NE(once[timed], again[timed]);
+    EXPECT_NE(once[timed], ours[timed]);
+  }
+  EXPECT_EQ(ours, contents(request()));
+}
+
 TEST(InputSets, OfALargeInputStripesAreNewEachTimeAndElsewhere) {
   constexpr std::int64_t kMany = 5 << 20;  // 20 MiB
   Operation large = doubling();

@@ -87,7 +87,9 @@ void declare(CLI::App& app, GradeOptions& options) {
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1'000'000).description(""));
   app.add_option("--seed", options.seed,
-                 "Root of all random inputs (default 0). With another, pages tell nothing that was made of them")
+                 "Root of all random inputs (default 0; -: a line of standard input). With another, pages tell nothing "
+                 "that was "
+                 "made of them")
       ->type_name("NUMBER")
       ->check(whole_number, "");
   app.add_option("--python", options.python, "Interpreter of all (default: SYSLAB_PYTHON, else python3)")

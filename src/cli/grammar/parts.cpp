@@ -36,7 +36,9 @@ void many(CLI::App& app, const char* name, const char* type, std::vector<std::st
 }
 
 void seed(CLI::App& app, SelectionOptions& options) {
-  app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")
+  app.add_option("--seed", options.seed,
+                 "Root of all random inputs (default 0); -: a line of standard input, which no process reads off a "
+                 "command line")
       ->type_name("NUMBER")
       ->check(whole_number, "");
 }

@@ -95,26 +95,28 @@ ScratchLab::ScratchLab() {
 
 void ScratchLab::start_afresh() { database_ = fmt::format("{}/{}.db", folder_.path(), databases_++); }
 
-std::vector<std::string> ScratchLab::command(const std::vector<std::string>& arguments) const {
+std::vector<std::string> ScratchLab::command(const std::vector<std::string>& arguments,
+                                             const std::vector<std::string>& variables) const {
   // _SYSLAB_KEPT_BY: so that all this ends with the lab that runs this case.
   std::vector<std::string> all{"env", "-i", "TMPDIR=" + temporary_, "XDG_STATE_HOME=" + folder_.path() + "/state"};
   for (const char* name : {"PATH", "LD_LIBRARY_PATH", "_SYSLAB_KEPT_BY", "ASAN_OPTIONS", "TSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name); value != nullptr) all.push_back(fmt::format("{}={}", name, value));
   }
+  all.insert(all.end(), variables.begin(), variables.end());
   all.push_back(program_);
   all.insert(all.end(), arguments.begin(), arguments.end());
   all.insert(all.end(), {"--db", database_});
   return all;
 }
 
-Running ScratchLab::start(std::vector<std::string> arguments) const {
+Running ScratchLab::start(std::vector<std::string> arguments, const std::vector<std::string>& variables) const {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(ErrorKind::internal, "make a pipe", errno, "pipe2");
   FileDescriptor read(ends[0]);
   const FileDescriptor write(ends[1]);
   const FileDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   SpawnOptions options;
-  options.argv = command(arguments);
+  options.argv = command(arguments, variables);
   options.streams = {nothing.get(), write.get(), nothing.get()};
   try {
     return {Process::spawn(options), std::move(read)};
@@ -123,8 +125,8 @@ Running ScratchLab::start(std::vector<std::string> arguments) const {
   }
 }
 
-Finished ScratchLab::run(std::vector<std::string> arguments) const {
-  Running running = start(std::move(arguments));
+Finished ScratchLab::run(std::vector<std::string> arguments, const std::vector<std::string>& variables) const {
+  Running running = start(std::move(arguments), variables);
   Finished finished;
   Lines lines(running.output.get());
   const auto deadline = Clock::now() + kLongestRun;

@@ -49,8 +49,9 @@ class ScratchLab {
   void start_afresh();  // another database from now on
 
   // With `--db`, and an environment that has nothing of ours but where programs and libraries are.
-  Running start(std::vector<std::string> arguments) const;
-  Finished run(std::vector<std::string> arguments) const;
+  // `variables`: NAME=value of more.
+  Running start(std::vector<std::string> arguments, const std::vector<std::string>& variables = {}) const;
+  Finished run(std::vector<std::string> arguments, const std::vector<std::string>& variables = {}) const;
 
   // Living processes of this lab.
   std::vector<pid_t> processes() const;
@@ -63,7 +64,8 @@ class ScratchLab {
   Process plant_process() const;  // what processes_left() must find; ends with the handle at the latest
 
  private:
-  std::vector<std::string> command(const std::vector<std::string>& arguments) const;
+  std::vector<std::string> command(const std::vector<std::string>& arguments,
+                                   const std::vector<std::string>& variables) const;
 
   TemporaryFolder folder_;
   std::string program_, temporary_, database_;

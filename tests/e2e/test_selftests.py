@@ -1,5 +1,6 @@
 """The lab's experiments on itself, in their smoke presets: nothing lost, left or unnamed, and each violation that is planted is found."""
 import json
+import os
 import pathlib
 import re
 import socket
@@ -31,6 +32,15 @@ class Selftests(Lab):
         for counted in self.all_good("selftest_rank_faults"):
             self.assertEqual((counted["faults"], counted["named"], counted["late"]), (1, 1, 0))
             self.assertLess(counted["slowest"], 5)
+
+    def test_nobody_who_would_rather_be_believed_is(self):
+        self.assertEqual([(counted["tried"], counted["succeeded"]) for counted in self.all_good("selftest_hostile")], [(2, 0)] * 2)
+        (row,) = [row for row in self.table("selftest_hostile", "hand_ins")["rows"] if row["kind"] == "class"]
+        self.assertEqual((row["tried"], row["succeeded"]), (2, 0))
+        self.assertIn("1 of 1 succeed: Honest passed", self.planted("selftest_hostile", "class", "success"))
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
     def test_what_is_planted_after_kills_is_found(self):
         self.assertRegex(self.planted("selftest_crash", "promise", "lost"), "1 of [0-9]+ acknowledged attempts are lost")

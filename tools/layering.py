@@ -56,9 +56,10 @@ HOUSE = {
                 {"core", "contract", "registry", "plan", "stats", "measure", "worker", "runner", "store"}),
     "compare": ("two sides in turns, judged and gated",
                 {"core", "contract", "registry", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
+    "claim": ("a claim about speed as a file that others verify", {"core", "stats", "store", "report"}),
     "cli": ("verbs and exit codes",
             {"core", "contract", "registry", "plan", "stats", "check", "measure", "judge", "worker", "runner", "store", "report",
-             "evidence", "session", "compare", "submission", "grade"}),
+             "evidence", "session", "compare", "claim", "submission", "grade"}),
     "property_tests": ("the shipped laws, and the faults that they must find",
                        GROUND | {"ops", "model", "train", "capi", "check"}),
 }
@@ -76,6 +77,7 @@ ONLY_HEADERS = {**{(room, "contract"): {"contract/axis.hpp", "contract/law.hpp",
                 ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
                 ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp"},
                 ("evidence", "report"): {"report/deliverables.hpp"},
+                ("claim", "report"): {"report/document.hpp", "report/table.hpp"}, ("claim", "store"): {"store/store.hpp"},
                 ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')

@@ -80,6 +80,32 @@ struct ReplayOptions {
   std::vector<std::string> mine;  // as resume's
 };
 
+// "me >= 1.10 x naive", measured and written to a file.
+struct ClaimOptions {
+  static constexpr bool kRunsCases = true;
+  std::string statement, output;
+  SelectionOptions selection;
+  std::optional<std::string> protocol;
+  std::string data = "normal";
+  std::optional<int> launches;
+  std::optional<std::string> budget, tolerance;
+  std::string timeout = "10m";  // of one launch
+  std::string memory_limit;
+  std::string label;
+};
+
+// A claim's file, measured again here.
+struct VerifyOptions {
+  static constexpr bool kRunsCases = true;
+  std::string claim;
+  SelectionOptions files;  // --mine, --reference, --inputs, --python: what is measured is the claim's
+  std::optional<int> launches;
+  std::optional<std::string> budget;
+  std::string timeout = "10m";
+  std::string memory_limit;
+  std::string label;
+};
+
 struct DiffOptions {
   std::string a, b;  // runs, or pins
   std::optional<std::string> delta;
@@ -191,7 +217,7 @@ struct WorkerOptions {
 
 using VerbOptions =
     std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
-                 CompareOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
+                 CompareOptions, ClaimOptions, VerifyOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
                  ImportOptions, InitOptions, GradeOptions, PlanBucketsOptions, PruneOptions, LogOptions, ShowOptions,
                  EnvOptions, DoctorOptions, CompletionOptions, WorkerOptions>;
 

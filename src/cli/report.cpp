@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "claim/page.hpp"
 #include "cli/handout.hpp"
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
@@ -99,9 +100,24 @@ Exit list_sources(const Console& console, const std::vector<report::SourceFile>&
   return Exit::well;
 }
 
+bool names_claim(const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(".claim"); });
+}
+
+Exit report_claim(const Context& context, const ReportOptions& options) {
+  if (options.experiments.size() != 1) {
+    throw Error(ErrorKind::usage, "a claim is a page of its own; leave the other names out");
+  }
+  const std::string& file = options.experiments.front();
+  const report::Format format = format_of(context, options.format, options.output);
+  write_output(context, options.output, claim::write_page(claim::read_claim(file), file, format));
+  return Exit::well;
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const ReportOptions& options) {
+  if (names_claim(options.experiments)) return report_claim(context, options);
   report::ReportOptions wanted;
   if (!options.handout.empty()) wanted.handout = options.handout;
   wanted.names_others = options.handout.empty();

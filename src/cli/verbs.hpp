@@ -16,6 +16,8 @@ Exit execute(const Context& context, const CheckOptions& options);
 Exit execute(const Context& context, const ResumeOptions& options);
 Exit execute(const Context& context, const ReplayOptions& options);
 Exit execute(const Context& context, const CompareOptions& options);
+Exit execute(const Context& context, const ClaimOptions& options);
+Exit execute(const Context& context, const VerifyOptions& options);
 Exit execute(const Context& context, const DiffOptions& options);
 Exit execute(const Context& context, const PinOptions& options);
 Exit execute(const Context& context, const GateOptions& options);

@@ -60,13 +60,19 @@ std::string at(const std::map<std::string, std::string>& facts, const std::strin
   return found == facts.end() ? "not told" : found->second;
 }
 
-void list_differences(const Json& a, const Json& b, const std::string& path, std::vector<std::string>& differing) {
+// What the two are called.
+struct Names {
+  std::string a = "A", b = "B";
+};
+
+void list_differences(const Json& a, const Json& b, const std::string& path, const Names& names,
+                      std::vector<std::string>& differing) {
   const auto left = leaves(a, path), right = leaves(b, path);
   std::map<std::string, std::string> both = left;
   both.insert(right.begin(), right.end());
   for (const auto& [name, value] : both) {
     const std::string of_a = at(left, name), of_b = at(right, name);
-    if (of_a != of_b) differing.push_back(fmt::format("{}: A {}, B {}", name, of_a, of_b));
+    if (of_a != of_b) differing.push_back(fmt::format("{}: {} {}, {} {}", name, names.a, of_a, names.b, of_b));
   }
 }
 
@@ -134,15 +140,21 @@ std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store
   return outcomes;
 }
 
+std::vector<std::string> differing_machines(const Json& facts_a, const Json& facts_b, const std::string& name_a,
+                                            const std::string& name_b) {
+  std::vector<std::string> differing;
+  for (const char* part : {"cpu", "gpu", "cuda"}) {
+    list_differences(steady(facts_a, part), steady(facts_b, part), part, {name_a, name_b}, differing);
+  }
+  return differing;
+}
+
 std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b) {
   const auto of_a = store.query(kConditions, {integer(a)}).rows.at(0);
   const auto of_b = store.query(kConditions, {integer(b)}).rows.at(0);
   std::vector<std::string> differing;
   if (of_a[0].text != of_b[0].text) {
-    const Json facts_a = parse_json(of_a[1].text), facts_b = parse_json(of_b[1].text);
-    for (const char* part : {"cpu", "gpu", "cuda"}) {
-      list_differences(steady(facts_a, part), steady(facts_b, part), part, differing);
-    }
+    differing = differing_machines(parse_json(of_a[1].text), parse_json(of_b[1].text), "A", "B");
     if (differing.empty()) differing.push_back(fmt::format("kind of machine: A {}, B {}", of_a[0].text, of_b[0].text));
   }
   // How a case was measured. What ended it (timeouts, limits, budgets) does not change the times already taken.
@@ -152,7 +164,7 @@ std::vector<std::string> differing_conditions(const store::Store& store, store::
       protocol->erase(limit);
     }
   }
-  list_differences(protocol_a, protocol_b, "protocol", differing);
+  list_differences(protocol_a, protocol_b, "protocol", {}, differing);
   return differing;
 }
 

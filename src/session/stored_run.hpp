@@ -34,6 +34,10 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
 // Outcomes of checks by case and name, the newest of each.
 std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run);
 
+// Where two machines' facts (runner/environment.hpp) differ in what speed depends on: "cpu.model: NAME_A …, NAME_B …".
+std::vector<std::string> differing_machines(const Json& facts_a, const Json& facts_b, const std::string& name_a,
+                                            const std::string& name_b);
+
 // Where two runs' machines or conditions differ in what a ratio of times must not hide: "cpu.model: A …, B …".
 std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b);
 

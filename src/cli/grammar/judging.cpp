@@ -31,6 +31,36 @@ void declare(CLI::App& app, CompareOptions& options) {
       ->type_name("SIZE");
 }
 
+void declare(CLI::App& app, ClaimOptions& options) {
+  app.add_option("CLAIM", options.statement, "FASTER >= FACTOR x SLOWER, perhaps 'in geometric mean'")
+      ->required()
+      ->type_name("");
+  app.add_option("NAME", options.selection.names, "Experiments whose cases it is about")->type_name("");
+  app.add_option("-o,--output", options.output, "The claim's file")->required()->type_name("FILE");
+  axes(app, options.selection);
+  device(app, options.selection);
+  many(app, "--mine", "NAME=FILE", options.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
+  function_files(app, options.selection);
+  preset(app, options.selection);
+  seed(app, options.selection);
+  limits(app, options);
+  app.add_option("--tolerance", options.tolerance,
+                 "How much less than claimed confirms it where it is verified (default 1 %); none here")
+      ->type_name("PERCENT");
+  app.add_option("--protocol", options.protocol, "How each side is warmed and timed (default: the experiment's own)")
+      ->type_name("NAME");
+  one_of(app.add_option("--data", options.data, kDistribution), "WHICH", kDistributions);
+}
+
+void declare(CLI::App& app, VerifyOptions& options) {
+  app.add_option("FILE", options.claim, "Made by syslab claim")->required()->type_name("");
+  many(app, "--mine", "NAME=FILE", options.files.mine, "The file that the claim is about; a claim brings no code");
+  function_files(app, options.files);
+  app.add_option("--python", options.files.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
+      ->type_name("FILE");
+  limits(app, options);
+}
+
 void declare(CLI::App& app, DiffOptions& options) {
   app.add_option("RUN_A", options.a, "uid, its beginning or ending, latest, or a pin")->required()->type_name("");
   app.add_option("RUN_B", options.b, "likewise")->required()->type_name("");

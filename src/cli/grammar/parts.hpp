@@ -56,4 +56,20 @@ void judging(CLI::App& app, Options& options) {
   label(app, options.label);
 }
 
+// Options of the verbs that show or verify a claim.
+template <typename Options>
+void limits(CLI::App& app, Options& options) {
+  app.add_option(
+         "--launches", options.launches,
+         "Fresh processes a side, at least 3 (default: 12 to 20, as many as it takes to know the ratio to ±0.25 %)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(3, 1000).description(""));
+  app.add_option("--budget", options.budget, "Time for all cases together: 5m (default 2m, unless --launches is given)")
+      ->type_name("DURATION");
+  app.add_option("--memory-limit", options.memory_limit, "Of one side beyond the worker's own: 2Gi (default none)")
+      ->type_name("SIZE");
+  timeout(app, options.timeout, "Of one launch: 30s, 5m (default 10m)");
+  label(app, options.label);
+}
+
 }  // namespace syslab::cli::grammar

@@ -13,6 +13,8 @@ void declare(CLI::App& app, PlanOptions& options);
 void declare(CLI::App& app, ResumeOptions& options);
 void declare(CLI::App& app, ReplayOptions& options);
 void declare(CLI::App& app, CompareOptions& options);
+void declare(CLI::App& app, ClaimOptions& options);
+void declare(CLI::App& app, VerifyOptions& options);
 void declare(CLI::App& app, DiffOptions& options);
 void declare(CLI::App& app, GateOptions& options);
 void declare(CLI::App& app, GradeOptions& options);

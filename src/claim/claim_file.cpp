@@ -1,0 +1,164 @@
+#include "claim/claim_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "core/user_file.hpp"
+
+namespace syslab::claim {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr std::uint64_t kLargest = 64 << 20;
+constexpr double kLongestBurst = 1e9;  // seconds
+constexpr std::size_t kBursts = 4;
+
+Json to_json(const Side& side) { return {{"label", side.label}, {"is_mine", side.is_mine}, {"digest", side.digest}}; }
+
+Json to_json(const Block& block) {
+  return {{"launch", block.launch},
+          {"block", block.block},
+          {"order", block.order},
+          {"seconds", block.seconds},
+          {"log_ratio", block.log_ratio}};
+}
+
+Json to_json(const Case& one) {
+  Json blocks = Json::array();
+  for (const Block& block : one.blocks) blocks.push_back(to_json(block));
+  return {{"title", one.title},     {"experiment", one.experiment},
+          {"version", one.version}, {"params", parse_json(one.params)},
+          {"checked", one.checked}, {"blocks", blocks}};
+}
+
+Json to_json(const Question& question) {
+  Json json{{"experiments", question.experiments}, {"assignments", question.assignments},
+            {"devices", question.devices},         {"seed", question.seed},
+            {"protocol", question.protocol},       {"data", question.data}};
+  if (question.preset) json["preset"] = *question.preset;
+  return json;
+}
+
+// The claim is somebody else's text: what it shows must not move a terminal's cursor.
+std::string shown(const Json& json, const char* field) { return printable(json.at(field).get<std::string>()); }
+
+Side side_from(const Json& json) {
+  return {shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest")};
+}
+
+[[noreturn]] void broken(const std::string& what) { throw Error(ErrorKind::usage, what); }
+
+// The ratio is computed from the times again: a claim cannot say another than its samples do.
+double log_ratio_of(const Block& block) {
+  double ratio = 0;
+  for (std::size_t i = 0; i < kBursts; ++i) ratio += (block.order[i] == 'B' ? 0.5 : -0.5) * std::log(block.seconds[i]);
+  return ratio;
+}
+
+Block block_from(const Json& json) {
+  Block block{json.at("launch").get<int>(), json.at("block").get<int>(), json.at("order").get<std::string>(),
+              json.at("seconds").get<std::vector<double>>(), json.at("log_ratio").get<double>()};
+  if (block.order != "ABBA" && block.order != "BAAB") broken("a block's order is neither ABBA nor BAAB");
+  if (block.seconds.size() != kBursts) broken("a block has not four times");
+  for (const double seconds : block.seconds) {
+    if (!(seconds > 0 && seconds < kLongestBurst)) broken("a time of a block is no time");
+  }
+  if (std::abs(block.log_ratio - log_ratio_of(block)) > 1e-9) broken("a block's ratio is not that of its times");
+  return block;
+}
+
+Case case_from(const Json& json) {
+  Case one;
+  one.title = shown(json, "title");
+  one.experiment = shown(json, "experiment");
+  one.version = shown(json, "version");
+  one.params = json_text(json.at("params"));
+  one.checked = json.at("checked").get<std::int64_t>();
+  for (const Json& block : json.at("blocks")) one.blocks.push_back(block_from(block));
+  return one;
+}
+
+Question question_from(const Json& json) {
+  Question question;
+  question.experiments = json.at("experiments").get<std::vector<std::string>>();
+  question.assignments = json.at("assignments").get<std::vector<std::string>>();
+  question.devices = json.at("devices").get<std::vector<std::string>>();
+  if (json.contains("preset")) question.preset = json.at("preset").get<std::string>();
+  question.seed = json.at("seed").get<std::uint64_t>();
+  question.protocol = json.at("protocol").get<std::string>();
+  question.data = json.at("data").get<std::string>();
+  return question;
+}
+
+File from_json(const Json& json) {
+  File file;
+  file.statement = parse_statement(json.at("claim").get<std::string>());
+  file.tolerance = json.at("tolerance").get<double>();
+  if (!(file.tolerance >= 0 && file.tolerance < 1)) broken("its tolerance is not between 0 and 1");
+  file.question = question_from(json.at("question"));
+  file.faster = side_from(json.at("faster"));
+  file.slower = side_from(json.at("slower"));
+  for (const auto& [name, digest] : json.at("digests").items())
+    file.digests[name] = printable(digest.get<std::string>());
+  for (const Json& one : json.at("cases")) file.cases.push_back(case_from(one));
+  if (file.cases.empty()) broken("it has no case");
+  file.made_at = shown(json, "made_at");
+  file.machine_kind = shown(json, "machine_kind");
+  file.environment_json = json_text(json.at("environment"));
+  file.build_json = json_text(json.at("build"));
+  return file;
+}
+
+}  // namespace
+
+std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
+  std::vector<stats::PairedBlock> plain;
+  for (const Block& block : blocks) plain.push_back({block.launch, block.log_ratio});
+  return plain;
+}
+
+std::string to_text(const File& file) {
+  Json cases = Json::array();
+  for (const Case& one : file.cases) cases.push_back(to_json(one));
+  return json_text(Json{{"syslab_claim", kVersion},
+                        {"claim", to_string(file.statement)},
+                        {"tolerance", file.tolerance},
+                        {"question", to_json(file.question)},
+                        {"faster", to_json(file.faster)},
+                        {"slower", to_json(file.slower)},
+                        {"digests", file.digests},
+                        {"cases", cases},
+                        {"made_at", file.made_at},
+                        {"machine_kind", file.machine_kind},
+                        {"environment", parse_json(file.environment_json)},
+                        {"build", parse_json(file.build_json)}}) +
+         "\n";
+}
+
+File read_claim(const std::filesystem::path& path) { return from_text(path.string(), read_user_file(path, kLargest)); }
+
+File from_text(const std::string& name, const std::string& text) {
+  const Json json = json_or_discarded(text);
+  if (!json.is_object() || !json.contains("syslab_claim")) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' is no claim; `syslab claim 'me >= 1.1 x naive' … -o FILE` makes one", name));
+  }
+  if (json["syslab_claim"] != kVersion) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a claim of version {}; this syslab reads version {}", name,
+                                              json_text(json["syslab_claim"]).substr(0, 20), kVersion));
+  }
+  try {
+    return from_json(json);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, error.what()));
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, error.what()));
+  }
+}
+
+}  // namespace syslab::claim

@@ -1,0 +1,68 @@
+// A claim in a file: JSON, data alone. Nothing in it is ever executed, and it names no file to load.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "claim/statement.hpp"
+#include "core/json.hpp"
+#include "stats/paired.hpp"
+
+namespace syslab::claim {
+
+// What to measure, in the words of the command line, so that another build plans the same cases.
+struct Question {
+  std::vector<std::string> experiments, assignments, devices;
+  std::optional<std::string> preset;
+  std::uint64_t seed = 0;
+  std::string protocol, data;
+};
+
+// Who stood on a side when the claim was made.
+struct Side {
+  std::string label;
+  bool is_mine = false;  // handed in: whoever verifies names a file
+  std::string digest;    // SHA-256 of that file; of our own rungs the program's revision
+};
+
+// A burst's time per call, in the order in which it was measured.
+struct Block {
+  int launch = 0, block = 0;
+  std::string order;  // "ABBA" or "BAAB"; A is the slower side
+  std::vector<double> seconds;
+  double log_ratio = 0;
+};
+
+struct Case {
+  std::string title, experiment, version;
+  std::string params;        // JSON of what both sides share
+  std::int64_t checked = 0;  // launches of a side in which its results were compared with the oracle and right
+  std::vector<Block> blocks;
+};
+
+struct File {
+  Statement statement;
+  double tolerance = 0.01;
+  Question question;
+  Side faster, slower;
+  std::map<std::string, std::string> digests;  // of --reference and --inputs; else empty
+  std::vector<Case> cases;
+  std::string made_at;           // ISO 8601, UTC
+  std::string machine_kind;      // runner::comparability_key
+  std::string environment_json;  // facts of the machine
+  std::string build_json;        // of the program
+};
+
+std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks);
+
+std::string to_text(const File& file);
+// Error(usage) naming the file, what was found and what was expected, for anything that is not a claim of a version
+// that this program knows. At most 64 MiB are read.
+File read_claim(const std::filesystem::path& path);
+File from_text(const std::string& name, const std::string& text);
+
+}  // namespace syslab::claim

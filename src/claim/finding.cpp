@@ -1,0 +1,155 @@
+#include "claim/finding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/distributions.hpp"
+
+namespace syslab::claim {
+namespace {
+
+constexpr double kConfidence = 0.95;
+constexpr int kFewestLaunches = 3;
+
+// Of log(slower / faster): positive where the claim's hero is faster.
+struct Estimate {
+  double log_speed = 0, standard_error = 0, dof = 0;
+
+  double half_width(double confidence) const {
+    return stats::student_t_quantile((1 + confidence) / 2, dof) * standard_error;
+  }
+  double low(double confidence = kConfidence) const { return log_speed - half_width(confidence); }
+  double high(double confidence = kConfidence) const { return log_speed + half_width(confidence); }
+};
+
+std::optional<Estimate> estimate_of(const Measured& measured) {
+  if (!measured.failed.empty() || measured.blocks.empty()) return std::nullopt;
+  const stats::PairedEstimate paired = stats::paired_interval(measured.blocks, kConfidence);
+  if (paired.launches < kFewestLaunches) return std::nullopt;
+  return Estimate{-paired.log_ratio, paired.standard_error, paired.dof};
+}
+
+Estimate mean_of(const std::vector<Estimate>& cases) {
+  Estimate mean;
+  const auto count = static_cast<double>(cases.size());
+  double variance = 0, denominator = 0;
+  for (const Estimate& one : cases) {
+    const double own = one.standard_error * one.standard_error;
+    mean.log_speed += one.log_speed / count;
+    variance += own;
+    denominator += own * own / one.dof;
+  }
+  mean.standard_error = std::sqrt(variance) / count;
+  mean.dof = denominator > 0 ? variance * variance / denominator : cases.front().dof;
+  return mean;
+}
+
+// `cases`: how many are judged beside this one, for refuting.
+Speed speed_of(const Estimate& estimate, double border, std::size_t cases) {
+  Speed speed{std::exp(estimate.log_speed), std::exp(estimate.low()), std::exp(estimate.high()), Verdict::unclear};
+  if (estimate.low() >= border) {
+    speed.verdict = Verdict::confirmed;
+  } else if (estimate.high(1 - (1 - kConfidence) / static_cast<double>(cases)) < border) {
+    speed.verdict = Verdict::refuted;
+  }
+  return speed;
+}
+
+std::string in_words(const Speed& speed) {
+  return fmt::format("{} times as fast (95 %: {})", factor_text(speed.factor), interval_text(speed));
+}
+
+void conclude_every_case(Finding& finding, std::span<const Measured> measured) {
+  const Speed* least = nullptr;
+  std::size_t least_at = 0, unclear = 0;
+  for (std::size_t i = 0; i < finding.cases.size(); ++i) {
+    const Speed& speed = *finding.cases[i];
+    if (speed.verdict == Verdict::unclear) ++unclear;
+    if (least == nullptr || speed.factor < least->factor) least = &speed, least_at = i;
+  }
+  for (std::size_t i = 0; i < finding.cases.size(); ++i) {
+    if (finding.cases[i]->verdict != Verdict::refuted) continue;
+    finding.verdict = Verdict::refuted;
+    finding.reason = fmt::format("in {} it is {}", measured[i].title, in_words(*finding.cases[i]));
+    return;
+  }
+  if (unclear > 0) {
+    finding.reason = fmt::format("the intervals of {} of {} cases reach across the border; the least is {} in {}",
+                                 unclear, finding.cases.size(), in_words(*least), measured[least_at].title);
+    return;
+  }
+  finding.verdict = Verdict::confirmed;
+  const bool one = finding.cases.size() == 1;
+  finding.reason = one ? "it is " + in_words(*least)
+                       : fmt::format("in all {} cases; the least is {}, in {}", finding.cases.size(), in_words(*least),
+                                     measured[least_at].title);
+}
+
+}  // namespace
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::confirmed:
+      return "confirmed";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::unclear:
+      return "unclear";
+  }
+  return {};
+}
+
+std::string factor_text(double factor) {
+  if (factor < 0.1) return fmt::format("{:.3g}", factor);
+  return fmt::format("{:.{}f}", factor, factor < 10 ? 2 : factor < 100 ? 1 : 0);
+}
+
+std::string interval_text(const Speed& speed) { return factor_text(speed.low) + " … " + factor_text(speed.high); }
+
+Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance) {
+  Finding finding;
+  if (measured.empty()) {
+    finding.reason = "nothing was measured";
+    return finding;
+  }
+  const double border = std::log(statement.factor) - std::log1p(tolerance);
+  std::vector<Estimate> estimates;
+  std::string missing;
+  for (const Measured& one : measured) {
+    const std::optional<Estimate> estimate = estimate_of(one);
+    finding.cases.push_back(estimate ? std::optional(speed_of(*estimate, border, measured.size())) : std::nullopt);
+    if (estimate) {
+      estimates.push_back(*estimate);
+    } else if (missing.empty()) {
+      missing = one.title + ": " + (one.failed.empty() ? "fewer than three launches" : one.failed);
+    }
+  }
+  // Whoever is wrong has no speed, so no claim about it holds.
+  const auto wrong = std::ranges::find_if(measured, [](const Measured& one) { return one.faster_wrong; });
+  if (wrong != measured.end()) {
+    finding.verdict = Verdict::refuted;
+    finding.reason = wrong->title + ": " + wrong->failed;
+    return finding;
+  }
+  if (!missing.empty()) {
+    finding.reason = missing;
+    return finding;
+  }
+  const Estimate mean = mean_of(estimates);
+  finding.mean = speed_of(mean, border, 1);
+  if (statement.quantifier == Quantifier::geometric_mean) {
+    finding.verdict = finding.mean->verdict;
+    finding.reason = fmt::format("in geometric mean over {} it is {}",
+                                 measured.size() == 1 ? "its one case" : fmt::format("{} cases", measured.size()),
+                                 in_words(*finding.mean));
+    finding.confirmable = finding.mean->low;
+    return finding;
+  }
+  conclude_every_case(finding, measured);
+  finding.confirmable = (*std::ranges::min_element(finding.cases, {}, [](const auto& one) { return one->low; }))->low;
+  return finding;
+}
+
+}  // namespace syslab::claim

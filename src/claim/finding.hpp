@@ -1,0 +1,60 @@
+// What measurements make of a claim.
+//
+// Of each case there are launches of both sides in turns; log(time of slower / time of faster) has an interval by
+// Student's t over the launches (stats/paired.hpp). The claim's border is factor / (1 + tolerance).
+//
+//   in every case       confirmed: the 95 % interval of each case lies above the border. Since all must hold, no
+//                       correction is needed: the chance that a claim which fails in one case passes is at most 2.5 %.
+//                       refuted: one case lies below it, of n cases with the interval at 1 − 5 %/n (Bonferroni), so
+//                       that a claim that holds is refuted in at most 2.5 %, however many cases it has.
+//   in geometric mean   the mean of the cases' log ratios; its variance is the sum of theirs over n², its degrees of
+//                       freedom are Welch's and Satterthwaite's (Satterthwaite 1946). One interval, 95 %.
+//   unclear             neither.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "claim/statement.hpp"
+#include "stats/paired.hpp"
+
+namespace syslab::claim {
+
+enum class Verdict { confirmed, refuted, unclear };
+std::string_view to_string(Verdict verdict);
+
+// One case, as measured. `blocks` are of log(B / A) with A the slower side and B the faster one.
+struct Measured {
+  std::string title;
+  std::vector<stats::PairedBlock> blocks;
+  std::string failed;         // why there is no time; empty: there is
+  bool faster_wrong = false;  // the faster side's results are wrong: it has no speed
+};
+
+// So many times as fast, with its 95 % interval.
+struct Speed {
+  double factor = 1, low = 1, high = 1;
+  Verdict verdict = Verdict::unclear;
+};
+
+// "1.20", "12.3", "123", "0.0512": three digits.
+std::string factor_text(double factor);
+// "1.19 … 1.21"
+std::string interval_text(const Speed& speed);
+
+struct Finding {
+  Verdict verdict = Verdict::unclear;
+  std::string reason;                       // one sentence
+  std::vector<std::optional<Speed>> cases;  // nothing: the case has no time
+  std::optional<Speed> mean;                // geometric, of the cases, where all have a time
+  // The largest factor that these measurements confirm, 0 where they confirm none.
+  double confirmable = 0;
+};
+
+// `tolerance` ≥ 0: how much less than claimed still counts as what was claimed, as a part: 0.01.
+Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance);
+
+}  // namespace syslab::claim

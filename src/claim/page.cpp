@@ -1,0 +1,137 @@
+#include "claim/page.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "claim/finding.hpp"
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "core/text.hpp"
+#include "report/document.hpp"
+
+namespace syslab::claim {
+namespace {
+
+using report::Bullets;
+using report::Document;
+using report::Heading;
+using report::Paragraph;
+using report::plain_text;
+using report::Text;
+
+store::Cell text_cell(std::string text) {
+  store::Cell cell;
+  cell.type = store::Cell::Type::text;
+  cell.text = std::move(text);
+  return cell;
+}
+
+Finding finding_of(const File& claim) {
+  std::vector<Measured> measured;
+  for (const Case& one : claim.cases) measured.push_back({one.title, for_stats(one.blocks), {}, false});
+  return judge(claim.statement, measured, 0);
+}
+
+report::Table cases_of(const File& claim, const Finding& finding) {
+  report::Table table;
+  table.source.title = "Every case";
+  table.source.caption =
+      fmt::format("How many times as fast {} is as {}, measured in turns, with its 95 % interval over launches.",
+                  claim.faster.label, claim.slower.label);
+  table.source.columns = {{"case", "1", "s", "left"},
+                          {"times as fast", "1", "s", "right"},
+                          {"95 %", "1", "s", "right"},
+                          {"launches", "1", "s", "right"},
+                          {"checked", "1", "s", "right"}};
+  for (const report::Column& column : table.source.columns) table.result.columns.push_back(column.name);
+  for (std::size_t i = 0; i < claim.cases.size(); ++i) {
+    const Case& one = claim.cases[i];
+    const std::optional<Speed>& speed = finding.cases[i];
+    const auto launches = stats::launch_means(for_stats(one.blocks)).size();
+    table.result.rows.push_back({text_cell(one.title), text_cell(speed ? factor_text(speed->factor) : "–"),
+                                 text_cell(speed ? interval_text(*speed) : "–"), text_cell(std::to_string(launches)),
+                                 text_cell(std::to_string(one.checked))});
+  }
+  return table;
+}
+
+std::string text_at(const Json& json, const char* pointer, const std::string& otherwise) {
+  const Json value = json.value(Json::json_pointer(pointer), Json());
+  return value.is_string() ? printable(value.get<std::string>()) : otherwise;
+}
+
+std::string gpus_of(const Json& environment) {
+  std::string text;
+  for (const Json& gpu : environment.value("gpu", Json::array())) {
+    text += (text.empty() ? "" : ", ") + text_at(gpu, "/name", "a GPU");
+  }
+  return text.empty() ? "none" : text;
+}
+
+Text item(const std::string& name, const std::string& value) { return report::strong(name) + plain_text(": " + value); }
+
+std::string side_of(const Side& side) {
+  return fmt::format("{}, {} {}", side.label, side.is_mine ? "a file of SHA-256" : "of syslab at revision",
+                     side.digest);
+}
+
+Bullets facts_of(const File& claim) {
+  const Json environment = parse_json(claim.environment_json);
+  Bullets facts;
+  facts.items = {item("Processor", text_at(environment, "/cpu/model", "not told")),
+                 item("GPU", gpus_of(environment)),
+                 item("Driver", text_at(environment, "/cuda/driver", "none")),
+                 item("Made", claim.made_at),
+                 item("Faster", side_of(claim.faster)),
+                 item("Slower", side_of(claim.slower)),
+                 item("Protocol", claim.question.protocol + ", in turns"),
+                 item("Inputs", fmt::format("{}, drawn from seed {}", claim.question.data, claim.question.seed))};
+  for (const auto& [name, digest] : claim.digests) facts.items.push_back(item("SHA-256 of --" + name, digest));
+  return facts;
+}
+
+std::string command_of(const File& claim, const std::string& file) {
+  std::string command = "syslab verify " + shell_word(file);
+  for (const Side* side : {&claim.faster, &claim.slower}) {
+    if (side->is_mine && side->label != "reference") command += fmt::format(" --mine {}=FILE", side->label);
+  }
+  for (const auto& [name, digest] : claim.digests) command += fmt::format(" --{} FILE.py:NAME", name);
+  return command;
+}
+
+}  // namespace
+
+std::string write_page(const File& claim, const std::string& file, report::Format format) {
+  const Finding finding = finding_of(claim);
+  Document page;
+  page.title = "A claim: " + to_string(claim.statement);
+  page.blocks = {Paragraph{plain_text(fmt::format("On the machine where it was made it is {}: {}.",
+                                                  to_string(finding.verdict), finding.reason))},
+                 cases_of(claim, finding),
+                 Heading{2, plain_text("Where and of what"), "where"},
+                 facts_of(claim),
+                 Heading{2, plain_text("Verify it"), "verify"},
+                 Paragraph{report::marked("`" + command_of(claim, file) + "`")},
+                 Paragraph{plain_text(fmt::format("It measures every case again, in turns, and says confirmed, "
+                                                  "refuted, unclear or other hardware. Up to {:g} % "
+                                                  "less than claimed counts as what was claimed.",
+                                                  100 * claim.tolerance))}};
+  switch (format) {
+    case report::Format::markdown:
+      return write_markdown(page);
+    case report::Format::latex:
+      return write_tex(page);
+    case report::Format::html:
+      return write_html(page);
+    case report::Format::json:
+      return to_text(claim);
+    case report::Format::csv:
+      break;
+  }
+  throw Error(ErrorKind::usage, "a claim is a page (md, tex, html) or JSON, no CSV");
+}
+
+}  // namespace syslab::claim

@@ -1,0 +1,169 @@
+#include "cli/claim_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/json_text.hpp"
+#include "measure/protocol.hpp"
+#include "report/table.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr const char* kBudget = "2m";
+
+std::string side_word(char side, const std::string& words) {
+  return fmt::format("{}:{}{}", side, words.find('=') == std::string::npos ? "impl=" : "", words);
+}
+
+claim::Case case_of(const ComparisonSession& session, const SweptComparison& swept) {
+  const plan::ComparisonPoint& point = *swept.measured.point;
+  claim::Case one;
+  one.title = session.title(point);
+  one.experiment = point.a.experiment->id;
+  one.version = point.a.experiment->version;
+  one.params = json_text(point.shared.to_json());
+  // A launch counts only if both sides were compared with the oracle and right.
+  one.checked = swept.measured.launches();
+  for (const runner::PairedBlock& block : swept.measured.blocks) {
+    one.blocks.push_back(
+        {block.launch, block.block, block.order, {block.seconds.begin(), block.seconds.end()}, block.log_ratio});
+  }
+  return one;
+}
+
+claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept) {
+  claim::Measured one;
+  one.title = session.title(*swept.measured.point);
+  one.blocks = for_stats(swept.measured.blocks);
+  if (swept.measured.failed) {
+    one.failed = swept.judgement.reason;
+    one.faster_wrong = swept.judgement.failed_b == worker::Status::check_failed;
+  }
+  return one;
+}
+
+}  // namespace
+
+plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& statement, claim::Question& question,
+                             const SelectionOptions& files) {
+  SelectionOptions words = files;
+  words.names = question.experiments;
+  words.assignments = question.assignments;
+  words.devices = question.devices;
+  words.preset = question.preset;
+  words.seed = question.seed;
+  std::vector<std::string> sides{side_word('A', statement.slower), side_word('B', statement.faster)};
+  const plan::Selection selection = to_selection(context, words);
+  plan::ComparisonPlan plan = plan::make_comparison_plan(context.registry, selection, plan::take_sides(sides), false);
+  check_mine(plan.mine);
+  std::set<std::string> ids;
+  std::vector<plan::PlannedCase> cases;
+  for (const plan::ComparisonPoint& point : plan.points) {
+    ids.insert(point.a.experiment->id);
+    cases.push_back(point.a);
+  }
+  question.experiments = {ids.begin(), ids.end()};
+  if (question.protocol.empty()) question.protocol = own_protocol(cases, selection.preset == "smoke");
+  question.protocol = measure::find_protocol(question.protocol).name;
+  return plan;
+}
+
+ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
+                 const claim::Question& question, const ClaimLimits& limits) {
+  ComparisonConditions conditions;
+  conditions.protocol = question.protocol;
+  conditions.data = question.data;
+  conditions.launches = limits.launches;
+  if (limits.budget || !limits.launches) {
+    conditions.budget = duration_option("--budget", limits.budget.value_or(kBudget));
+  }
+  conditions.timeout = duration_option("--timeout", limits.timeout);
+  conditions.memory_limit_bytes = bytes_option("--memory-limit", limits.memory_limit);
+  store::Store store = open_for_writing(context);
+  ComparisonSession session(context, store, verb, limits.label, plan, conditions, this_build(), this_build());
+  std::vector<SweptComparison> sweep = measure_sweep(session, plan, {});
+  settle_sweep(store, sweep);
+  ClaimRun run;
+  run.run_uid = session.run_uid();
+  for (const SweptComparison& swept : sweep) {
+    run.measured.push_back(measured_of(session, swept));
+    run.cases.push_back(case_of(session, swept));
+  }
+  for (std::size_t i = sweep.size(); i < plan.points.size(); ++i) {
+    run.measured.push_back({session.title(plan.points[i]), {}, "not reached before the interruption", false});
+  }
+  return run;
+}
+
+claim::Side side_of(const plan::ComparisonPlan& plan, char side) {
+  const plan::SideSpec& spec = side == 'A' ? plan.sides.a : plan.sides.b;
+  const plan::PlannedCase& planned = side == 'A' ? plan.points.front().a : plan.points.front().b;
+  claim::Side told;
+  told.label = spec.label();
+  const auto mine = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
+  told.is_mine = mine != plan.mine.end();
+  told.digest = told.is_mine ? mine->digest : revision_of(json_text(to_json(build_info())));
+  return told;
+}
+
+std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan) {
+  std::map<std::string, std::string> digests;
+  const auto function = std::ranges::find_if(plan.mine, &plan::MineSpec::is_function);
+  if (function == plan.mine.end()) return digests;
+  const auto file = [](const std::string& place) { return place.substr(0, place.rfind(':')); };
+  digests["reference"] = sha256_hex_of_file(file(function->reference));
+  digests["inputs"] = sha256_hex_of_file(file(function->inputs));
+  return digests;
+}
+
+std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
+                       const claim::Finding& finding, const claim::Finding* claimed) {
+  std::vector<report::Column> columns{{"case", "1", "s", "left"}};
+  if (claimed != nullptr) columns.push_back({"claim's", "1", "s", "right"});
+  for (const char* name : {"times as fast", "95 %"}) columns.push_back({name, "1", "s", "right"});
+  columns.push_back({"", "1", "s", "left"});
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    std::vector<std::string>& row = rows.emplace_back();
+    const std::optional<claim::Speed>& speed = finding.cases[i];
+    row.push_back(measured[i].title);
+    if (claimed != nullptr) row.push_back(claimed->cases[i] ? claim::factor_text(claimed->cases[i]->factor) : "-");
+    row.push_back(speed ? claim::factor_text(speed->factor) : "-");
+    row.push_back(speed ? claim::interval_text(*speed) : "-");
+    const bool good = speed && speed->verdict == claim::Verdict::confirmed;
+    row.push_back(
+        console.styled(speed ? claim::to_string(speed->verdict) : measured[i].failed, good ? Style::good : Style::bad));
+  }
+  return report::write_aligned(columns, rows);
+}
+
+Json to_json(const claim::Finding& finding, const std::vector<claim::Measured>& measured) {
+  const auto speed_json = [](const claim::Speed& speed) {
+    return Json{{"times_as_fast", speed.factor},
+                {"low", speed.low},
+                {"high", speed.high},
+                {"verdict", claim::to_string(speed.verdict)}};
+  };
+  Json cases = Json::array();
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    Json one{{"case", measured[i].title}};
+    if (finding.cases[i]) one.update(speed_json(*finding.cases[i]));
+    if (!measured[i].failed.empty()) one["failed"] = measured[i].failed;
+    cases.push_back(one);
+  }
+  return {{"verdict", claim::to_string(finding.verdict)},
+          {"reason", finding.reason},
+          {"cases", cases},
+          {"geometric_mean", finding.mean ? speed_json(*finding.mean) : Json()}};
+}
+
+}  // namespace syslab::cli

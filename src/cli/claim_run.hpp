@@ -1,0 +1,44 @@
+// What `claim` and `verify` share: a claim's two sides measured in turns in every case, and stored as a comparison is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "claim/claim_file.hpp"
+#include "claim/finding.hpp"
+#include "cli/verbs.hpp"
+#include "compare/sweep.hpp"
+
+namespace syslab::cli {
+
+// How often and how long; the rest is the claim's.
+struct ClaimLimits {
+  std::optional<int> launches;
+  std::optional<std::string> budget;
+  std::string timeout, memory_limit, label;
+};
+
+// A is the slower side. `question` gets the experiments' ids and the protocol's name.
+plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& statement, claim::Question& question,
+                             const SelectionOptions& files);
+
+struct ClaimRun {
+  std::vector<claim::Measured> measured;  // a point of the plan each; those not reached say so
+  std::vector<claim::Case> cases;         // with their samples
+  std::string run_uid;
+};
+ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
+                 const claim::Question& question, const ClaimLimits& limits);
+
+claim::Side side_of(const plan::ComparisonPlan& plan, char side);
+
+// SHA-256 of the files behind --reference and --inputs, by option.
+std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan);
+
+// For a terminal: a line a case. `claimed`: what the file's samples say of the same cases; null: there is no file.
+std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
+                       const claim::Finding& finding, const claim::Finding* claimed);
+Json to_json(const claim::Finding& finding, const std::vector<claim::Measured>& measured);
+
+}  // namespace syslab::cli

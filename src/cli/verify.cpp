@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/claim_run.hpp"
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "core/text.hpp"
+#include "runner/environment.hpp"
+#include "session/selection.hpp"
+#include "session/stored_run.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// Files come from this command line alone: a claim names none.
+void require_files(const claim::File& file, const VerifyOptions& options) {
+  const bool is_function = !file.digests.empty();
+  if (is_function && (options.files.reference.empty() || options.files.inputs.empty())) {
+    throw Error(ErrorKind::usage,
+                "the claim is about a function: add --reference FILE.py:NAME and --inputs FILE.py:NAME");
+  }
+  for (const claim::Side* side : {&file.faster, &file.slower}) {
+    if (!side->is_mine || side->label == plan::kReferenceName) continue;
+    const bool given = std::ranges::any_of(
+        options.files.mine, [&](const std::string& word) { return word.starts_with(side->label + "="); });
+    if (given) continue;
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("the claim is about '{}', a file of its author (SHA-256 {}), and a claim brings no code; give "
+                    "the file: --mine {}=FILE",
+                    side->label, side->digest, side->label));
+  }
+}
+
+// The same cases of the same experiments, or the numbers mean something else.
+void require_same_cases(const claim::File& file, const plan::ComparisonPlan& plan) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(ErrorKind::usage, what + "; verify it with the syslab that made it, or one of the same versions");
+  };
+  if (plan.points.size() != file.cases.size()) {
+    refuse(fmt::format("the claim has {}, and here its words mean {}",
+                       counted(static_cast<std::int64_t>(file.cases.size()), "case"), plan.points.size()));
+  }
+  for (std::size_t i = 0; i < plan.points.size(); ++i) {
+    const plan::ComparisonPoint& point = plan.points[i];
+    const claim::Case& claimed = file.cases[i];
+    if (point.a.experiment->id != claimed.experiment || json_text(point.shared.to_json()) != claimed.params) {
+      refuse(fmt::format("case {} of the claim is {}, and here its words mean another", i + 1, claimed.title));
+    }
+    if (point.a.experiment->version != claimed.version) {
+      refuse(fmt::format("{} is of version {} here and was of version {} when the claim was made", claimed.experiment,
+                         point.a.experiment->version, claimed.version));
+    }
+  }
+}
+
+std::vector<std::string> differing_code(const claim::File& file, const plan::ComparisonPlan& plan) {
+  std::vector<std::string> differing;
+  const auto compare = [&](const claim::Side& then, const claim::Side& now) {
+    if (then.digest == now.digest) return;
+    differing.push_back(
+        fmt::format("{} {}: claim {}, here {}", now.label, now.is_mine ? "file" : "revision", then.digest, now.digest));
+  };
+  compare(file.faster, side_of(plan, 'B'));
+  compare(file.slower, side_of(plan, 'A'));
+  const std::map<std::string, std::string> now = digests_of(plan);
+  for (const auto& [option, digest] : file.digests) {
+    const auto found = now.find(option);
+    const std::string here = found == now.end() ? "none" : found->second;
+    if (here != digest) differing.push_back(fmt::format("--{} file: claim {}, here {}", option, digest, here));
+  }
+  return differing;
+}
+
+claim::Finding claimed_finding(const claim::File& file) {
+  std::vector<claim::Measured> measured;
+  for (const claim::Case& one : file.cases) measured.push_back({one.title, claim::for_stats(one.blocks), {}, false});
+  return claim::judge(file.statement, measured, 0);
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const VerifyOptions& options) {
+  claim::File file = claim::read_claim(options.claim);
+  require_files(file, options);
+  const plan::ComparisonPlan plan = plan_of(context, file.statement, file.question, options.files);
+  require_same_cases(file, plan);
+  const Json environment = runner::environment_facts();
+  const bool same_kind = runner::comparability_key(environment) == file.machine_kind;
+  std::vector<std::string> differing = differing_code(file, plan);
+  for (const std::string& one : differing_machines(parse_json(file.environment_json), environment, "claim", "here")) {
+    differing.push_back(one);
+  }
+  const ClaimRun run =
+      measure(context, "verify", plan, file.question,
+              {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
+  const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
+  const claim::Finding claimed = claimed_finding(file);
+  const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");
+  Exit exit = finding.verdict == claim::Verdict::confirmed ? Exit::well
+              : finding.verdict == claim::Verdict::refuted ? Exit::slower
+                                                           : Exit::unclear;
+  if (!same_kind) exit = Exit::unclear;
+  if (context.console.json()) {
+    Json json = to_json(finding, run.measured);
+    json["here"] = json["verdict"];
+    json["verdict"] = verdict;
+    json["claim"] = claim::to_string(file.statement);
+    json["tolerance"] = file.tolerance;
+    json["differing"] = differing;
+    json["run"] = run.run_uid;
+    context.console.print_document(json);
+    return exit;
+  }
+  std::string text = fmt::format("{}, made {}\n", claim::to_string(file.statement), file.made_at);
+  text += case_table(context.console, run.measured, finding, &claimed);
+  const std::string here = fmt::format("{}: {}", claim::to_string(finding.verdict), finding.reason);
+  text += same_kind
+              ? here + ".\n"
+              : fmt::format("other hardware: a claim about one machine says nothing of another. Here it would be {}.\n",
+                            here);
+  for (const std::string& one : differing) text += "differs  " + one + "\n";
+  context.console.print(text);
+  return exit;
+}
+
+}  // namespace syslab::cli

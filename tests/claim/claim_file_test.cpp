@@ -1,0 +1,111 @@
+#include "claim/claim_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "claim/page.hpp"
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+
+namespace syslab::claim {
+namespace {
+
+File some_claim() {
+  File file;
+  file.statement = parse_statement("me >= 1.5 x naive");
+  file.question.experiments = {"flash_forward"};
+  file.question.assignments = {"seq=128"};
+  file.question.protocol = "kernel";
+  file.question.data = "normal";
+  file.faster = {"me", true, "00ff"};
+  file.slower = {"naive", false, "4f2c"};
+  Case one{"flash_forward seq=128", "flash_forward", "2", R"({"seq":128})", 3, {}};
+  for (int launch = 0; launch < 3; ++launch) {
+    one.blocks.push_back({launch, 0, "ABBA", {2e-3, 1e-3, 1e-3, 2e-3}, std::log(0.5)});
+  }
+  file.cases = {one};
+  file.made_at = "2026-05-01T12:34:56.789Z";
+  file.machine_kind = "abcd";
+  file.environment_json = R"({"cpu":{"model":"a processor"},"gpu":[{"name":"a card"}]})";
+  file.build_json = "{}";
+  return file;
+}
+
+std::string refusal_of(const Json& json) {
+  try {
+    from_text("x.claim", json_text(json));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(ClaimFile, WhatIsWrittenIsRead) {
+  const std::string text = to_text(some_claim());
+  const File read = from_text("x.claim", text);
+  EXPECT_EQ(to_text(read), text);
+  EXPECT_EQ(read.cases.front().blocks.size(), 3U);
+  EXPECT_TRUE(read.faster.is_mine);
+}
+
+TEST(ClaimFile, WhatIsNoClaimIsRefusedByName) {
+  for (const char* text : {"", "{}", "[1]", "not json", "\x01\x02"}) {
+    try {
+      from_text("x.claim", text);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("'x.claim' is no claim"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(ClaimFile, DamageIsRefused) {
+  const Json whole = parse_json(to_text(some_claim()));
+  Json damaged = whole;
+  damaged["syslab_claim"] = 2;
+  EXPECT_NE(refusal_of(damaged).find("version 2"), std::string::npos);
+  for (const auto& [field, value] : whole.items()) {
+    if (field == "syslab_claim") continue;
+    damaged = whole;
+    damaged.erase(field);
+    EXPECT_NE(refusal_of(damaged).find("damaged claim"), std::string::npos) << field;
+  }
+  damaged = whole;
+  damaged["tolerance"] = 7;
+  EXPECT_NE(refusal_of(damaged).find("tolerance"), std::string::npos);
+}
+
+// Whoever changes a ratio by hand must change the times as well, and then they tell.
+TEST(ClaimFile, ARatioIsThatOfItsTimes) {
+  Json forged = parse_json(to_text(some_claim()));
+  forged["cases"][0]["blocks"][1]["log_ratio"] = std::log(0.25);
+  EXPECT_NE(refusal_of(forged).find("ratio is not that of its times"), std::string::npos);
+  forged["cases"][0]["blocks"][1]["log_ratio"] = std::log(0.5);
+  EXPECT_EQ(refusal_of(forged), "taken");
+  forged["cases"][0]["blocks"][1]["seconds"][0] = -1;
+  EXPECT_NE(refusal_of(forged).find("is no time"), std::string::npos);
+}
+
+TEST(ClaimFile, WhatItShowsMovesNoCursor) {
+  Json json = parse_json(to_text(some_claim()));
+  json["faster"]["label"] = "me\x1b[2J";
+  const File read = from_text("x.claim", json_text(json));
+  EXPECT_EQ(read.faster.label.find('\x1b'), std::string::npos);
+}
+
+TEST(ClaimPage, ShowsTheClaimItsCasesAndHowToVerify) {
+  const std::string page = write_page(some_claim(), "x.claim", report::Format::markdown);
+  for (const char* wanted : {"me \\>= 1.5 x naive in every case", "it was made it is confirmed", "2.00", "a processor",
+                             "a card", "syslab verify x.claim --mine me=FILE"}) {
+    EXPECT_NE(page.find(wanted), std::string::npos) << wanted << "\n" << page;
+  }
+  EXPECT_NE(write_page(some_claim(), "x.claim", report::Format::html).find("<table>"), std::string::npos);
+  EXPECT_THROW(write_page(some_claim(), "x.claim", report::Format::csv), Error);
+}
+
+}  // namespace
+}  // namespace syslab::claim

@@ -1,0 +1,100 @@
+#include "claim/finding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace syslab::claim {
+namespace {
+
+// Launches of one block each, in which the hero is so many times as fast.
+Measured case_of(const std::string& title, const std::vector<double>& speeds) {
+  Measured measured{title, {}, {}, false};
+  for (const double speed : speeds) {
+    measured.blocks.push_back({static_cast<int>(measured.blocks.size()), -std::log(speed)});
+  }
+  return measured;
+}
+
+Verdict verdict_of(const std::string& claim, const std::vector<Measured>& measured, double tolerance = 0) {
+  return judge(parse_statement(claim), measured, tolerance).verdict;
+}
+
+TEST(Finding, OfOneCaseIsWhereItsIntervalLies) {
+  const std::vector<Measured> one{case_of("c", {1.19, 1.20, 1.21})};
+  EXPECT_EQ(verdict_of("me >= 1.1 x it", one), Verdict::confirmed);
+  EXPECT_EQ(verdict_of("me >= 1.2 x it", one), Verdict::unclear);
+  EXPECT_EQ(verdict_of("me >= 1.3 x it", one), Verdict::refuted);
+  const Finding finding = judge(parse_statement("me >= 1.1 x it"), one, 0);
+  ASSERT_TRUE(finding.cases.front());
+  EXPECT_NEAR(finding.cases.front()->factor, 1.2, 1e-3);
+  // Student's t of two degrees of freedom: 4.303 standard errors of log speed.
+  EXPECT_NEAR(finding.cases.front()->low, 1.2 * std::exp(-4.3027 * 0.008334 / std::sqrt(3.0)), 1e-4);
+}
+
+TEST(Finding, ToleranceTakesALittleLess) {
+  const std::vector<Measured> one{case_of("c", {1.0945, 1.0950, 1.0955})};
+  EXPECT_EQ(verdict_of("me >= 1.1 x it", one), Verdict::refuted);
+  EXPECT_EQ(verdict_of("me >= 1.1 x it", one, 0.01), Verdict::confirmed);
+  // A claim of 3 % more than is true is refuted all the same.
+  EXPECT_EQ(verdict_of("me >= 1.03 x it", {case_of("c", {0.999, 1.0, 1.001})}, 0.01), Verdict::refuted);
+}
+
+TEST(Finding, EveryCaseMustHoldAndOneRefutes) {
+  const std::vector<Measured> good{case_of("a", {1.19, 1.20, 1.21}), case_of("b", {1.39, 1.40, 1.41})};
+  EXPECT_EQ(verdict_of("me >= 1.1 x it", good), Verdict::confirmed);
+  std::vector<Measured> bad = good;
+  bad.push_back(case_of("slow one", {0.999, 1.0, 1.001}));
+  const Finding finding = judge(parse_statement("me >= 1.1 x it"), bad, 0);
+  EXPECT_EQ(finding.verdict, Verdict::refuted);
+  EXPECT_NE(finding.reason.find("slow one"), std::string::npos) << finding.reason;
+  EXPECT_EQ(verdict_of("me >= 1.1 x it in geometric mean", bad), Verdict::confirmed);
+  EXPECT_NEAR(judge(parse_statement("me >= 1.1 x it"), bad, 0).mean->factor, std::cbrt(1.2 * 1.4 * 1.0), 1e-3);
+}
+
+TEST(Finding, WhatIsNotMeasuredConfirmsNothing) {
+  std::vector<Measured> some{case_of("a", {1.19, 1.20, 1.21}), case_of("b", {1.2, 1.2})};
+  EXPECT_EQ(verdict_of("me >= 1.1 x it", some), Verdict::unclear) << "two launches are no evidence";
+  some[1] = {"b", {}, "side A ended as oom", false};
+  EXPECT_EQ(verdict_of("me >= 1.1 x it in geometric mean", some), Verdict::unclear);
+  some[1] = {"b", {}, "side B is wrong: out[3] is 7", true};
+  const Finding wrong = judge(parse_statement("me >= 1.1 x it"), some, 0);
+  EXPECT_EQ(wrong.verdict, Verdict::refuted) << "who is wrong has no speed";
+  EXPECT_NE(wrong.reason.find("out[3] is 7"), std::string::npos);
+  EXPECT_EQ(verdict_of("me >= 1.1 x it", {}), Verdict::unclear);
+}
+
+TEST(Finding, SaysWhatCouldBeClaimed) {
+  const Finding finding = judge(parse_statement("me >= 1.5 x it"), std::vector{case_of("a", {1.19, 1.20, 1.21})}, 0);
+  EXPECT_EQ(
+      verdict_of("me >= " + std::to_string(finding.confirmable - 1e-4) + " x it", {case_of("a", {1.19, 1.20, 1.21})}),
+      Verdict::confirmed);
+}
+
+// Of claims that hold exactly at the border, in all of n cases, few may be refuted, however many cases there are.
+TEST(Finding, ManyCasesRefuteNoTrueClaim) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, 0.01);
+  const Statement statement = parse_statement("me >= 1.1 x it");
+  constexpr int kTrials = 400;
+  for (const int cases : {1, 20}) {
+    int refuted = 0;
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<Measured> measured;
+      for (int i = 0; i < cases; ++i) {
+        std::vector<double> speeds;
+        for (int launch = 0; launch < 6; ++launch) speeds.push_back(1.1 * std::exp(noise(random)));
+        measured.push_back(case_of("c", speeds));
+      }
+      if (judge(statement, measured, 0).verdict == Verdict::refuted) ++refuted;
+    }
+    // At most 2.5 %: 10 of 400; 21 or more come by chance in one of a thousand such tests.
+    EXPECT_LE(refuted, 20) << cases;
+  }
+}
+
+}  // namespace
+}  // namespace syslab::claim

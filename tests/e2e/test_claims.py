@@ -1,0 +1,81 @@
+"""claim and verify: what is shown, what is packed, and what the same file is worth elsewhere."""
+import json
+import unittest
+
+from comparing import Comparing
+
+# Work of known length: slowdown=40 takes 1.4 times as long.
+CASES = ("selftest_compare", "-a", "steps=100000", "--protocol", "quick", "--launches", "3")
+TRUE, FALSE = "slowdown=0 >= 1.3 x slowdown=40", "slowdown=0 >= 1.5 x slowdown=40"
+
+
+class Claims(Comparing):
+    def claimed(self, statement=TRUE, name="x.claim", **options):
+        self.syslab("claim", statement, *CASES, "-o", name, **options)
+        return self.folder / name
+
+    def verified(self, name="x.claim", expect=0):
+        return json.loads(self.syslab("verify", name, "--launches", "3", "--json", expect=expect).stdout)
+
+    def test_what_is_true_is_packed_and_confirmed(self):
+        file = self.claimed()
+        self.assertLess(file.stat().st_size, 100_000)
+        held = json.loads(file.read_text())
+        case, = held["cases"]
+        self.assertEqual((len(case["blocks"]), case["checked"]), (48, 3))
+        verified = self.verified()
+        self.assertEqual((verified["verdict"], verified["differing"]), ("confirmed", []))
+        self.assertAlmostEqual(verified["cases"][0]["times_as_fast"], 1.4, delta=0.07)
+        self.assertEqual(self.sql("SELECT verb FROM run ORDER BY id"), [("claim",), ("verify",)])
+        page = self.syslab("report", "x.claim").stdout
+        self.assertIn("syslab verify x.claim", page)
+        self.assertIn("1.4", page)
+
+    def test_what_is_false_is_not_written(self):
+        done = self.syslab("claim", FALSE, *CASES, "-o", "x.claim", expect=6)
+        self.assertIn("refuted", done.stdout)
+        self.assertIn("would show 'slowdown=0 >= 1.", done.stdout)
+        self.assertFalse((self.folder / "x.claim").exists())
+
+    def test_a_false_claim_is_refuted_and_another_machine_is_told(self):
+        file = self.claimed()
+        held = json.loads(file.read_text())
+        held["claim"] = FALSE
+        file.write_text(json.dumps(held))
+        refuted = self.verified(expect=6)
+        self.assertEqual(refuted["verdict"], "refuted")
+        held["claim"], held["machine_kind"] = TRUE, "another"
+        held["environment"]["cpu"]["model"] = "Another CPU"
+        file.write_text(json.dumps(held))
+        elsewhere = self.verified(expect=5)
+        self.assertEqual((elsewhere["verdict"], elsewhere["here"]), ("other hardware", "confirmed"))
+        self.assertTrue(any("cpu.model: claim Another CPU" in one for one in elsewhere["differing"]), elsewhere)
+
+    def test_a_claim_brings_no_code_and_no_other_question(self):
+        file = self.claimed()
+        held = json.loads(file.read_text())
+        changed = json.loads(json.dumps(held))
+        changed["faster"].update(is_mine=True, label="me")
+        file.write_text(json.dumps(changed))
+        self.assertIn("--mine me=FILE", self.syslab("verify", file, expect=2).stderr)
+        changed = json.loads(json.dumps(held))
+        changed["cases"][0]["params"]["steps"] = 5
+        file.write_text(json.dumps(changed))
+        self.assertIn("mean another", self.syslab("verify", file, expect=2).stderr)
+        changed = json.loads(json.dumps(held))
+        changed["cases"][0]["version"] = "0"
+        file.write_text(json.dumps(changed))
+        self.assertIn("of version 0 when the claim was made", self.syslab("verify", file, expect=2).stderr)
+        for text in ("", "[]", "{\"syslab_claim\": 1}"):
+            file.write_text(text)
+            self.assertIn("x.claim", self.syslab("verify", file, expect=2).stderr)
+
+    def test_what_cannot_be_claimed_is_said_before_anything_runs(self):
+        for words in (("me > 1 x naive",), ("naive >= 1.1 x nobody", "flash_forward"), ("slowdown=0 >= slowdown=40", "nothing")):
+            self.syslab("claim", *words, "-o", "x.claim", expect=2)
+        self.assertIn("folder", self.syslab("claim", TRUE, *CASES, "-o", self.folder, expect=2).stderr)
+        self.assertFalse(self.db.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

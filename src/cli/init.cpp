@@ -93,6 +93,9 @@ Exit execute(const Context& context, const InitOptions& options) {
                 "there is neither tests/adapters.py nor adapters.py here: call init in the hand-out's repository, or "
                 "in an empty folder, into which it writes a tests/adapters.py to fill in");
   }
+  if (options.mine.find('=') != std::string::npos) {
+    throw Error(ErrorKind::usage, fmt::format("--mine {}: write the name alone; the folder is this one", options.mine));
+  }
   if (stubs) write_stubs(here, options.handout.empty() ? kNewest : options.handout);
 
   submission::Settings settings{.handout = options.handout, .mine = options.mine, .python = options.python};

@@ -13,6 +13,7 @@
 #include "core/temporary_folder.hpp"
 #include "core/text.hpp"
 #include "runner/environment.hpp"
+#include "runner/interruption.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {
@@ -40,17 +41,20 @@ Json facts_for_strangers() {
   return facts;
 }
 
-void run_all(const Context& context) {
+// False: somebody interrupted it.
+bool run_all(const Context& context) {
   CheckOptions laws;
   laws.selection.names = {"all"};
   laws.cases = kInputs;
   execute(context, laws);
+  if (runner::Interruption::latest() != 0) return false;
   RunOptions smoke;
   smoke.selection.names = {"all"};
   smoke.selection.preset = "smoke";
   smoke.laws = Laws::none;
   smoke.budget = kSmokeBudget;
   execute(context, smoke);
+  return runner::Interruption::latest() == 0;
 }
 
 Json cases_of(const std::string& database) {
@@ -100,7 +104,10 @@ Exit run_selftest(const Context& context, const std::string& output) {
   global.quiet = true;
   const Console quiet(global);
   context.console.note(fmt::format("every implementation, {} inputs a law and its smoke cases: a minute", kInputs));
-  run_all({context.registry, global, quiet, context.arguments});
+  if (!run_all({context.registry, global, quiet, context.arguments})) {
+    context.console.note("interrupted: nothing was written");
+    return Exit::incomplete;
+  }
 
   const Json cases = cases_of(global.database);
   std::map<std::string, int> endings;

@@ -51,6 +51,7 @@ class StoredGate {
     launches_ = options.launches.value_or(kLaunchesOfACase);
     of_run_ = conditions_from_json(pinned.protocol_json);
     of_run_.timeout = conditions.timeout;
+    of_run_.launches = 1;  // of a round: how many rounds is the gate's to say
     run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
   }
 

@@ -16,6 +16,16 @@ namespace {
 
 constexpr std::string_view kAgainst = " against ", kOn = " on ";  // of a function: path_of() writes them
 
+// Where `word` stands right behind a "file.py:name", whatever the folders on the way there are called.
+std::size_t find_behind_place(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::string_view before = text.substr(0, at);
+    const std::size_t colon = before.rfind(".py:");
+    if (colon != std::string_view::npos && before.find_first_of("/ ", colon) == std::string_view::npos) return at;
+  }
+  return std::string_view::npos;
+}
+
 constexpr std::size_t kMostValues = 100'000;  // of one assignment: a longer range is a typing error
 
 [[noreturn]] void malformed(std::string_view text, std::string_view why) {
@@ -126,13 +136,14 @@ std::string parse_python_place(std::string_view option, std::string_view text) {
 }
 
 MineSpec parse_mine(std::string_view text) {
-  if (const std::size_t against = text.find(kAgainst); against != std::string_view::npos) {
+  if (const std::size_t against = find_behind_place(text, kAgainst); against != std::string_view::npos) {
     const std::string_view rest = text.substr(against + kAgainst.size());
-    const std::size_t on = rest.find(kOn);
+    const std::size_t on = find_behind_place(rest, kOn);
     if (on == std::string_view::npos) throw Error(ErrorKind::usage, fmt::format("--mine '{}' names no inputs", text));
     MineSpec mine = parse_mine(text.substr(0, against));
     mine.reference = parse_python_place("--reference", rest.substr(0, on));
     mine.inputs = parse_python_place("--inputs", rest.substr(on + kOn.size()));
+    mine.digest = digest_of(mine);
     return mine;
   }
   const auto refuse = [text](std::string_view why) {
@@ -162,8 +173,15 @@ MineSpec parse_mine(std::string_view text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", file));
   mine.path = std::filesystem::absolute(path).lexically_normal().string();
-  mine.digest = sha256_hex_of_file(mine.path);
+  mine.digest = digest_of(mine);
   return mine;
+}
+
+std::string digest_of(const MineSpec& mine) {
+  const std::string own = sha256_hex_of_file(mine.path);
+  if (!mine.is_function()) return own;
+  const auto of_place = [](const std::string& place) { return sha256_hex_of_file(place.substr(0, place.rfind(':'))); };
+  return sha256_hex(own + of_place(mine.reference) + of_place(mine.inputs));
 }
 
 }  // namespace syslab::plan

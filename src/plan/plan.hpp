@@ -19,7 +19,7 @@ struct MineSpec {
   std::string name;
   std::string path;          // absolute; "kernel.so" or "flash.py"
   std::string python_class;  // after the colon; empty for a library
-  std::string digest;        // SHA-256 of the file
+  std::string digest;        // digest_of()
   // Of a function: "/…/file.py:name" of what it is compared with, and of what makes its arguments; else empty.
   std::string reference = {}, inputs = {};
   bool is_python() const { return !python_class.empty(); }
@@ -29,6 +29,9 @@ struct MineSpec {
 // A function's reference and inputs may stand behind it, as in the store: "me=flash.py:fn against ref.py:fn on
 // in.py:cases".
 MineSpec parse_mine(std::string_view text);
+// SHA-256 of the file; of a function, of the three digests of its file, its reference's and its inputs': what it is
+// judged by belongs to it.
+std::string digest_of(const MineSpec& mine);
 // "FILE.py:NAME" of --reference and --inputs, with the file's absolute path. Error(usage) naming the option.
 std::string parse_python_place(std::string_view option, std::string_view text);
 

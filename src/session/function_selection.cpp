@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
 #include "registry/registry.hpp"
 #include "worker/function_cases.hpp"
 #include "worker/python_probe.hpp"
@@ -37,7 +36,6 @@ plan::MineSpec reference_of(const std::string& place) {
   mine.name = plan::kReferenceName;
   mine.path = place.substr(0, colon);
   mine.python_class = place.substr(colon + 1);
-  mine.digest = sha256_hex_of_file(mine.path);
   return mine;
 }
 
@@ -83,6 +81,7 @@ void select_function(const SelectionOptions& options, plan::Selection& selection
   if (!has_reference) all.push_back(reference_of(reference));
   all.back().reference = reference;
   all.back().inputs = inputs;
+  for (plan::MineSpec& mine : all) mine.digest = plan::digest_of(mine);
   std::vector<Params> points = worker::function_cases(reference, inputs);
   std::vector<Axis> axes = axes_of(points);
   registry::Registry::global().complete(kFunctionExperiment, std::move(axes), std::move(points));

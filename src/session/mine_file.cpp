@@ -24,6 +24,7 @@ plan::MineSpec with_recorded(plan::MineSpec given, const std::string& recorded, 
   const plan::MineSpec before = plan::parse_mine(given.name + "=" + recorded);
   given.reference = before.reference;
   given.inputs = before.inputs;
+  given.digest = plan::digest_of(given);
   return given;
 }
 

@@ -1,9 +1,12 @@
 """The Python side of functions (tools/python/syslab_reference.py, syslab_functions.py) without syslab: signatures, and the bounds
 that nobody declared, which right functions of many kinds must keep and planted faults must not."""
+import gc
 import math
 import pathlib
 import sys
+import tempfile
 import unittest
+import weakref
 
 try:
     import numpy as np
@@ -15,6 +18,7 @@ except ImportError as missing:
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
 import syslab_functions as functions  # noqa: E402
 import syslab_reference as references  # noqa: E402
+import syslab_tensors as tensors  # noqa: E402
 
 
 def softmax(x):
@@ -178,6 +182,39 @@ class Signatures(unittest.TestCase):
         a, (b, (c, none, d)), word = functions.Signature.parse(signature.text()).build(tensors)
         self.assertTrue(torch.equal(a, x) and torch.equal(d["k"], x))
         self.assertEqual((c, none, d["inf"], word, list(b)), (1.5, None, math.inf, "é", [0, 1]))
+
+    def test_arguments_are_gone_when_nobody_needs_them(self):
+        """Without Python's collector, which counts objects and not their bytes."""
+        gc.disable()
+        self.addCleanup(gc.enable)
+        gone = []
+        for _ in range(2):
+            x = torch.ones(4)
+            gone.append(weakref.ref(x))
+            signature, values = functions.take_apart({"x": [x]})
+            functions.Signature.parse(signature.text()).build(values)
+            del x, values
+        self.assertEqual([each() for each in gone], [None, None])
+
+    def test_a_result_lies_where_no_argument_was(self):
+        """malloc may hand out the addresses of a mapping that is gone."""
+        with tempfile.TemporaryFile() as file:
+            file.truncate(1 << 24)
+            memory = tensors.Memory(file.fileno())
+            memory.bytes(1 << 20)
+            first, past = memory.mapped[0][1:]
+            memory.bytes(1 << 24)
+            gc.collect()
+            with open("/proc/self/maps", encoding="ascii") as maps:
+                ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
+            self.assertTrue(any(begin <= first and past <= end for begin, end in ranges), "it is still mapped")
+
+    def test_infinity_where_there_was_a_number_is_a_difference(self):
+        for like in (torch.tensor, np.array):
+            one, two = like([1.0, math.inf]), like([1.0, 2.0])
+            self.assertEqual(functions.largest_difference(one, two)[0], math.inf)
+            self.assertEqual(functions.largest_difference(one, one)[0], 0)
+            self.assertEqual(functions.largest_difference(like([math.nan]), like([math.nan]))[0], 0)
 
     def test_what_cannot_travel_is_named(self):
         for value, said in ((object(), "'a' is a object"), (torch.eye(2).to_sparse(), "no dense tensor"),

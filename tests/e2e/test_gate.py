@@ -102,6 +102,8 @@ class Gate(Comparing):
         self.pinned("--launches", "3")
         one, = self.gated("--delta", "900%", expect=0)
         self.assertEqual((one["verdict"], one["mode"]), ("same", "stored"))
+        self.assertEqual(self.sql("SELECT count(*), max(a.facts ->> '$.launches' IS NOT NULL) FROM v_attempt a"
+                                  " JOIN run r ON r.id = a.run_id WHERE r.verb = 'gate'"), [(3, 0)], "as many as were asked for")
         self.assertIn("not measured in turns", self.syslab(*self.GATE, "--delta", "900%").stdout)
 
     def test_a_pin_of_too_few_launches_is_refused_before_anything_is_measured(self):

@@ -1,12 +1,16 @@
 #include "plan/plan.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "plan/predict.hpp"
 #include "tests/plan/selection.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::plan {
 namespace {
@@ -121,6 +125,21 @@ TEST(ParseMine, RefusesMissingFilesAndNamesWithoutFiles) {
                            "my kernel=/nonexistent/k.so"}) {
     usage_error([&] { parse_mine(text); });
   }
+}
+
+TEST(ParseMine, AFunctionIsReadWhateverItsFoldersAreCalled) {
+  const test::TemporaryFolder folder;
+  const std::string inner = (folder / "work on it against time").string();
+  std::filesystem::create_directory(inner);
+  for (const char* name : {"f.py", "r.py", "i.py"}) std::ofstream(inner + "/" + name) << name;
+  const auto text = [&] { return fmt::format("me={0}/f.py:fn against {0}/r.py:ref on {0}/i.py:cases", inner); };
+  const MineSpec mine = parse_mine(text());
+  EXPECT_EQ(mine.path, inner + "/f.py");
+  EXPECT_EQ(mine.reference, inner + "/r.py:ref");
+  EXPECT_EQ(mine.inputs, inner + "/i.py:cases");
+  // What it is judged by belongs to it.
+  std::ofstream(inner + "/i.py") << "other cases";
+  EXPECT_NE(parse_mine(text()).digest, mine.digest);
 }
 
 TEST(MakePlan, IsTheGridWithImplementationsInnermost) {

@@ -107,7 +107,8 @@ class Reducer:
             return
         if parameter in self.taken:
             raise RuntimeError("a second backward pass before finish_gradient_synchronization(): its gradients would be added to what "
-                               "is on its way. Put all but the last pass of a step under no_sync()")
+                               "is on its way. Finish after each pass; where the container has no_sync(), it is for all but the "
+                               "last pass of a step")
         bucket, view = self.place[parameter]
         self.taken.add(parameter)
         bucket.take(parameter, view)
@@ -208,6 +209,8 @@ class PlannedDDP(Container):
     says it: {"buckets": elements of each, "exposed": forecast seconds behind the last gradient}."""
 
     def __init__(self, module, measured_steps=2, agree_on_unused=True):
+        if measured_steps < 1:
+            raise ValueError(f"measured_steps is {measured_steps}: a plan needs at least one step to be made of")
         super().__init__(module, 0, agree_on_unused)
         self.steps_left, self.marks, self.plan = measured_steps, [], None
         self.curve = measured_curve(self.reducer.parameters)

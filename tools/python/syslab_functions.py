@@ -100,54 +100,61 @@ class Signature:
 
     def build(self, values):
         """The positional arguments, of a value for each tensor."""
-        def of(node):
-            kind, held = node
-            if kind == "tensor":
-                return values[held]
-            if kind == "list":
-                return [of(each) for each in held]
-            if kind == "tuple":
-                return tuple(of(each) for each in held)
-            if kind == "dict":
-                return {key: of(each) for key, each in held.items()}
-            if kind == "float":
-                return float(held)
-            return held
+        return [put_together(each, values) for each in self.tree]
 
-        return [of(each) for each in self.tree]
+
+# Functions of the module, not of each other: one that names itself from within a call is a cycle, which keeps its tensors until
+# Python collects, and Python counts objects and not bytes.
+def put_together(node, values):
+    kind, held = node
+    if kind == "tensor":
+        return values[held]
+    if kind == "list":
+        return [put_together(each, values) for each in held]
+    if kind == "tuple":
+        return tuple(put_together(each, values) for each in held)
+    if kind == "dict":
+        return {key: put_together(each, values) for key, each in held.items()}
+    if kind == "float":
+        return float(held)
+    return held
 
 
 def take_apart(arguments):
     """The signature of a case's arguments, a dict (by name) or a sequence, and their tensors."""
     named = arguments.items() if isinstance(arguments, dict) else ((f"arg{i}", each) for i, each in enumerate(arguments))
     tensors, values = [], []
-
-    def of(name, value):
-        if is_torch(value) or is_numpy(value):
-            if is_torch(value) and (value.layout != sys.modules["torch"].strided or value.is_quantized):
-                raise TypeError(f"argument '{name}' is no dense tensor ({value.layout})")
-            if dtype_name(value) not in FLOATS and not any(dtype_name(value).startswith(kind)
-                                                           for kind in ("int", "uint", "bool", "complex")):
-                raise TypeError(f"argument '{name}' has dtype {dtype_name(value)}; there are floats, integers, bool and complex")
-            tensors.append({"name": name, "library": "torch" if is_torch(value) else "numpy", "dtype": dtype_name(value),
-                            "shape": list(value.shape)})
-            values.append(value.detach() if is_torch(value) else value)
-            return ["tensor", len(values) - 1]
-        if isinstance(value, (list, tuple)):
-            return ["list" if isinstance(value, list) else "tuple", [of(f"{name}.{i}", each) for i, each in enumerate(value)]]
-        if isinstance(value, dict):
-            if strange := [key for key in value if not isinstance(key, str)]:
-                raise TypeError(f"argument '{name}' has the key {strange[0]!r}; keys of dicts are texts")
-            return ["dict", {key: of(f"{name}.{key}", each) for key, each in value.items()}]
-        if isinstance(value, float):
-            return ["float", repr(value)]
-        if value is None or isinstance(value, (bool, int, str)):
-            return ["plain", value]
-        raise TypeError(f"argument '{name}' is a {type(value).__name__}; arguments are tensors, numbers, texts, None, and lists, "
-                        "tuples and dicts of these")
-
-    tree = [of(str(name), value) for name, value in named]
+    tree = [node_of(str(name), value, tensors, values) for name, value in named]
     return Signature(tree, tensors), values
+
+
+def node_of(name, value, tensors, values):
+    """An argument as JSON; what it has of tensors is added to `tensors` and `values`."""
+    def inner(part, each):
+        return node_of(f"{name}.{part}", each, tensors, values)
+
+    if is_torch(value) or is_numpy(value):
+        if is_torch(value) and (value.layout != sys.modules["torch"].strided or value.is_quantized):
+            raise TypeError(f"argument '{name}' is no dense tensor ({value.layout})")
+        if dtype_name(value) not in FLOATS and not any(dtype_name(value).startswith(kind)
+                                                       for kind in ("int", "uint", "bool", "complex")):
+            raise TypeError(f"argument '{name}' has dtype {dtype_name(value)}; there are floats, integers, bool and complex")
+        tensors.append({"name": name, "library": "torch" if is_torch(value) else "numpy", "dtype": dtype_name(value),
+                        "shape": list(value.shape)})
+        values.append(value.detach() if is_torch(value) else value)
+        return ["tensor", len(values) - 1]
+    if isinstance(value, (list, tuple)):
+        return ["list" if isinstance(value, list) else "tuple", [inner(i, each) for i, each in enumerate(value)]]
+    if isinstance(value, dict):
+        if strange := [key for key in value if not isinstance(key, str)]:
+            raise TypeError(f"argument '{name}' has the key {strange[0]!r}; keys of dicts are texts")
+        return ["dict", {key: inner(key, each) for key, each in value.items()}]
+    if isinstance(value, float):
+        return ["float", repr(value)]
+    if value is None or isinstance(value, (bool, int, str)):
+        return ["plain", value]
+    raise TypeError(f"argument '{name}' is a {type(value).__name__}; arguments are tensors, numbers, texts, None, and lists, "
+                    "tuples and dicts of these")
 
 
 def wire_tensor(name, bytes_each, count):
@@ -289,25 +296,25 @@ def same_content(value, before):
 
 
 def largest_difference(first, second):
-    """Between two results of one dtype, against their largest value; and what rounding alone may explain, sqrt(eps)."""
+    """Between two results of one dtype, against their largest finite value; and what rounding alone may explain, sqrt(eps).
+    Where one has a value that is not finite and the other has not the same there, they differ without bound.
+    """
     if is_torch(first):
         torch = sys.modules["torch"]
         first, second = first.cpu(), second.cpu()
-        if torch.equal(first, second):
-            return 0.0, 0.0
         allowed = math.sqrt(torch.finfo(first.dtype).eps) if first.dtype.is_floating_point or first.is_complex() else 0.0
-        wide = torch.complex128 if first.is_complex() else torch.float64
-        a, b = first.to(wide), second.to(wide)
-        difference, scale = (a - b).abs().nan_to_num(0, 0, 0).max().item(), a.abs().nan_to_num(0, 0, 0).max().item()
+        a, b = (each.to(torch.complex128 if each.is_complex() else torch.float64).numpy() for each in (first, second))
     else:
         import numpy
 
-        if numpy.array_equal(first, second):
-            return 0.0, 0.0
         allowed = math.sqrt(numpy.finfo(first.dtype).eps) if first.dtype.kind in "fc" else 0.0
-        wide = "c16" if first.dtype.kind == "c" else "f8"
-        a, b = first.astype(wide), second.astype(wide)
-        difference, scale = (numpy.nan_to_num(numpy.abs(each), nan=0, posinf=0).max() for each in (a - b, a))
+        a, b = (each.astype("c16" if each.dtype.kind == "c" else "f8") for each in (first, second))
+    import numpy
+
+    finite = numpy.isfinite(a) & numpy.isfinite(b)
+    if not numpy.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return math.inf, allowed
+    difference, scale = (numpy.abs(each).max(initial=0) for each in (a[finite] - b[finite], a[finite]))
     return (difference / scale if scale else difference), allowed
 
 
@@ -321,6 +328,7 @@ class Function:
         self.memory, self.device, self.name = Memory(memory_fd), device, name
         self.signatures = {}
         self.torch = sys.modules.get("torch")
+        self.flags = global_flags()  # what a file sets when it is imported is its own affair
         self.clock = None
         if device != "cpu":
             if self.torch is None:
@@ -380,7 +388,7 @@ class Function:
 
     def examine(self, arguments, expected, tensors):
         """Two calls that nobody times, and what they left behind. `tensors`: those among the arguments, by name."""
-        flags, states = global_flags(), generators()
+        flags, states = self.flags, generators()
         before = {name: copy_of(value) for name, value in tensors.items()}
         first = named_results(self.called(arguments))
         for name, value in tensors.items():

@@ -24,17 +24,19 @@ class Memory:
     def __init__(self, fd):
         self.fd = fd
         self.map = None
-        self.mapped = []  # (first address, one past the last) of each mapping so far: tensors may lie on old ones
+        # (mapping, first address, one past the last) of each so far: tensors may lie on old ones. They stay mapped, which costs
+        # addresses alone: a result must not come to lie where an argument was, and be taken for one.
+        self.mapped = []
 
     def bytes(self, size):
         if self.map is None or len(self.map) < size:
-            self.map = mmap.mmap(self.fd, size)  # the old mapping goes with the last tensor on it
+            self.map = mmap.mmap(self.fd, size)
             first = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
-            self.mapped.append((first, first + size))
+            self.mapped.append((self.map, first, first + size))
         return self.map
 
     def holds(self, address):
-        return any(first <= address < last for first, last in self.mapped)
+        return any(first <= address < last for _, first, last in self.mapped)
 
     def words(self, size):
         """The memory as words of 32 bits."""

@@ -18,7 +18,7 @@
 namespace syslab::cli {
 namespace {
 
-constexpr const char* kBudget = "2m";
+constexpr const char* kClaimBudget = "2m";
 
 std::string side_word(char side, const std::string& words) {
   return fmt::format("{}:{}{}", side, words.find('=') == std::string::npos ? "impl=" : "", words);
@@ -84,7 +84,7 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   conditions.data = question.data;
   conditions.launches = limits.launches;
   if (limits.budget || !limits.launches) {
-    conditions.budget = duration_option("--budget", limits.budget.value_or(kBudget));
+    conditions.budget = duration_option("--budget", limits.budget.value_or(kClaimBudget));
   }
   conditions.timeout = duration_option("--timeout", limits.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", limits.memory_limit);

@@ -1,5 +1,6 @@
 """The Python side of functions (tools/python/syslab_reference.py, syslab_functions.py) without syslab: signatures, and the bounds
 that nobody declared, which right functions of many kinds must keep and planted faults must not."""
+import copy
 import gc
 import math
 import pathlib
@@ -146,6 +147,35 @@ class Bounds(unittest.TestCase):
         reference = reference_of(product, random((24, 300), (300, 20), dtype=torch.float32))
         self.assertGreater(worst_ratio(reference, lambda a, b: (a.bfloat16() @ b.bfloat16()).float(), 5), 1)
         self.assertGreater(worst_ratio(reference, lambda a, b: a[:, 1:] @ b[1:], 5), 1)
+
+    def test_what_no_argument_rounds_is_not_held_against_a_function(self):
+        """Constants and a module's own numbers: the same code as reference and as function is right."""
+        def near_zero(x):
+            return 1 - torch.exp(-1e-4 * x.abs())
+
+        def in_between(x):
+            return x + 1000 - 1000
+
+        for function in (near_zero, in_between):
+            reference = reference_of(function, random((40, 60), dtype=torch.float32))
+            self.assertLess(max(worst_ratio(reference, function, seed) for seed in range(3, 9)), 1, function.__name__)
+            self.assertGreater(worst_ratio(reference, lambda x: function(x) * 1.5 + 0.001, 5), 1, function.__name__)
+
+        def ids(seed):
+            return [torch.randint(0, 100, (4, 32), generator=torch.Generator().manual_seed(seed))]
+
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Embedding(100, 64), torch.nn.Linear(64, 64))
+        reference = reference_of(module, ids)
+        reference.wide = copy.deepcopy(module).double()
+        reference.precision = reference.precision_of(reference.arguments(1)[1])
+        self.assertEqual(reference.precision, "float64")
+        before = [each.clone() for each in reference.wide.state_dict().values()]
+        self.assertLess(max(worst_ratio(reference, module, seed) for seed in range(3, 9)), 1)
+        self.assertGreater(worst_ratio(reference, lambda i: module(i) * 1.01, 5), 1)
+        self.assertTrue(all(map(torch.equal, before, reference.wide.state_dict().values())), "its numbers are put back")
+        rows, columns = torch.randn(100, 64), torch.randn(64, 8)
+        self.assertEqual(reference_of(lambda i: rows[i] @ columns, ids).precision, "its own")
 
     def test_what_does_not_run_in_float64_is_said(self):
         reference = reference_of(lambda x: x.float().exp().to(x.dtype), random((5, 6), dtype=torch.float32))

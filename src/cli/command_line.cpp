@@ -144,10 +144,11 @@ class Grammar {
     verb<ResumeOptions>("resume", "Finish what is missing of a run", kMore, {"", "latest --failed"});
     verb<ReplayOptions>("replay", "Run a stored counterexample again", kMore,
                         {"3f2a", "3f2a --mine me=flash.py:Flash"});
-    verb<ClaimOptions>("claim", "Measure a claim about speed and write it to a file that others can verify", kMore,
-                       {"'flash_tiled >= 2 x naive' flash_forward -a seq=128,512 -o fast.claim",
-                        "'me >= 1.1 x reference in geometric mean' --mine me=f.py:fn --reference f.py:ref --inputs f.py:cases"
-                        " -o me.claim"});
+    verb<ClaimOptions>(
+        "claim", "Measure a claim about speed and write it to a file that others can verify", kMore,
+        {"'flash_tiled >= 2 x naive' flash_forward -a seq=128,512 -o fast.claim",
+         "'me >= 1.1 x reference in geometric mean' --mine me=f.py:fn --reference f.py:ref --inputs f.py:cases"
+         " -o me.claim"});
     verb<VerifyOptions>("verify", "Measure a claim again: confirmed, refuted, unclear or other hardware", kMore,
                         {"fast.claim", "me.claim --mine me=kernel.so --budget 5m"});
     verb<DiffOptions>("diff", "Two stored runs; weaker than compare, and says so", kMore,

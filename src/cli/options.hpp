@@ -217,9 +217,9 @@ struct WorkerOptions {
 
 using VerbOptions =
     std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
-                 CompareOptions, ClaimOptions, VerifyOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
-                 ImportOptions, InitOptions, GradeOptions, PlanBucketsOptions, PruneOptions, LogOptions, ShowOptions,
-                 EnvOptions, DoctorOptions, CompletionOptions, WorkerOptions>;
+                 CompareOptions, ClaimOptions, VerifyOptions, DiffOptions, PinOptions, GateOptions, ReportOptions,
+                 QueryOptions, MergeOptions, ImportOptions, InitOptions, GradeOptions, PlanBucketsOptions, PruneOptions,
+                 LogOptions, ShowOptions, EnvOptions, DoctorOptions, CompletionOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -124,6 +124,11 @@ PeerView::~PeerView() {
   }
 }
 
+std::size_t PeerView::gpu_bytes() const {
+  const CurrentDevice current(place_);
+  return runtime::shared_bytes(data_);
+}
+
 void raise_mark(std::uint32_t* mark, std::uint32_t value, Stream stream) {
   if (stream.kind == Kind::cuda) return runtime::write_word(stream.handle, mark, value);
   enqueue(stream, [mark, value] { std::atomic_ref(*mark).store(value, std::memory_order_release); });

@@ -50,6 +50,7 @@ class PeerView {
 
   std::byte* at(std::size_t offset) const { return data_ + offset; }
   std::uint32_t* mark(std::size_t offset) const { return reinterpret_cast<std::uint32_t*>(data_ + offset); }
+  std::size_t gpu_bytes() const;  // of the allocation on a GPU that it is the beginning of
 
  private:
   std::byte* data_ = nullptr;

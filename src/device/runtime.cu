@@ -142,10 +142,20 @@ Function driver_function(const char* name) {
   return reinterpret_cast<Function>(found);
 }
 
-void expect_driver(int error, const char* call) {
+// By its very symbol, where a plain name stands for functions of different arguments in different versions.
+template <typename Function>
+Function driver_symbol(const char* symbol) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* const found = driver == nullptr ? nullptr : dlsym(driver, symbol);
+  if (found == nullptr) throw Unsupported(std::string("the driver of this machine has no ") + symbol);
+  return reinterpret_cast<Function>(found);  // the driver stays loaded: the runtime holds it
+}
+
+__global__ void nothing() {}
+
+void expect_driver(int error, const char* call, const char* asked = "order a stream by a word in memory") {
   if (error == 0) return;
-  throw_cuda_error("order a stream by a word in memory", call, ("driver error " + std::to_string(error)).c_str(),
-                   "see CUresult in cuda.h");
+  throw_cuda_error(asked, call, ("driver error " + std::to_string(error)).c_str(), "see CUresult in cuda.h");
 }
 
 }  // namespace
@@ -410,6 +420,68 @@ void* open_shared(const SharedHandle& handle) {
 }
 
 void close_shared(void* data) noexcept { forget(cudaIpcCloseMemHandle(data)); }
+
+std::size_t shared_bytes(const void* data) {
+  static const auto range =
+      driver_symbol<int (*)(unsigned long long*, std::size_t*, unsigned long long)>("cuMemGetAddressRange_v2");
+  unsigned long long first = 0;
+  std::size_t bytes = 0;
+  expect_driver(range(&first, &bytes, reinterpret_cast<std::uintptr_t>(data)), "cuMemGetAddressRange_v2",
+                "ask for the size of another process's memory");
+  return first + bytes - reinterpret_cast<std::uintptr_t>(data);
+}
+
+void map_host(void* data, std::size_t bytes) {
+  check(cudaHostRegister(data, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
+        "map " + std::to_string(bytes) + " B of host memory for a GPU", "cudaHostRegister");
+  void* there = nullptr;
+  check(cudaHostGetDevicePointer(&there, data, 0), "find mapped host memory", "cudaHostGetDevicePointer");
+  if (there == data) return;
+  unmap_host(data);
+  throw Unsupported("the GPU sees host memory at addresses of its own");
+}
+
+void unmap_host(void* data) noexcept { forget(cudaHostUnregister(data)); }
+
+void* create_context(int gpu) {
+  static const auto create = driver_symbol<int (*)(void**, unsigned, int)>("cuCtxCreate_v2");
+  const char* const asked = "create a second context on a GPU";
+  int device = 0;
+  expect_driver(driver_symbol<int (*)(int*, int)>("cuDeviceGet")(&device, gpu), "cuDeviceGet", asked);
+  void *before = enter_context(nullptr), *made = nullptr;
+  const int error = create(&made, 0, device);
+  leave_context(before);  // it was entered when it was made
+  expect_driver(error, "cuCtxCreate_v2", asked);
+  return made;
+}
+
+void destroy_context(void* context) noexcept {
+  try {
+    driver_symbol<int (*)(void*)>("cuCtxDestroy_v2")(context);
+  } catch (const std::exception&) {  // the driver is gone, and it with it
+  }
+}
+
+void* enter_context(void* context) {
+  static const auto get = driver_symbol<int (*)(void**)>("cuCtxGetCurrent");
+  static const auto set = driver_symbol<int (*)(void*)>("cuCtxSetCurrent");
+  void* before = nullptr;
+  expect_driver(get(&before), "cuCtxGetCurrent", "go to another context");
+  if (context != nullptr) expect_driver(set(context), "cuCtxSetCurrent", "go to another context");
+  return before;
+}
+
+void leave_context(void* before) noexcept {
+  try {
+    driver_symbol<int (*)(void*)>("cuCtxSetCurrent")(before);
+  } catch (const std::exception&) {
+  }
+}
+
+void run_nothing(void* stream) {
+  nothing<<<1, 1, 0, as_stream(stream)>>>();
+  check(cudaGetLastError(), "run an empty kernel", "cudaLaunchKernel");
+}
 
 void write_word(void* stream, void* at, std::uint32_t value) {
   static const auto write =

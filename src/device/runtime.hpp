@@ -68,9 +68,20 @@ struct SharedHandle {
 SharedHandle share(void* data);
 void* open_shared(const SharedHandle& handle);  // Unsupported without peer access between the GPUs
 void close_shared(void* data) noexcept;
+std::size_t shared_bytes(const void* data);  // of the allocation that open_shared() has mapped, from its beginning
 // By the stream's front end, without a kernel: write a word after all queued work; wait until a word of the stream's
 // own GPU has reached `value`, modulo 2^32.
 void write_word(void* stream, void* at, std::uint32_t value);
 void await_word(void* stream, const void* at, std::uint32_t value);
+// Host memory that is there becomes pinned, and reached by its address from all contexts.
+void map_host(void* data, std::size_t bytes);
+void unmap_host(void* data) noexcept;
+
+// Contexts besides the runtime's own. What is created between entering and leaving one belongs to it.
+void* create_context(int gpu);  // is not entered
+void destroy_context(void* context) noexcept;
+void* enter_context(void* context);  // the one before, for leave_context()
+void leave_context(void* before) noexcept;
+void run_nothing(void* stream);  // an empty kernel
 
 }  // namespace syslab::device::runtime

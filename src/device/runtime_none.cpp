@@ -52,6 +52,14 @@ void* open_shared(const SharedHandle&) { throw_no_cuda("open memory of another p
 void close_shared(void*) noexcept {}
 void write_word(void*, void*, std::uint32_t) { throw_no_cuda("write a word in the order of a CUDA stream"); }
 void await_word(void*, const void*, std::uint32_t) { throw_no_cuda("let a CUDA stream wait for a word"); }
+std::size_t shared_bytes(const void*) { throw_no_cuda("ask for the size of another process's memory"); }
+void map_host(void*, std::size_t) { throw_no_cuda("map host memory for a GPU"); }
+void unmap_host(void*) noexcept {}
+void* create_context(int) { throw_no_cuda("create a context"); }
+void destroy_context(void*) noexcept {}
+void* enter_context(void*) { throw_no_cuda("enter a context"); }
+void leave_context(void*) noexcept {}
+void run_nothing(void*) { throw_no_cuda("run an empty kernel"); }
 
 }  // namespace runtime
 }  // namespace syslab::device

@@ -64,6 +64,7 @@ Json to_json(const CallRequest& request) {
             {"memory_bytes", request.memory_bytes}};
   if (request.release) json["release"] = true;
   if (request.guarded) json["guarded"] = true;
+  if (!request.gpu_memory.empty()) json.update({{"gpu_memory", request.gpu_memory}, {"step", request.step}});
   return json;
 }
 
@@ -77,10 +78,12 @@ CallRequest call_request_from_json(const Json& json) {
   request.memory_bytes = static_cast<std::uint64_t>(fields.integer("memory_bytes"));
   request.release = json.value("release", false);
   request.guarded = json.value("guarded", false);
+  request.gpu_memory = json.value("gpu_memory", "");
+  request.step = json.value("step", std::uint32_t{0});
   return request;
 }
 
-std::variant<Returned, Failed, Prepared> call_reply_from_json(const Json& json) {
+std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json& json) {
   const std::string type = Fields(json, "the reply to a call").text("type");
   const Fields fields(json, fmt::format("reply '{}'", type));
   if (type == "returned") {
@@ -98,6 +101,18 @@ std::variant<Returned, Failed, Prepared> call_reply_from_json(const Json& json) 
       prepared.early.push_back(name.get<std::string>());
     }
     return prepared;
+  }
+  if (type == "queued") {
+    Queued queued;
+    for (const Json& each : json.value("outputs", Json::array())) {
+      if (each.is_null()) {
+        queued.outputs.emplace_back();
+        continue;
+      }
+      const Fields place(each, "the place of an output");
+      queued.outputs.push_back({place.text("handle"), static_cast<std::uint64_t>(place.integer("offset"))});
+    }
+    return queued;
   }
   throw Error(ErrorKind::comm, fmt::format("a call is answered by 'returned' or 'failed', found '{}'", type));
 }

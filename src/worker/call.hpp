@@ -28,12 +28,26 @@ struct CallRequest {
   std::vector<SharedTensor> inputs, outputs;
   std::uint64_t memory_bytes = 0;  // size of the segment now; it only grows
   bool release = false;            // the worker says when it is ready, and waits for the doorbell
-  bool guarded = false;            // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
+  // On a GPU: the host's memory there that offsets are in (device/peer_memory.hpp), else empty; and the step of the
+  // doorbell by which the call's early inputs are there. One more releases it, two more say that its outputs are taken.
+  std::string gpu_memory;
+  std::uint32_t step = 0;
+  bool guarded = false;  // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
 };
 
 // Everything is prepared but the content of inputs. Those named `early` it needs before the clock starts.
 struct Prepared {
   std::vector<std::string> early;
+};
+
+// On a GPU: all of the call is queued there, and its outputs will be at these places of the worker's own memory; those
+// without a handle in the host's.
+struct Queued {
+  struct Place {
+    std::string handle;
+    std::uint64_t offset = 0;
+  };
+  std::vector<Place> outputs;
 };
 
 struct Returned {
@@ -48,6 +62,6 @@ struct Failed {
 Json to_json(const CallRequest& request);
 CallRequest call_request_from_json(const Json& json);  // Error(comm) naming the field that is wrong
 // Error(comm) naming the field when it is none of them, or is malformed.
-std::variant<Returned, Failed, Prepared> call_reply_from_json(const Json& json);
+std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json& json);
 
 }  // namespace syslab::worker

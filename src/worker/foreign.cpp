@@ -92,8 +92,10 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
 }
 
 Json ForeignWorker::walls_facts() const {
-  if (!options_.walls) return {{"walls", "none"}};
-  Json facts{{"walls", *options_.walls == judge::Profile::native ? "native" : "python"}};
+  Json facts{{"walls", "none"}};
+  if (options_.device != "cpu") facts["gpu_memory"] = gpu_ ? "shared" : "copied";
+  if (!options_.walls) return facts;
+  facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
   if (const std::vector<std::string> missing = judge::missing_walls(); !missing.empty()) {
     facts["walls_missing"] = missing;
   }
@@ -108,6 +110,8 @@ void ForeignWorker::greet() {
              {"device", options_.device},
              {"memory_limit_bytes", options_.memory_limit_bytes}};
   if (!options_.about.empty()) hello["about"] = options_.about;
+  if (options_.device == "cuda" && options_.world_size == 1 && !options_.starts_ranks) share_gpu();
+  if (gpu_) hello["gpu_memory_bytes"] = segment_.bytes();
   if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
   const Json reply = exchange(hello, options_.start_timeout, "starting");
   const Fields fields(reply, "the worker's greeting");
@@ -122,7 +126,9 @@ void ForeignWorker::greet() {
   declared_ = std::make_shared<const Json>(reply.value("domain", Json::object()));
   const Json serves = reply.value("serves", Json::array());
   if (std::find(serves.begin(), serves.end(), "call") == serves.end()) fields.fail("it does not serve calls");
-  // On a GPU a call's tensors still travel through host memory, which is no part of its time.
+  if (std::find(serves.begin(), serves.end(), "gpu_release") == serves.end()) gpu_.reset();
+  if (gpu_) clock_ = CallClock::of_gpu();
+  // Else a call's tensors on a GPU travel through host memory, which is no part of its time.
   waits_for_release_ = options_.device == "cpu" && std::find(serves.begin(), serves.end(), "release") != serves.end();
 }
 
@@ -197,6 +203,14 @@ Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::millisecond
       throw;
     }
   }
+}
+
+bool ForeignWorker::answers_within(std::chrono::milliseconds limit) {
+  if (reader_.pending_bytes() != 0) return true;
+  struct pollfd wait {
+    process_.from_child(), POLLIN, 0
+  };
+  return ::poll(&wait, 1, static_cast<int>(limit.count())) > 0;
 }
 
 void ForeignWorker::copy_in(const CallRequest& request, std::span<const NamedInput> inputs,
@@ -291,6 +305,7 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
   request.options = options;
   for (const NamedInput& input : inputs) request.inputs.push_back(describe(input.name, input.view));
   for (const NamedOutput& output : outputs) request.outputs.push_back(describe(output.name, output.view));
+  if (gpu_) return call_on_gpu(request, inputs, outputs);
   request.guarded = guarded_;
   demand_finished();
   segment_.arrange(request.inputs, request.outputs, guarded_);
@@ -305,19 +320,9 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
       if (outputs[i].view.data != nullptr) segment_.copy_out(request.outputs[i], outputs[i].view.data);
     }
   });
+  spent.whole = spent.ours;
 
-  const auto result = call_reply_from_json(reply);
-  if (const auto* failed = std::get_if<Failed>(&result)) raise(*failed, function);
-  const auto* returned = std::get_if<Returned>(&result);
-  if (returned == nullptr)
-    throw Error(ErrorKind::comm, fmt::format("the worker '{}' is ready and did not return", name_));
-  spent.its_own = returned->elapsed;
-  if (spent.its_own > spent.ours) {
-    throw Error(ErrorKind::check,
-                fmt::format("the worker '{}' reports {} ns for {}, but the whole call took {} ns: its clock is not the "
-                            "monotonic one, or counts another unit",
-                            name_, spent.its_own.count(), function, spent.ours.count()));
-  }
+  const Nanoseconds time = timed(request, reply, spent);
   for (std::size_t i = 0; options_.constant_inputs && i < inputs.size(); ++i) {
     if (segment_.differs(request.inputs[i], inputs[i].view.data)) {
       throw Error(ErrorKind::check, fmt::format("the call changed its input '{}'", inputs[i].name));
@@ -330,8 +335,24 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
     last_function_ = function;
     last_outputs_ = request.outputs;
   }
-  if (options_.device != "cpu") return returned->elapsed;
-  return clock_.time(function, spent);
+  return time;
+}
+
+// What the call took, of its last answer; throws what that says instead.
+Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, CallClock::Readings spent) {
+  const auto result = call_reply_from_json(reply);
+  if (const auto* failed = std::get_if<Failed>(&result)) raise(*failed, request.function);
+  const auto* returned = std::get_if<Returned>(&result);
+  if (returned == nullptr)
+    throw Error(ErrorKind::comm, fmt::format("the worker '{}' is ready and did not return", name_));
+  spent.its_own = returned->elapsed;
+  if (spent.its_own > spent.whole) {
+    throw Error(ErrorKind::check,
+                fmt::format("the worker '{}' reports {} ns for {}, but the whole call took {} ns: its clock is not the "
+                            "monotonic one, or counts another unit",
+                            name_, spent.its_own.count(), request.function, spent.whole.count()));
+  }
+  return options_.device == "cpu" || gpu_ ? clock_.time(request.function, spent) : returned->elapsed;
 }
 
 }  // namespace syslab::worker

@@ -19,6 +19,7 @@
 #include "judge/private_folder.hpp"
 #include "judge/walls.hpp"
 #include "worker/call_clock.hpp"
+#include "worker/gpu_handover.hpp"
 #include "worker/shared_segment.hpp"
 #include "worker/wire.hpp"
 
@@ -53,10 +54,13 @@ std::vector<std::string> python_reference_command(const std::string& reference, 
 // The command that serves a library: this very binary, which opens it (docs/worker-wire.md).
 std::vector<std::string> library_worker_command(const MineRequest& mine);
 
+// Error(comm) unless a call may have these inputs before its clock starts.
+void refuse_early(const CallRequest& request, const std::vector<std::string>& early);
+
 // Outputs begin as the caller's buffers are, so an element that the worker forgot still holds the caller's poison. An
 // output without memory (null data) is room for the call to work in: nothing is copied.
 // The time of a call is ours (worker/call_clock.hpp), from the release of its inputs until its outputs are complete; on
-// a GPU still the worker's.
+// a GPU by our own stream (worker/gpu_handover.hpp), or the worker's where it cannot share memory there.
 // Beyond the contract of CallChannel: throws Unsupported when the implementation says so, Error(check) when it wrote
 // outside its outputs or reports more time than the whole call took. Calls must come from the thread that constructed
 // it.
@@ -77,7 +81,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   // From the next call on, behind each tensor lies a page that the worker may not touch, if it knows how to.
   void guard_pages(bool wanted) { guarded_ = wanted; }
   void call_timeout(std::chrono::milliseconds most) { options_.call_timeout = most; }  // from the next call on
-  Json walls_facts() const;  // which walls stand around it, and which are missing
+  // Which walls stand around it, and which are missing; and how tensors travel to a GPU.
+  Json walls_facts() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -86,8 +91,14 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   void send(const Json& message, std::string_view doing);
   Json receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing);
   Json exchange(const Json& message, std::chrono::milliseconds timeout, std::string_view doing);
+  bool answers_within(std::chrono::milliseconds limit);
   Json run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
            const std::function<void()>& take_outputs);
+  void share_gpu();
+  Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
+                          std::span<const NamedOutput> outputs);
+  Json run_on_gpu(const CallRequest& request, CallClock::Readings& spent);
+  Nanoseconds timed(const CallRequest& request, const Json& reply, CallClock::Readings spent);
   void demand_finished();
   void copy_in(const CallRequest& request, std::span<const NamedInput> inputs, const std::vector<std::string>& early,
                bool wanted);
@@ -102,6 +113,9 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   TailReader errors_;
   std::string name_, language_;
   std::shared_ptr<const Json> declared_;
+  std::unique_ptr<GpuHandover> gpu_;        // of what computes on a GPU; null: tensors travel through host memory
+  std::unique_ptr<SharedSegment> staging_;  // then: where they lie here
+  int gates_missed_ = 0;                    // calls in a row that were released before they had queued all
   bool waits_for_release_ = false, guarded_ = false;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next

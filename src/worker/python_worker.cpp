@@ -13,6 +13,7 @@ namespace syslab::worker {
 
 // Files of tools/python, put in by the build.
 extern const char* const kPythonFunctionsText;
+extern const char* const kPythonGpuText;
 extern const char* const kPythonGuardsText;
 extern const char* const kPythonLoadingText;
 extern const char* const kPythonTensorsText;
@@ -74,10 +75,11 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
 }
 
 // What imports somebody's class or function, and what that stands on.
-std::array<Script, 5> worker_scripts() {
+std::array<Script, 6> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
            {"syslab_loading", kPythonLoadingText},
            {"syslab_tensors", kPythonTensorsText},
+           {"syslab_gpu", kPythonGpuText},
            {"syslab_functions", kPythonFunctionsText},
            {"syslab_worker", kPythonWorkerText}}};
 }
@@ -106,7 +108,7 @@ std::vector<std::string> python_ranks_command(const MineRequest& mine) {
 }
 
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs) {
-  const std::array<Script, 5> beside = worker_scripts();
+  const std::array<Script, 6> beside = worker_scripts();
   std::vector<Script> scripts(beside.begin(), beside.end());
   scripts.push_back({"syslab_reference", kPythonReferenceText});
   std::vector<std::string> command = python_program(scripts);

@@ -31,6 +31,7 @@ class SharedSegment {
   // takes away from itself.
   void arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs, bool guarded = false);
 
+  std::byte* data() { return data_; }              // after arrange(); another after the next
   Doorbell doorbell() { return Doorbell(data_); }  // after arrange()
 
   // Elements only; gaps between rows stay as they are on both sides. `host` has the tensor's shape, dtype and strides.

@@ -175,6 +175,43 @@ class OnTheGpu(Lab):
             self.assertRegex(detail, said, name)
         self.assertEqual(self.metrics("time"), [])
 
+    def judged(self, name, **environment):
+        """Of tests/e2e/hostile/gpu.py: how it ended, its detail, and what is stored of it."""
+        os.environ.update(environment)
+        for variable in environment:
+            self.addCleanup(os.environ.pop, variable, None)
+        lines = self.lines("run", "weighted_sum", "--mine", f"me={HERE / 'hostile' / 'gpu.py'}:{name}", "--impl", "me", "--device", "cuda",
+                           "-a", "pass=forward", "-a", "dtype=fp32", *SMALL, expect=None)
+        [ended] = attempts(lines)
+        facts = json.loads(self.sql("SELECT facts FROM v_attempt ORDER BY attempt_id DESC LIMIT 1")[0][0] or "{}")
+        return ended["status"], ended["detail"], facts
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_the_labs_own_clock_times_a_judged_class(self):
+        status, detail, facts = self.judged("Honest", SYSLAB_GPU_MEMORY="shared")
+        self.assertEqual((status, facts["gpu_memory"], facts["walls"]), ("ok", "shared", "python"), detail)
+        self.assertNotIn("suspect", facts)
+        status, detail, facts = self.judged("ForgesItsEvents", SYSLAB_GPU_MEMORY="shared")
+        self.assertEqual(status, "ok", detail)
+        self.assertIn("the lab's is the time", facts["suspect"])
+        status, detail, facts = self.judged("Honest", SYSLAB_GPU_MEMORY="copied")
+        self.assertEqual((status, facts["gpu_memory"]), ("ok", "copied"), detail)
+        honest, forged, by_its_events = self.metrics("time")
+        self.assertLess(abs(honest / by_its_events - 1), 0.03)
+        self.assertLess(abs(forged / by_its_events - 1), 0.05)
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_no_shortcut_of_a_judged_class_is_ranked(self):
+        for name in ("SaysDoneAtOnce", "WritesLate", "ReplaysTheLast", "LeavesWithZero"):
+            status, detail, _ = self.judged(name, SYSLAB_GPU_MEMORY="shared")
+            self.assertIn(status, ("check_failed", "error"), (name, detail))
+        self.assertEqual(self.metrics("time"), [])
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_a_judged_class_reaches_nothing(self):
+        self.assertIn("reached: nothing.", self.judged("Reaches")[1])
+        self.assertRegex(self.judged("Reaches", SYSLAB_WALLS="none")[1], "reached: .*internet")
+
     def write_mine(self):
         (self.folder / "mine.py").write_text(MINE, encoding="utf-8")
 

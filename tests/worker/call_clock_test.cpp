@@ -39,6 +39,26 @@ TEST(CallClock, ThreadsThatWaitForEachOthersProcessorAreNot) {
   EXPECT_FALSE(clock.facts().contains("suspect"));
 }
 
+TEST(CallClock, OnAGpuFiveMicrosecondsMoreDoNotMatter) {
+  CallClock clock = CallClock::of_gpu();
+  EXPECT_EQ(clock.time("f", {.ours = 24us, .its_own = 20us}), 20us);
+  EXPECT_EQ(clock.time("f", {.ours = 18us, .its_own = 20us}), 20us);  // handing over was subtracted: it may be shorter
+  EXPECT_EQ(clock.time("f", {.ours = 20us, .its_own = 160us}), 20us);
+  EXPECT_EQ(clock.time("g", {.ours = 26us, .its_own = 20us}), 26us);
+  EXPECT_EQ(clock.time("h", {.ours = 1'024us, .its_own = 1'000us}), 1'000us);
+  EXPECT_EQ(clock.time("i", {.ours = 1'026us, .its_own = 1'000us}), 1'026us);
+  EXPECT_EQ(CallClock().time("f", {.ours = 24us, .its_own = 20us}), 24us);
+}
+
+TEST(CallClock, OnAGpuWhatIsLeftOutOfEveryCallIsSuspect) {
+  CallClock clock = CallClock::of_gpu();
+  for (int i = 0; i < 20; ++i) clock.time("f", {.ours = 1'000us, .its_own = 900us});
+  expect_contains(clock.facts().at("suspect").get<std::string>(), "its own clock tells of 900 us a call, the lab's of");
+  CallClock honest = CallClock::of_gpu();
+  for (int i = 0; i < 20; ++i) honest.time("f", {.ours = 1'000us, .its_own = 980us});
+  EXPECT_FALSE(honest.facts().contains("suspect"));
+}
+
 TEST(CallClock, EachCaseBeginsAnew) {
   CallClock clock;
   clock.time("f", {.ours = 20ms, .its_own = 1us});

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "worker/call.hpp"
 #include "worker/metric_range.hpp"
 
 namespace syslab::worker {
@@ -34,6 +35,28 @@ TEST(Wire, EveryStatusHasAWordThatIsReadBack) {
     EXPECT_EQ(parse_status(to_string(status)), status);
   }
   EXPECT_THROW(parse_status("fine"), Error);
+}
+
+TEST(Wire, ACallOnAGpuSaysWhereAndWhen) {
+  CallRequest request;
+  request.function = "f";
+  EXPECT_FALSE(to_json(request).contains("gpu_memory"));
+  request.gpu_memory = "gpu:00";
+  request.step = 7;
+  const CallRequest back = call_request_from_json(Json::parse(to_json(request).dump()));
+  EXPECT_EQ(back.gpu_memory, "gpu:00");
+  EXPECT_EQ(back.step, 7U);
+}
+
+TEST(Wire, OutputsOfAQueuedCallHaveTheirPlaces) {
+  const auto reply = call_reply_from_json(
+      Json::parse(R"({"type": "queued", "outputs": [{"handle": "gpu:0a", "offset": 512}, null]})"));
+  const auto& queued = std::get<Queued>(reply);
+  ASSERT_EQ(queued.outputs.size(), 2U);
+  EXPECT_EQ(queued.outputs[0].handle, "gpu:0a");
+  EXPECT_EQ(queued.outputs[0].offset, 512U);
+  EXPECT_TRUE(queued.outputs[1].handle.empty());
+  EXPECT_THROW(call_reply_from_json(Json::parse(R"({"type": "queued", "outputs": [{"offset": 1}]})")), Error);
 }
 
 TEST(Wire, ACaseArrivesAsItWasAsked) {

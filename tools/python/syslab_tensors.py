@@ -1,7 +1,7 @@
 """The tensors of a call, in memory that syslab shares with its Python worker (syslab_worker.py), and the call's time.
 
-As NumPy arrays or as torch tensors. On the CPU the time only spares syslab the waking up; on a GPU it is what counts, and
-a call whose work escapes it is an error.
+As NumPy arrays or as torch tensors. The time only spares syslab the waking up, and on a GPU the handing over (syslab_gpu.py);
+where a GPU's memory cannot be shared it is what counts there. A call whose work escapes it is an error.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -41,6 +41,51 @@ class Memory:
     def words(self, size):
         """The memory as words of 32 bits."""
         return memoryview(self.bytes(size))[:128].cast("I")
+
+
+class Doorbell:
+    """Two words at the beginning of the memory: by one the host releases a call, by the other it hears of its end."""
+
+    SPIN_S = 0.05  # then it looks now and then: the host copies much
+
+    def __init__(self, pipe, words):
+        self.pipe, self.words, self.step, self.released = pipe, words, 0, False
+
+    def await_step(self, early):
+        self.step += 1
+        self.pipe.write({"type": "ready", "early": list(early)})
+        words, step = self.words, self.step
+        until = time.monotonic() + self.SPIN_S
+        while words[0] != step:
+            if time.monotonic() > until:
+                time.sleep(20e-6)
+
+    def early(self, names):
+        """Waits for these inputs, which the call may have before its clock starts."""
+        if not self.released:
+            self.await_step(names)
+
+    def wait(self):
+        """Waits for (the other) inputs; the clock runs from here."""
+        if not self.released:
+            self.await_step(())
+            self.released = True
+
+    def finish(self):
+        self.words[16] = 1
+
+
+class NoDoorbell:
+    """Of a call whose inputs are there."""
+
+    def early(self, names):
+        pass
+
+    def wait(self):
+        pass
+
+    def finish(self):
+        pass
 
 
 def extent(tensor):
@@ -156,20 +201,24 @@ class TorchTensors:
         end.record()
         end.synchronize()
         _, late = host_time(cuda.synchronize)
-        elapsed = int(1e6 * begin.elapsed_time(end))
+        self.blame(begin.elapsed_time(end), late, reads)
+        return value, int(1e6 * begin.elapsed_time(end))
+
+    def blame(self, milliseconds, late, reads):
+        """RuntimeError if so many calls in a row went on for `late` nanoseconds after their end, or left the current stream empty."""
+        elapsed = int(1e6 * milliseconds)
         self.late_calls = self.late_calls + 1 if late > max(self.STRAGGLER_NS, elapsed // 5) else 0
         if self.late_calls == self.CALLS_TO_BLAME:
             raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
                                "time is not known: queue it there, or let that stream wait for it")
-        empty = begin.elapsed_time(end) <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
+        empty = milliseconds <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
         self.empty_calls = self.empty_calls + 1 if empty else 0
         if self.empty_calls >= self.CALLS_TO_BLAME:
             # A small kernel takes as long as an empty window did at lower clocks: only one as short as those are now queues nothing.
             self.empty_ms = 1.5 * self.empty_window()
-            if begin.elapsed_time(end) <= self.empty_ms:
+            if milliseconds <= self.empty_ms:
                 raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue it there, or "
                                    "let that stream wait for it")
-        return value, elapsed
 
     def has_nan(self, values):
         return any(value is not None and bool(self.torch.isnan(value).any()) for value in values)

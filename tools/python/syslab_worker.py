@@ -17,10 +17,11 @@ GPU; a class with an attribute `device = "cuda"` runs only there. In a case of s
 only one with an attribute `ranks = True` is called there, because the others may rely on being alone.
 
 A call is timed by syslab itself: from the moment at which it releases the call's inputs until all outputs are in the
-memory that both see. The time that is taken here by the monotonic clock only spares it the waking up. On a GPU a call
-is timed here, by two events on the current stream, behind work that keeps the GPU waiting
-until the call is launched, so that Python's part in launching does not count. Until then its inputs hold NaN: work on a
-stream of its own that does not wait for the current one reads these, and is found out.
+memory that both see. The time that is taken here by the monotonic clock only spares it the waking up. On a GPU syslab's own
+stream takes the time, and two events on torch's current stream only spare it the handing over (syslab_gpu.py). The inputs are
+given once the call is launched, so that Python's part in launching does not count. Until then they hold NaN: work on a
+stream of its own that does not wait for the current one reads these, and is found out. Where syslab cannot share a GPU's memory,
+inputs come by the host's and the call's time is what these events say.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -33,13 +34,12 @@ import pathlib
 import resource
 import struct
 import sys
-import time
 import traceback
 
 from syslab_functions import Function, WrongAnswer
 from syslab_guards import GuardPages
 from syslab_loading import load_class, load_module, parse_mine  # noqa: F401, others take them from here
-from syslab_tensors import DTYPE_BYTES, Memory, NumpyTensors, TorchTensors, Unsupported, extent
+from syslab_tensors import DTYPE_BYTES, Doorbell, Memory, NoDoorbell, NumpyTensors, TorchTensors, Unsupported, extent
 
 PROTOCOL = 1
 MAX_FRAME_BYTES = 64 << 20
@@ -75,54 +75,6 @@ class Pipe:
         body = json.dumps(message).encode()
         self.output.write(struct.pack("<I", len(body)) + body)
         self.output.flush()
-
-
-# --- the doorbell -----------------------------------------------------------------------------------------------------
-
-
-class Doorbell:
-    """Two words at the beginning of the memory: by one the host releases a call, by the other it hears of its end."""
-
-    SPIN_S = 0.05  # then it looks now and then: the host copies much
-
-    def __init__(self, pipe, words):
-        self.pipe, self.words, self.step, self.released = pipe, words, 0, False
-
-    def await_step(self, early):
-        self.step += 1
-        self.pipe.write({"type": "ready", "early": list(early)})
-        words, step = self.words, self.step
-        until = time.monotonic() + self.SPIN_S
-        while words[0] != step:
-            if time.monotonic() > until:
-                time.sleep(20e-6)
-
-    def early(self, names):
-        """Waits for these inputs, which the call may have before its clock starts."""
-        if not self.released:
-            self.await_step(names)
-
-    def wait(self):
-        """Waits for (the other) inputs; the clock runs from here."""
-        if not self.released:
-            self.await_step(())
-            self.released = True
-
-    def finish(self):
-        self.words[16] = 1
-
-
-class NoDoorbell:
-    """Of a call whose inputs are there."""
-
-    def early(self, names):
-        pass
-
-    def wait(self):
-        pass
-
-    def finish(self):
-        pass
 
 
 # --- operators: how a call's named tensors meet the user's functions --------------------------------------------------
@@ -332,8 +284,22 @@ class Implementation:
         self.operators = AutogradFunction(cls) if is_function else PlainClass(cls)
         self.guards = GuardPages(path)
         self.returned = []  # (function, name, what it returned, its bytes then) of the last guarded call
+        self.lab = None  # the host's memory on a GPU
+
+    def share_gpu(self, bytes_of_memory):
+        """Whether calls on a GPU go through the host's memory there (syslab_gpu.py)."""
+        if self.device == "cpu":
+            return False
+        from syslab_gpu import LabMemory
+        try:
+            self.lab = LabMemory(self.tensors.torch, self.tensors.memory.bytes(bytes_of_memory))
+        except (OSError, RuntimeError) as error:
+            print(f"memory of the GPU is not shared: {error}", file=sys.stderr)
+        return self.lab is not None
 
     def call(self, message, pipe):
+        if "gpu_memory" in message:
+            return self.call_on_gpu(message, pipe)
         function = self.function_of(message)
         size = message["memory_bytes"]
         whole = message["options"].pop("whole_numbers", "").split(",")
@@ -360,6 +326,19 @@ class Implementation:
         for name, view in outputs.items():
             self.tensors.write(view, values[name])
         bell.finish()
+        return {"type": "returned", "elapsed_ns": elapsed}
+
+    def call_on_gpu(self, message, pipe):
+        from syslab_gpu import GpuCall
+        function, options = self.function_of(message), message["options"]
+        whole = options.pop("whole_numbers", "").split(",")
+        self.lab.open(message["gpu_memory"])
+        inputs, outputs = ({tensor["name"]: self.lab.view(as_they_are(tensor, whole)) for tensor in message[group]}
+                           for group in ("inputs", "outputs"))
+        call = GpuCall(pipe, self.lab, self.tensors, message["step"])
+        values = function(inputs, options, call.timed, call)
+        elapsed = call.done([(values[name], view) for name, view in outputs.items()])
+        self.look_for_early_reads(function, inputs, options, values)
         return {"type": "returned", "elapsed_ns": elapsed}
 
     def function_of(self, message):
@@ -467,12 +446,15 @@ def main():
                 kind = CallableImplementation if arguments.function else Implementation
                 implementation = kind(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
                                       message.get("world_size", 1))
+                serves = ["call", "release"]
+                if "gpu_memory_bytes" in message and kind is Implementation and implementation.share_gpu(message["gpu_memory_bytes"]):
+                    serves.append("gpu_release")
                 limit_memory(message.get("memory_limit_bytes", 0))
             except BaseException as error:  # a sys.exit() in the user's file, too
                 pipe.write(failed(error, path))
                 return 1
             pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine, "language": "Python",
-                        "serves": ["call", "release"], "domain": implementation.domain})
+                        "serves": serves, "domain": implementation.domain})
             if message["protocol"] != PROTOCOL:
                 print(f"the host speaks version {message['protocol']} of the worker's wire format, this worker version "
                       f"{PROTOCOL}", file=sys.stderr)

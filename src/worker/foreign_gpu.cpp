@@ -1,0 +1,119 @@
+// Calls of a worker that computes on a GPU, in memory of ours there (worker/gpu_handover.hpp).
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "device/launch.hpp"
+#include "worker/foreign.hpp"
+
+namespace syslab::worker {
+namespace {
+
+// So long a call may take to queue all that it does, before its inputs are given: longer than any takes to launch its
+// kernels. One that waits for the GPU itself queues the rest afterwards, and is not waited for so long every time.
+constexpr std::chrono::milliseconds kGate{64}, kGateOfWhoWaits{2};
+constexpr int kMissesToBelieve = 3;
+
+// Only who asks for it: times so taken have not been compared on enough GPUs with those of the class's own events.
+bool sharing_wanted() {
+  const char* said = std::getenv("SYSLAB_GPU_MEMORY");
+  return said != nullptr && std::string_view(said) == "shared";
+}
+
+}  // namespace
+
+void ForeignWorker::share_gpu() {
+  if (gpu_ || !sharing_wanted() || device::gpu_count() == 0) return;
+  segment_.arrange({}, {});
+  try {
+    gpu_ = std::make_unique<GpuHandover>(segment_.data(), device::Place{device::Kind::cuda, 0});
+    staging_ = std::make_unique<SharedSegment>();
+  } catch (const Unsupported&) {  // tensors travel through host memory
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::device && error.kind() != ErrorKind::oom) throw;
+  }
+}
+
+Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
+                                       std::span<const NamedOutput> outputs) {
+  staging_->arrange(request.inputs, request.outputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) staging_->copy_in(request.inputs[i], inputs[i].view.data);
+  gpu_->begin(request, staging_->data(), staging_->bytes());
+  request.memory_bytes = segment_.bytes();
+  request.release = true;
+
+  CallClock::Readings spent;
+  Json reply;
+  try {
+    reply = run_on_gpu(request, spent);
+  } catch (...) {
+    gpu_->give_up();
+    throw;
+  }
+  if (!std::holds_alternative<Returned>(call_reply_from_json(reply))) gpu_->give_up();
+  const Nanoseconds time = timed(request, reply, spent);
+  gpu_->fetch(request.outputs, staging_->data());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].view.data != nullptr) staging_->copy_out(request.outputs[i], outputs[i].view.data);
+  }
+  return time;
+}
+
+// The worker's last answer: that it returned, or failed. Whatever else it says is an error.
+Json ForeignWorker::run_on_gpu(const CallRequest& request, CallClock::Readings& spent) {
+  const std::string doing = "running " + request.function;
+  const auto deadline = Clock::now() + options_.call_timeout;
+  const auto failed = [](const Json& reply) { return std::holds_alternative<Failed>(call_reply_from_json(reply)); };
+  const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
+  const auto demand = [&](const auto& there) {
+    if (there == nullptr) throw Error(ErrorKind::comm, "the worker '" + name_ + "' answers out of turn while " + doing);
+  };
+
+  send(to_json(request), doing);
+  Json reply = answer();
+  if (failed(reply)) return reply;
+  std::vector<SharedTensor> early, others;
+  {
+    const auto first = call_reply_from_json(reply);
+    const auto* prepared = std::get_if<Prepared>(&first);
+    demand(prepared);
+    refuse_early(request, prepared->early);
+    for (const SharedTensor& one : request.inputs) {
+      (std::ranges::count(prepared->early, one.name) > 0 ? early : others).push_back(one);
+    }
+  }
+  if (!early.empty()) {
+    gpu_->give_early(early);
+    reply = answer();
+    if (failed(reply)) return reply;
+    const auto second = call_reply_from_json(reply);
+    demand(std::get_if<Prepared>(&second));
+  }
+
+  std::vector<const std::byte*> from;
+  const auto learn_places = [&] {
+    reply = answer();
+    if (failed(reply)) return false;
+    const auto said = call_reply_from_json(reply);
+    const auto* queued = std::get_if<Queued>(&said);
+    demand(queued);
+    from = gpu_->locate(request.outputs, queued->outputs);
+    return true;
+  };
+  const bool in_time = answers_within(gates_missed_ < kMissesToBelieve ? kGate : kGateOfWhoWaits);
+  gates_missed_ = in_time ? 0 : gates_missed_ + 1;
+  if (in_time && !learn_places()) return reply;
+  gpu_->give(others);
+  if (!in_time && !learn_places()) return reply;
+  gpu_->take(request.outputs, from);
+
+  reply = answer();
+  if (failed(reply)) return reply;
+  const auto last = call_reply_from_json(reply);
+  demand(std::get_if<Returned>(&last));
+  spent.ours = gpu_->finish(spent.whole);
+  return reply;
+}
+
+}  // namespace syslab::worker

@@ -1,0 +1,185 @@
+#include "worker/gpu_handover.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "device/memory.hpp"
+#include "worker/shared_segment.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr std::uint32_t kStepsOfACall = 3;
+constexpr int kUnset = 0xff;             // NaN in every floating-point type
+constexpr std::size_t kMostViews = 256;  // of their memory; closed when there are more
+constexpr int kIdleTries = 16;
+// After copying this much or more, switching takes some µs longer (on an H100 8 of 280).
+constexpr std::size_t kLittle = 4096, kMuch = 64U << 20;
+constexpr std::chrono::milliseconds kLongestIdle{1};  // longer is no switch, but others' turns
+
+void store(std::uint32_t* word, std::uint32_t value) {
+  std::atomic_ref<std::uint32_t>(*word).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+GpuHandover::GpuHandover(std::byte* words, device::Place place)
+    : words_(reinterpret_cast<std::uint32_t*>(words)),
+      place_(place),
+      page_(words),
+      stream_(place),
+      given_at_(place, device::Timing::yes),
+      taken_at_(place, device::Timing::yes) {
+  idle_after_little_ = shortest_idle(kLittle);
+  idle_after_much_ = shortest_idle(kMuch);
+  if (std::max(idle_after_little_, idle_after_much_) > kLongestIdle) {
+    throw Unsupported("the GPU does other work: how long it takes to switch to another process is not known");
+  }
+}
+
+GpuHandover::~GpuHandover() { give_up(); }
+
+void GpuHandover::room_for(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  device::synchronize(stream_);
+  shared_.reset();
+  shared_ = std::make_unique<device::PeerMemory>(bytes, "tensors of a judged process", place_);
+  truth_ = device::Buffer(bytes, "inputs of a judged process", stream_.view());
+  taken_ = device::Buffer(bytes, "outputs of a judged process", stream_.view());
+  bytes_ = bytes;
+}
+
+void GpuHandover::begin(CallRequest& request, const std::byte* staging, std::size_t bytes) {
+  room_for(bytes);
+  std::size_t in = 0;
+  for (const SharedTensor& one : request.inputs) {
+    const std::size_t extent = extent_bytes(one);
+    in += extent;
+    if (extent > 0) device::copy(truth_.as<std::byte>() + one.offset, staging + one.offset, extent, stream_);
+  }
+  much_ = in >= kMuch / 4;
+  for (const std::vector<SharedTensor>* group : {&request.inputs, &request.outputs}) {
+    for (const SharedTensor& one : *group) {
+      if (extent_bytes(one) > 0) device::fill_bytes(shared_->at(one.offset), kUnset, extent_bytes(one), stream_);
+    }
+  }
+  device::synchronize(stream_);
+  step_ += kStepsOfACall;
+  request.gpu_memory = shared_->handle();
+  request.step = step_;
+}
+
+void GpuHandover::copy_in(std::span<const SharedTensor> inputs) {
+  for (const SharedTensor& one : inputs) {
+    const std::size_t extent = extent_bytes(one);
+    if (extent > 0) device::copy(shared_->at(one.offset), truth_.as<std::byte>() + one.offset, extent, stream_);
+  }
+}
+
+void GpuHandover::give_early(std::span<const SharedTensor> inputs) {
+  copy_in(inputs);
+  device::synchronize(stream_);
+  store(step_word(), step_);
+}
+
+void GpuHandover::give(std::span<const SharedTensor> inputs) {
+  copy_in(inputs);
+  device::come_to_turn(stream_);
+  given_at_.record(stream_);
+  device::raise_mark(step_word(), step_ + 1, stream_);
+}
+
+std::vector<const std::byte*> GpuHandover::locate(std::span<const SharedTensor> outputs,
+                                                  const std::vector<Queued::Place>& places) {
+  if (places.size() != outputs.size()) {
+    throw Error(ErrorKind::comm,
+                fmt::format("the worker tells of {} outputs, expected {}", places.size(), outputs.size()));
+  }
+  if (views_.size() > kMostViews) views_.clear();
+  std::vector<const std::byte*> from;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [handle, offset] = places[i];
+    const std::size_t extent = extent_bytes(outputs[i]);
+    if (handle.empty() || extent == 0) {
+      from.push_back(shared_->at(outputs[i].offset));
+      continue;
+    }
+    auto found = views_.find(handle);
+    if (found == views_.end()) found = views_.emplace(handle, device::PeerView(handle, place_)).first;
+    const std::size_t there = found->second.gpu_bytes();
+    if (offset > there || extent > there - offset) {
+      throw Error(ErrorKind::comm, fmt::format("output '{}' ends behind the worker's memory", outputs[i].name));
+    }
+    from.push_back(found->second.at(offset));
+  }
+  return from;
+}
+
+void GpuHandover::take(std::span<const SharedTensor> outputs, const std::vector<const std::byte*>& from) {
+  device::await_mark(done_word(), step_ + 1, stream_);
+  device::come_to_turn(stream_);
+  taken_at_.record(stream_);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::size_t extent = extent_bytes(outputs[i]);
+    if (extent > 0) device::copy(taken_.as<std::byte>() + outputs[i].offset, from[i], extent, stream_);
+  }
+  device::raise_mark(step_word(), step_ + 2, stream_);
+}
+
+Nanoseconds GpuHandover::between() const {
+  taken_at_.synchronize();
+  return device::elapsed(given_at_, taken_at_);
+}
+
+Nanoseconds GpuHandover::finish(Nanoseconds& whole) {
+  whole = between();
+  return std::max(Nanoseconds{}, whole - (much_ ? idle_after_much_ : idle_after_little_));
+}
+
+// Of several: whatever disturbs a handover makes it longer. The first may load kernels.
+Nanoseconds GpuHandover::shortest_idle(std::size_t bytes) {
+  device::OtherContext other(place_);
+  // If something is thrown: the other context's stream must not wait for ever when it is destroyed, which is after
+  // this.
+  const struct Freed {
+    GpuHandover& mine;
+    ~Freed() {
+      store(mine.step_word(), mine.step_ + 2);
+      store(mine.done_word(), mine.step_ + 1);
+    }
+  } freed{*this};
+  device::come_to_turn(stream_);
+  device::synchronize(stream_);
+  room_for(bytes);
+  const std::vector<SharedTensor> all{{"all", DType::f32, {static_cast<std::int64_t>(bytes / sizeof(float))}, {1}, 0}};
+  Nanoseconds shortest = Nanoseconds::max();
+  for (int i = 0; i < kIdleTries; ++i) {
+    step_ += kStepsOfACall;
+    other.answer(step_word(), done_word(), step_ + 1);
+    give(all);
+    take({}, {});
+    shortest = std::min(shortest, between());
+  }
+  return shortest;
+}
+
+void GpuHandover::fetch(std::span<const SharedTensor> outputs, std::byte* staging) {
+  for (const SharedTensor& one : outputs) {
+    const std::size_t extent = extent_bytes(one);
+    if (extent > 0) device::copy(staging + one.offset, taken_.as<std::byte>() + one.offset, extent, stream_);
+  }
+  device::synchronize(stream_);
+}
+
+void GpuHandover::give_up() noexcept {
+  store(done_word(), step_ + 1);
+  store(step_word(), step_ + 2);
+  try {
+    device::synchronize(stream_);
+  } catch (const std::exception&) {  // a GPU that is lost waits for nothing
+  }
+}
+
+}  // namespace syslab::worker

@@ -1,0 +1,78 @@
+// A call's tensors on a GPU, handed to another process and taken back, in memory of ours; and the time between, by our
+// own stream. What waits for what:
+//
+//   ours:    inputs copied in · [given] · step ← N+1 · wait for done ≥ N+1 · [taken] · outputs copied out · step ← N+2
+//   theirs:  wait for step ≥ N+1 · the call · done ← N+1
+//
+// A GPU runs the kernels of one process at a time, and both marks of time are behind a kernel of ours. So theirs begins
+// once it has been switched to, which is after our inputs are there, and what it has queued is over when it is switched
+// back, before [taken] and the copies: whatever it says by its word, nothing of its kernels runs while we copy. Of the
+// time between the marks that of both switches is subtracted: as long as it takes when a context of our own, which does
+// nothing, answers. That is measured at the beginning, before anything that is judged has run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "device/buffer.hpp"
+#include "device/event.hpp"
+#include "device/mapped_page.hpp"
+#include "device/other_context.hpp"
+#include "device/peer_memory.hpp"
+#include "device/stream.hpp"
+#include "worker/call.hpp"
+
+namespace syslab::worker {
+
+class GpuHandover {
+ public:
+  // `words`: the beginning of the memory that both see (worker/doorbell.hpp). Error(device), Unsupported where the
+  // driver has no such memory, or others use the GPU, so that how long switching takes is not known.
+  GpuHandover(std::byte* words, device::Place place);
+  ~GpuHandover();
+
+  // A new call, whose tensors have their offsets in `staging`, host memory of `bytes`: of it the inputs are taken. On
+  // the GPU they hold NaN until they are given. Sets the request's gpu_memory and step.
+  void begin(CallRequest& request, const std::byte* staging, std::size_t bytes);
+  // By the host, for those that are needed before the clock starts. Waits for the copies.
+  void give_early(std::span<const SharedTensor> inputs);
+  void give(std::span<const SharedTensor> inputs);
+  // Where outputs will be. Error(comm) for a place that is none.
+  std::vector<const std::byte*> locate(std::span<const SharedTensor> outputs, const std::vector<Queued::Place>& places);
+  void take(std::span<const SharedTensor> outputs, const std::vector<const std::byte*>& from);
+  // Waits. `whole`: from given to taken; returned is that less what switching takes, 0 at least.
+  Nanoseconds finish(Nanoseconds& whole);
+  // From the outputs that were taken, to their offsets in host memory.
+  void fetch(std::span<const SharedTensor> outputs, std::byte* staging);
+  // Nobody waits any longer, neither their stream nor ours.
+  void give_up() noexcept;
+
+ private:
+  void room_for(std::size_t bytes);
+  void copy_in(std::span<const SharedTensor> inputs);
+  Nanoseconds shortest_idle(std::size_t bytes);
+  Nanoseconds between() const;
+  std::uint32_t* step_word() const { return words_; }
+  std::uint32_t* done_word() const { return words_ + 16; }
+
+  std::uint32_t* words_;
+  device::Place place_;
+  device::MappedPage page_;
+  device::OwnedStream stream_;
+  std::unique_ptr<device::PeerMemory> shared_;
+  device::Buffer truth_, taken_;
+  std::size_t bytes_ = 0;
+  device::Event given_at_, taken_at_;
+  std::map<std::string, device::PeerView> views_;        // of their memory, by handle
+  Nanoseconds idle_after_little_{}, idle_after_much_{};  // by how much was copied in
+  bool much_ = false;                                    // of this call
+  std::uint32_t step_ = 0;
+};
+
+}  // namespace syslab::worker

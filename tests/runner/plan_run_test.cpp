@@ -86,6 +86,14 @@ TEST(Isolation, EachClassKeepsAWorkerThatIsStoppedWhileOthersRun) {
   EXPECT_EQ(workers_alive(), 0);
 }
 
+TEST(Isolation, PerCaseKeepsNoClass) {
+  Lab lab;
+  lab.options.isolation = Isolation::per_case;
+  plan_of_classes(lab, {"a", "b", "a"});
+  lab.run({});
+  EXPECT_EQ(workers_of(lab), (std::vector{1, 2, 3}));
+}
+
 TEST(Isolation, OfManyClassesSomeKeepTheirWorkers) {
   if (!has_plenty_of_memory()) GTEST_SKIP() << "three quarters of the memory are in use";
   Lab lab;

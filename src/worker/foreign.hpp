@@ -77,6 +77,9 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   // From the next call on, behind each tensor lies a page that the worker may not touch, if it knows how to.
   void guard_pages(bool wanted) { guarded_ = wanted; }
   void call_timeout(std::chrono::milliseconds most) { options_.call_timeout = most; }  // from the next call on
+  // From the next call on, no cache holds anything of a call's tensors when its inputs are released. False where that
+  // cannot be had: on a processor that does not let a program do it, and of what is computed on a GPU.
+  bool serve_cold(bool wanted);
   Json walls_facts() const;  // which walls stand around it, and which are missing
 
  private:
@@ -102,7 +105,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   TailReader errors_;
   std::string name_, language_;
   std::shared_ptr<const Json> declared_;
-  bool waits_for_release_ = false, guarded_ = false;
+  bool waits_for_release_ = false, guarded_ = false, cold_ = false;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
   CallClock clock_{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};

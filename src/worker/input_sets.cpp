@@ -7,6 +7,7 @@
 #include "check/fingerprint.hpp"
 #include "device/fill_random.hpp"
 #include "device/memory.hpp"
+#include "device/pattern.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::worker {
@@ -113,6 +114,15 @@ std::optional<std::string> InputSets::misuse(int number, std::size_t output) con
     return fmt::format("{}: {} of {} elements are NaN", name, nans, elements);
   }
   return std::nullopt;
+}
+
+int InputSets::first_with_nans(std::span<const int> sets) const {
+  std::vector<device::Elements> all;
+  for (const int set : sets) {
+    for (const TensorView& output : outputs(set)) all.push_back({output.data, output.dtype, output.elements()});
+  }
+  const std::int64_t found = device::first_with_nans(all, stream_);
+  return found < 0 ? -1 : sets[static_cast<std::size_t>(found) / operation_.outputs.size()];
 }
 
 std::optional<std::string> InputSets::changed_inputs(int number) const {

@@ -200,7 +200,7 @@ std::uint64_t CheckedOperator::memory_for_sets() const {
 // Another process gets its inputs for one call at a time, copied to where it reads them: what it finds in the caches is
 // decided there, and more sets than one would change nothing.
 measure::CachePlan CheckedOperator::cache_plan() {
-  if (!operation_.self_time) {
+  if (!operation_.self_time || !is_mine()) {
     return measure::plan_caches(protocol_, device_, sets_.bytes_per_set(), memory_for_sets());
   }
   const bool wanted = protocol_.cache != measure::Cache::hot;

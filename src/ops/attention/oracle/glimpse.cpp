@@ -11,7 +11,7 @@ namespace syslab::attention {
 namespace {
 
 using Numbers = std::vector<double>;
-constexpr int kRows = 2;  // of out a call: who leaves half of them out has to be lucky twice
+constexpr int kRowsACall = 2;  // of out a call: who leaves half of them out has to be lucky twice
 
 std::size_t as_size(std::int64_t index) { return static_cast<std::size_t>(index); }
 
@@ -28,7 +28,7 @@ class Draws {
   std::uint64_t position_ = 0;
 };
 
-Numbers row(const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t position) {
+Numbers row_of_doubles(const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t position) {
   Numbers values(as_size(view.size(3)));
   with_storage(view.dtype, [&]<typename T>(T) {
     const T* first = row_of<T>(view, batch, head, position);
@@ -37,7 +37,7 @@ Numbers row(const ConstTensorView& view, std::int64_t batch, std::int64_t head, 
   return values;
 }
 
-double element(const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t position) {
+double one_of(const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t position) {
   double value = 0;
   with_storage(view.dtype, [&]<typename T>(T) { value = to_double(element_of<T>(view, batch, head, position)); });
   return value;
@@ -50,8 +50,8 @@ double dot(const Numbers& a, const Numbers& b) {
 }
 
 // products[j] = query · row j of the head, for the first `count` rows.
-Numbers products(const Numbers& query, const ConstTensorView& view, std::int64_t batch, std::int64_t head,
-                 std::int64_t count) {
+Numbers products_of(const Numbers& query, const ConstTensorView& view, std::int64_t batch, std::int64_t head,
+                    std::int64_t count) {
   Numbers sums(as_size(count));
   with_storage(view.dtype, [&]<typename T>(T) {
     for (std::int64_t j = 0; j < count; ++j) {
@@ -65,7 +65,7 @@ Numbers products(const Numbers& query, const ConstTensorView& view, std::int64_t
 }
 
 // Σ_j weights[j] · row j of the head.
-Numbers weighted(const Numbers& weights, const ConstTensorView& view, std::int64_t batch, std::int64_t head) {
+Numbers weighted_rows(const Numbers& weights, const ConstTensorView& view, std::int64_t batch, std::int64_t head) {
   Numbers sums(as_size(view.size(3)), 0.0);
   with_storage(view.dtype, [&]<typename T>(T) {
     for (std::size_t j = 0; j < weights.size(); ++j) {
@@ -95,19 +95,20 @@ struct QueryRow {
   double lse = -std::numeric_limits<double>::infinity();
 };
 
-struct Place {
+struct HeadPlace {
   std::int64_t batch, head, kv_head;  // of queries; of the keys they read
 };
 
-Place place_of(const Problem& p, Draws& draws) {
+HeadPlace place_of(const Problem& p, Draws& draws) {
   const std::int64_t flat = draws.below(p.batch * p.heads_q), head = flat % p.heads_q;
   return {flat / p.heads_q, head, head / (p.heads_q / p.heads_kv)};
 }
 
 QueryRow query_row(const Problem& p, const ConstTensorView& q, const ConstTensorView& k, const ConstTensorView& v,
-                   const Place& place, std::int64_t i) {
+                   const HeadPlace& place, std::int64_t i) {
   QueryRow found;
-  found.probability = products(row(q, place.batch, place.head, i), k, place.batch, place.kv_head, p.visible_keys(i));
+  found.probability =
+      products_of(row_of_doubles(q, place.batch, place.head, i), k, place.batch, place.kv_head, p.visible_keys(i));
   if (!found.probability.empty()) {
     const double scale = p.effective_scale();
     const double largest = scale * *std::max_element(found.probability.begin(), found.probability.end());
@@ -116,7 +117,7 @@ QueryRow query_row(const Problem& p, const ConstTensorView& q, const ConstTensor
     for (double& x : found.probability) x /= sum;
     found.lse = largest + std::log(sum);
   }
-  found.out = weighted(found.probability, v, place.batch, place.kv_head);
+  found.out = weighted_rows(found.probability, v, place.batch, place.kv_head);
   return found;
 }
 
@@ -124,13 +125,13 @@ std::int64_t flat_row(std::int64_t batch, std::int64_t heads, std::int64_t head,
   return (batch * heads + head) * rows + i;
 }
 
-Numbers dq_row(const Problem& p, const BackwardTensors& given, const Place& place, std::int64_t i) {
+Numbers dq_row(const Problem& p, const BackwardTensors& given, const HeadPlace& place, std::int64_t i) {
   const QueryRow forward = query_row(p, given.q, given.k, given.v, place, i);
-  const Numbers dout = row(given.dout, place.batch, place.head, i);
+  const Numbers dout = row_of_doubles(given.dout, place.batch, place.head, i);
   const double delta = dot(dout, forward.out), scale = p.effective_scale();
-  Numbers ds = products(dout, given.v, place.batch, place.kv_head, p.visible_keys(i));
+  Numbers ds = products_of(dout, given.v, place.batch, place.kv_head, p.visible_keys(i));
   for (std::size_t j = 0; j < ds.size(); ++j) ds[j] = scale * forward.probability[j] * (ds[j] - delta);
-  return weighted(ds, given.k, place.batch, place.kv_head);
+  return weighted_rows(ds, given.k, place.batch, place.kv_head);
 }
 
 }  // namespace
@@ -138,9 +139,9 @@ Numbers dq_row(const Problem& p, const BackwardTensors& given, const Place& plac
 std::vector<Glimpse> forward_glimpse(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
                                      const ConstTensorView& v, std::uint64_t random) {
   Draws draws(random);
-  const Place place = place_of(p, draws);
+  const HeadPlace place = place_of(p, draws);
   std::vector<Glimpse> glimpses;
-  for (int n = 0; n < kRows; ++n) {
+  for (int n = 0; n < kRowsACall; ++n) {
     const std::int64_t i = draws.below(p.seq_q), flat = flat_row(place.batch, p.heads_q, place.head, p.seq_q, i);
     QueryRow found = query_row(p, q, k, v, place, i);
     glimpses.push_back({0, flat * p.head_dim, std::move(found.out)});
@@ -151,18 +152,19 @@ std::vector<Glimpse> forward_glimpse(const Problem& p, const ConstTensorView& q,
 
 std::vector<Glimpse> backward_glimpse(const Problem& p, const BackwardTensors& given, std::uint64_t random) {
   Draws draws(random);
-  const Place place = place_of(p, draws);
+  const HeadPlace place = place_of(p, draws);
   const std::int64_t i = draws.below(p.seq_q), j = draws.below(p.seq_k), per_group = p.heads_q / p.heads_kv;
   const double scale = p.effective_scale();
   std::vector<Glimpse> glimpses;
   glimpses.push_back(
       {0, flat_row(place.batch, p.heads_q, place.head, p.seq_q, i) * p.head_dim, dq_row(p, given, place, i)});
 
-  const Numbers key = row(given.k, place.batch, place.kv_head, j), value = row(given.v, place.batch, place.kv_head, j);
+  const Numbers key = row_of_doubles(given.k, place.batch, place.kv_head, j),
+                value = row_of_doubles(given.v, place.batch, place.kv_head, j);
   Numbers dk(as_size(p.head_dim), 0.0), dv(as_size(p.head_dim), 0.0);
   for (std::int64_t head = place.kv_head * per_group; head < (place.kv_head + 1) * per_group; ++head) {
-    Numbers probability = products(key, given.q, place.batch, head, p.seq_q);
-    Numbers ds = products(value, given.dout, place.batch, head, p.seq_q);
+    Numbers probability = products_of(key, given.q, place.batch, head, p.seq_q);
+    Numbers ds = products_of(value, given.dout, place.batch, head, p.seq_q);
     const Numbers delta = row_dots(given.dout, given.out, place.batch, head);
     for (std::int64_t row_q = 0; row_q < p.seq_q; ++row_q) {
       double& weight = probability[as_size(row_q)];
@@ -170,11 +172,11 @@ std::vector<Glimpse> backward_glimpse(const Problem& p, const BackwardTensors& g
         weight = ds[as_size(row_q)] = 0;
         continue;
       }
-      weight = std::exp(scale * weight - element(given.lse, place.batch, head, row_q));
+      weight = std::exp(scale * weight - one_of(given.lse, place.batch, head, row_q));
       ds[as_size(row_q)] = scale * weight * (ds[as_size(row_q)] - delta[as_size(row_q)]);
     }
-    const Numbers more_k = weighted(ds, given.q, place.batch, head);
-    const Numbers more_v = weighted(probability, given.dout, place.batch, head);
+    const Numbers more_k = weighted_rows(ds, given.q, place.batch, head);
+    const Numbers more_v = weighted_rows(probability, given.dout, place.batch, head);
     for (std::size_t d = 0; d < dk.size(); ++d) dk[d] += more_k[d], dv[d] += more_v[d];
   }
   const std::int64_t flat = flat_row(place.batch, p.heads_kv, place.kv_head, p.seq_k, j) * p.head_dim;

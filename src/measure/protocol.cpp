@@ -104,6 +104,7 @@ Protocol quick() {
   protocol.warmup_time = milliseconds(5);
   protocol.warmup_limit = milliseconds(50);
   protocol.warmup_until_steady = false;
+  protocol.sample_floor = std::chrono::microseconds(50);  // content for more calls would take longer than the calls
   protocol.min_samples = 8;
   protocol.max_samples = 40;
   protocol.precision = 0.02;

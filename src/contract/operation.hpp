@@ -54,8 +54,8 @@ struct Operation {
   OperationCall naive;
   // A look at what a timed call of somebody else's implementation left, at most as dear as a call: what a trusted
   // computation finds for elements that `random` chooses, some of every output, or all. It accuses nobody: where an
-  // output is far from it, the oracle is asked. May read outputs. For tensors on the host; empty: every timed call is
-  // compared whole.
+  // output is far from it, the oracle is asked. May read outputs. All tensors are in host memory, wherever the
+  // operation runs. Empty: every timed call on the host is compared whole.
   std::function<std::vector<Glimpse>(const Inputs&, const Outputs&, std::uint64_t random)> glimpse;
   // The oracle of a part that holds this element of an output; empty where `expect` leaves none out.
   std::function<std::vector<Expected>(const Inputs&, std::size_t output, std::int64_t element)> expect_around;

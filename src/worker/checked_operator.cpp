@@ -101,6 +101,20 @@ void CheckedOperator::call_and_watch_gpu_memory() {
   taken_bytes_ = static_cast<double>(free) - static_cast<double>(device::memory_use(place).free);
 }
 
+// The largest tolerance so far. Of a GPU's that of the first call will do: those of others are nearly the same.
+void CheckedOperator::widen(double& bound, const Expected& expected) const {
+  std::vector<double> brought;
+  if (expected.there.value != nullptr && bound == 0 && is_mine()) {
+    brought.resize(static_cast<std::size_t>(expected.there.tolerances));
+    device::copy_now(brought.data(), expected.there.tolerance, brought.size() * sizeof(double), stream_);
+  }
+  for (const std::vector<double>* tolerances : {&expected.tolerance, &std::as_const(brought)}) {
+    for (const double tolerance : *tolerances) {
+      if (std::isfinite(tolerance)) bound = std::max(bound, tolerance);
+    }
+  }
+}
+
 // A record per output, "<kind>:<output>". Returns the first failure's text, empty when all passed.
 std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected>& expected, const std::string& kind) {
   if (expected.size() != operation_.outputs.size()) {
@@ -114,9 +128,7 @@ std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected
     const check::Comparison comparison = compare_output(sets_.outputs(set)[i], expected[i], stream_);
     comparisons_.push_back(comparison);
     worst_[i].add(comparison, expected[i].fraction, output_name(i));
-    for (const double tolerance : expected[i].tolerance) {
-      if (std::isfinite(tolerance)) bounds_[i] = std::max(bounds_[i], tolerance);
-    }
+    widen(bounds_[i], expected[i]);
     std::optional<std::string> misuse = sets_.misuse(set, i);
     if (!misuse) misuse = changed;
     const bool passed = comparison.passed && !misuse;
@@ -298,22 +310,21 @@ void CheckedOperator::look(std::span<const int> sets) {
 }
 
 void CheckedOperator::glance(int set) {
-  for (const Glimpse& glimpse : operation_.glimpse(sets_.inputs(set), sets_.outputs(set), chance_())) {
-    const TensorView& output = sets_.outputs(set)[glimpse.output];
-    const std::optional<Far> far = far_from(output, glimpse, bounds_[glimpse.output]);
+  const InputSets::OnHost here = sets_.on_host(set);
+  for (const Glimpse& glimpse : operation_.glimpse(here.inputs, here.outputs, chance_())) {
+    const std::optional<Far> far = far_from(here.outputs[glimpse.output], glimpse, bounds_[glimpse.output]);
     if (!far) continue;
-    const std::string failure = what_the_oracle_says(set, glimpse.output, *far);
+    const std::string failure = what_the_oracle_says(set, here.inputs, glimpse.output, *far);
     if (!failure.empty()) fail_sample(failure);
   }
 }
 
 // A glimpse accuses nobody but where the oracle keeps silent: it computes a part of a large output, and this element
 // may be in none of its parts.
-std::string CheckedOperator::what_the_oracle_says(int set, std::size_t output, const Far& far) {
+std::string CheckedOperator::what_the_oracle_says(int set, const Inputs& inputs, std::size_t output, const Far& far) {
   constexpr double kFarBeyondDoubt = 16;  // bounds
-  const std::vector<Expected> expected = operation_.expect_around
-                                             ? operation_.expect_around(sets_.inputs(set), output, far.element)
-                                             : operation_.expect(sets_.inputs(set));
+  const std::vector<Expected> expected =
+      operation_.expect_around ? operation_.expect_around(inputs, output, far.element) : operation_.expect(inputs);
   std::string failure = compare_outputs(set, expected, "sample");
   const bool asked = !std::isnan(expected[output].value.at(static_cast<std::size_t>(far.element)));
   const double error = std::abs(far.found - far.near_to), bound = kFarBeyondDoubt * bounds_[output];

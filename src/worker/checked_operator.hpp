@@ -81,7 +81,7 @@ class CheckedOperator {
   bool verify(int set);
   void look(std::span<const int> sets);
   void glance(int set);
-  std::string what_the_oracle_says(int set, std::size_t output, const Far& far);
+  std::string what_the_oracle_says(int set, const Inputs& inputs, std::size_t output, const Far& far);
   [[noreturn]] static void fail_sample(const std::string& failure);
   measure::CachePlan cache_plan();
   int grow(int wanted);

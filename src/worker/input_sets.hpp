@@ -42,6 +42,14 @@ class InputSets {
   // for all.
   int first_with_nans(std::span<const int> sets) const;
 
+  // Both as views of host memory: of a GPU's, copies.
+  struct OnHost {
+    std::vector<device::Buffer> memory;
+    Inputs inputs;
+    Outputs outputs;
+  };
+  OnHost on_host(int set) const;
+
   // What the oracle says of the set's inputs: on their own device where the operation has such an oracle, else on the
   // host, where they are copied first.
   std::vector<Expected> expect(int set) const;

@@ -114,7 +114,6 @@ Operation forward_operation(const Problem& p, const AutogradRung& rung, const Pa
     return expect_forward(p, parts.around(row_of_forward(p, output, element)), in);
   };
   set_expect_there(made, p, rung, Pass::forward, parts, 0);
-  if (rung.device != device::Kind::cpu) return made;
   made.glimpse = [p](const Inputs& in, const Outputs&, std::uint64_t random) {
     return forward_glimpse(p, in[0], in[1], in[2], random);
   };
@@ -167,7 +166,6 @@ Operation backward_operation(const Problem& p, const AutogradRung& rung, const P
     return expect_backward(p, parts.around(group_of_gradient(p, output, element)), in, in[5]);
   };
   set_expect_there(made, p, rung, Pass::backward, parts, 5);
-  if (rung.device != device::Kind::cpu) return made;
   made.glimpse = [p](const Inputs& in, const Outputs&, std::uint64_t random) {
     return backward_glimpse(p, {in[0], in[1], in[2], in[3], in[4], in[5]}, random);
   };
@@ -202,7 +200,6 @@ Operation both(const Problem& p, const AutogradRung& rung, const Parts& parts) {
     return expect(in, parts.next(), parts.around(group_of_gradient(p, output - 2, element)));
   };
   set_expect_there(made, p, rung, Pass::both, parts, 3);
-  if (rung.device != device::Kind::cpu) return made;
   made.glimpse = [p](const Inputs& in, const Outputs& out, std::uint64_t random) {
     std::vector<Glimpse> glimpses = forward_glimpse(p, in[0], in[1], in[2], random);
     for (Glimpse& one : backward_glimpse(p, {in[0], in[1], in[2], out[0], out[1], in[3]}, random)) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/own_memory.hpp"
 #include "device/buffer.hpp"
@@ -323,10 +324,13 @@ void CheckedOperator::glance(int set) {
 // may be in none of its parts.
 std::string CheckedOperator::what_the_oracle_says(int set, const Inputs& inputs, std::size_t output, const Far& far) {
   constexpr double kFarBeyondDoubt = 16;  // bounds
-  const std::vector<Expected> expected =
-      operation_.expect_around ? operation_.expect_around(inputs, output, far.element) : operation_.expect(inputs);
+  const bool there = stream_.kind == device::Kind::cuda && operation_.expect_there;
+  const std::vector<Expected> expected = there ? sets_.expect(set)
+                                         : operation_.expect_around
+                                             ? operation_.expect_around(inputs, output, far.element)
+                                             : operation_.expect(inputs);
   std::string failure = compare_outputs(set, expected, "sample");
-  const bool asked = !std::isnan(expected[output].value.at(static_cast<std::size_t>(far.element)));
+  const bool asked = there || !std::isnan(expected[output].value.at(static_cast<std::size_t>(far.element)));
   const double error = std::abs(far.found - far.near_to), bound = kFarBeyondDoubt * bounds_[output];
   if (!failure.empty() || asked || error <= bound) return failure;
   failure = fmt::format("{}: element {} is {:.6g}, and the lab's own kernel finds {:.6g}; {:.3g} apart is beyond doubt",

@@ -75,6 +75,7 @@ class CheckedOperator {
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
   void emit_not_compared(const std::string& name, const std::string& why);
+  void widen(double& bound, const Expected& expected) const;
   bool is_mine() const;
   bool must_compare_all() const;
   bool has_time_to_verify() const;

@@ -14,6 +14,7 @@
 
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
+#include "measure/protocol.hpp"
 #include "tests/worker/operator_case_fixture.hpp"
 #include "worker/input_sets.hpp"
 

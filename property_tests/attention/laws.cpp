@@ -152,7 +152,8 @@ bool of_both(const Entry& entry) {
          entry.body == keeps_no_state || entry.body == repeats || entry.body == finishes_when_it_returns;
 }
 
-// A case of these laws is a dozen calls or two, which of a Python class take milliseconds each: fewer cases ask as much.
+// A case of these laws is a dozen calls or two, which of a Python class take milliseconds each: fewer cases ask as
+// much.
 int tries_of(const Entry& entry, const Candidate& rung, int asked) {
   if (rung.language != "Python") return asked;
   const int share = entry.body == repeats ? 4 : entry.body == keeps_no_state ? 2 : 1;

@@ -17,7 +17,7 @@ namespace {
 template <typename AnyRung>
 void run(worker::CaseContext& context, const attention::Problem& problem, Pass pass, const AnyRung& rung) {
   if (const auto reason = attention::refusal(rung, problem, pass)) throw worker::Unsupported(*reason);
-  Operation operation = attention::operation(problem, pass, rung, context.request().seed);
+  Operation operation = attention::operation(problem, pass, rung, worker::unforeseeable_seed(context.request()));
   // A user's own implementation is compared with the bound that `check` uses for it.
   if (context.request().mine) operation = attention::at_handout_tolerance(std::move(operation));
   worker::run_operator_case(context, operation);

@@ -270,6 +270,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
   // One process answers law after law: importing a framework for each takes longer than the search.
   if (!selection.mine.empty()) conditions.isolation = runner::Isolation::reuse;
   conditions.timeout = duration_option("--timeout", options.timeout);
+  conditions.jobs = options.jobs;
   conditions.stop_at_failure = options.exit_first || !options.until.empty();
   if (!options.until.empty()) {
     conditions.until = duration_option("--until", options.until);

@@ -160,8 +160,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     return exit;
   }
   if (context.console.quiet()) return exit;
-  std::string text;
-  for (const std::string& finding : findings) text += "  " + finding + "\n";
+  std::string text;  // without the findings, of which the summary above has told, each once
   const std::string chosen =
       asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by);
   if (of_handout > 0) {

@@ -5,6 +5,7 @@
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
 #include "core/json_text.hpp"
+#include "measure/protocol.hpp"
 #include "runner/environment.hpp"
 #include "worker/wire.hpp"
 
@@ -27,7 +28,8 @@ Exit execute(const Context& context, const EnvOptions&) {
   const Json all{{"environment", facts},
                  {"comparability_key", runner::comparability_key(facts)},
                  {"build", to_json(build_info())},
-                 {"worker_protocol", worker::kWireVersion}};
+                 {"worker_protocol", worker::kWireVersion},
+                 {"measuring_version", measure::kProtocolVersion}};
   if (context.console.json()) {
     context.console.print_document(all);
     return Exit::well;

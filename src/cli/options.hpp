@@ -53,6 +53,7 @@ struct CheckOptions {
   std::string keyword;  // only laws whose name holds this
   // Of --mine under both contracts: globs of the laws that are searched beyond the hand-out; empty: all.
   std::vector<std::string> beyond;
+  int jobs = 1;  // laws at a time
   bool exit_first = false;
   bool last_failed = false;  // only laws that failed when they were last searched
   bool watch = false;        // again whenever a file of --mine is saved

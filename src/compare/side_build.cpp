@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
+#include "measure/protocol.hpp"
 #include "session/capture.hpp"
 #include "session/function_selection.hpp"
 #include "worker/wire.hpp"
@@ -62,6 +63,7 @@ SideBuild this_build() {
   SideBuild build;
   build.facts = json_text(to_json(build_info()));
   build.wire_version = worker::kWireVersion;
+  build.measuring_version = measure::kProtocolVersion;
   return build;
 }
 
@@ -83,6 +85,7 @@ SideBuild ask_build(const std::string& path, const std::vector<std::string>& exp
   }
   build.facts = json_text(told["build"]);
   build.wire_version = told.value("worker_protocol", 0);
+  build.measuring_version = told.value("measuring_version", 1);
   build.digest = sha256_hex_of_file(program);
   for (const std::string& id : experiments) {
     const Json told_of_it = answer(program, {"describe", id});
@@ -103,6 +106,10 @@ std::vector<std::string> differing(const SideBuild& a, const plan::PlannedCase& 
   };
   if (a.wire_version != b.wire_version) {
     differences.push_back(fmt::format("wire format: {} on side A, {} on side B", protocol(a), protocol(b)));
+  }
+  if (a.measuring_version != b.measuring_version) {
+    differences.push_back(
+        fmt::format("version of the protocols: {} on side A, {} on side B", a.measuring_version, b.measuring_version));
   }
   hold_against(a, 'A', case_a, differences);
   hold_against(b, 'B', case_b, differences);

@@ -22,6 +22,7 @@ struct SideBuild {
   std::string digest;                                      // SHA-256 of the program's file; empty: this program
   std::string facts;                                       // JSON, as `env` tells: core/build_info.hpp
   int wire_version = 0;                                    // 0: it does not tell
+  int measuring_version = 1;                               // of its protocols (measure/protocol.hpp); 1 does not tell
   std::map<std::string, DescribedExperiment> experiments;  // of another build
   bool is_other() const { return !path.empty(); }
 };

@@ -6,6 +6,7 @@
 //   worker::run_operator_case(context, made);
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +24,13 @@ using Outputs = std::vector<TensorView>;
 // One call. On a GPU it queues its work on the stream and returns without waiting; on the CPU the stream is ignored.
 // Throws Error if the kernel refuses the input.
 using OperationCall = std::function<void(const Inputs&, const Outputs&, device::Stream)>;
+
+// What a trusted computation finds for consecutive elements of one output, row-major.
+struct Glimpse {
+  std::size_t output = 0;
+  std::int64_t first = 0;
+  std::vector<double> values;
+};
 
 struct Operation {
   // Where the tensors live and where `call`, `naive` and `prepare` run.
@@ -44,6 +52,13 @@ struct Operation {
   // The naive kernel on the same tensors. A half-precision kernel's error may be at most twice its error. Empty: no
   // such comparison.
   OperationCall naive;
+  // A look at what a timed call of somebody else's implementation left, at most as dear as a call: what a trusted
+  // computation finds for elements that `random` chooses, some of every output, or all. It accuses nobody: where an
+  // output is far from it, the oracle is asked. May read outputs. All tensors are in host memory, wherever the
+  // operation runs. Empty: every timed call on the host is compared whole.
+  std::function<std::vector<Glimpse>(const Inputs&, const Outputs&, std::uint64_t random)> glimpse;
+  // The oracle of a part that holds this element of an output; empty where `expect` leaves none out.
+  std::function<std::vector<Expected>(const Inputs&, std::size_t output, std::int64_t element)> expect_around;
   // Time of the last call by the implementation's own clock, if it runs in another process; empty for ours.
   std::function<Nanoseconds()> self_time;
   double flops = 0, bytes = 0;  // per call; 0: no rate is reported

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "core/error.hpp"
 #include "device/buffer.hpp"
@@ -35,6 +36,21 @@ void fill_words(void* at, const Pattern& pattern, std::int64_t first_position, s
     const Word word = pattern.payload == 0 ? same : static_cast<Word>(word_of(pattern, first_position + i));
     std::memcpy(bytes + static_cast<std::size_t>(i) * sizeof word, &word, sizeof word);
   }
+}
+
+// A loop without branches over words of one size is one that compilers vectorise.
+template <typename Word>
+std::int64_t count_nan_words(const void* at, std::uint64_t exponent, std::int64_t count) {
+  constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
+  const auto infinite = static_cast<Word>(exponent);
+  const auto* bytes = static_cast<const std::byte*>(at);
+  std::int64_t nans = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Word word = 0;
+    std::memcpy(&word, bytes + static_cast<std::size_t>(i) * sizeof word, sizeof word);
+    nans += static_cast<Word>(word & kMagnitude) > infinite ? 1 : 0;
+  }
+  return nans;
 }
 
 // Runs `count(found)` on zeroed counters in GPU memory and returns what it left there.
@@ -107,13 +123,41 @@ std::int64_t count_nans(const void* at, DType dtype, std::int64_t count, Stream 
         stream, [&](std::uint64_t* counters) { kernels::count_nans(at, width, exponent, count, counters, stream); });
     return static_cast<std::int64_t>(found[0]);
   }
-  const auto* bytes = static_cast<const std::byte*>(at);
-  std::int64_t nans = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t magnitude = load(bytes + static_cast<std::size_t>(i) * width, width) & (low_bytes(width) >> 1);
-    nans += magnitude > exponent ? 1 : 0;
+  switch (width) {
+    case 2:
+      return count_nan_words<std::uint16_t>(at, exponent, count);
+    case 4:
+      return count_nan_words<std::uint32_t>(at, exponent, count);
+    default:
+      return count_nan_words<std::uint64_t>(at, exponent, count);
   }
-  return nans;
+}
+
+std::int64_t first_with_nans(std::span<const Elements> tensors, Stream stream) {
+  const auto index = [](std::size_t i) { return static_cast<std::int64_t>(i); };
+  if (stream.kind == Kind::cpu) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (count_nans(tensors[i].at, tensors[i].dtype, tensors[i].count, stream) > 0) return index(i);
+    }
+    return -1;
+  }
+  if (tensors.empty()) return -1;
+  expect_plain(stream, "first_with_nans");
+  const CurrentDevice current(stream);
+  std::vector<std::uint64_t> found(tensors.size());
+  const std::size_t bytes = found.size() * sizeof(std::uint64_t);
+  const Buffer counters(bytes, "counters", stream);
+  fill_bytes(counters.data(), 0, bytes, stream);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const Elements& each = tensors[i];
+    kernels::count_nans(each.at, size_of(each.dtype), exponent_bits(each.dtype), each.count,
+                        counters.as<std::uint64_t>() + i, stream);
+  }
+  copy_now(found.data(), counters.data(), bytes, stream);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i] > 0) return index(i);
+  }
+  return -1;
 }
 
 }  // namespace syslab::device

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/dtype.hpp"
 #include "device/device.hpp"
@@ -57,5 +58,13 @@ Differences count_differences(const void* at, const Pattern& pattern, std::size_
 
 // Elements that are NaN, in contiguous memory. Waits for the answer.
 std::int64_t count_nans(const void* at, DType dtype, std::int64_t count, Stream stream);
+
+struct Elements {
+  const void* at = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t count = 0;
+};
+// The same of many tensors with one wait: which of them, the first, has a NaN; -1: none.
+std::int64_t first_with_nans(std::span<const Elements> tensors, Stream stream);
 
 }  // namespace syslab::device

@@ -104,12 +104,12 @@ Protocol quick() {
   protocol.warmup_time = milliseconds(5);
   protocol.warmup_limit = milliseconds(50);
   protocol.warmup_until_steady = false;
+  protocol.sample_floor = std::chrono::microseconds(50);  // content for more calls would take longer than the calls
   protocol.min_samples = 8;
   protocol.max_samples = 40;
   protocol.precision = 0.02;
   protocol.device_budget = milliseconds(120);
   protocol.wall_budget = milliseconds(200);
-  protocol.verify_share = 1;  // of few samples: who does nothing in every second call shows in one of them
   protocol.cache = Cache::hot;
   protocol.cool_down = kNone;
   return protocol;
@@ -159,6 +159,7 @@ Protocol find_protocol(std::string_view name) { return find_named(protocols(), "
 
 Json to_json(const Protocol& protocol) {
   return {{"name", protocol.name},
+          {"version", kProtocolVersion},
           {"warmup_calls", protocol.warmup_calls},
           {"warmup_time_ns", protocol.warmup_time.count()},
           {"warmup_limit_ns", protocol.warmup_limit.count()},

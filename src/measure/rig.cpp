@@ -56,7 +56,7 @@ void require_launch(const Protocol& protocol, const Device& device, bool in_anot
 }
 
 Rig::Rig(const Protocol& protocol, const Subject& subject, Device& device, Clock& clock, std::uint64_t random)
-    : protocol_(protocol), subject_(subject), device_(device), clock_(clock), generator_(random) {
+    : protocol_(protocol), subject_(subject), device_(device), clock_(clock), generator_(random), sets_(subject.sets) {
   require_launch(protocol, device, static_cast<bool>(subject.self_time));
 }
 
@@ -139,22 +139,25 @@ void Rig::warm_up_by_estimate() {
   warmup_calls_ = 1 + protocol_.estimate_calls + warmup;
 }
 
-// A call shorter than the floor is timed in groups, so that the cost and resolution of the clock do not matter. After a
-// flush only the first call on a set is cold, so there are no more calls than sets.
+// A call shorter than the floor is timed in groups, so that the cost and resolution of the clock do not matter. There
+// are no more calls than sets where content counts: one that was met before could be answered from memory, and after a
+// flush only the first call on a set is cold.
 void Rig::choose_granularity() {
   const double one = static_cast<double>(std::max(estimate_, kTick).count());
   const double floor = static_cast<double>(protocol_.sample_floor.count());
   calls_per_sample_ = static_cast<int>(std::clamp(std::ceil(floor / one), 1.0, kMaximumCalls));
   if (subject_.self_time && calls_per_sample_ > 1) calls_per_sample_ += (calls_per_sample_ + 1) / 2;
-  if (subject_.flush_bytes > 0) calls_per_sample_ = std::min(calls_per_sample_, subject_.sets);
+  if (!subject_.self_time && subject_.grow) {
+    if (calls_per_sample_ > sets_) sets_ = subject_.grow(calls_per_sample_);
+    calls_per_sample_ = std::min(calls_per_sample_, sets_);  // each call meets content of its own
+  }
+  if (!subject_.self_time && subject_.flush_bytes > 0) calls_per_sample_ = std::min(calls_per_sample_, sets_);
 
   const bool worthwhile = protocol_.launch == Launch::graph_if_possible && calls_per_sample_ > 1 &&
                           !subject_.self_time && device_.captures_graphs();
   capture_ = worthwhile || protocol_.launch == Launch::graph;
   // A graph is bound to its sets: groups must use the same sets in every rotation, and leave few of them out.
-  if (capture_ && subject_.sets > calls_per_sample_) {
-    calls_per_sample_ = subject_.sets / (subject_.sets / calls_per_sample_);
-  }
+  if (capture_ && sets_ > calls_per_sample_) calls_per_sample_ = sets_ / (sets_ / calls_per_sample_);
 }
 
 void Rig::rewarm() {
@@ -170,12 +173,12 @@ std::vector<Window> Rig::time_block(int most) {
 
 // Samples of one block use different sets, so that the outputs of each can still be verified after the last.
 int Rig::room_for(int calls) const {
-  return std::max(1, std::min({protocol_.block, device_.most_windows(), subject_.sets / calls}));
+  return std::max(1, std::min({protocol_.block, device_.most_windows(), sets_ / calls}));
 }
 
 int Rig::take_set() {
   const int set = next_set_;
-  next_set_ = (next_set_ + 1) % subject_.sets;
+  next_set_ = (next_set_ + 1) % sets_;
   return set;
 }
 
@@ -186,11 +189,10 @@ int Rig::length_of_group(int most) {
   return std::uniform_int_distribution<int>((2 * most + 1) / 3, most)(generator_);
 }
 
-int Rig::begin_group(int calls) {
-  if (!capture_) return next_set_;
+void Rig::begin_group(int calls) {
+  if (!capture_) return;
   next_set_ = (next_set_ + calls - 1) / calls * calls;  // where a graph begins
-  if (next_set_ + calls > subject_.sets) next_set_ = 0;
-  return next_set_;
+  if (next_set_ + calls > sets_) next_set_ = 0;
 }
 
 std::vector<Window> Rig::time(int samples, int calls) {
@@ -198,8 +200,8 @@ std::vector<Window> Rig::time(int samples, int calls) {
   for (int i = 0; i < samples; ++i) {
     if (warm_ && subject_.flush_bytes > 0) device_.flush(subject_.flush_bytes);
     const int together = length_of_group(calls);
-    block_.push_back({.first_set = begin_group(together), .calls = together});
-    queue(together);
+    begin_group(together);
+    block_.push_back({.calls = together, .sets = queue(together)});
   }
   std::vector<Window> windows = subject_.self_time ? std::exchange(self_timed_, {}) : device_.collect();
   if (windows.size() == block_.size()) {
@@ -210,25 +212,44 @@ std::vector<Window> Rig::time(int samples, int calls) {
                                                block_.size(), windows.size()));
 }
 
-// One sample, each call on the next set. In cold mode a set was last touched a whole rotation ago.
-void Rig::queue(int calls) {
-  if (subject_.self_time) {
-    Window window;
-    for (int i = 0; i < calls; ++i) {
-      subject_.call(take_set());
-      window.elapsed += subject_.self_time();
-    }
-    self_timed_.push_back(window);
-    return;
-  }
+// One sample, each call on the next set. In cold mode a set was last touched a whole rotation ago. Returns the sets
+// with outputs that are still to be looked at.
+std::vector<int> Rig::queue(int calls) {
+  if (subject_.self_time) return call_by_call(calls);
+  std::vector<int> sets;
+  for (int i = 0; i < std::min(calls, sets_); ++i) sets.push_back((next_set_ + i) % sets_);
   if (Graph* graph = capture_ && calls == calls_per_sample_ ? graph_of(next_set_) : nullptr; graph != nullptr) {
-    next_set_ = (next_set_ + calls) % subject_.sets;
+    next_set_ = (next_set_ + calls) % sets_;
     device_.queue_window([graph] { graph->replay(); });
-    return;
+    return sets;
   }
   device_.queue_window([this, calls] {
     for (int i = 0; i < calls; ++i) subject_.call(take_set());
   });
+  return sets;
+}
+
+// Each by the other process's clock, so that there is time between them for a look and new content.
+std::vector<int> Rig::call_by_call(int calls) {
+  Window window;
+  int set = 0;
+  for (int i = 0; i < calls; ++i) {
+    if (i > 0) settle(set);
+    set = take_set();
+    subject_.call(set);
+    window.elapsed += subject_.self_time();
+  }
+  self_timed_.push_back(window);
+  return {set};
+}
+
+void Rig::settle(int set) {
+  if (warm_) {
+    const Nanoseconds start = clock_.now();
+    verify_some({&set, 1}, false);
+    in_verification_ += clock_.now() - start;
+  }
+  if (subject_.refresh) subject_.refresh(set);
 }
 
 // Null once the work has turned out not to be capturable, which is an error only under the protocol that requires it.
@@ -236,7 +257,7 @@ Graph* Rig::graph_of(int first_set) {
   std::unique_ptr<Graph>& graph = graphs_[first_set];
   if (graph) return graph.get();
   Captured captured = device_.capture([&] {
-    for (int i = 0; i < calls_per_sample_; ++i) subject_.call((first_set + i) % subject_.sets);
+    for (int i = 0; i < calls_per_sample_; ++i) subject_.call((first_set + i) % sets_);
   });
   graph = std::move(captured.graph);
   if (graph) return graph.get();
@@ -251,30 +272,37 @@ Graph* Rig::graph_of(int first_set) {
   return nullptr;
 }
 
-// The sample to verify is drawn after its window, so that no implementation can know which of its calls will be
-// checked. One that is right until a slow oracle has used up its time, and does nothing from then on, is met in the
-// last block: at the end a sample of the later half must have been looked at, whatever that costs.
 void Rig::verify(bool last) {
   const Nanoseconds start = clock_.now();
-  for (std::size_t i = 0; subject_.verify && i < block_.size(); ++i) {
+  std::vector<int> sets;
+  for (const Queued& sample : block_) sets.insert(sets.end(), sample.sets.begin(), sample.sets.end());
+  verify_some(sets, last);
+  in_verification_ += clock_.now() - start;
+}
+
+// The call to verify is drawn after it, so that no implementation can know which of its calls will be compared. One
+// that is right until a slow oracle has used up its time, and does nothing from then on, is met in the last block: at
+// the end a call of the later half must have been compared, whatever that costs.
+void Rig::verify_some(std::span<const int> sets, bool last) {
+  if (subject_.look && !sets.empty()) subject_.look(sets);
+  const double share = subject_.verify_share.value_or(protocol_.verify_share);
+  for (std::size_t i = 0; subject_.verify && i < sets.size(); ++i) {
     ++taken_;
-    const bool chosen = std::uniform_real_distribution<>(0, 1)(generator_) < protocol_.verify_share;
-    const bool due = last && i + 1 == block_.size() && 2 * last_verified_ < taken_;
+    const bool chosen = std::uniform_real_distribution<>(0, 1)(generator_) < share;
+    const bool due = last && i + 1 == sets.size() && 2 * last_verified_ < taken_;
     if (!chosen && !due) continue;
-    std::uniform_int_distribution<int> any_call(0, block_[i].calls - 1);
-    const auto& look = due && subject_.verify_anyway ? subject_.verify_anyway : subject_.verify;
-    if (!look((block_[i].first_set + any_call(generator_)) % subject_.sets)) continue;
+    const auto& compare = due && subject_.verify_anyway ? subject_.verify_anyway : subject_.verify;
+    if (!compare(sets[i])) continue;
     ++verified_;
     last_verified_ = taken_;
   }
-  in_verification_ += clock_.now() - start;
 }
 
 // New content for the sets just used: by their next turn they are no longer in the caches.
 void Rig::refresh() {
   for (const Queued& sample : block_) {
-    for (int i = 0; subject_.refresh && i < std::min(sample.calls, subject_.sets); ++i) {
-      subject_.refresh((sample.first_set + i) % subject_.sets);
+    for (const int set : sample.sets) {
+      if (subject_.refresh) subject_.refresh(set);
     }
   }
   block_.clear();

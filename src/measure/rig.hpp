@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,25 +43,31 @@ class Rig {
   // Queues up to `most` samples, as many as the device and the input sets allow in one go (at least one), and waits for
   // them: a window each, in order. Outputs stay as the calls left them until refresh().
   std::vector<Window> time_block(int most);
-  // Verifies samples of the last block by chance; with `last`, its last one if none of the later half of all was.
+  // Looks at all that the last block left and verifies calls by chance; with `last`, the last one if none of the later
+  // half of all was. An implementation in another process is timed call by call: but for the last call of a sample this
+  // happens between the calls, each of which meets content of its own.
   void verify(bool last);
   // Gives the sets of the last block new content. Before the next block, if there is one.
   void refresh();
 
-  std::int64_t verified() const { return verified_; }               // samples
+  std::int64_t verified() const { return verified_; }               // calls
   Nanoseconds in_verification() const { return in_verification_; }  // on the clock
 
  private:
   struct Queued {
-    int first_set = 0, calls = 0;
+    int calls = 0;
+    std::vector<int> sets;  // whose outputs still are what the calls left
   };
 
   int length_of_group(int most);
-  int begin_group(int calls);
+  void begin_group(int calls);
   int take_set();
   int room_for(int calls) const;
   std::vector<Window> time(int samples, int calls);
-  void queue(int calls);
+  std::vector<int> queue(int calls);
+  std::vector<int> call_by_call(int calls);
+  void settle(int set);
+  void verify_some(std::span<const int> sets, bool last);
   void warm_up_for_a_time();
   void warm_up_by_estimate();
   void choose_granularity();
@@ -83,10 +90,10 @@ class Rig {
   std::string why_not_captured_;
   std::map<int, std::unique_ptr<Graph>> graphs_;  // of a sample, by its first set
 
-  int next_set_ = 0;
+  int sets_ = 1, next_set_ = 0;
   std::vector<Queued> block_;       // samples that are not settled yet
   std::vector<Window> self_timed_;  // of the block, where the implementation has a clock of its own
-  std::int64_t verified_ = 0, taken_ = 0, last_verified_ = 0;  // the last: which of those taken
+  std::int64_t verified_ = 0, taken_ = 0, last_verified_ = 0;  // calls; the last: which of those taken
   Nanoseconds in_verification_{};
 };
 

@@ -21,7 +21,7 @@ struct Samples {
   int calls_per_sample = 1;         // k
   bool graphs = false;              // the calls of a sample were replayed as a captured graph
   std::string why_not_captured;     // that was tried and failed
-  std::int64_t verified = 0;        // samples with checked outputs
+  std::int64_t verified = 0;        // calls with outputs that were compared whole
   std::string stop;                 // "precision", "count", "device_budget", "wall_budget", "max_samples"
   double precision = 0;             // reached: half-width of the median's 95 % interval / median
   std::int64_t warmup_calls = 0;

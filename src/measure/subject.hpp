@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 
 #include "core/units.hpp"
 
@@ -15,11 +17,19 @@ struct Subject {
   std::function<void(int set)> call;
   // Outside the timed window: gives the set new content. May be empty.
   std::function<void(int set)> refresh;
-  // Outside the window and the budgets, after the device has finished: checks the outputs that the last call on `set`
-  // left, and throws if they are wrong; false if it chose not to look. May be empty.
+  // Adds sets until there are `wanted`, or as many as there may be; says how many there are. Empty: there are `sets`,
+  // and calls that are timed together may share one.
+  std::function<int(int wanted)> grow;
+  // Outside the window and the budgets, after the device has finished: looks at the outputs that timed calls left on
+  // these sets, all of them, and throws if something is wrong. May be empty.
+  std::function<void(std::span<const int> sets)> look;
+  // There, too: compares the outputs that the last call on `set` left with what they should be, and throws if they are
+  // wrong; false if it chose not to. May be empty.
   std::function<bool(int set)> verify;
-  // The same, and chooses to look however long that takes. Empty: `verify` does for it, too.
+  // The same, and compares however long that takes. Empty: `verify` does for it, too.
   std::function<bool(int set)> verify_anyway;
+  // Of the timed calls that are verified, instead of the protocol's share.
+  std::optional<double> verify_share;
   // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
   std::function<Nanoseconds()> self_time;
 };

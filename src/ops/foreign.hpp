@@ -91,6 +91,10 @@ class TimedChannel : public CallChannel {
 // The operation, each call timed by what goes through the channel of its rung.
 Operation timed_elsewhere(Operation made, const std::shared_ptr<TimedChannel>& channel);
 
+// The operation, each of whose timed calls is looked at beside the same by a rung of ours, of the same inputs and
+// outputs. Both on the host; else as it was.
+Operation seen_beside(Operation made, const Operation& ours);
+
 // Names of a call's tensors that hold whole numbers, joined by commas: an option of this name.
 inline constexpr std::string_view kWholeNumbersOption = "whole_numbers";
 

@@ -24,7 +24,7 @@ ChosenRate choose(double own, double machine, double assumed, const char* unit) 
 // How many samples a case takes if it reaches its precision before a budget ends it, in units of the minimum: 20 to 300
 // for a minimum of 20 have been seen, depending on how busy the machine was.
 constexpr double kUsualSamples = 5;
-constexpr double kVerifiedAtMost = 0.2;  // of the wall budget
+constexpr double kVerifiedAtMost = 0.2;  // of the time in warm-up and samples, but for one call
 
 double seconds_or(Nanoseconds limit, double otherwise) {
   return limit.count() > 0 ? Seconds(limit).count() : otherwise;
@@ -48,9 +48,8 @@ double launch_of(const DeviceBasis& device, double call, double oracle, double b
   samples = std::min({samples, seconds_or(course.device_budget, INFINITY) / (calls * call),
                       seconds_or(course.wall_budget, INFINITY) / each});
   samples = std::max(1.0, std::ceil(samples));
-  const double verifying =
-      oracle * std::max(1.0, std::min(course.verify_share * samples,
-                                      kVerifiedAtMost * seconds_or(course.wall_budget, 10) / oracle));
+  const double verifying = oracle * std::max(1.0, std::min(course.verify_share * samples * calls,
+                                                           kVerifiedAtMost * (warmup + samples * each) / oracle));
   return device.start + inputs + call + oracle + estimating + warmup + samples * each + verifying;
 }
 

@@ -31,7 +31,7 @@ struct Course {
   Nanoseconds warmup_time{}, sample_floor{};
   Nanoseconds warmup_limit{};                                 // 0: none
   Nanoseconds device_budget{}, wall_budget{}, repeat_time{};  // of the samples; 0: no such limit
-  double verify_share = 0;                                    // of the samples
+  double verify_share = 0;                                    // of the timed calls
   double rotated_bytes = 0, flushed_bytes = 0;                // all input sets, at least; written before each sample
 };
 

@@ -23,6 +23,7 @@ struct RunSpec : MeasureSpec {
   Nanoseconds budget{};  // of the whole plan; 0: none
   // Laws that hold are searched on, in shares of what is left of this time, counted from the plan's beginning.
   Nanoseconds until{};
+  int jobs = 1;                  // cases at a time; more than one is for what is not timed
   bool stop_at_failure = false;  // of one sitting: a case that fails is the last
   // Fresh processes per measuring attempt; a law has one. If more than one, they are never shared.
   int launches = 1;

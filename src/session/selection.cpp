@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "plan/shard.hpp"
 #include "session/function_selection.hpp"
+#include "session/library_problem.hpp"
 #include "session/this_machine.hpp"
 #include "worker/python_probe.hpp"
 
@@ -47,14 +46,6 @@ std::string label(const registry::Experiment* known, const std::string& experime
   }
   if (world_size > 1) text += fmt::format(" on {} ranks", world_size);
   return text;
-}
-
-// A source or an archive in place of a shared library; what else the loader may refuse, the cases tell.
-std::string library_problem(const std::string& path) {
-  std::array<char, 4> begin{};
-  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
-  if (begin == std::array<char, 4>{0x7f, 'E', 'L', 'F'}) return {};
-  return "this is no shared library; build one with -shared -fPIC, or give a Python file as flash.py:Class";
 }
 
 }  // namespace

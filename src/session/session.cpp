@@ -286,7 +286,7 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
               check_flags(conditions, plan.root_seed), db_flag(context.global)};
   Stored stored{Summary(run_uid, std::move(rerun)), {}, 0};
   Summary& summary = stored.summary;
-  std::string attempt_uid;  // of the running case
+  std::map<int, std::string> attempt_uids;  // of the running cases, by their place in the plan
   std::size_t done = 0;
   Usability usability(plan);
 
@@ -303,19 +303,20 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
   runner::Observer observer;
   observer.started = [&](const plan::PlannedCase& planned) {
     queue.store_all();
-    attempt_uid = new_uuid7();
-    store.attempt_started(run, planned.index, attempt_uid);
+    const std::string uid = attempt_uids[planned.index] = new_uuid7();
+    store.attempt_started(run, planned.index, uid);
     progress.started(planned);
   };
   observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord& record) {
     progress.said(planned, record.text);
   };
   observer.heartbeat = [&](const plan::PlannedCase& planned) {
-    store.heartbeat(attempt_uid);
+    store.heartbeat(attempt_uids[planned.index]);
     progress.heartbeat(planned);
   };
   observer.finished = [&](runner::AttemptResult result) {
-    queue.add(std::exchange(attempt_uid, {}), std::move(result));
+    const auto uid = attempt_uids.extract(result.planned->index);
+    queue.add(uid ? uid.mapped() : std::string(), std::move(result));
   };
   observer.left_out = [&](const plan::PlannedCase& planned, const std::string& why) {
     queue.store_all();

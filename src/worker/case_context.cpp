@@ -188,6 +188,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   }
   if (revives()) return channel_ = std::make_shared<Revived>(std::move(options));
   kept().worker->guard_pages(false);
+  kept().worker->serve_cold(false);
   kept().worker->call_timeout(options.call_timeout);
   return channel_ = kept().worker;
 }
@@ -206,6 +207,10 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
   }
   kept_reference() = taken;
   return taken.worker;
+}
+
+bool CaseContext::serve_cold(bool wanted) const {
+  return channel_ && kept().worker && kept().worker->serve_cold(wanted);
 }
 
 bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }

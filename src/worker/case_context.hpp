@@ -44,6 +44,8 @@ class CaseContext {
   // case of the same file, device and limit in this process, since starting it and importing a framework takes
   // seconds. A case of another implementation in this process ends it first, since it may hold GPU memory.
   std::shared_ptr<CallChannel> channel() { return opened(false); }
+  // Of that process, from its next call on (worker/foreign.hpp); false if there is none, or it cannot be had.
+  bool serve_cold(bool wanted) const;
   // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).
   std::shared_ptr<CallChannel> rank_channel() { return opened(true); }
   // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, turned to the

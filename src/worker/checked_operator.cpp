@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/own_memory.hpp"
 #include "device/buffer.hpp"
@@ -21,10 +22,8 @@ namespace {
 
 constexpr std::uint64_t kMostSetBytes = 1ULL << 30;     // of all input sets together
 constexpr std::uint64_t kMostGpuSetBytes = 1ULL << 33;  // the same on a GPU, which fills them a thousand times faster
-constexpr double kVerificationShare = 0.2;  // of the wall budget may go to verifying samples, after the first
-// Where the protocol has no wall budget: this, and of one that says how long it repeats, so many times that.
-constexpr Nanoseconds kUsualWallBudget = std::chrono::seconds(10);
-constexpr int kWallOverRepeats = 5;
+constexpr std::uint64_t kMostHotSets = 4096;
+constexpr double kVerificationShare = 0.2;  // of the time that has passed may go to the oracle, after the first call
 constexpr double kHalfPrecisionFactor = 2;  // no less accurate than this many times the naive kernel
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -41,14 +40,16 @@ void CheckedOperator::Worst::add(const check::Comparison& comparison, double che
 }
 
 CheckedOperator::CheckedOperator(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
-                                 const measure::Device& device, device::Stream stream)
+                                 const measure::Device& device, std::uint64_t chance, device::Stream stream)
     : context_(context),
       operation_(operation),
       protocol_(protocol),
       device_(device),
       stream_(stream),
       sets_(context, operation, stream),
-      worst_(operation.outputs.size()) {}
+      worst_(operation.outputs.size()),
+      chance_(chance),
+      bounds_(operation.outputs.size()) {}
 
 void CheckedOperator::check() {
   const device::NvtxRange range("check");
@@ -101,6 +102,20 @@ void CheckedOperator::call_and_watch_gpu_memory() {
   taken_bytes_ = static_cast<double>(free) - static_cast<double>(device::memory_use(place).free);
 }
 
+// The largest tolerance so far. Of a GPU's that of the first call will do: those of others are nearly the same.
+void CheckedOperator::widen(double& bound, const Expected& expected) const {
+  std::vector<double> brought;
+  if (expected.there.value != nullptr && bound == 0 && is_mine()) {
+    brought.resize(static_cast<std::size_t>(expected.there.tolerances));
+    device::copy_now(brought.data(), expected.there.tolerance, brought.size() * sizeof(double), stream_);
+  }
+  for (const std::vector<double>* tolerances : {&expected.tolerance, &std::as_const(brought)}) {
+    for (const double tolerance : *tolerances) {
+      if (std::isfinite(tolerance)) bound = std::max(bound, tolerance);
+    }
+  }
+}
+
 // A record per output, "<kind>:<output>". Returns the first failure's text, empty when all passed.
 std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected>& expected, const std::string& kind) {
   if (expected.size() != operation_.outputs.size()) {
@@ -114,6 +129,7 @@ std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected
     const check::Comparison comparison = compare_output(sets_.outputs(set)[i], expected[i], stream_);
     comparisons_.push_back(comparison);
     worst_[i].add(comparison, expected[i].fraction, output_name(i));
+    widen(bounds_[i], expected[i]);
     std::optional<std::string> misuse = sets_.misuse(set, i);
     if (!misuse) misuse = changed;
     const bool passed = comparison.passed && !misuse;
@@ -194,8 +210,21 @@ std::uint64_t CheckedOperator::memory_for_sets() const {
   return budget;
 }
 
+// Another process gets its inputs for one call at a time, copied to where it reads them: what it finds in the caches is
+// decided there, and more sets than one would change nothing.
+measure::CachePlan CheckedOperator::cache_plan() {
+  if (!operation_.self_time || !is_mine()) {
+    return measure::plan_caches(protocol_, device_, sets_.bytes_per_set(), memory_for_sets());
+  }
+  const bool wanted = protocol_.cache != measure::Cache::hot;
+  const bool cold = context_.serve_cold(wanted) && wanted;
+  measure::CachePlan plan{.sets = 1, .flush_bytes = 0, .state = cold ? "cold" : "hot", .by = cold ? "eviction" : ""};
+  if (protocol_.cache == measure::Cache::flush) plan.flush_bytes = protocol_.flush_bytes;
+  return plan;
+}
+
 measure::Subject CheckedOperator::subject() {
-  caches_ = measure::plan_caches(protocol_, device_, sets_.bytes_per_set(), memory_for_sets());
+  caches_ = cache_plan();
   sets_.grow(caches_.sets);
   sets_.refresh(0);  // the check used it
   measure::Subject subject;
@@ -210,43 +239,112 @@ measure::Subject CheckedOperator::subject() {
     };
   }
   subject.refresh = [this](int set) { sets_.refresh(set); };
+  subject.grow = [this](int wanted) { return grow(wanted); };
+  subject.look = [this](std::span<const int> sets) { look(sets); };
   subject.verify = [this](int set) { return has_time_to_verify() && verify(set); };
   subject.verify_anyway = [this](int set) { return verify(set); };
+  if (must_compare_all()) {
+    subject.verify_share = 1;
+    subject.verify = subject.verify_anyway;
+  }
   begin_series();
   subject.self_time = operation_.self_time;
   return subject;
 }
 
+// Of what is hot, no more than the caches can keep beside what the implementation takes for itself.
+int CheckedOperator::grow(int wanted) {
+  const std::uint64_t room =
+      protocol_.cache == measure::Cache::hot
+          ? device_.last_level_cache() / 2
+          : memory_for_sets() + sets_.bytes_per_set() * static_cast<std::uint64_t>(sets_.count());
+  const std::uint64_t most =
+      std::clamp<std::uint64_t>(room / std::max<std::uint64_t>(sets_.bytes_per_set(), 1), 1, kMostHotSets);
+  sets_.grow(std::min(wanted, static_cast<int>(most)));
+  return sets_.count();
+}
+
+bool CheckedOperator::is_mine() const { return context_.request().mine.has_value(); }
+
+// Of what may want to be believed without work, where there is nothing cheaper than the oracle.
+bool CheckedOperator::must_compare_all() const {
+  return is_mine() && !operation_.glimpse && stream_.kind == device::Kind::cpu;
+}
+
 void CheckedOperator::begin_series() {
-  verified_ = 0;
+  verified_ = looked_at_ = 0;
   began_ = measure::steady_clock().now();
 }
 
-// The first sample that is drawn is always looked at; after that a slow oracle gets a share of the time. Half of it
-// comes with time: were all spent on the first samples, those that follow could be anything.
+// The first call that is drawn is always compared; after that a slow oracle gets a share of the time as it passes.
 bool CheckedOperator::has_time_to_verify() const {
-  Nanoseconds wall = protocol_.wall_budget;
-  if (wall <= Nanoseconds{}) {
-    wall = protocol_.repeat_time > Nanoseconds{} ? kWallOverRepeats * protocol_.repeat_time : kUsualWallBudget;
-  }
-  const Nanoseconds passed = std::min(measure::steady_clock().now() - began_, wall);
-  const double budget = kVerificationShare * Seconds(wall + passed).count() / 2;
+  const double budget = kVerificationShare * Seconds(measure::steady_clock().now() - began_).count();
   return verified_ == 0 || Seconds(oracle_time_).count() * static_cast<double>(verified_ + 1) <= budget;
 }
 
-// A timed sample's outputs against the oracle of that sample's inputs.
+// A timed call's outputs against the oracle of that call's inputs.
 bool CheckedOperator::verify(int set) {
   const device::NvtxRange range("verify");
   ++verified_;
   const std::string failure = compare_outputs(set, sets_.expect(set), "sample");
-  if (!failure.empty()) throw CheckFailed("a timed sample is wrong though the first call was right: " + failure);
+  if (!failure.empty()) fail_sample(failure);
   return true;
 }
 
-void CheckedOperator::emit_verified(const std::string& series, std::int64_t verified, std::size_t samples) {
+void CheckedOperator::fail_sample(const std::string& failure) {
+  throw CheckFailed("a timed sample is wrong though the first call was right: " + failure);
+}
+
+void CheckedOperator::look(std::span<const int> sets) {
+  const device::NvtxRange range("look");
+  looked_at_ += static_cast<std::int64_t>(sets.size());
+  if (const int set = sets_.first_with_nans(sets); set >= 0) {
+    for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
+      const std::optional<std::string> misuse = sets_.misuse(set, i);
+      if (!misuse) continue;
+      emit_check("sample:" + output_name(i), false, 1, NAN, NAN, *misuse, 1);
+      fail_sample(*misuse);
+    }
+  }
+  if (!is_mine() || !operation_.glimpse) return;
+  for (const int set : sets) glance(set);
+}
+
+void CheckedOperator::glance(int set) {
+  const InputSets::OnHost here = sets_.on_host(set);
+  for (const Glimpse& glimpse : operation_.glimpse(here.inputs, here.outputs, chance_())) {
+    const std::optional<Far> far = far_from(here.outputs[glimpse.output], glimpse, bounds_[glimpse.output]);
+    if (!far) continue;
+    const std::string failure = what_the_oracle_says(set, here.inputs, glimpse.output, *far);
+    if (!failure.empty()) fail_sample(failure);
+  }
+}
+
+// A glimpse accuses nobody but where the oracle keeps silent: it computes a part of a large output, and this element
+// may be in none of its parts.
+std::string CheckedOperator::what_the_oracle_says(int set, const Inputs& inputs, std::size_t output, const Far& far) {
+  constexpr double kFarBeyondDoubt = 16;  // bounds
+  const bool there = stream_.kind == device::Kind::cuda && operation_.expect_there;
+  const std::vector<Expected> expected = there ? sets_.expect(set)
+                                         : operation_.expect_around
+                                             ? operation_.expect_around(inputs, output, far.element)
+                                             : operation_.expect(inputs);
+  std::string failure = compare_outputs(set, expected, "sample");
+  const bool asked = there || !std::isnan(expected[output].value.at(static_cast<std::size_t>(far.element)));
+  const double error = std::abs(far.found - far.near_to), bound = kFarBeyondDoubt * bounds_[output];
+  if (!failure.empty() || asked || error <= bound) return failure;
+  failure = fmt::format("{}: element {} is {:.6g}, and the lab's own kernel finds {:.6g}; {:.3g} apart is beyond doubt",
+                        output_name(output), far.element, far.found, far.near_to, bound);
+  emit_check("sample:" + output_name(output), false, 1, error, bound, failure, 1);
+  return failure;
+}
+
+void CheckedOperator::emit_verified(const std::string& series) {
+  const std::string rows = is_mine() && operation_.glimpse ? ", rows of all of them with the lab's own" : "";
   for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
-    emit_check(series + ":" + output_name(i), true, verified, worst_[i].error, worst_[i].tolerance,
-               fmt::format("{} of {} timed samples verified; worst: {}", verified, samples, worst_[i].text),
+    emit_check(series + ":" + output_name(i), true, verified_, worst_[i].error, worst_[i].tolerance,
+               fmt::format("{} of {} timed calls compared whole{}, none left anything unwritten; worst: {}", verified_,
+                           looked_at_, rows, worst_[i].text),
                worst_[i].fraction);
   }
 }

@@ -1,8 +1,13 @@
 // An operation made ready to be timed: inputs from the seed, the first call checked against the float64 oracle, and a
-// subject with timed samples verified the same way. Every user (the sampler of a run, the bursts of a comparison) gets
-// only checked results.
+// subject whose every timed call is looked at. Every user (the sampler of a run, the bursts of a comparison) gets only
+// checked results.
 //
-//   CheckedOperator checked(context, operation, protocol, device);
+// What is looked for in the outputs of a timed call: elements that were not written, always; of somebody else's
+// implementation, rows far from what a trusted computation finds for that call's inputs (Operation::glimpse), always;
+// and of calls drawn at random after they were timed every element, by the oracle, as far as a share of the time
+// allows.
+//
+//   CheckedOperator checked(context, operation, protocol, device, chance);
 //   checked.check();                                    // throws CheckFailed: no time of a wrong kernel exists
 //   … time checked.subject() …
 //   checked.emit_verified("samples", samples.verified, samples.seconds.size());
@@ -10,6 +15,8 @@
 #pragma once
 
 #include <optional>
+#include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +28,7 @@
 #include "measure/floor.hpp"
 #include "measure/protocol.hpp"
 #include "measure/subject.hpp"
+#include "worker/glance.hpp"
 #include "worker/input_sets.hpp"
 
 namespace syslab::worker {
@@ -28,19 +36,21 @@ namespace syslab::worker {
 class CheckedOperator {
  public:
   // Everything is borrowed and must outlive this. `stream` is of the operation's device, and the one that `device`
-  // times.
+  // times. `chance` chooses the elements that are looked at.
   CheckedOperator(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
-                  const measure::Device& device, device::Stream stream = {});
+                  const measure::Device& device, std::uint64_t chance, device::Stream stream = {});
 
   // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed.
   void check();
   // With as many input sets as the protocol's cache state needs. Valid while this lives; verifying throws CheckFailed.
   measure::Subject subject();
-  // Another series is timed: its first candidate sample is verified, however slow the oracle is.
+  // Another series is timed: its first candidate call is verified, however slow the oracle is.
   void begin_series();
-  // After timing: records "<series>:<output>" ("samples:out"), then errors and memory as metrics.
-  void emit_verified(const std::string& series, std::int64_t verified, std::size_t samples);
+  // After timing, of the last series: records "<series>:<output>" ("samples:out").
+  void emit_verified(const std::string& series);
+  // Errors and memory as metrics.
   void emit_metrics();
+  std::int64_t timed_calls() const { return looked_at_; }  // of this series
   // How inputs and caches were: input_sets, rotated_bytes, cache, …
   Json facts() const;
   // The shortest time that a call can take, if one is known: "floor"; and "suspect" if `seconds` is below it.
@@ -65,8 +75,17 @@ class CheckedOperator {
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
   void emit_not_compared(const std::string& name, const std::string& why);
+  void widen(double& bound, const Expected& expected) const;
+  bool is_mine() const;
+  bool must_compare_all() const;
   bool has_time_to_verify() const;
   bool verify(int set);
+  void look(std::span<const int> sets);
+  void glance(int set);
+  std::string what_the_oracle_says(int set, const Inputs& inputs, std::size_t output, const Far& far);
+  [[noreturn]] static void fail_sample(const std::string& failure);
+  measure::CachePlan cache_plan();
+  int grow(int wanted);
   std::uint64_t memory_for_sets() const;
 
   CaseContext& context_;
@@ -79,8 +98,10 @@ class CheckedOperator {
   std::vector<Worst> worst_;
   std::vector<check::Comparison> comparisons_;  // of the last call that was checked
   Nanoseconds oracle_time_{};
-  std::int64_t verified_ = 0;  // of this series, which
-  Nanoseconds began_{};        // then
+  std::mt19937_64 chance_;
+  std::vector<double> bounds_;                 // the largest tolerance of each output so far
+  std::int64_t verified_ = 0, looked_at_ = 0;  // calls of this series, which
+  Nanoseconds began_{};                        // then
   double peak_scratch_bytes_ = 0;
   std::optional<double> call_rss_bytes_, max_rss_bytes_;  // on the CPU
   std::optional<double> taken_bytes_;                     // on a GPU: what its driver had less after the call

@@ -16,6 +16,7 @@
 #include "core/build_info.hpp"
 #include "core/json_text.hpp"
 #include "core/refusal.hpp"
+#include "device/evict.hpp"
 #include "judge/unnamed_threads.hpp"
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
@@ -240,6 +241,7 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
   const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
   if (!waits_for_release_ || inputs.empty()) {  // nothing would be held back
     copy_in(request, inputs, {}, false);
+    if (cold_) segment_.evict();
     const Nanoseconds worked_before = processor_time(process_.pid());
     const auto begin = Clock::now();
     send(to_json(request), doing);
@@ -272,6 +274,7 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
     if (!std::holds_alternative<Prepared>(call_reply_from_json(reply))) return reply;
   }
   copy_in(request, inputs, early, false);
+  if (cold_) segment_.evict();
 
   const Nanoseconds worked_before = processor_time(process_.pid());
   const auto begin = Clock::now();
@@ -285,6 +288,12 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
   spent.worked = processor_time(process_.pid()) - worked_before;
   take_outputs();
   return done ? answer() : reply;
+}
+
+bool ForeignWorker::serve_cold(bool wanted) {
+  const bool possible = options_.device == "cpu" && device::can_evict();
+  cold_ = wanted && possible;
+  return possible;
 }
 
 // What the last call left erased has been written since: by a thread that goes on after its function has returned.

@@ -81,6 +81,9 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   // From the next call on, behind each tensor lies a page that the worker may not touch, if it knows how to.
   void guard_pages(bool wanted) { guarded_ = wanted; }
   void call_timeout(std::chrono::milliseconds most) { options_.call_timeout = most; }  // from the next call on
+  // From the next call on, no cache holds anything of a call's tensors when its inputs are released. False where that
+  // cannot be had: on a processor that does not let a program do it, and of what is computed on a GPU.
+  bool serve_cold(bool wanted);
   // Which walls stand around it, and which are missing; and how tensors travel to a GPU.
   Json walls_facts() const;
 
@@ -116,7 +119,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   std::unique_ptr<GpuHandover> gpu_;        // of what computes on a GPU; null: tensors travel through host memory
   std::unique_ptr<SharedSegment> staging_;  // then: where they lie here
   int gates_missed_ = 0;                    // calls in a row that were released before they had queued all
-  bool waits_for_release_ = false, guarded_ = false;
+  bool waits_for_release_ = false, guarded_ = false, cold_ = false;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
   CallClock clock_{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};

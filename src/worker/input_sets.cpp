@@ -7,6 +7,7 @@
 #include "check/fingerprint.hpp"
 #include "device/fill_random.hpp"
 #include "device/memory.hpp"
+#include "device/pattern.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::worker {
@@ -115,6 +116,15 @@ std::optional<std::string> InputSets::misuse(int number, std::size_t output) con
   return std::nullopt;
 }
 
+int InputSets::first_with_nans(std::span<const int> sets) const {
+  std::vector<device::Elements> all;
+  for (const int set : sets) {
+    for (const TensorView& output : outputs(set)) all.push_back({output.data, output.dtype, output.elements()});
+  }
+  const std::int64_t found = device::first_with_nans(all, stream_);
+  return found < 0 ? -1 : sets[static_cast<std::size_t>(found) / operation_.outputs.size()];
+}
+
 std::optional<std::string> InputSets::changed_inputs(int number) const {
   const Set& set = sets_[index(number)];
   const std::size_t count = operation_.inputs.size();
@@ -128,20 +138,32 @@ std::optional<std::string> InputSets::changed_inputs(int number) const {
   return std::nullopt;
 }
 
-std::vector<Expected> InputSets::expect(int number) const {
-  const Inputs& there = inputs(number);
-  if (stream_.kind == device::Kind::cpu) return operation_.expect(there);
-  if (operation_.expect_there) return operation_.expect_there(there, stream_);
-  std::vector<device::Buffer> memory;
-  Inputs here;
+InputSets::OnHost InputSets::on_host(int number) const {
+  OnHost here;
+  if (stream_.kind == device::Kind::cpu) {
+    here.inputs = inputs(number);
+    here.outputs = outputs(number);
+    return here;
+  }
+  const auto brought = [&](const void* data, const TensorSpec& spec) {
+    here.memory.emplace_back(spec.bytes(), spec.name);
+    device::copy(here.memory.back().data(), data, spec.bytes(), stream_);
+    return TensorView(here.memory.back().data(), spec.dtype, spec.shape);
+  };
   for (std::size_t i = 0; i < operation_.inputs.size(); ++i) {
-    const TensorSpec& spec = operation_.inputs[i];
-    memory.emplace_back(spec.bytes(), spec.name);
-    device::copy(memory.back().data(), there[i].data, spec.bytes(), stream_);
-    here.emplace_back(memory.back().data(), spec.dtype, spec.shape);
+    here.inputs.emplace_back(brought(inputs(number)[i].data, operation_.inputs[i]));
+  }
+  for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
+    here.outputs.push_back(brought(outputs(number)[i].data, operation_.outputs[i]));
   }
   device::synchronize(stream_);
-  return operation_.expect(here);
+  return here;
+}
+
+std::vector<Expected> InputSets::expect(int number) const {
+  if (stream_.kind == device::Kind::cpu) return operation_.expect(inputs(number));
+  if (operation_.expect_there) return operation_.expect_there(inputs(number), stream_);
+  return operation_.expect(on_host(number).inputs);
 }
 
 }  // namespace syslab::worker

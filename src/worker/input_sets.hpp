@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,18 @@ class InputSets {
   // NaN. Nothing when all is well.
   std::optional<std::string> misuse(int set, std::size_t output) const;
   std::optional<std::string> changed_inputs(int set) const;
+
+  // The first of these sets with a NaN in an output (what was not written is one); -1: none has any. On a GPU one wait
+  // for all.
+  int first_with_nans(std::span<const int> sets) const;
+
+  // Both as views of host memory: of a GPU's, copies.
+  struct OnHost {
+    std::vector<device::Buffer> memory;
+    Inputs inputs;
+    Outputs outputs;
+  };
+  OnHost on_host(int set) const;
 
   // What the oracle says of the set's inputs: on their own device where the operation has such an oracle, else on the
   // host, where they are copied first.

@@ -19,14 +19,6 @@
 namespace syslab::worker {
 namespace {
 
-// Decides which samples are verified and how long their groups are. Somebody else's implementation may have read the
-// run's seed, and must not know.
-std::uint64_t sampling_seed(const CaseRequest& request) {
-  if (!request.mine) return request.seed;
-  std::random_device entropy;
-  return (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
-}
-
 // The median: what is quoted.
 Json floor_facts(const CheckedOperator& checked, const Bench& bench, const std::vector<double>& seconds) {
   if (seconds.empty()) return Json::object();
@@ -51,11 +43,11 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
                     const measure::Subject& subject, const Bench& bench, CheckedOperator& checked) {
   const device::NvtxRange range("measure");
   const CaseRequest& request = context.request();
-  measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), sampling_seed(request),
+  measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), unforeseeable_seed(request),
                        request.burst);
   const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},
                                                    [&] { return burst.take().seconds_per_call; });
-  checked.emit_verified("samples", burst.verified(), seconds.size());
+  checked.emit_verified("samples");
   checked.emit_metrics();
   if (!seconds.empty()) emit_times(context, {.seconds = seconds}, work_of(operation));
   Json facts = checked.facts();
@@ -64,6 +56,7 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
                 {"calls_per_burst", burst.calls()},
                 {"calls_per_sample", burst.calls_per_sample()},
                 {"warmup_calls", burst.warmup_calls()},
+                {"timed_calls", checked.timed_calls()},
                 {"verified", burst.verified()}});
   if (!burst.why_not_captured().empty()) facts["not_captured"] = burst.why_not_captured();
   facts.update(bench.facts());
@@ -73,12 +66,18 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
 
 }  // namespace
 
+std::uint64_t unforeseeable_seed(const CaseRequest& request) {
+  if (!request.mine) return request.seed;
+  std::random_device entropy;
+  return (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
+}
+
 void run_operator_case(CaseContext& context, const Operation& operation) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
   const Bench bench(context.request(), operation.device, static_cast<bool>(operation.self_time));
   measure::Device& device = bench.device();
   measure::require_launch(protocol, device, static_cast<bool>(operation.self_time));
-  CheckedOperator checked(context, operation, protocol, device, bench.stream());
+  CheckedOperator checked(context, operation, protocol, device, unforeseeable_seed(context.request()), bench.stream());
   context.progress(0, "checking");
   checked.check();
   const measure::Subject subject = checked.subject();
@@ -86,20 +85,21 @@ void run_operator_case(CaseContext& context, const Operation& operation) {
   const measure::HostWatch watch;
   const device::NvtxRange range("measure");
   const measure::Samples samples =
-      measure::take_samples(protocol, subject, {device}, sampling_seed(context.request()),
+      measure::take_samples(protocol, subject, {device}, unforeseeable_seed(context.request()),
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
   Json facts = timing_facts(protocol, samples, watch.finish());
+  facts["timed_calls"] = checked.timed_calls();
+  // Everything is verified before the first time is sent: a wrong kernel gets no time.
   std::optional<measure::Samples> eager;
   if (samples.graphs) {
     const device::NvtxRange one_by_one("eager");
+    checked.emit_verified("samples");
     checked.begin_series();
-    eager = measure::take_eager_samples(protocol, subject, {device}, sampling_seed(context.request()));
+    eager = measure::take_eager_samples(protocol, subject, {device}, unforeseeable_seed(context.request()));
     facts["eager_samples"] = eager->seconds.size();
     facts["eager_verified"] = eager->verified;
   }
-  // Everything is verified before the first time is sent: a wrong kernel gets no time.
-  checked.emit_verified("samples", samples.verified, samples.seconds.size());
-  if (eager) checked.emit_verified("eager", eager->verified, eager->seconds.size());
+  checked.emit_verified(eager ? "eager" : "samples");
   checked.emit_metrics();
   emit_times(context, samples, work_of(operation));
   if (eager) emit_eager(context, *eager);

@@ -1,5 +1,6 @@
 // Runs a case that is one operation: inputs from the seed, outputs poisoned and guarded, check against the float64
-// reference, then measure on fresh inputs with randomly chosen timed samples verified.
+// reference, then measure: every timed call on content of its own, its outputs looked at, and randomly chosen ones
+// compared whole.
 //
 // An experiment asks an operator for the operation and calls run_operator_case(); it writes no loop of its own.
 #pragma once
@@ -8,6 +9,10 @@
 #include "worker/case_context.hpp"
 
 namespace syslab::worker {
+
+// Decides which calls are compared, in which rows, and how long their groups are. Of somebody else's implementation,
+// which may have read the run's seed and must not know, it is another each time.
+std::uint64_t unforeseeable_seed(const CaseRequest& request);
 
 // Emits check records "reference:<output>" and "samples:<output>", samples "time", metrics (time, its quantiles,
 // tflops, gbps, worst errors, peak scratch memory) and facts. Throws CheckFailed, Unsupported, Error.

@@ -22,6 +22,7 @@
 #include "worker/bench.hpp"
 #include "worker/bursts.hpp"
 #include "worker/emit_times.hpp"
+#include "worker/operator_case.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -45,7 +46,7 @@ class Samples {
         series_(series),
         protocol_(protocol),
         place_(place),
-        chance_(context.stream("verify " + series.name).key()) {}
+        chance_(unforeseeable_seed(context.request())) {}
 
   void warm_up() {
     const Nanoseconds began = clock_.now();
@@ -91,7 +92,7 @@ class Samples {
     const double seconds = take();
     result_.seconds.push_back(seconds);
     result_.in_windows += Nanoseconds(static_cast<Nanoseconds::rep>(1e9 * seconds * series_.calls));
-    if (std::uniform_real_distribution<>(0, 1)(chance_) < protocol_.verify_share) verify();
+    if (agreed(wants_to_verify())) verify();
     return seconds;
   }
 
@@ -108,6 +109,14 @@ class Samples {
   const measure::Samples& result() const { return result_; }
 
  private:
+  // The first that is drawn, and then as long as it takes no more than a share of the time.
+  bool wants_to_verify() {
+    constexpr double kShareOfTime = 0.2;
+    if (!series_.verify || std::uniform_real_distribution<>(0, 1)(chance_) >= protocol_.verify_share) return false;
+    const Nanoseconds each = result_.verified > 0 ? in_verification_ / result_.verified : Nanoseconds{};
+    return Seconds(in_verification_ + each).count() <= kShareOfTime * Seconds(clock_.now() - began_).count();
+  }
+
   // Seconds of a call.
   double take() {
     if (series_.refresh) series_.refresh();
@@ -167,7 +176,8 @@ class Samples {
   const measure::Protocol& protocol_;
   device::Place place_;
   measure::Clock& clock_ = measure::steady_clock();
-  std::mt19937_64 chance_;
+  Nanoseconds began_ = clock_.now();
+  std::mt19937_64 chance_;  // rank 0's decides
   measure::Samples result_;
   double estimate_ = 0;
   Nanoseconds in_verification_{};

@@ -4,12 +4,12 @@
 // An experiment fills a RankCase and calls run_rank_case() in every rank; it writes no loop of its own. The lab knows
 // no communicator: the two words that ranks must exchange to stay in step are functions that the experiment gives.
 //
-//   rank 0      ─ refresh ─┐barrier┌─▶ call, wait ─ verify? ─ "on" ─▶ …          the clock runs from `call` to the end
-//   of rank 1      ─ refresh ─┘       └─▶ call, wait ─ verify? ─ "on" ─▶ …          the wait, on every rank its own
+//   rank 0      ─ refresh ─┐barrier┌─▶ call, wait ─ "verify" ─ "on" ─▶ …          the clock runs from `call` to the end
+//   of rank 1      ─ refresh ─┘       └─▶ call, wait ─ "verify" ─ "on" ─▶ …          of the wait, on every rank its own
 //
 // Every rank takes as many samples of a series as the others, so that the host can say of each how long the slowest
-// rank took. Rank 0 decides by its own samples whether to go on. Which samples are verified follows from the case's
-// seed, which all ranks have, drawn after the sample was taken.
+// rank took. Rank 0 decides by its own samples whether to go on, and after each sample by chance whether it is
+// verified.
 #pragma once
 
 #include <cstddef>

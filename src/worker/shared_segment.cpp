@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/error.hpp"
+#include "device/evict.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -114,6 +115,8 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
   }
   doorbell().reset();
 }
+
+void SharedSegment::evict() const { device::evict(data_ + Doorbell::kBytes, bytes_ - Doorbell::kBytes); }
 
 bool SharedSegment::differs(const SharedTensor& tensor, const void* host) const {
   bool differs = false;

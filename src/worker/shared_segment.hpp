@@ -45,6 +45,7 @@ class SharedSegment {
   std::optional<std::string> written_since(std::span<const SharedTensor> outputs) const;
   // Whether an input holds something else than `host`, which copy_in() took.
   bool differs(const SharedTensor& tensor, const void* host) const;
+  void evict() const;  // all but the doorbell, from the processor's caches, where that can be done (device/evict.hpp)
 
  private:
   void grow(std::size_t bytes);

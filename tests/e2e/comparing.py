@@ -46,7 +46,7 @@ if sys.argv[1] == "describe" and VERSION is not None:
     experiment["version"] = VERSION
     done.stdout = json.dumps(experiment).encode()
 if sys.argv[1] == "env" and PROTOCOL is not None:
-    done.stdout = json.dumps({{**json.loads(done.stdout), "worker_protocol": PROTOCOL}}).encode()
+    done.stdout = json.dumps({{**json.loads(done.stdout), "worker_protocol": PROTOCOL, "measuring_version": 1}}).encode()
 sys.stdout.buffer.write(done.stdout)
 sys.exit(done.returncode)
 """

@@ -20,15 +20,23 @@ class CannotBeUsed(Lab):
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
-    def refused(self, mine):
+    def refused(self, mine, attempts=1):
         done = self.syslab("check", "flash_forward", "flash_backward", "--mine", f"me={mine}", "--impl", "me", expect=2)
         [line] = done.stderr.splitlines()
         self.assertEqual(done.stdout, "")
-        self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(1,)])
+        self.assertEqual(self.sql("SELECT count(*) FROM attempt") if self.db.exists() else [(0,)], [(attempts,)])
         return line
 
     def test_a_library_without_the_symbols(self):
-        self.assertIn("does not export syslab_plugin_abi, syslab_attention_forward", self.refused(f"{PLUGINS}/no_attention.so"))
+        line = self.refused(f"{PLUGINS}/no_attention.so", attempts=0)
+        self.assertIn("it exports no syslab_plugin_abi, syslab_last_error, syslab_attention_forward", line)
+        self.assertIn("and no syslab_operator; ", line)
+
+    def test_an_import_that_the_file_forgives_is_told_where_the_class_is_missing(self):
+        (self.folder / "helper.py").write_text("import nowhere_to_be_found\nclass Flash:\n  pass\n")
+        (self.folder / "flash.py").write_text("try:\n  from helper import Flash\nexcept ImportError:\n  Flash = None\n")
+        self.assertIn("has no class 'Flash' (it has: none); an import failed: ModuleNotFoundError: No module named 'nowhere_to_be_found' "
+                      "(helper.py)", self.refused("flash.py:Flash"))
 
     def test_a_library_of_another_abi(self):
         self.assertIn("speaks ABI 99, this syslab speaks 1", self.refused(f"{PLUGINS}/attention_of_another_abi.so"))
@@ -53,6 +61,22 @@ class CannotBeUsed(Lab):
         lines = self.lines("check", "flash_forward", "--mine", "me=project/package/flash.py:Flash", "--impl", "me", "--cases",
                            "2", expect=1)
         self.assertIn("the helper was found", " ".join(law["detail"] for law in attempts(lines)))
+
+
+class SideBySide(Lab):
+    def test_laws_in_several_processes_are_told_in_their_order_and_find_the_same(self):
+        def told(*more):
+            lines = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/faulty_attention.so", "--impl", "me", "--cases", "5",
+                               *more, expect=1)
+            return [(law["law"], law["status"], law["detail"]) for law in attempts(lines)]
+
+        alone, together = told(), told("--jobs", "3")
+        self.assertEqual(alone, together)
+        self.assertGreater(len(alone), 10)
+        # Begun while another was running: as many at a time as were asked for.
+        overlaps = self.sql("SELECT count(*) FROM v_attempt a JOIN v_attempt b ON a.run_id = b.run_id AND a.attempt_id <> b.attempt_id"
+                            " WHERE a.started_at > b.started_at AND a.started_at < b.ended_at AND a.run_id = 2")
+        self.assertGreater(overlaps[0][0], 0)
 
 
 class SaysWhy(Lab):

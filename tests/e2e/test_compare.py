@@ -140,6 +140,7 @@ class Compare(Comparing):
         one, = self.comparisons("selftest_compare", f"A:build={self.other_build(protocol=99)}", expect=5)
         self.assertEqual(one["verdict"], "incomparable")
         self.assertIn("wire format: 99 on side A", one["reason"])
+        self.assertIn("version of the protocols: 1 on side A, 2 on side B", one["reason"])
 
     def test_a_build_that_never_ends_its_answer_is_none(self):
         talker = self.folder / "talker"

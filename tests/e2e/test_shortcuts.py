@@ -3,6 +3,7 @@
 What keeps them → who was seen to end `ok` with that switched off in src/worker/checked_operator.cpp:
   every sample's outputs are compared with its own   all but LeavesWithZero
   timed samples are compared, too                    CachesByShape, CachesByAddress, OneCallLate, DriftsLater
+  rows of every timed call are                       EverySecondCall, EverySeventhCall, StaleFromThen, HalfOfTheRows, now and then
   inputs are new for each sample                     CachesByShape, CachesByAddress, OneCallLate, RemembersContent (too fast)
 LeavesWithZero is kept by the separation of processes, which cannot be switched off.
 """
@@ -35,6 +36,13 @@ class Shortcuts(Lab):
     def test_results_of_other_calls_are_wrong(self):
         for name in ("CachesByShape", "CachesByAddress", "OneCallLate", "DriftsLater"):
             self.assertIn("a timed sample is wrong though the first call was right", self.refused(name), name)
+
+    def test_less_work_now_and_then_is_found_always(self):
+        for name in ("EverySecondCall", "EverySeventhCall", "StaleFromThen", "HalfOfTheRows"):
+            for protocol in ("quick", "cs336"):
+                if (name, protocol) == ("StaleFromThen", "cs336"):
+                    continue  # it has as many calls in all
+                self.assertIn("a timed sample is wrong though the first call was right", self.refused(name, protocol=protocol), name)
 
     def test_no_work_is_no_answer(self):
         for name in ("Uninitialised", "NanWildcard", "Zeros", "FindsTheAnswer", "ReplacesModules", "ExpectsTheSeed",

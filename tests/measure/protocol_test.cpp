@@ -35,8 +35,8 @@ TEST(Protocol, EveryFieldIsStored) {
   const Json json = to_json(find_protocol("quick"));
   EXPECT_EQ(json.at("name"), "quick");
   EXPECT_EQ(json.at("cache"), "hot");
-  EXPECT_EQ(json.at("sample_floor_ns"), 200'000);
-  EXPECT_EQ(json.size(), 22U);
+  EXPECT_EQ(json.at("sample_floor_ns"), 50'000);
+  EXPECT_EQ(json.size(), 23U);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(Rig, ABlockTakesDifferentSetsSoThatAnySampleCanStillBeVerified) {
   Protocol protocol;
   protocol.verify_share = 1;
   const Samples samples = fake.take(protocol, 10);
-  EXPECT_EQ(samples.verified, static_cast<std::int64_t>(samples.seconds.size()));
+  EXPECT_EQ(samples.verified, 2 * static_cast<std::int64_t>(samples.seconds.size())) << "all calls";
   std::map<std::string, std::string> last;  // set → what was last done to it
   for (const std::string& event : fake.events) {
     const std::string kind = event.substr(0, event.find(' ')), set = event.substr(event.find(' '));
@@ -247,6 +247,57 @@ TEST(Rig, GroupsOfAnImplementationInAnotherProcessHaveRandomLengths) {
   }
   EXPECT_GE(lengths.size(), 4U) << "a group's end could be foreseen";
   EXPECT_GE(lengths.begin()->first * microseconds(30), protocol.sample_floor);
+}
+
+TEST(Rig, EveryCallOfAnImplementationInAnotherProcessIsLookedAtBeforeTheNext) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(30); };
+  Subject subject = fake.subject();
+  subject.self_time = [] { return Nanoseconds(microseconds(30)); };
+  subject.look = [&](std::span<const int> sets) {
+    for (const int set : sets) fake.events.push_back("look " + std::to_string(set));
+  };
+  const Samples samples = fake.take({}, subject);
+  EXPECT_GT(samples.calls_per_sample, 1);
+  const auto warm = std::find_if(fake.events.begin(), fake.events.end(),
+                                 [](const std::string& event) { return event.starts_with("look"); });
+  std::string before = "call";
+  for (auto event = warm; event != fake.events.end(); ++event) {
+    const std::string kind = event->substr(0, event->find(' '));
+    if (kind == "call") {
+      EXPECT_EQ(before, "refresh");
+    }
+    if (kind == "look") {
+      EXPECT_EQ(before, "call");
+    }
+    before = kind;
+  }
+  const auto looks = count(fake, "look"), calls = count(fake, "call");
+  EXPECT_EQ(looks, calls - samples.warmup_calls);
+  EXPECT_NEAR(static_cast<double>(samples.verified), static_cast<double>(looks) / 3, static_cast<double>(looks) / 8);
+}
+
+// --- content of its own for each call -------------------------------------------------------------------------------
+
+TEST(Rig, CallsOfOneWindowGetAsManySetsAsTheyNeed) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(30); };
+  Subject subject = fake.subject();
+  int there = 1;
+  subject.grow = [&](int wanted) { return there = wanted; };
+  std::vector<int> looked;
+  subject.look = [&](std::span<const int> sets) { looked.assign(sets.begin(), sets.end()); };
+  EXPECT_EQ(fake.take({}, subject).calls_per_sample, 7);
+  EXPECT_EQ(there, 7);
+  EXPECT_EQ(looked.size(), 7U) << "all calls of the last window";
+}
+
+TEST(Rig, WhereThereAreNotAsManySetsFewerCallsShareAWindow) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(30); };
+  Subject subject = fake.subject();
+  subject.grow = [](int) { return 4; };
+  EXPECT_EQ(fake.take({}, subject).calls_per_sample, 4);
 }
 
 // --- flushes --------------------------------------------------------------------------------------------------------

@@ -216,8 +216,11 @@ TEST(Sampler, VerifiesAboutTheShareAskedForAndAtLeastOne) {
   many.duration = [](int call) { return microseconds(call % 2 == 0 ? 300 : 600); };
   const Samples some = many.take();
   ASSERT_EQ(some.seconds.size(), 2000U);
-  EXPECT_GT(some.verified, 60);
-  EXPECT_LT(some.verified, 150);
+  EXPECT_GT(some.verified, 580);
+  EXPECT_LT(some.verified, 760);
+  Subject all = many.subject();
+  all.verify_share = 1;
+  EXPECT_EQ(many.take({}, all).verified, 2000);
 
   FakeLab few;
   few.duration = [](int) { return milliseconds(1); };
@@ -236,6 +239,17 @@ TEST(Sampler, ASampleOfTheLaterHalfIsVerifiedHoweverSlowTheOracle) {
   subject.verify_anyway = [&](int) { return ++late > 0; };
   EXPECT_EQ(fake.take({}, subject).verified, 2);
   EXPECT_EQ(late, 1);
+}
+
+TEST(Sampler, ASlowOracleEndsSamplingOnceThereAreEnough) {
+  FakeLab fake;
+  fake.duration = [](int call) { return milliseconds(call % 2 == 0 ? 1 : 2); };
+  fake.verify_cost = seconds(4);
+  Protocol protocol;
+  protocol.verify_share = 1;
+  const Samples samples = fake.take(protocol);
+  EXPECT_EQ(samples.stop, "wall_budget");
+  EXPECT_EQ(samples.seconds.size(), 20U) << "not before";
 }
 
 TEST(Sampler, CountsOnlyWhatWasReallyVerified) {

@@ -2,6 +2,9 @@
 #include "ops/attention/operation.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
 
 #include "attention_fixture.hpp"
 #include "ops/attention/dispatch.hpp"
@@ -63,6 +66,54 @@ TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
       }
     }
   }
+}
+
+// A glimpse is of this call's inputs: near this call's outputs by the oracle's own bound, and far from another's.
+TEST(AttentionOperation, AGlimpseIsWhatTheOracleFinds) {
+  for (const Mask mask : {Mask::none, Mask::top_left, Mask::bottom_right}) {
+    for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+      Problem problem = kDescribed;
+      problem.mask = mask;
+      problem.batch = 2;
+      const Operation operation = attention::operation(problem, pass, find_rung("flash_tiled"), 5);
+      Buffers run(operation);
+      operation.call(run.inputs, run.outputs, {});
+      const std::vector<Expected> expected = operation.expect(run.inputs);
+      std::set<std::pair<std::size_t, std::int64_t>> seen;
+      for (std::uint64_t random = 0; random < 20; ++random) {
+        for (const Glimpse& glimpse : operation.glimpse(run.inputs, run.outputs, random)) {
+          seen.insert({glimpse.output, glimpse.first});
+          const Expected& of = expected[glimpse.output];
+          for (std::size_t i = 0; i < glimpse.values.size(); ++i) {
+            const auto element = static_cast<std::size_t>(glimpse.first) + i;
+            if (glimpse.values[i] == of.value[element]) continue;  // −∞, too
+            ASSERT_NEAR(glimpse.values[i], of.value[element], of.tolerance[element])
+                << to_string(pass) << " " << to_string(mask) << " output " << glimpse.output << " element " << element;
+          }
+        }
+      }
+      for (std::size_t output = 0; output < run.outputs.size(); ++output) {
+        EXPECT_GE(std::ranges::count(seen, output, [](const auto& place) { return place.first; }), 5) << output;
+      }
+    }
+  }
+}
+
+TEST(AttentionOperation, ThePartOfTheOracleIsAnotherEachTimeAndHoldsWhatItIsAskedFor) {
+  const Problem large{.heads_q = 2, .heads_kv = 2, .seq_q = 2048, .seq_k = 2048, .head_dim = 64};
+  const Operation operation = attention::operation(large, Pass::forward, find_rung("flash_tiled"), 5);
+  const Buffers run(operation);
+  const auto computed = [](const std::vector<Expected>& expected) {
+    std::vector<bool> is_computed;
+    for (const double value : expected[1].value) is_computed.push_back(!std::isnan(value));
+    return is_computed;
+  };
+  const std::vector<bool> first = computed(operation.expect(run.inputs)),
+                          second = computed(operation.expect(run.inputs));
+  EXPECT_NE(first, second);
+  const auto left_out = std::ranges::find(first, false) - first.begin();
+  EXPECT_TRUE(computed(operation.expect_around(run.inputs, 1, left_out))[static_cast<std::size_t>(left_out)]);
+  EXPECT_TRUE(computed(operation.expect_around(run.inputs, 0, left_out * 64 + 5))[static_cast<std::size_t>(left_out)]);
 }
 
 TEST(AttentionOperation, OfBothPassesHasNoInputThatTheForwardPassMakes) {

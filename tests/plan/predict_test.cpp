@@ -44,7 +44,7 @@ class Predicted : public testing::Test {
                         .warmup_limit = 2s,
                         .device_budget = 3s,
                         .wall_budget = 10s,
-                        .verify_share = 0.05,
+                        .verify_share = 1.0 / 3,
                         .rotated_bytes = 32e6};
     basis.cpu.best = {1e11, 1e10};
     return basis;

@@ -3,13 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
+#include "measure/protocol.hpp"
 #include "tests/worker/operator_case_fixture.hpp"
 #include "worker/input_sets.hpp"
 
@@ -68,9 +74,11 @@ TEST(OperatorCase, TellsHowItWasMeasured) {
   const Json facts = run(doubling()).facts();
   EXPECT_EQ(facts.at("protocol").at("name"), "quick");
   EXPECT_EQ(facts.at("cache"), "hot");
-  EXPECT_EQ(facts.at("input_sets"), 1);
   EXPECT_GT(facts.at("calls_per_sample"), 1);  // 256 elements take far less than 200 µs
+  EXPECT_EQ(facts.at("input_sets"), facts.at("calls_per_sample")) << "content of its own for each call";
   EXPECT_GE(facts.at("verified"), 1);
+  EXPECT_GE(facts.at("timed_calls"), facts.at("verified"));
+  EXPECT_EQ(facts.at("protocol").at("version"), measure::kProtocolVersion);
   for (const char* name : {"stop", "precision", "warmup_calls", "threads", "blas", "data"}) {
     EXPECT_TRUE(facts.contains(name)) << name;
   }
@@ -169,6 +177,97 @@ TEST(OperatorCase, AKernelThatRepeatsItsFirstAnswerIsCaughtByATimedSample) {
   EXPECT_EQ(outcome.check("reference:y").outcome, "passed");
   EXPECT_EQ(outcome.check("sample:y").outcome, "falsified");
   EXPECT_TRUE(outcome.all<SampleRecord>().empty());
+}
+
+// Somebody's own, in another process.
+CaseRequest mine() {
+  CaseRequest asked = request();
+  asked.mine = MineRequest{};
+  return asked;
+}
+
+// Answers every n-th call with its last result.
+Operation stale_every(int n) {
+  Operation lazy = doubling();
+  auto answer = std::make_shared<std::vector<float>>();
+  auto calls = std::make_shared<int>(0);
+  lazy.call = [=, right = doubling().call](const Inputs& in, const Outputs& out, device::Stream stream) {
+    float* y = data(out[0]);
+    if (++*calls % n == 0) {
+      std::copy(answer->begin(), answer->end(), y);
+      return;
+    }
+    right(in, out, stream);
+    answer->assign(y, y + kElements);
+  };
+  lazy.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
+  return lazy;
+}
+
+Operation with_a_glimpse(Operation made) {
+  made.glimpse = [](const Inputs& in, const Outputs&, std::uint64_t random) {
+    const auto row = static_cast<std::int64_t>(random % kRows);
+    Glimpse seen{0, row * kColumns, {}};
+    for (std::int64_t i = 0; i < kColumns; ++i) seen.values.push_back(2.0 * in[0].as<float>()[seen.first + i]);
+    return std::vector{seen};
+  };
+  return made;
+}
+
+TEST(OperatorCase, AnAnswerGivenAgainIsFoundHoweverSlowTheOracle) {
+  for (const int n : {2, 3, 7}) {
+    Operation lazy = with_a_glimpse(stale_every(n));
+    lazy.expect = [exact = doubling().expect](const Inputs& in) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // compares one or two calls whole
+      return exact(in);
+    };
+    const Outcome outcome = run(lazy, mine());
+    EXPECT_NE(outcome.failure.find("a timed sample is wrong"), std::string::npos) << n << outcome.failure;
+    EXPECT_EQ(outcome.check("sample:y").outcome, "falsified");
+  }
+}
+
+TEST(OperatorCase, WhereThereIsNothingCheaperTheOracleLooksAtEveryCallOfSomebodysOwn) {
+  for (const int n : {2, 7}) EXPECT_NE(run(stale_every(n), mine()).failure, "") << n;
+  Operation right = doubling();
+  right.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
+  const Json facts = run(right, mine()).facts();
+  EXPECT_EQ(facts.at("verified"), facts.at("timed_calls"));
+}
+
+// The glimpse may err, the oracle decides.
+TEST(OperatorCase, AGlimpseAccusesNobody) {
+  Operation right = doubling();
+  right.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
+  right.glimpse = [](const Inputs&, const Outputs&, std::uint64_t) { return std::vector{Glimpse{0, 3, {1e6}}}; };
+  EXPECT_EQ(run(right, mine()).failure, "");
+}
+
+// A large output is compared in part; then the oracle is asked about the part in doubt, and where it knows nothing of
+// it the lab's own kernel decides.
+TEST(OperatorCase, WhatTheOracleLeavesOutIsComparedWhereItLooksWrong) {
+  const auto only_first = [](std::vector<Expected> expected) {
+    std::fill(expected[0].value.begin() + 1, expected[0].value.end(), NAN);
+    return expected;
+  };
+  for (const bool around : {false, true}) {
+    Operation partial = with_a_glimpse(doubling());
+    partial.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
+    partial.call = [](const Inputs& in, const Outputs& out, device::Stream) {
+      const float* x = in[0].as<float>();
+      for (std::int64_t i = 0; i < kElements; ++i) data(out[0])[i] = i == 0 ? 2 * x[i] : 3;
+    };
+    partial.expect = [=, exact = doubling().expect](const Inputs& in) { return only_first(exact(in)); };
+    if (around) {
+      partial.expect_around = [exact = doubling().expect](const Inputs& in, std::size_t output, std::int64_t element) {
+        EXPECT_EQ(output, 0U);
+        EXPECT_GE(element, 0);
+        return exact(in);
+      };
+    }
+    const Outcome outcome = run(partial, mine());
+    EXPECT_NE(outcome.failure.find(around ? "expected" : "beyond doubt"), std::string::npos) << outcome.failure;
+  }
 }
 
 // Doubling into bf16, with a bound so loose that only the comparison with the naive kernel can fail.
@@ -311,12 +410,14 @@ TEST(OperatorCase, LeavesAloneWhatPrepareWrites) {
   kept.inputs.push_back({"kept", DType::f32, {1}});
   kept.prepared = {"kept"};
   int times = 0, filled = 0;
+  std::set<const float*> prepared;  // of each set of inputs
   kept.prepare = [&](std::vector<TensorView>& inputs, device::Stream) {
-    if (times++ > 0 && data(inputs[1])[0] != 5) ++filled;
+    ++times;
+    if (!prepared.insert(data(inputs[1])).second && data(inputs[1])[0] != 5) ++filled;
     data(inputs[1])[0] = 5;
   };
   EXPECT_EQ(run(kept).failure, "");
-  EXPECT_GT(times, 1);
+  EXPECT_GT(times, static_cast<int>(prepared.size()));
   EXPECT_EQ(filled, 0);
 }
 

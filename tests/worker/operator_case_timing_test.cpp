@@ -40,7 +40,7 @@ TEST(CheckedOperator, LooksAtASampleOfEverySeriesHoweverSlowTheOracle) {
   CaseContext context(request(), [](const Record&) {});
   const measure::Protocol protocol = measure::find_protocol("quick");
   const auto device = measure::make_host_device();
-  CheckedOperator checked(context, slow, protocol, *device);
+  CheckedOperator checked(context, slow, protocol, *device, 1);
   checked.check();
   const measure::Subject subject = checked.subject();
   subject.call(0);

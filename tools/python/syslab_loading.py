@@ -2,6 +2,7 @@
 
 Needs the standard library alone.
 """
+import builtins
 import importlib
 import importlib.util
 import inspect
@@ -55,10 +56,39 @@ def load_module(path):
     return module
 
 
+class FailedImports:
+    """While it is entered: imports that fail in files below a folder, also those whose error a file catches."""
+
+    def __init__(self, folder):
+        self.folder, self.errors = str(folder), []
+
+    def __enter__(self):
+        self.honest = builtins.__import__
+        builtins.__import__ = self.watched
+        return self
+
+    def __exit__(self, *_):
+        builtins.__import__ = self.honest
+
+    def watched(self, name, *arguments, **named):
+        try:
+            return self.honest(name, *arguments, **named)
+        except Exception as error:
+            importer = ((named.get("globals") or (arguments[0] if arguments else None)) or {}).get("__file__") or ""
+            if os.path.realpath(importer).startswith(self.folder + os.sep):
+                self.errors.append(f"{type(error).__name__}: {error} ({pathlib.Path(importer).name})")
+            raise
+
+    def told(self):
+        # The same error passes through every file on its way up; the first is where it began.
+        return f"; an import failed: {self.errors[0]}" if self.errors else ""
+
+
 def load_class(path, class_name):
     """The class, and the module it lives in; of "get_flash()" what that function returns, and where that lives."""
     path = pathlib.Path(path)
-    module = load_module(path)
+    with FailedImports(path.parent.resolve()) as imports:
+        module = load_module(path)
     cls = getattr(module, class_name.removesuffix("()"), None)
     if class_name.endswith("()") and callable(cls):
         cls = cls()
@@ -71,5 +101,6 @@ def load_class(path, class_name):
                         "torch.autograd.Function")
     if not inspect.isclass(cls):
         classes = [n for n, o in vars(module).items() if inspect.isclass(o) and o.__module__ == module.__name__]
-        raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})")
+        raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})"
+                             f"{imports.told()}")
     return cls, module

@@ -48,14 +48,15 @@ class Doorbell:
 
     SPIN_S = 0.05  # then it looks now and then: the host copies much
 
-    def __init__(self, pipe, words):
+    def __init__(self, pipe, words, timed):
         self.pipe, self.words, self.step, self.released = pipe, words, 0, False
+        self.spin_s = self.SPIN_S if timed else 0  # a law asks a thousand times, and times none: the processor is left to the host
 
     def await_step(self, early):
         self.step += 1
         self.pipe.write({"type": "ready", "early": list(early)})
         words, step = self.words, self.step
-        until = time.monotonic() + self.SPIN_S
+        until = time.monotonic() + self.spin_s
         while words[0] != step:
             if time.monotonic() > until:
                 time.sleep(20e-6)

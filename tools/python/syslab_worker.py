@@ -310,7 +310,7 @@ class Implementation:
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         elapsed = 0
-        bell = Doorbell(pipe, self.tensors.memory.words(size)) if message.get("release") else NoDoorbell()
+        bell = Doorbell(pipe, self.tensors.memory.words(size), not message.get("guarded")) if message.get("release") else NoDoorbell()
 
         def timed(body, reads):
             nonlocal elapsed
@@ -392,7 +392,7 @@ class CallableImplementation:
         if message["function"] != CALLABLE:
             raise Unsupported(f"this worker knows '{CALLABLE}', not '{message['function']}'")
         words = self.function.memory.words(message["memory_bytes"])
-        bell = Doorbell(pipe, words) if message.get("release") else NoDoorbell()
+        bell = Doorbell(pipe, words, True) if message.get("release") else NoDoorbell()
         return {"type": "returned", "elapsed_ns": self.function.call(message, bell)}
 
 

@@ -27,7 +27,14 @@ void run_rung(worker::CaseContext& context, const Rung& rung, const std::shared_
   const Pass pass = pass_from(context.params());
   if (const auto reason = rung.supports(problem, pass)) throw worker::Unsupported(*reason);
   Operation made = weighted_sum::operation(problem, pass, rung);
-  worker::run_operator_case(context, channel ? ops::timed_elsewhere(std::move(made), channel) : made);
+  if (channel) {
+    made = ops::timed_elsewhere(std::move(made), channel);
+    const Rung& ours = weighted_sum::find_rung("naive");
+    if (!ours.supports(problem, pass)) {
+      made = ops::seen_beside(std::move(made), weighted_sum::operation(problem, pass, ours));
+    }
+  }
+  worker::run_operator_case(context, made);
 }
 
 void run_case(worker::CaseContext& context) {

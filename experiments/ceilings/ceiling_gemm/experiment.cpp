@@ -51,12 +51,17 @@ void run_rung(worker::CaseContext& context, const Rung& rung, const std::shared_
   if (context.is_law()) return worker::run_law(context, gemm::laws(rung));
   const Problem problem = problem_from(context.params());
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
-  const std::uint64_t seed = context.request().seed;
+  const std::uint64_t seed = worker::unforeseeable_seed(context.request());
   Operation made = operation(problem, rung, seed);
   if (ops::held_against_naive(rung, problem.dtype) && problem.n <= kLargestNaive) {
     made.naive = operation(problem, gemm::find_rung("naive"), seed).call;
   }
-  worker::run_operator_case(context, channel ? ops::timed_elsewhere(std::move(made), channel) : made);
+  if (channel) {
+    made = ops::timed_elsewhere(std::move(made), channel);
+    const Rung& ours = gemm::find_rung("tiled");
+    if (!ours.supports(problem)) made = ops::seen_beside(std::move(made), operation(problem, ours, seed));
+  }
+  worker::run_operator_case(context, made);
 }
 
 void run_case(worker::CaseContext& context) {

@@ -42,7 +42,14 @@ void run_mine(worker::CaseContext& context) {
   Asked asked = operators::asked_from(context.params());
   asked.seed = context.request().seed;
   if (const auto reason = one.refusal_of_mine(asked, mine)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, ops::timed_elsewhere(one.operation_of_mine(asked, mine), channel));
+  Operation made = ops::timed_elsewhere(one.operation_of_mine(asked, mine), channel);
+  const auto ours = std::ranges::find_if(one.implementations, [&](const registry::Implementation& rung) {
+    return rung.device == "cpu" && !one.refusal(asked, rung.name);
+  });
+  if (ours != one.implementations.end()) {
+    made = ops::seen_beside(std::move(made), one.operation(asked, ours->name));
+  }
+  worker::run_operator_case(context, made);
 }
 
 void run_case(worker::CaseContext& context) {

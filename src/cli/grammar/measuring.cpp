@@ -21,6 +21,9 @@ void declare(CLI::App& app, CheckOptions& options) {
   app.add_option("-k", options.keyword, "Only laws whose name holds this")->type_name("WORD");
   many(app, "--beyond", "GLOB", options.beyond,
        "Of what goes beyond the hand-out, only laws with such names (default all; --contract handout: none)");
+  app.add_option("--jobs", options.jobs, "Laws at a time, each in a process of its own (default 1)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 256).description(""));
   app.add_flag("-x,--exitfirst", options.exit_first, "Stop at the first law that fails");
   app.add_option("--emit", options.emit, "Write the first counterexample of a Python class as a PyTorch test (.py)")
       ->type_name("FILE");

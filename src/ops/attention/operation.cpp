@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "ops/attention/dispatch.hpp"
+#include "ops/attention/oracle/glimpse.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "ops/attention/oracle/oracle_cuda.hpp"
 #include "ops/cuda_rung.hpp"
@@ -53,14 +54,42 @@ Expectations expect_backward(const Problem& p, const Part& part, const Inputs& i
   return expected;
 }
 
+// Other rows each time: who knows the seed of a case must not know which rows will be compared.
+class Parts {
+ public:
+  explicit Parts(const Part& first) : next_(std::make_shared<Part>(first)) {}
+  Part next() const {
+    const Part part = *next_;
+    ++next_->seed;
+    return part;
+  }
+  Part around(std::int64_t include) const {
+    Part part = next();
+    part.include = include;
+    return part;
+  }
+
+ private:
+  std::shared_ptr<Part> next_;
+};
+
+// Which query row of out or lse, or which key/value head of a gradient, holds an element.
+std::int64_t row_of_forward(const Problem& p, std::size_t output, std::int64_t element) {
+  return output == 0 ? element / p.head_dim : element;
+}
+std::int64_t group_of_gradient(const Problem& p, std::size_t output, std::int64_t element) {
+  if (output > 0) return element / (p.seq_k * p.head_dim);
+  return element / (p.seq_q * p.head_dim) / (p.heads_q / p.heads_kv);
+}
+
 // The oracle on the device of the tensors, for rungs on a GPU. The inputs: q, k, v, and for a backward pass dO at
 // `dout`.
-void set_expect_there(Operation& made, const Problem& p, const AutogradRung& rung, Pass pass, const Part& part,
+void set_expect_there(Operation& made, const Problem& p, const AutogradRung& rung, Pass pass, const Parts& parts,
                       std::size_t dout) {
   if constexpr (ops::kBuiltWithCuda) {
     if (rung.device != device::Kind::cuda) return;
-    const Part whole{.budget = kDeviceBudget, .seed = part.seed};
-    made.expect_there = [p, pass, whole, dout](const Inputs& in, device::Stream stream) {
+    made.expect_there = [p, pass, parts, dout](const Inputs& in, device::Stream stream) {
+      const Part whole{.budget = kDeviceBudget, .seed = parts.next().seed};
       Expectations expected;
       if (pass != Pass::backward) expected = forward_expected_cuda(p, in[0], in[1], in[2], stream, whole);
       if (pass == Pass::forward) return expected;
@@ -72,7 +101,7 @@ void set_expect_there(Operation& made, const Problem& p, const AutogradRung& run
   }
 }
 
-Operation forward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
+Operation forward_operation(const Problem& p, const AutogradRung& rung, const Parts& parts) {
   Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v")};
   made.outputs = {of_queries(p, "out"), of_lse(p)};
@@ -80,8 +109,14 @@ Operation forward_operation(const Problem& p, const AutogradRung& rung, const Pa
   made.call = [p, rung, saved, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(stream), workspace.lend(stream), stream);
   };
-  made.expect = [p, part](const Inputs& in) { return expect_forward(p, part, in); };
-  set_expect_there(made, p, rung, Pass::forward, part, 0);
+  made.expect = [p, parts](const Inputs& in) { return expect_forward(p, parts.next(), in); };
+  made.expect_around = [p, parts](const Inputs& in, std::size_t output, std::int64_t element) {
+    return expect_forward(p, parts.around(row_of_forward(p, output, element)), in);
+  };
+  set_expect_there(made, p, rung, Pass::forward, parts, 0);
+  made.glimpse = [p](const Inputs& in, const Outputs&, std::uint64_t random) {
+    return forward_glimpse(p, in[0], in[1], in[2], random);
+  };
   return made;
 }
 
@@ -102,7 +137,7 @@ void make_saved(const Problem& p, const AutogradRung& rung, const std::vector<Te
   rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {in[6].data, bytes_of(in[6])}, lent, stream);
 }
 
-Operation backward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
+Operation backward_operation(const Problem& p, const AutogradRung& rung, const Parts& parts) {
   Operation made;
   made.inputs = {of_queries(p, "q"),   of_keys(p, "k"), of_keys(p, "v"),
                  of_queries(p, "out"), of_lse(p),       of_queries(p, "dout")};
@@ -126,12 +161,18 @@ Operation backward_operation(const Problem& p, const AutogradRung& rung, const P
     rung.backward(p, {in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2]},
                   keeps ? Saved(in[6].data, bytes_of(in[6])) : Saved(), workspace.lend(stream), stream);
   };
-  made.expect = [p, part](const Inputs& in) { return expect_backward(p, part, in, in[5]); };
-  set_expect_there(made, p, rung, Pass::backward, part, 5);
+  made.expect = [p, parts](const Inputs& in) { return expect_backward(p, parts.next(), in, in[5]); };
+  made.expect_around = [p, parts](const Inputs& in, std::size_t output, std::int64_t element) {
+    return expect_backward(p, parts.around(group_of_gradient(p, output, element)), in, in[5]);
+  };
+  set_expect_there(made, p, rung, Pass::backward, parts, 5);
+  made.glimpse = [p](const Inputs& in, const Outputs&, std::uint64_t random) {
+    return backward_glimpse(p, {in[0], in[1], in[2], in[3], in[4], in[5]}, random);
+  };
   return made;
 }
 
-Operation both(const Problem& p, const AutogradRung& rung, const Part& part) {
+Operation both(const Problem& p, const AutogradRung& rung, const Parts& parts) {
   Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v"), of_queries(p, "dout")};
   made.outputs = {of_queries(p, "out"), of_lse(p), of_queries(p, "dq"), of_keys(p, "dk"), of_keys(p, "dv")};
@@ -148,25 +189,38 @@ Operation both(const Problem& p, const AutogradRung& rung, const Part& part) {
     *elapsed += own_time();
   };
   if (rung.last_call_time) made.self_time = [elapsed] { return *elapsed; };
-  made.expect = [p, part](const Inputs& in) {
-    Expectations expected = expect_forward(p, part, in);
-    for (Expected& one : expect_backward(p, part, in, in[3])) expected.push_back(std::move(one));
+  const auto expect = [p](const Inputs& in, const Part& rows, const Part& heads) {
+    Expectations expected = expect_forward(p, rows, in);
+    for (Expected& one : expect_backward(p, heads, in, in[3])) expected.push_back(std::move(one));
     return expected;
   };
-  set_expect_there(made, p, rung, Pass::both, part, 3);
+  made.expect = [expect, parts](const Inputs& in) { return expect(in, parts.next(), parts.next()); };
+  made.expect_around = [p, expect, parts](const Inputs& in, std::size_t output, std::int64_t element) {
+    if (output < 2) return expect(in, parts.around(row_of_forward(p, output, element)), parts.next());
+    return expect(in, parts.next(), parts.around(group_of_gradient(p, output - 2, element)));
+  };
+  set_expect_there(made, p, rung, Pass::both, parts, 3);
+  made.glimpse = [p](const Inputs& in, const Outputs& out, std::uint64_t random) {
+    std::vector<Glimpse> glimpses = forward_glimpse(p, in[0], in[1], in[2], random);
+    for (Glimpse& one : backward_glimpse(p, {in[0], in[1], in[2], out[0], out[1], in[3]}, random)) {
+      one.output += 2;
+      glimpses.push_back(std::move(one));
+    }
+    return glimpses;
+  };
   return made;
 }
 
-Operation passes(const Problem& p, Pass pass, const AutogradRung& rung, const Part& part) {
+Operation passes(const Problem& p, Pass pass, const AutogradRung& rung, const Parts& parts) {
   switch (pass) {
     case Pass::forward:
-      return forward_operation(p, rung, part);
+      return forward_operation(p, rung, parts);
     case Pass::backward:
-      return backward_operation(p, rung, part);
+      return backward_operation(p, rung, parts);
     case Pass::both:
       break;
   }
-  return both(p, rung, part);
+  return both(p, rung, parts);
 }
 
 template <typename AnyRung>
@@ -196,10 +250,10 @@ double room_of(const AutogradRung& rung, const Problem& problem, Pass pass) {
 }  // namespace
 
 Operation operation(const Problem& asked, Pass pass, const AutogradRung& rung, std::uint64_t seed) {
-  const Part part{.budget = kOracleBudget, .seed = seed};
+  const Parts parts({.budget = kOracleBudget, .seed = seed});
   Problem problem = asked;
   problem.tf32 = rung.tf32;
-  Operation made = passes(problem, pass, rung, part);
+  Operation made = passes(problem, pass, rung, parts);
   if (!made.self_time) made.self_time = rung.last_call_time;
   made.flops = flops(problem, pass);
   made.bytes = bytes(problem, pass);
@@ -209,7 +263,7 @@ Operation operation(const Problem& asked, Pass pass, const AutogradRung& rung, s
       !first_refusal(*naive, problem, pass)) {
     const AutogradRung yardstick = as_autograd(*naive);
     if (room_of(yardstick, problem, pass) <= kMostNaiveBytes) {
-      made.naive = passes(problem, pass, yardstick, part).call;
+      made.naive = passes(problem, pass, yardstick, parts).call;
     }
   }
   return made;

@@ -199,16 +199,18 @@ struct Selection {
   double fraction = 1.0;
 };
 
-// `wanted` of `total` indices, one from each of as many equal strata, the first and the last index among them.
-Selection choose(std::int64_t total, std::int64_t wanted, std::uint64_t seed) {
+// `wanted` of `total` indices, one from each of as many equal strata, the first and the last index among them unless
+// `part` includes another of their stratum.
+Selection choose(std::int64_t total, std::int64_t wanted, const Part& part) {
   Selection selection;
   wanted = std::clamp<std::int64_t>(wanted, std::min<std::int64_t>(total, 2), total);
-  const RandomStream random(seed);
+  const RandomStream random(part.seed);
   for (std::int64_t n = 0; n < wanted; ++n) {
     const std::int64_t begin = n * total / wanted, end = (n + 1) * total / wanted;
     const auto jitter =
         static_cast<std::int64_t>(random.bits(static_cast<std::uint64_t>(n)) % static_cast<std::uint64_t>(end - begin));
-    selection.chosen.push_back(n == 0 ? 0 : n == wanted - 1 ? total - 1 : begin + jitter);
+    const bool asked = begin <= part.include && part.include < end;
+    selection.chosen.push_back(asked ? part.include : n == 0 ? 0 : n == wanted - 1 ? total - 1 : begin + jitter);
   }
   selection.fraction = static_cast<double>(wanted) / static_cast<double>(total);
   return selection;
@@ -226,7 +228,7 @@ ForwardOracle forward_oracle(const Problem& p, const ConstTensorView& q, const C
   const double row_cost = std::max(1.0, static_cast<double>(p.visible_pairs()) / static_cast<double>(p.seq_q)) *
                           static_cast<double>(p.head_dim);
   const auto wanted = static_cast<std::int64_t>(std::min(static_cast<double>(rows), part.budget / row_cost));
-  const Selection selection = choose(rows, wanted, part.seed);
+  const Selection selection = choose(rows, wanted, part);
 
   ForwardOracle oracle{blank(rows * p.head_dim), blank(rows), selection.fraction};
   // Rows are in the order of heads, so each key/value head is loaded once, one after the other.
@@ -380,7 +382,7 @@ BackwardOracle backward_oracle(const Problem& p, const ConstTensorView& q, const
   const double group_cost = std::max(1.0, static_cast<double>(p.visible_pairs())) * static_cast<double>(p.head_dim) *
                             static_cast<double>(p.heads_q) / static_cast<double>(p.heads_kv);
   const auto wanted = static_cast<std::int64_t>(std::min(static_cast<double>(groups), part.budget / group_cost));
-  const Selection selection = choose(groups, wanted, part.seed);
+  const Selection selection = choose(groups, wanted, part);
   BackwardOracle oracle{blank(p.batch * p.heads_q * p.seq_q * p.head_dim),
                         blank(p.batch * p.heads_kv * p.seq_k * p.head_dim),
                         blank(p.batch * p.heads_kv * p.seq_k * p.head_dim), selection.fraction};

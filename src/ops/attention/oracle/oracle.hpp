@@ -15,6 +15,7 @@ namespace syslab::attention {
 struct Part {
   double budget = 3e8;
   std::uint64_t seed = 0;
+  std::int64_t include = -1;  // this one of the query rows (forward) or key/value heads (backward), in row-major order
 };
 
 // `fraction`: share of elements computed, above 0; the others have NaN as their value and 0 as their tolerance.

@@ -8,6 +8,7 @@
 
 #include "report/byte_unit.hpp"
 #include "report/cells.hpp"
+#include "report/grid.hpp"
 
 namespace syslab::report {
 namespace {
@@ -34,7 +35,8 @@ void keep_device(const std::string& device, Table& table) {
 bool is_for_the_appendix(const Column& column) {
   static const std::set<std::string> kNames{
       "worst_error", "bound",   "scratch",  "n",    "checked_percent", "noise", "communicating", "overlapped",
-      "padding",     "formula", "gathered", "bits", "last_change",     "least", "most",          "others"};
+      "padding",     "formula", "gathered", "bits", "last_change",     "least", "most",          "others",
+      "of"};
   return kNames.contains(column.name);
 }
 
@@ -88,7 +90,7 @@ std::string caption_of(const Table& whole, const Table& made) {
   for (const Column& column : whole.source.columns) {
     const bool stays =
         std::ranges::any_of(made.source.columns, [&](const Column& one) { return one.name == column.name; });
-    if (!stays) gone.push_back("`" + column.heading() + "`");
+    if (!stays) gone.push_back("`" + heading_of(column) + "`");
   }
   const auto explains_one = [&](const std::string& text) {
     return std::ranges::any_of(gone, [&](const std::string& name) { return text.find(name) != std::string::npos; });

@@ -19,7 +19,7 @@ chosen AS (
    ORDER BY dtype, pass <> 'forward'
 )
 SELECT seq, head_dim,
-       group_concat(printf('%s %s %.3g ms (%.3g×)', iif(pass = 'forward', printf('`%s` (%s)', implementation, dtype), 'and'), pass, time_ms, gain), ' ') AS said,
+       substr(group_concat(printf('%s%s %.3g ms (%.3g×)', iif(pass = 'forward', printf('; `%s` (%s) ', implementation, dtype), ', '), pass, time_ms, gain), ''), 3) AS said,
        iif(min(paired), 'each from one run', 'in different runs') AS pairing, device, max(run_uid) AS run_uid
   FROM chosen
  WHERE place = 1

@@ -15,7 +15,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device,
        coalesce((SELECT printf(' Tests passed, %d random cases each: %s.', min(cases), group_concat(name, ', '))
                    FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
                           WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
-                          ORDER BY law)), '') AS laws,
+                          ORDER BY law) HAVING count(*) > 0), '') AS laws,
        (SELECT substr(k.message, instr(k.message, '; ') + 2) FROM check_result k
          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
   FROM v_data_parallel v

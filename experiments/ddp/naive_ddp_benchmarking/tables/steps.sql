@@ -1,6 +1,6 @@
 -- title: Naive DDP
--- caption: Median step time with its 95 % interval, slowest rank of each step; phases by events in it, each of its slowest rank, so that
---   they may add up to more. `over none`: beyond the same step without communication; `exposed`: communication left after backward.
+-- caption: Median step time with its 95 % interval, slowest rank; phases by events, each of its slowest rank, may add up to more. `over none`:
+--   beyond the same step without communication; `exposed`: communication left after backward.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;

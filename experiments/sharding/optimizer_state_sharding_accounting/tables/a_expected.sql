@@ -1,5 +1,5 @@
 -- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), sharding {sharding} (updates
---   {turn}, buckets of {bucket_mb} MiB): a rank holds {held_state} of weights (4 bytes a parameter), gradients (4) and moments
+--   {turn}): a rank holds {held_state} of weights (4 bytes a parameter), gradients (4) and moments
 --   (8/{ranks}), {expected}, and {saved} % less than the {none_state} (16 bytes a parameter) without sharding. Gradients and moments are allocated before the first step here; PyTorch would hold 4 bytes a parameter then, and 8 before its first update.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a

@@ -5,13 +5,13 @@
 -- experiment: optimizer_state_sharding_accounting
 -- fills: c
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; bucket_mb|MiB|d|right; sent|GiB|.4b|right; zero1_sent|GiB|.4b|right;
---   ratio|1|.3g|right; held_moments|GiB|.4b|right; zero1_moments|GiB|.4b|right
+--   calls|1|d|right; zero1_calls|1|d|right; ratio|1|.3g|right; held_moments|GiB|.4b|right; zero1_moments|GiB|.4b|right
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment IN (?1, 'optimizer_state_sharding')
 )
 SELECT v.model, v."precision", v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS travelling, v.device, v.implementation, coalesce(v.bucket_mb, 25) AS bucket_mb,
-       (v.metrics ->> '$.sent') / 1073741824.0 AS sent,
-       (z.metrics ->> '$.sent') / 1073741824.0 AS zero1_sent,
+       (v.metrics ->> '$.sent') / 1073741824.0 AS sent, CAST(v.metrics ->> '$.calls' AS INTEGER) AS calls,
+       (z.metrics ->> '$.sent') / 1073741824.0 AS zero1_sent, CAST(z.metrics ->> '$.calls' AS INTEGER) AS zero1_calls,
        (v.metrics ->> '$.sent') / (z.metrics ->> '$.sent') AS ratio,
        (v.metrics ->> '$.held_moments') / 1073741824.0 AS held_moments, (z.metrics ->> '$.held_moments') / 1073741824.0 AS zero1_moments, v.run_uid
   FROM v

@@ -6,7 +6,8 @@
 -- `updating`; `communicating` is the sum over all-reduces, `overlapped` the share of it under the backward pass, in %, of the
 -- rank that hid least. Where nothing is communicated (`is_silent`: strategy `none`, or one rank) all three are 0. `none_ms` is the
 -- time of the same step without communication, a case of its own, and `over_none` what this one takes more; its bounds take both 95 % intervals at their worst, and are none of a row beside itself.
--- That case may have any `backend` and `wire`, since nothing travels in it: the one with this row's words where there is one, else the newest.
+-- That case may be another experiment's, and have any `backend` and `wire`, since nothing travels in it: this experiment's and the one with
+-- this row's words where there is one, else the newest; `none_from` says whether both come from one run.
 -- `alike` is all else that the cases have in common, `point` that with backend and wire.
 CREATE VIEW v_data_parallel AS
 WITH told AS (
@@ -26,15 +27,16 @@ t AS MATERIALIZED (
 ),
 beside AS MATERIALIZED (
   SELECT t.attempt_id, n.attempt_id AS none_id,
-         row_number() OVER (PARTITION BY t.attempt_id ORDER BY n.point = t.point DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+         row_number() OVER (PARTITION BY t.attempt_id ORDER BY n.experiment = t.experiment DESC, n.point = t.point DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
     FROM t
-    JOIN t n ON n.experiment = t.experiment AND n.alike = t.alike AND n.world_size = t.world_size
+    JOIN t n ON n.alike = t.alike AND n.world_size = t.world_size
             AND n.comparability_key = t.comparability_key AND n.protocol IS t.protocol AND n.implementation = t.implementation
             AND n.params ->> '$.strategy' = 'none' AND n.is_good
 )
 SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
        t.params ->> '$.precision' AS "precision", t.world_size AS ranks, t.params ->> '$.strategy' AS strategy,
        t.params ->> '$.bucket_mb' AS bucket_mb, iif(t.wire = 'own', 'as they lie', 'in ' || t.wire) AS sent, none.time_ms AS none_ms,
+       iif(coalesce(none.run_uid, t.run_uid) = t.run_uid, 'one run', 'different runs') AS none_from,
        iif(t.is_good, t.time_ms - none.time_ms, NULL) AS over_none,
        iif(t.is_good AND none.attempt_id <> t.attempt_id, t.low_ms - none.high_ms, NULL) AS over_none_low,
        iif(t.is_good AND none.attempt_id <> t.attempt_id, t.high_ms - none.low_ms, NULL) AS over_none_high,

@@ -41,8 +41,8 @@ void on_a_line(registry::Builder& made, Layout layout) {
 }
 
 void on_a_grid(registry::Builder& made) {
-  made.axis("data_ranks", {number(4), number(16)}, "N_F, devices that divide the tokens and shard the weights")
-      .axis("tensor_ranks", {number(1), number(4)}, "N_T, devices that divide the hidden dimension")
+  made.axis("data_ranks", {number(4), number(16)}, "N₁, devices that divide the tokens and shard the weights")
+      .axis("tensor_ranks", {number(1), number(4)}, "N₂, devices that divide the hidden dimension")
       .preset("smoke", {{"tokens", {number(65536)}}, {"data_ranks", {number(4)}}, {"tensor_ranks", {number(2)}}})
       .preset("paper", {{"tokens", many_tokens()},
                         {"data_ranks", {number(1), number(4), number(16), number(64)}},

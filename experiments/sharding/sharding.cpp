@@ -46,10 +46,11 @@ const registry::Experiment kFsdp =
             "as those of one process on the whole batch?")
         .problem("2026", "fsdp", 15)
         .evidence({.preset = "laptop"})
+        .evidence({.preset = "laptop", .laws = true})
         // The compute dtype, which only ranks of GPUs have.
-        .evidence({.need = registry::Need::asked,
-                   .grid = {{"batch", {registry::number(8)}},
+        .evidence({.grid = {{"batch", {registry::number(8)}},
                             {"precision", {registry::text("fp32"), registry::text("bf16_fused")}},
+                            {"granularity", {registry::text("layer")}},
                             {"impl", {registry::text("fused")}}}})
         .evidence({.need = registry::Need::nice, .preset = "paper"});
 SYSLAB_EXPERIMENT(kFsdp);
@@ -61,7 +62,8 @@ const registry::Experiment kFsdpAccounting =
             "How much memory does full sharding save beside a sharded optimizer, and is each layer's weight there when "
             "it is needed?")
         .problem("2026", "fsdp_accounting", 5)
-        .evidence({.preset = "paper", .grid = {{"precision", {registry::text("fp32")}}}})
+        .evidence({.preset = "paper",
+                   .grid = {{"precision", {registry::text("fp32")}}, {"granularity", {registry::text("layer")}}}})
         .evidence({.need = registry::Need::asked, .preset = "paper"})
         .evidence({.preset = "laptop", .in_small = true});
 SYSLAB_EXPERIMENT(kFsdpAccounting);

@@ -309,6 +309,9 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
   moment("peak", "at the highest moment of that step");
   if (std::ranges::count(shardings, "none") == 0) {  // a proof, for which ranks of the CPU will do
     made.evidence({.preset = "laptop"});
+    made.evidence({.preset = "laptop", .laws = true});
+    // What its first stage sends shows on any ranks.
+    made.evidence({.problem = "optimizer_state_sharding_accounting", .parts = {"c"}, .preset = "laptop"});
     made.evidence({.need = Need::nice, .preset = "paper"});
   } else {
     const auto steps = [&](const char* year, const char* model, std::int64_t context) {
@@ -319,7 +322,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                             {"impl", {text("fused")}}};
       made.evidence({.handout = year, .parts = {"a", "b"}, .grid = grid});
       grid["sharding"] = {text("none"), text("optimizer"), text("zero1")};
-      made.evidence({.handout = year, .parts = {"c"}, .grid = grid});
+      made.evidence({.need = Need::asked, .handout = year, .parts = {"c"}, .grid = grid});
       grid.erase("sharding");
       made.evidence({.need = Need::asked, .handout = year, .grid = grid});
     };

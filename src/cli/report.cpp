@@ -60,8 +60,8 @@ void add_hand_in(const Context& context, const ReportOptions& options, report::R
   if (wanted.extent == report::Extent::appendix) return;
   wanted.own_words = own_words(context.console);
   const evidence::Standing standing = stood(context, wanted.handout).second;
-  wanted.standing = fmt::format("{} of {} deliverables are measured, {:.0f} of {:.0f} points' worth", standing.answered,
-                                standing.deliverables, standing.worth, standing.points);
+  wanted.standing = fmt::format("{} of {} deliverables are measured, evidence for {:.0f} of {:.0f} points",
+                                standing.answered, standing.deliverables, standing.worth, standing.points);
 }
 
 // What is being made, in a line of a terminal that is gone at the end.

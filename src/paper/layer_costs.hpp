@@ -57,7 +57,7 @@ struct PassCosts {
 
 // Every rank holds all weights: nothing is sent in forward, in backward 3DF gradients are all-reduced.
 PassCosts data_parallel_costs(const GatedLayer& layer, std::int64_t ranks, Pass pass);
-// Weights are sharded over the data axis (FSDP) and split over the tensor axis. Forward gathers 3DF / N_T weights and
+// Weights are sharded over the data axis (FSDP) and split over the tensor axis. Forward gathers 3DF / N₂ weights and
 // all-reduces y; backward gathers again, reduce-scatters as many gradients and all-reduces dx. {n, 1} is FSDP alone,
 // {1, n} tensor parallelism alone.
 PassCosts sharded_costs(const GatedLayer& layer, const Grid& grid, Pass pass);

@@ -12,6 +12,7 @@
 #include "report/cells.hpp"
 #include "report/grid.hpp"
 #include "report/hand_in_table.hpp"
+#include "report/handout_models.hpp"
 #include "report/standing.hpp"
 
 namespace syslab::report {
@@ -82,13 +83,18 @@ Text said_of_laws(const Table& laws) {
   return marked(text) + source_text(laws.source.file);
 }
 
-// One a table: the first row that is no smoke run, or the first.
-Text best_sentence(const Table& table, const Brevity& brevity) {
+// One a table: the first row that is no smoke run, or the first. What it says of its case is what the next need not.
+Text best_sentence(const Table& table, Brevity& brevity) {
+  std::vector<Circumstances> of_each;
+  brevity.of_each = &of_each;
   const std::vector<Text> all = sentences(table, brevity);
+  brevity.of_each = nullptr;
+  if (all.empty()) return {};
   const auto is_smoke = [](const Text& text) { return !text.empty() && text.front().text == "Smoke run:"; };
   const auto found = std::ranges::find_if_not(all, is_smoke);
-  if (found != all.end()) return *found;
-  return all.empty() ? Text{} : all.front();
+  const std::ptrdiff_t chosen = found == all.end() ? 0 : found - all.begin();
+  for (const auto& [name, value] : of_each[static_cast<std::size_t>(chosen)]) brevity.said[name] = value;
+  return all[static_cast<std::size_t>(chosen)];
 }
 
 Text without_smoke(Text text) {
@@ -102,11 +108,8 @@ using LawsSaid = std::map<const Table*, std::string>;
 
 class Words {
  public:
-  Words(const AnswerOptions& options, std::string letter = {}, LawsSaid* laws_said = nullptr)
-      : smoke_is_told_(options.smoke_is_told),
-        brevity_{true, options.device},
-        letter_(std::move(letter)),
-        laws_said_(laws_said) {}
+  Words(const AnswerOptions& options, Brevity& brevity, std::string letter = {}, LawsSaid* laws_said = nullptr)
+      : smoke_is_told_(options.smoke_is_told), brevity_(brevity), letter_(std::move(letter)), laws_said_(laws_said) {}
   // True if it was new. What the searches of laws found is said where no sentence tells more of it.
   bool add(const Table& table) {
     if (said_.size() >= kSentences || contains(sources_, &table)) return false;
@@ -134,7 +137,7 @@ class Words {
   }
 
   bool smoke_is_told_;
-  Brevity brevity_;
+  Brevity& brevity_;  // the problem's
   std::string letter_;
   LawsSaid* laws_said_;
   std::vector<const Table*> sources_;
@@ -148,8 +151,8 @@ bool is_filled(const Table& table, const std::string& letter) {
 // Sentences that a part names or that say they fill it; of a problem with one part all of an experiment where none of
 // them says so.
 Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part, const AnswerOptions& options,
-               LawsSaid& laws_said) {
-  Words words(options, part.letter, &laws_said);
+               Brevity& brevity, LawsSaid& laws_said) {
+  Words words(options, brevity, part.letter, &laws_said);
   for (const Deliverable* wanted : part.wanted) {
     for (const Place& place : places_of(*wanted, shown)) {
       if (const auto* const* table = std::get_if<const Table*>(&place)) words.add(**table);
@@ -292,11 +295,11 @@ std::string points_text(const Problem& problem, const std::string& handout) {
 }  // namespace
 
 Answered answered(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
-                  const AnswerOptions& options) {
+                  const AnswerOptions& options, CaptionsShown& captions) {
   const Problem& problem = *plan.problem;
   std::vector<Shown> shown = shown_of(plan, store, pictures);
   for (Shown& one : shown) {
-    for (Table& table : one.tables) keep_models_of(options.handout, table);
+    for (Table& table : one.tables) keep_models_of(options.handout, table.result);
   }
   const std::vector<Part> parts = parts_of(problem, options.handout);
   const Carrier carrier = options.only_words ? Carrier{} : carrier_of(parts, shown);
@@ -308,11 +311,13 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   const std::vector<std::string> own = paragraphs_of(options.own_words);
   const std::set<std::string> in_own_words = letters_of(own);
   LawsSaid laws_said;
+  Brevity brevity{.brief = true, .device = options.device};
   Text last_open;  // of the last item, if that is an open part
   std::string first_letter;
   for (const Part& part : parts) {
     ++made.parts;
-    const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, laws_said) : Words(options);
+    const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, brevity, laws_said)
+                                        : Words(options, brevity);
     Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text();
     const bool own_answer = !own.empty() && (parts.size() == 1 || in_own_words.contains(part.letter));
     if (said.empty() && own_answer) continue;  // it follows
@@ -353,7 +358,11 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   if (carrier.picture != nullptr) {
     made.blocks.emplace_back(alone(*carrier.picture));
   } else if (carrier.table != nullptr) {
-    made.blocks.emplace_back(hand_in_table(*carrier.table, options.appendix, options.device));
+    Table table = hand_in_table(*carrier.table, options.appendix, options.device);
+    // A caption of several problems' tables is read once.
+    const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
+    if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";
+    made.blocks.emplace_back(std::move(table));
   }
   return made;
 }

@@ -2,6 +2,7 @@
 // table or figure that carries the point. All rows, laws and provenance are in the appendix (section.hpp).
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,11 @@ struct Answered {
   std::vector<std::string> open;  // letters of parts without an answer; of a problem without letters ""
 };
 
+// Captions of the tables shown so far, with the title of the first that has it.
+using CaptionsShown = std::map<std::string, std::string>;
+
 // `pictures` are those of the plan's experiments; the plan has a problem.
 Answered answered(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
-                  const AnswerOptions& options);
+                  const AnswerOptions& options, CaptionsShown& captions);
 
 }  // namespace syslab::report

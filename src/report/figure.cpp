@@ -14,6 +14,7 @@
 #include "report/figure_script.hpp"
 #include "report/figure_svg.hpp"
 #include "report/gnuplot.hpp"
+#include "report/handout_models.hpp"
 #include "report/provenance.hpp"
 
 namespace syslab::report {
@@ -46,14 +47,15 @@ std::string bound(std::string text, const std::string& experiment) {
   return text;
 }
 
-Drawing prepare(const FigureSource& source, const store::Store& store) {
+Drawing prepare(const FigureSource& source, const store::Store& store, const std::string& handout) {
   std::vector<store::Cell> parameters;
   if (source.sql.find("?1") != std::string::npos) {
     parameters.emplace_back();
     parameters.back().type = store::Cell::Type::text;
     parameters.back().text = source.experiment;
   }
-  const store::ResultSet result = store.query(source.sql, parameters);
+  store::ResultSet result = store.query(source.sql, parameters);
+  keep_models_of(handout, result);
   Drawing drawing;
   drawing.data = figure_data(source, result);
   Figure& figure = drawing.figure;
@@ -116,7 +118,7 @@ std::vector<Figure> draw_figures(std::span<const FigureSource> sources, const st
                                  const DrawOptions& options) {
   std::vector<Drawing> drawings;
   for (const FigureSource& source : sources) {
-    Drawing drawing = prepare(source, store);
+    Drawing drawing = prepare(source, store, options.handout);
     if (!source.optional || !drawing.data.panels.empty()) drawings.push_back(std::move(drawing));
   }
   std::string script;

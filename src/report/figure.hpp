@@ -106,7 +106,8 @@ struct Figure {
 
 struct DrawOptions {
   bool pdf = false;
-  std::string gnuplot = "gnuplot";           // looked up in PATH
+  std::string handout;              // whose models alone are drawn, by its names (handout_models.hpp); empty: all
+  std::string gnuplot = "gnuplot";  // looked up in PATH
   std::chrono::milliseconds timeout{60000};  // of the one process that draws everything
 };
 

@@ -28,8 +28,9 @@ constexpr std::size_t kMostApart = 3;
 // For a trace longer than kMostSamples, ranges are drawn: the picture is some 300 points wide.
 constexpr std::size_t kMostSamples = 600;
 constexpr std::size_t kRanges = 300;
-constexpr double kLaneSteps = 1500;  // intervals of a lane closer than so many parts of the picture are drawn as one,
-constexpr double kWideSteps = 75;    // but not two that are each longer than so many: the line between them is seen
+constexpr double kLaneSteps = 1500;   // intervals of a lane closer than so many parts of the picture are drawn as one,
+constexpr double kWideSteps = 75;     // but not two that are each longer than so many: the line between them is seen
+constexpr double kNarrowSteps = 540;  // what is narrower than half a dot of a panel some viewers draw and some do not
 
 double number_in(const store::Cell& cell) {
   if (cell.type == Type::integer) return static_cast<double>(cell.integer);
@@ -315,6 +316,10 @@ class Reader {
           newest[point.y] = kept.size();
           kept.push_back(point);
         }
+      }
+      for (FigurePoint& point : kept) {
+        const double width = point.end - point.x;
+        if (width >= least) point.end = point.x + std::max(width, (last - first) / kNarrowSteps);
       }
       series.points = std::move(kept);
     }

@@ -8,18 +8,19 @@
 namespace syslab::report {
 namespace {
 
-// "NVIDIA H200 (12 runs) and AMD EPYC 9654 (3 runs), 2026-11-21 to 2026-11-23"
+// "2 × NVIDIA H200 with AMD EPYC 9654 (12 runs) and Intel Core i7 (3 runs), 2026-11-21 to 2026-11-23"
 std::string machines_of(const store::Store& store) {
   const store::ResultSet found = store.query(
-      "SELECT coalesce(gpu_name, cpu_model, 'a machine without a name'), count(*), min(substr(started_at, 1, 10)),"
-      " max(substr(started_at, 1, 10)), min(min(substr(started_at, 1, 10))) OVER (), max(max(substr(started_at, 1, "
-      "10))) OVER ()"
-      " FROM v_run GROUP BY 1 ORDER BY 2 DESC, 1");
+      "WITH machine AS (SELECT environment_id, coalesce(cpu_model, 'a machine without a name') AS cpu, gpu_name,"
+      " coalesce(json_array_length(facts, '$.gpu'), 0) AS gpus FROM v_environment)"
+      "SELECT coalesce(iif(gpus > 1, gpus || ' × ', '') || gpu_name || ' with ', '') || cpu, count(*),"
+      " min(min(substr(r.started_at, 1, 10))) OVER (), max(max(substr(r.started_at, 1, 10))) OVER ()"
+      " FROM run r JOIN machine USING (environment_id) GROUP BY 1 ORDER BY 2 DESC, 1");
   if (found.rows.empty()) return {};
   std::vector<std::string> machines;
   for (const auto& row : found.rows)
     machines.push_back(fmt::format("{} ({})", row[0].text, counted(row[1].integer, "run")));
-  const std::string first = found.rows[0][4].text, last = found.rows[0][5].text;
+  const std::string first = found.rows[0][2].text, last = found.rows[0][3].text;
   return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
 }
 

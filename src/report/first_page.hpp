@@ -12,7 +12,7 @@ namespace syslab::report {
 
 struct FirstPage {
   std::string handout;   // empty: both
-  std::string standing;  // "71 of 85 deliverables are measured, 112 of 137 points' worth"; empty: not known
+  std::string standing;  // "71 of 85 deliverables are measured, evidence for 112 of 137 points"; empty: not known
   std::string appendix;  // the file; empty: none is written
 };
 

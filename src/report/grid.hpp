@@ -1,6 +1,7 @@
 // A table as displayed: which columns are shown, and each cell's text and style. Shared by all formats for people.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,16 @@ std::string foot_of(const Table& table);
 
 // What a table or sentence without a row says: its `empty`, or "Not measured" with the command that would measure.
 Text without_rows(const Table& table);
+// What a sentence says of its case beside its results: "precision" is "fp32".
+using Circumstances = std::map<std::string, std::string>;
 // How a sentence of a hand-in is shorter than that of the appendix: an interval that leaves three digits is left out,
-// and so are the protocol and the device that the first page names.
+// and so are the protocol, the device that the first page names, and in brackets what the problem's last sentence said
+// of its own case.
 struct Brevity {
   bool brief = false;
   std::string device;
+  Circumstances said;
+  std::vector<Circumstances>* of_each = nullptr;  // gets those of each sentence
 };
 // The filled sentences of a source that is one; those of a smoke run say so.
 std::vector<Text> sentences(const Table& table, const Brevity& brevity = {});

@@ -3,29 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <string_view>
 
 #include "report/byte_unit.hpp"
 #include "report/cells.hpp"
+#include "report/grid.hpp"
 
 namespace syslab::report {
 namespace {
 
 constexpr std::size_t kRows = 12;
-
-// Models that one hand-out asks for by a name of its own, and those that it does not ask for.
-struct Models {
-  std::map<std::string, std::string> names;
-  std::set<std::string> others;
-};
-
-const Models* models_of(const std::string& handout) {
-  static const std::map<std::string, Models> kModels{{"2025", {{{"xl25", "xl"}, {"xl26", "2.7B"}}, {"10B"}}},
-                                                     {"2026", {{{"xl26", "xl"}}, {"xl25"}}}};
-  const auto found = kModels.find(handout);
-  return found == kModels.end() ? nullptr : &found->second;
-}
 
 void shorten_names(Table& table) {
   for (auto& row : table.result.rows) {
@@ -47,7 +35,8 @@ void keep_device(const std::string& device, Table& table) {
 bool is_for_the_appendix(const Column& column) {
   static const std::set<std::string> kNames{
       "worst_error", "bound",   "scratch",  "n",    "checked_percent", "noise", "communicating", "overlapped",
-      "padding",     "formula", "gathered", "bits", "last_change",     "least", "most",          "others"};
+      "padding",     "formula", "gathered", "bits", "last_change",     "least", "most",          "others",
+      "of"};
   return kNames.contains(column.name);
 }
 
@@ -84,6 +73,40 @@ void fit_bytes(Table& table) {
   }
 }
 
+std::vector<std::string> pieces(const std::string& text, std::string_view between) {
+  std::vector<std::string> found;
+  std::size_t from = 0;
+  for (std::size_t at; (at = text.find(between, from)) != std::string::npos; from = at + between.size()) {
+    found.push_back(text.substr(from, at - from));
+  }
+  found.push_back(text.substr(from));
+  return found;
+}
+
+// Without what explains a column that is not shown: its sentence, or of a sentence in parts between semicolons its
+// part.
+std::string caption_of(const Table& whole, const Table& made) {
+  std::vector<std::string> gone;
+  for (const Column& column : whole.source.columns) {
+    const bool stays =
+        std::ranges::any_of(made.source.columns, [&](const Column& one) { return one.name == column.name; });
+    if (!stays) gone.push_back("`" + heading_of(column) + "`");
+  }
+  const auto explains_one = [&](const std::string& text) {
+    return std::ranges::any_of(gone, [&](const std::string& name) { return text.find(name) != std::string::npos; });
+  };
+  std::string caption;
+  for (const std::string& sentence : pieces(whole.source.caption, ". ")) {
+    std::string kept;
+    for (const std::string& part : pieces(sentence, "; ")) {
+      if (!explains_one(part)) kept += (kept.empty() ? "" : "; ") + part;
+    }
+    if (!kept.empty()) caption += (caption.empty() ? "" : ". ") + kept;
+  }
+  if (!caption.empty() && !caption.ends_with('.')) caption += '.';
+  return caption;
+}
+
 // Rows that are results. Our own reference answers nothing: where it is compared with, a column says so.
 std::vector<std::size_t> good_rows(const Table& table) {
   std::vector<std::size_t> good, references;
@@ -98,23 +121,6 @@ std::vector<std::size_t> good_rows(const Table& table) {
 
 }  // namespace
 
-void keep_models_of(const std::string& handout, Table& table) {
-  const Models* models = models_of(handout);
-  const auto model = find_column(table.result, "model");
-  if (models == nullptr) return;
-  if (model) {
-    auto& rows = table.result.rows;
-    const auto is_other = [&](const auto& row) { return models->others.contains(plain(row[*model])); };
-    if (!std::ranges::all_of(rows, is_other)) std::erase_if(rows, is_other);
-  }
-  for (auto& row : table.result.rows) {
-    for (store::Cell& cell : row) {
-      if (cell.type != store::Cell::Type::text) continue;
-      if (const auto name = models->names.find(cell.text); name != models->names.end()) cell.text = name->second;
-    }
-  }
-}
-
 std::string short_name(std::string name) {
   constexpr std::size_t kLongest = 36, kHead = 22, kTail = 12;
   constexpr std::string_view kNowhere = "(anonymous namespace)::";
@@ -122,7 +128,15 @@ std::string short_name(std::string name) {
   const bool is_ascii = std::ranges::all_of(name, [](unsigned char c) { return c < 0x80; });
   if (name.size() <= kLongest || !is_name || !is_ascii) return name;
   for (std::size_t at; (at = name.find(kNowhere)) != std::string::npos;) name.erase(at, kNowhere.size());
-  return name.size() <= kLongest ? name : name.substr(0, kHead) + "…" + name.substr(name.size() - kTail);
+  if (name.size() <= kLongest) return name;
+  // Of cuBLAS' kernels the layouts and the tile tell one from another: "sm80_xmma_gemm_…_tn_n_tilesize128x64x8…".
+  constexpr std::string_view kTile = "_tilesize", kLayouts = "_tn_n";
+  if (const std::size_t tile = name.find(kTile); tile != std::string::npos && tile >= kLayouts.size()) {
+    const std::size_t from = tile - kLayouts.size();
+    return name.substr(0, name.find("gemm") == std::string::npos ? 0 : name.find("gemm") + 4) + "…" +
+           name.substr(from, name.find('_', tile + 1) - from) + "…";
+  }
+  return name.substr(0, kHead) + "…" + name.substr(name.size() - kTail);
 }
 
 Table hand_in_table(const Table& whole, const std::string& appendix, const std::string& device) {
@@ -148,6 +162,7 @@ Table hand_in_table(const Table& whole, const std::string& appendix, const std::
   for (Column& column : made.source.columns) {
     if (column.format.starts_with("ci(")) column.format = "even_" + column.format;
   }
+  made.source.caption = caption_of(table, made);
   fit_bytes(made);
   shorten_names(made);
   made.footnote.clear();

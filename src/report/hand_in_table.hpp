@@ -7,10 +7,6 @@
 
 namespace syslab::report {
 
-// Drops rows about models that only the other hand-out asks for, if others remain, and calls the hand-out's own by its
-// names: xl26 is the xl of 2026 and the 2.7B of 2025. Both hand-outs at once (empty): nothing changes.
-void keep_models_of(const std::string& handout, Table& table);
-
 // At most twelve rows that are results, without columns that say nothing there or how far a number can be trusted.
 // `appendix`: the file that has all rows; empty: there is none. `device`: rows of others are dropped where it has any.
 Table hand_in_table(const Table& table, const std::string& appendix, const std::string& device);

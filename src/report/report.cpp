@@ -165,11 +165,12 @@ Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& 
   Pictures pictures;
   if (sources.empty()) return pictures;
   if (!options.figures) return left_out(sources, "No figures here: `--no-figures` left them out.");
+  const std::string handout = options.extent == Extent::hand_in ? options.handout : std::string();
   const bool inside = options.format == Format::html, pdf = options.format == Format::latex;
   if (!inside && !options.files) {
     return left_out(sources, "No figures here: they are files beside the report, which `--output FILE` writes.");
   }
-  for (Figure& figure : draw_figures(sources, store, {.pdf = pdf})) {
+  for (Figure& figure : draw_figures(sources, store, {.pdf = pdf, .handout = handout})) {
     Picture picture{figure.experiment + "-" + figure.id,
                     figure.experiment,
                     figure.title,
@@ -289,6 +290,7 @@ void DocumentMaker::add_hand_in() {
   const bool only_smoke = !runs_.result.rows.empty() && runs_.smoke_runs.size() == runs_.result.rows.size();
   const bool to_a_file = options_.files || options_.format == Format::html;
   const std::string device = only_machine(store_);
+  CaptionsShown captions;
   for (const SectionPlan& plan : plans_) {
     tell(part_name(plan));
     if (plan.problem == nullptr || !is_graded(*plan.problem, options_.handout)) continue;
@@ -300,7 +302,8 @@ void DocumentMaker::add_hand_in() {
                                  .appendix = options_.appendix,
                                  .device = device,
                                  .only_words = only_smoke || !to_a_file,
-                                 .smoke_is_told = only_smoke}));
+                                 .smoke_is_told = only_smoke},
+                                captions));
   }
   for (Block& block : first_page(store_, {options_.handout, options_.standing, options_.appendix}, problems)) {
     add(std::move(block));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -53,16 +54,36 @@ std::optional<Field> next_field(const std::string& sentence, std::size_t from) {
   return std::nullopt;
 }
 
-// Whether a hand-in leaves this value out, because its first page says it.
+bool is_circumstance(std::string_view name) {
+  static const std::set<std::string_view> kNames{"backend",   "context", "device",    "implementation",
+                                                 "precision", "sent",    "travelling"};
+  return kNames.contains(name);
+}
+
+// Whether a hand-in leaves this value out, because its first page or the sentence before says it.
 bool is_told(const Brevity& brevity, const std::string& name, const std::string& value) {
-  return brevity.brief && (name == "protocol" || (name == "device" && !value.empty() && value == brevity.device));
+  if (!brevity.brief || value.empty()) return brevity.brief && name == "protocol";
+  if (name == "protocol" || (name == "device" && value == brevity.device)) return true;
+  const auto said = brevity.said.find(name);
+  return is_circumstance(name) && said != brevity.said.end() && said->second == value;
+}
+
+Circumstances circumstances_of(const Table& table, std::size_t row) {
+  Circumstances found;
+  for (std::size_t from = 0; const auto field = next_field(table.source.sentence, from);) {
+    from = field->end;
+    if (is_circumstance(field->name)) found[field->name] = plain(cell_of(table.result, row, field->name));
+  }
+  return found;
 }
 
 // Takes a field out of a list in brackets or between commas: of "(fp32, protocol " and ", H100)" there stay "(fp32" and
 // ", H100)". False where it stands in no list.
 bool take_out(std::string& before, std::string& behind) {
   std::string left = before;
-  if (left.ends_with("protocol ")) left.erase(left.size() - std::string_view("protocol ").size());
+  for (const std::string_view word : {"protocol ", "context ", "gradients "}) {
+    if (left.ends_with(word)) left.erase(left.size() - word.size());
+  }
   if (left.ends_with(", ")) {
     left.erase(left.size() - 2);
   } else if (left.ends_with(" (") && behind.starts_with(")")) {
@@ -117,6 +138,8 @@ std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
       complete = complete && cell_of(table.result, row, name).type != store::Cell::Type::null;
       const Column column = column_of(table, name);
       filled.push_back(grid_cell(table, row, brevity.brief ? brief(column) : column).span);
+      const store::Cell& found_cell = cell_of(table.result, row, name);
+      if (found_cell.type == store::Cell::Type::text && found_cell.text.empty()) filled.back().text.clear();
       value = filled.back().text;
       Span& last = filled.back();
       if (brevity.brief && last.style == Style::code) last.text = short_name(std::move(last.text));
@@ -136,6 +159,7 @@ std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
     const bool is_smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end();
     if (is_smoke) filled.insert(filled.begin(), {{Style::emphasis, "Smoke run:"}, {Style::plain, " "}});
     if (!complete) continue;
+    if (brevity.of_each != nullptr) brevity.of_each->push_back(circumstances_of(table, row));
     found.push_back(filled + marked(after(value, sentence.substr(done))) + source_text(table.source.file));
   }
   return found;

@@ -106,7 +106,7 @@ class Communication(Lab):
             self.assertGreater(min(found["forward"], found["backward"], found["update"]), 0)
             self.assertLessEqual(sum(phases), found["time"] + 1e-6)
         report = self.syslab("report", *DDP, "--to", "md").stdout
-        for words in ("gives bit-identical weights to single-process training", "is communication: forward", "as one flat all-reduce with copies",
+        for words in ("gives bit-identical weights to single-process training", "is communication: forward", "ms flat with copies",
                       "ms without communication; ", "bucket limits from "):
             self.assertIn(words, " ".join(report.split()))
         # Of two sizes on a busy machine the law may have no cost of a call, or not fit: then no number of buckets is best.

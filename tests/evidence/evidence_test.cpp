@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "evidence/schedule.hpp"
@@ -207,6 +208,56 @@ TEST_F(Asked, SomeLimitMakesFewerBucketsThanAQuarterOfTheTensors) {
 TEST_F(Asked, TheLeaderboardsOfAttentionAreMeasuredByItsOwnProtocol) {
   ASSERT_FALSE(cases(of_2025(), "leaderboard_2025", Need::least).empty());
   EXPECT_EQ(cases(of_2025(), "leaderboard_2025", Need::least).front()->experiment->protocol, "leaderboard");
+}
+
+// Steps of minutes in all: what one problem times, the others that compare with it find.
+TEST_F(Asked, NoStepOfRanksIsTimedByTwoProblems) {
+  for (const Whole* made : {&of_2025(), &of_2026()}) {
+    std::set<std::string> timed, naive, overlap;
+    for (const char* name : {"naive_ddp_benchmarking", "minimal_ddp_flat_benchmarking",
+                             "ddp_overlap_individual_parameters_benchmarking"}) {
+      std::set<std::string> own;
+      for (const plan::PlannedCase* one : cases(*made, name, Need::asked)) own.insert(one->params.text("strategy"));
+      for (const std::string& one : own) EXPECT_TRUE(timed.insert(one).second) << name << " times " << one << " again";
+    }
+    EXPECT_EQ(timed, (std::set<std::string>{"none", "naive", "flat_copy", "flat_view", "overlap"}));
+  }
+}
+
+TEST_F(Asked, WhatOverlapIsHeldAgainstCountsForIt) {
+  const Whole& made = of_2026();
+  std::set<std::string> strategies;
+  for (const Demand& demand : made.demands) {
+    if (demand.need != Need::least || demand.in_small) continue;
+    const bool counts = std::ranges::any_of(demand.parts, [&](std::size_t part) {
+      return made.parts[part].problem == "ddp_overlap_individual_parameters_benchmarking";
+    });
+    for (const plan::PlannedCase& one : demand.anywhere.cases) {
+      if (counts) strategies.insert(one.params.text("strategy"));
+    }
+  }
+  EXPECT_EQ(strategies, (std::set<std::string>{"none", "naive", "flat_copy", "overlap"}));
+}
+
+TEST_F(Asked, EverySizeOfTheTableIsTimed) {
+  EXPECT_EQ(texts(cases(of_2026(), "benchmarking_script", Need::least), "model"),
+            (std::set<std::string>{"small", "medium", "large", "xl26", "10B"}));
+  EXPECT_EQ(texts(cases(of_2025(), "benchmarking_script", Need::least), "model"),
+            (std::set<std::string>{"small", "medium", "large", "xl25", "xl26"}));
+}
+
+TEST_F(Asked, ThreeQuartersOfTheAttentionGridAreLeast) {
+  std::set<std::pair<std::int64_t, std::int64_t>> points;
+  for (const plan::PlannedCase* one : cases(of_2026(), "pytorch_attention", Need::least)) {
+    if (one->params.integer("seq") <= 16384)
+      points.insert({one->params.integer("seq"), one->params.integer("head_dim")});
+  }
+  EXPECT_GT(points.size(), 15U) << "of 20";
+  std::set<std::tuple<std::int64_t, std::int64_t, std::string>> both;
+  for (const plan::PlannedCase* one : cases(of_2026(), "flash_benchmarking", Need::least)) {
+    both.insert({one->params.integer("seq"), one->params.integer("head_dim"), one->params.text("dtype")});
+  }
+  EXPECT_EQ(both.size(), 80U);
 }
 
 TEST(EndsAndMiddle, OfAList) {

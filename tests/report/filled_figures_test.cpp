@@ -97,6 +97,15 @@ TEST_F(FilledFigures, IntervalsThatNoEyeCouldTellApartAreOne) {
   EXPECT_EQ(series[2].points.size(), 1U) << "of another series, however near";
 }
 
+TEST_F(FilledFigures, AnIntervalOfLessThanHalfADotIsDrawnThatWideIfItIsSeenAtAll) {
+  const FigureData found =
+      data(lanes("(0, 1080, 'phases', 'forward'), (500, 501, 'calls', 'gemm'), (600, 600.1, 'calls', 'gemm')"));
+  const std::vector<FigurePoint>& calls = found.panels[0].series[1].points;
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_DOUBLE_EQ(calls[0].end, 502);
+  EXPECT_DOUBLE_EQ(calls[1].end, 600.1) << "what nobody would see stays what it is";
+}
+
 TEST_F(FilledFigures, TwoLongIntervalsStayTwo) {
   const FigureData found =
       data(lanes("(0, 400, 'layers', 'forward'), (400.1, 800, 'layers', 'forward'),"

@@ -118,6 +118,16 @@ TEST(Tex, KnowsSignsAndNamesWhatFontsLack) {
   EXPECT_EQ(escape_tex("é"), "é");
 }
 
+TEST(Tex, KnowsEverySignOfOurOwnHeaders) {
+  for (const char* where : {"experiments/", "reports/tables/", "reports/figures/", "reports/deliverables.json"}) {
+    for (const Resource& one : resources(where)) {
+      const std::string tex = escape_tex(one.text);
+      EXPECT_EQ(tex.find("\\texttt{U+"), std::string::npos)
+          << one.path << ": " << tex.substr(std::min(tex.find("\\texttt{U+"), tex.size()), 20);
+    }
+  }
+}
+
 TEST(Tex, ANameTooLongForItsColumnMayBreakBehindItsJoints) {
   Table table = speeds();
   table.result.rows[0][1] = cell("attention.half_gradients_no_worse_than_naive");

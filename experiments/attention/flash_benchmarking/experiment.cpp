@@ -26,8 +26,13 @@ registry::Experiment describe() {
           "and both together take, and how does that compare with attention that holds its scores?")
       .problem("2025", "flash_benchmarking", 5)
       .problem("2026", "flash_benchmarking", 5)
+      .evidence({.grid = {{"head_dim", {number(64)}}, {"pass", {text("both")}}, {"impl", plain_and_best}}})
+      .evidence({.grid = {{"head_dim", {number(16), number(32), number(128)}},
+                          {"pass", {text("both")}},
+                          {"impl", plain_and_best}}})
       .evidence({.grid = {{"seq", {number(128), number(2048), number(16384), number(65536)}},
                           {"head_dim", {number(64)}},
+                          {"pass", {text("forward"), text("backward")}},
                           {"impl", plain_and_best}}})
       .evidence({.need = Need::asked, .grid = {{"impl", plain_and_best}}})
       .evidence({.need = Need::nice, .preset = "paper"})

@@ -67,8 +67,11 @@ registry::Experiment describe() {
       .problem("2026", "benchmarking_mixed_precision", 2)
       .evidence({.parts = {"a"},
                  .grid = {{"model", {text("small")}}, {"precision", {text("fp16_amp")}}, {"impl", {text("eager")}}}})
+      // What fp32 takes is there already: benchmarking_script measures these phases.
       .evidence({.parts = {"c"},
-                 .grid = {{"model", {text("small"), text("large"), text("xl26")}}, {"impl", {text("eager")}}}})
+                 .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl26")}},
+                          {"precision", {text("bf16_amp")}},
+                          {"impl", {text("eager")}}}})
       .evidence({.need = Need::asked, .parts = {"c"}, .grid = {{"impl", {text("eager")}}}})
       .evidence({.need = Need::nice, .preset = "paper"})
       .evidence({.parts = {"c"}, .preset = "laptop", .in_small = true})

@@ -39,8 +39,15 @@ registry::Experiment describe() {
           "differ, and what changes without warm-up?")
       .problem("2025", "benchmarking_script", 4)
       .problem("2026", "benchmarking_script", 4)
-      .evidence({.parts = {"a", "b"},
-                 .grid = {{"model", {text("small"), text("large"), text("xl26")}}, {"impl", {text("eager")}}}})
+      .evidence({.handout = "2025",
+                 .parts = {"a", "b"},
+                 .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl25"), text("xl26")}},
+                          {"impl", {text("eager")}}}})
+      // The state of 10B alone is 191 GiB: that it does not fit is an answer, and takes no time.
+      .evidence({.handout = "2026",
+                 .parts = {"a", "b"},
+                 .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl26"), text("10B")}},
+                          {"impl", {text("eager")}}}})
       .evidence({.parts = {"c"},
                  .grid = {{"model", {text("small")}},
                           {"warmup", {number(0), number(1), number(2), number(kSteady)}},
@@ -48,16 +55,16 @@ registry::Experiment describe() {
       // Whether the profile agrees with the program that times.
       .evidence(
           {.problem = "nsys_profile", .parts = {"a"}, .grid = {{"model", {text("small")}}, {"impl", {text("eager")}}}})
-      .evidence({.need = Need::asked,
-                 .handout = "2025",
-                 .parts = {"a", "b"},
-                 .grid = {{"impl", {text("eager"), text("fused")}}}})
-      .evidence({.need = Need::asked,
-                 .handout = "2026",
-                 .parts = {"a", "b"},
+      // What fp32 takes, beside half precision; and what a compiler's fusions take, beside op by op.
+      .evidence({.problem = "benchmarking_mixed_precision",
+                 .parts = {"c"},
+                 .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl26")}},
+                          {"impl", {text("eager")}}}})
+      .evidence({.problem = "torch_compile",
+                 .parts = {"b"},
                  .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl26")}},
                           {"impl", {text("eager"), text("fused")}}}})
-      // Its state alone is 191 GiB; a forward pass is what most GPUs can do of it.
+      // A forward pass is what most GPUs can do of it.
       .evidence({.need = Need::asked,
                  .handout = "2026",
                  .parts = {"b"},

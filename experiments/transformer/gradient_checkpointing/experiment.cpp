@@ -121,7 +121,7 @@ registry::Experiment describe() {
       .evidence({.need = Need::nice, .parts = {"b"}, .preset = "paper"})
       .evidence({.parts = {"b"}, .preset = "laptop", .in_small = true})
       .tags({"model", "memory"})
-      .protocol("cs336")
+      .protocol("few")
       .axes(registry::axes_of(train::param_list(),
                               {{"model", {text("xl26")}}, {"context", {number(2048)}}, {"precision", {text("fp32")}}}))
       .axis("segment", segments, "blocks of a segment, 0.5 for attention and feed-forward apart; 0: all is kept")

@@ -254,7 +254,8 @@ registry::Experiment describe() {
           "kernel")
       .problem("2025", "nsys_profile", 5)
       .problem("2026", "nsys_profile", 5)
-      .evidence({.grid = {{"model", {text("small"), text("xl26")}}, {"impl", {text("eager")}}}})
+      .evidence({.grid = {{"model", {text("small")}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked, .grid = {{"model", {text("large")}}, {"impl", {text("eager")}}}})
       .evidence(
           {.need = Need::asked,
            .handout = "2025",

@@ -15,7 +15,7 @@ WITH tests AS (
    GROUP BY implementation
 ),
 errors AS (
-  SELECT implementation, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, count(*) AS times
+  SELECT implementation, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, sum(cases_run) AS times
     FROM v_properties
    WHERE kind = 'reference' AND experiment IN ('flash_backward', 'flash_benchmarking') AND NOT is_mine
      AND property IN ('reference:dq', 'reference:dk', 'reference:dv', 'samples:dq', 'samples:dk', 'samples:dv') AND outcome = 'passed'
@@ -23,8 +23,8 @@ errors AS (
 )
 SELECT 'Passed over random shapes, dtypes, full and causal masks: ' ||
        (SELECT group_concat(printf('`%s` %s (%d cases each)', implementation, laws, cases), '; ') FROM tests) AS tests,
-       coalesce((SELECT 'Largest error beside its bound: ' || group_concat(text, '; ') || printf(' (%d comparisons with fp64).', sum(times))
-                   FROM (SELECT printf('`%s` dQ %.2g, dK %.2g, dV %.2g', q.implementation, q.worst, k.worst, v.worst) AS text, q.times
+       coalesce((SELECT 'The largest error against fp64, as a share of its bound: ' || group_concat(text, '; ') || printf(' (%d comparisons).', sum(times))
+                   FROM (SELECT printf('`%s` dQ %.2g %%, dK %.2g %%, dV %.2g %%', q.implementation, 100 * q.worst, 100 * k.worst, 100 * v.worst) AS text, q.times
                            FROM errors q
                            JOIN errors k ON k.implementation = q.implementation AND k.output = 'dk'
                            JOIN errors v ON v.implementation = q.implementation AND v.output = 'dv'

@@ -1,6 +1,6 @@
 -- title: FlashAttention-2 benchmark: forward + backward over the whole grid
--- caption: Median times of both passes, unfused attention → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32` in fp32). Batch 1, one head, causal. A
---   word stands where one side ran out of memory. Forward and backward alone are in the appendix.
+-- caption: Median times of both passes, unfused attention → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32` in fp32). Batch 1, one head, causal. OOM:
+--   that side ran out of memory.
 -- experiment: flash_benchmarking
 -- empty: The grid compares GPU kernels (`flash_mma`, `flash_tf32`); none ran here. The other rungs are in the next table.
 -- fills: *

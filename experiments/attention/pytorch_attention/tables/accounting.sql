@@ -8,7 +8,10 @@
 --   matrix_gib|GiB|.4b|right; total_gib|GiB|.4b|right; share|%|.3g|right
 WITH counts(implementation, pass, tensors, kept, work) AS (  -- of matrices: src/ops/attention/autograd.hpp
   VALUES ('literal', 'forward', 4, 2, 2), ('literal', 'backward', 8, 2, 4), ('literal', 'both', 8, 2, 4),
-         ('fused_softmax', 'forward', 4, 1, 0), ('fused_softmax', 'backward', 8, 1, 1), ('fused_softmax', 'both', 8, 1, 1)
+         ('fused_softmax', 'forward', 4, 1, 0), ('fused_softmax', 'backward', 8, 1, 1), ('fused_softmax', 'both', 8, 1, 1),
+         -- in fp32; in half precision weights are half as large
+         ('naive_cuda_literal', 'forward', 4, 2, 2), ('naive_cuda_literal', 'backward', 8, 2, 4), ('naive_cuda_literal', 'both', 8, 2, 4),
+         ('naive_cuda', 'forward', 4, 1, 0), ('naive_cuda', 'backward', 8, 1, 1), ('naive_cuda', 'both', 8, 1, 1)
 ),
 sizes AS (
   SELECT v.implementation, c.pass, v.params ->> '$.batch' * (v.params ->> '$.heads') AS rows, v.params ->> '$.seq' AS seq,
@@ -17,7 +20,7 @@ sizes AS (
     FROM v_measured v
     JOIN counts c ON c.implementation = v.implementation AND c.pass = v.params ->> '$.pass'
    WHERE v.experiment = ?1 AND v.status = 'oom' AND NOT v.is_mine AND v.params ->> '$.seq_k' IN (0, v.params ->> '$.seq')
-     AND v.params ->> '$.heads_kv' IN (0, v.params ->> '$.heads')
+     AND (v.params ->> '$.dtype' = 'fp32' OR v.implementation NOT LIKE 'naive_cuda%') AND v.params ->> '$.heads_kv' IN (0, v.params ->> '$.heads')
 ),
 totals AS (
   SELECT *, 1.0 * rows * seq * head_dim * element AS tensor, 4.0 * rows * seq * seq AS matrix FROM sizes

@@ -10,5 +10,5 @@ SELECT implementation, seq, kept / 1048576 AS kept_mib,
                row_number() OVER (ORDER BY v.params ->> '$.seq' DESC, k.value DESC, v.run_uid DESC) AS place
           FROM v_measured v
           JOIN metric k ON k.attempt_id = v.attempt_id AND k.name = 'kept_bytes' AND k.value IS NOT NULL
-         WHERE v.experiment = ?1 AND v.is_good AND v.implementation = 'literal' AND NOT v.is_mine)
+         WHERE v.experiment = ?1 AND v.is_good AND v.implementation IN ('literal', 'naive_cuda_literal') AND NOT v.is_mine)
  WHERE place = 1;

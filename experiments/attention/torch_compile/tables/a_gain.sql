@@ -1,10 +1,10 @@
--- sentence: Fusing by hand stands in for the compiler. Beside unfused attention (`{literal}`) the fused softmax (`{softmax}`) takes {least} to {most}
---   times as little time over {points} points of the grid, d from {least_d} to {most_d} and T from {shortest} to {longest}: {forward} in forward and
+-- sentence: Fusing by hand stands in for the compiler. Unfused attention ({literal}) takes {least} to {most} times as long as with a fused softmax
+--   ({softmax}) over {points} points of the grid, d from {least_d} to {most_d} and T from {shortest} to {longest}: {forward} in forward and
 --   {backward} in backward at the largest ({device}).
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper
 -- fills: a
--- columns: literal|1|s|left; softmax|1|s|left; least|1|.3g|right; most|1|.3g|right; points|1|d|right; least_d|1|d|right; most_d|1|d|right; shortest|1|d|right;
+-- columns: literal|1|code|left; softmax|1|code|left; least|1|.3g|right; most|1|.3g|right; points|1|d|right; least_d|1|d|right; most_d|1|d|right; shortest|1|d|right;
 --   longest|1|d|right; forward|1|s|left; backward|1|s|left; device|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.* FROM v_measured v

@@ -1,32 +1,43 @@
--- sentence: Fused by hand (`{implementation}`) beside op by op (`eager`), context {context}, {precision} ({device}): forward {forward}; the whole training
---   step, AdamW included, {step}. {trend}
+-- sentence: Fused by hand (`fused`) instead of op by op (`eager`), context {context}, {precision} ({device}): forward is {forward} times as fast,
+--   forward, backward and AdamW {step} times.{trend}{torch}
 -- experiment: torch_compile
+-- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
--- columns: implementation|1|s|left; context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left
-WITH t AS MATERIALIZED (
-  SELECT v.*, metrics ->> '$.parameters' AS parameters FROM v_measured v WHERE v.experiment = ?1 AND v.is_good AND NOT v.is_mine
+-- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left; torch|1|s|left
+WITH pair AS (
+  SELECT f.model, f.context, f."precision", f.what, f.device, f.comparability_key, f.protocol, f.run_uid, f.parameters,
+         replace(replace(f.model, 'xl26', 'xl of 2026'), 'xl25', 'xl of 2025') AS name, e.ms / f.ms AS gain
+    FROM v_pass f
+    JOIN v_pass e ON e.point = f.point AND e.what = f.what AND e.within = f.within AND e.comparability_key = f.comparability_key
+                 AND e.protocol = f.protocol AND e.implementation = 'eager' AND e.place = 1
+   WHERE f.implementation = 'fused' AND f.place = 1 AND f.what IN ('forward', 'step')
 ),
-pair AS (
-  SELECT f.implementation, f.params ->> '$.model' AS model, f.params ->> '$.context' AS context, f.params ->> '$.precision' AS "precision",
-         f.params ->> '$.mode' AS mode, f.device, f.comparability_key, f.protocol, f.run_uid, f.parameters, e.time_ms / f.time_ms AS gain
-    FROM t f
-    JOIN t e ON e.params = f.params AND e.implementation = 'eager' AND e.comparability_key = f.comparability_key AND e.protocol = f.protocol
-   WHERE f.implementation = 'fused' AND f.params ->> '$.mode' IN ('forward', 'train')
-   ORDER BY f.parameters
+torch AS (
+  SELECT p.comparability_key, p.protocol, p.context, p."precision", min(p.ms / c.ms) AS least, max(p.ms / c.ms) AS most
+    FROM v_pass p
+    JOIN v_pass c ON c.point = p.point AND c.what = p.what AND c.comparability_key = p.comparability_key AND c.protocol = p.protocol
+                 AND c.implementation GLOB 'pytorch_compiled*' AND c.place = 1
+   WHERE p.implementation GLOB 'pytorch_eager*' AND p.place = 1 AND p.what = 'step'
+   GROUP BY 1, 2, 3, 4
 ),
 ends AS (
-  SELECT *, first_value(gain) OVER up AS first, last_value(gain) OVER up AS last
+  SELECT *, first_value(gain) OVER up AS first, last_value(gain) OVER up AS last, row_number() OVER up AS nth, count(*) OVER up AS models
     FROM pair
-  WINDOW up AS (PARTITION BY comparability_key, protocol, context, "precision", mode ORDER BY parameters
+  WINDOW up AS (PARTITION BY comparability_key, protocol, context, "precision", what ORDER BY parameters
                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-   ORDER BY parameters
 )
-SELECT implementation, context, "precision", device,
-       group_concat(iif(mode = 'forward', printf('%.3g× (%s)', gain, replace(model, 'xl2', 'xl of 202')), NULL), ', ') AS forward,
-       group_concat(iif(mode = 'train', printf('%.3g× (%s)', gain, replace(model, 'xl2', 'xl of 202')), NULL), ', ') AS step,
-       iif(min(iif(mode = 'train', first > last, 1)), 'The gain falls with size, as products take more of the time.',
-           'It does not fall with size here.') AS trend, max(run_uid) AS run_uid
-  FROM ends
- GROUP BY comparability_key, protocol, context, "precision"
+SELECT e.context, e."precision", e.device,
+       max(iif(what = 'forward' AND nth = 1, printf('%.3g (%s) to %.3g (%s)', first, name, last, (SELECT x.name FROM ends x WHERE x.comparability_key = e.comparability_key
+             AND x.protocol = e.protocol AND x.context = e.context AND x."precision" = e."precision" AND x.what = 'forward' AND x.nth = x.models)), NULL)) AS forward,
+       max(iif(what = 'step' AND nth = 1, printf('%.3g to %.3g', first, last), NULL)) AS step,
+       CASE WHEN max(iif(what = 'step', first > 1.05 * last, 0)) THEN ' The gain falls with size, because matrix products, which fusion leaves alone, take more of the time.'
+            WHEN max(iif(what = 'step', last > 1.05 * first, 0)) THEN ' The gain grows with size.'
+            ELSE ' The gain hardly depends on size.' END AS trend,
+       coalesce((SELECT printf(' PyTorch''s own torch.compile, on the same machine, makes its step %.3g to %.3g times as fast.', t.least, t.most)
+                   FROM torch t WHERE t.comparability_key = e.comparability_key AND t.protocol = e.protocol AND t.context = e.context
+                    AND t."precision" = e."precision"), '') AS torch,
+       max(e.run_uid) AS run_uid
+  FROM ends e
+ GROUP BY e.comparability_key, e.protocol, e.context, e."precision"
 HAVING count(DISTINCT model) > 1
  ORDER BY device LIKE 'NVIDIA%' DESC, device, "precision" <> 'fp32', "precision", context;

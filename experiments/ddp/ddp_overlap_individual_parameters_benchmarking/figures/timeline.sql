@@ -10,11 +10,11 @@
 -- fills: b
 WITH chosen AS (
   SELECT v.attempt_id, v.params, v.world_size, v.device, v.run_uid,
-         row_number() OVER (PARTITION BY v.comparability_key, v.params ->> '$.strategy'
-                                ORDER BY coalesce(v.params ->> '$.wire', 'own') <> 'own', p.value, v.world_size, v.params ->> '$.context', v.attempt_uid) AS place
+         row_number() OVER (PARTITION BY v.comparability_key, v.params ->> '$.strategy', v.params ->> '$.model'
+                                ORDER BY v.experiment <> ?1, coalesce(v.params ->> '$.wire', 'own') <> 'own', p.value, v.world_size, v.params ->> '$.context', v.attempt_uid) AS place
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters' AND p.rank = 0
-   WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.strategy' IN ('naive', 'overlap')
+   WHERE v.experiment IN (?1, 'naive_ddp_benchmarking') AND v.is_good AND v.params ->> '$.strategy' IN ('naive', 'overlap')
 )
 SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until, s.track AS lane,
        iif(s.track = 'compute', s.name, 'all-reduce') AS kind, c.params ->> '$.strategy' AS strategy,
@@ -22,4 +22,4 @@ SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until, s.track AS lane,
   FROM chosen c
   JOIN span s ON s.attempt_id = c.attempt_id AND s.rank = 0
  WHERE c.place = 1
- ORDER BY strategy, lane DESC, s.start_ns;
+ ORDER BY model DESC, strategy, lane DESC, s.start_ns;

@@ -1,16 +1,21 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): a step takes {time_ms} ms with overlap, {naive_ms} ms naive, {flat_ms} ms flat and {none_ms} ms without communication;
---   {verdict}. {exposed} ms of communication remain after backward, versus {naive} ms naive and {flat} ms flat. {why}
+--   {verdict}. {exposed} ms of communication remain after backward, versus {naive} ms naive and {flat} ms flat. {why}{runs}
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left;
 --   device|1|s|left; protocol|1|s|left; implementation|1|code|left; time_ms|ms|.4g|right; naive_ms|ms|.4g|right; flat_ms|ms|.4g|right;
---   none_ms|ms|.4g|right; recovered|%|.3g|right; verdict|1|s|left; exposed|ms|.3g|right; naive|ms|.3g|right; flat|ms|.3g|right; why|1|s|left
+--   none_ms|ms|.4g|right; recovered|%|.3g|right; verdict|1|s|left; exposed|ms|.3g|right; naive|ms|.3g|right; flat|ms|.3g|right; why|1|s|left; runs|1|s|left
 WITH v AS MATERIALIZED (
-  SELECT d.*, b.value AS back, b.ci_low AS back_low, b.ci_high AS back_high
-    FROM v_data_parallel d
-    LEFT JOIN metric b ON b.attempt_id = d.attempt_id AND b.name = 'backward' AND b.rank = -1
-   WHERE d.experiment = ?1 AND d.is_good AND d.strategy IN ('none', 'naive', 'flat_copy', 'overlap')
+  SELECT *
+    FROM (SELECT d.*, b.value AS back, b.ci_low AS back_low, b.ci_high AS back_high,
+                 row_number() OVER (PARTITION BY d.point, d.ranks, d.comparability_key, d.protocol, d.implementation, d.strategy
+                                        ORDER BY d.experiment <> ?1, d.run_started_at DESC) AS place
+            FROM v_data_parallel d
+            LEFT JOIN metric b ON b.attempt_id = d.attempt_id AND b.name = 'backward' AND b.rank = -1
+           WHERE d.experiment IN (?1, 'naive_ddp_benchmarking', 'minimal_ddp_flat_benchmarking') AND d.is_good
+             AND d.strategy IN ('none', 'naive', 'flat_copy', 'overlap'))
+   WHERE place = 1
 ),
 -- The step without communication has one backend and wire: its own, or any.
 beside AS (
@@ -33,7 +38,8 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
               THEN printf('Backward slows from %.3g to %.3g ms under the all-reduces, probably because they take %s from it (not measured).', 1e3 * o.back, 1e3 * v.back,
                           iif(v.backend = 'shm', 'processor time and memory bandwidth', 'SMs and memory bandwidth'))
             WHEN v.back_high IS NULL OR o.back_high IS NULL THEN 'Whether backward slows under the all-reduces was not measured.'
-            ELSE 'Backward is not measurably slower under the all-reduces.' END AS why, v.run_uid
+            ELSE 'Backward is not measurably slower under the all-reduces.' END AS why,
+       iif(v.run_uid = n.run_uid AND v.run_uid = f.run_uid AND v.run_uid = o.run_uid, '', ' (Different runs on the same machine.)') AS runs, v.run_uid
   FROM v
   JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.protocol IS v.protocol AND n.comparability_key = v.comparability_key
           AND n.implementation = v.implementation AND n.strategy = 'naive'

@@ -1,12 +1,21 @@
--- sentence: {ranks}-rank training with strategy {strategy} gives bit-identical weights to single-process training: {toys}.
---   After the measured steps of {model} in {precision} ({batch} × {context} tokens, {backend}, {device}, protocol {protocol}, {implementation}) all
---   ranks hold identical weights; {all_reduces} issued, as expected.
+-- sentence: {how} Test `reference:certificate`: {ranks}-rank training with strategy {strategy} gives bit-identical weights to single-process
+--   training: {toys}. After the measured steps of {model} in {precision} ({batch} × {context} tokens, {backend}, {device}, protocol {protocol}, {implementation}) all
+--   ranks hold identical weights; {all_reduces} issued, as expected.{laws}
 -- experiment: naive_ddp
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
---   protocol|1|s|left; implementation|1|code|left; strategy|1|code|left; toys|1|s|left; all_reduces|1|s|left
+--   protocol|1|s|left; implementation|1|code|left; strategy|1|code|left; how|1|s|left; toys|1|s|left; all_reduces|1|s|left; laws|1|s|left
 SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device, v.protocol, v.implementation, v.strategy,
+       CASE WHEN v.strategy = 'naive'
+              THEN 'Each rank scales its loss by its share of the rows; when backward has ended, every gradient is all-reduced in turn, and AdamW runs on every rank.'
+            WHEN v.strategy = 'overlap'
+              THEN 'When the last kernel that writes a gradient is queued, a hook queues its asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one.'
+            ELSE 'A hook adds each final gradient to the open bucket, and queues a full one''s asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one.' END AS how,
        iif(v.buckets = 1, 'one all-reduce was', printf('%d all-reduces were', v.buckets)) AS all_reduces,
+       coalesce((SELECT printf(' Tests passed, %d random cases each: %s.', min(cases), group_concat(name, ', '))
+                   FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
+                          WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
+                          ORDER BY law) HAVING count(*) > 0), '') AS laws,
        (SELECT substr(k.message, instr(k.message, '; ') + 2) FROM check_result k
          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
   FROM v_data_parallel v

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Both passes are compute-bound up to N = 1 + B·W/C, as backward has twice the FLOPs and twice the communication: with B = {tokens}, C =
---   {compute} TFLOP/s and W = {link} GB/s up to {forward_limit} devices, the same as data parallel in backward.
+-- sentence: Both passes are compute-bound up to N = 1 + B·W/C, as backward has twice the FLOPs and twice the communication: with B = {tokens} up to
+--   {forward_limit} devices, the same as data parallel in backward.
 -- experiment: fsdp_calcs
 -- fills: c

@@ -1,4 +1,4 @@
--- sentence: Forward takes 6BDF FLOPs, 1/N of them on each of N = N_F·N_T devices: B/N_F tokens and F/N_T of the hidden dimension. With B =
+-- sentence: Forward takes 6BDF FLOPs, 1/N of them on each of N = N₁·N₂ devices (N₁ for FSDP, N₂ for TP): B/N₁ tokens and F/N₂ of the hidden dimension. With B =
 --   {tokens}, D = {d_model}, F = {d_ff} on {data} × {tensor} devices: {forward} TFLOP.
 -- experiment: fsdp_tp_calcs
 -- fills: a

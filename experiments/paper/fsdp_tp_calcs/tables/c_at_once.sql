@@ -1,5 +1,5 @@
 -- like: fsdp_tp_calcs/a_operations
--- sentence: In parallel each axis has its own condition: N_F ≤ 1 + B·W/C and N_T ≤ 1 + 3·F·W/(2C), so N ≤ (1 + B·W/C)(1 + 3·F·W/(2C)). With B =
+-- sentence: In parallel each axis has its own condition: N₁ ≤ 1 + B·W/C and N₂ ≤ 1 + 3·F·W/(2C), so N ≤ (1 + B·W/C)(1 + 3·F·W/(2C)). With B =
 --   {tokens} and F = {d_ff}: {once_data} · {once_tensor} = {once_ranks} devices; the largest integer grid is {once_grid}.
 -- experiment: fsdp_tp_calcs
 -- fills: c

@@ -1,12 +1,12 @@
 -- title: FSDP + TP calculations
--- caption: Calculated for one device of an N_F × N_T grid, forward; communication of both axes in parallel (the longer counts) or in sequence (both
+-- caption: Calculated for one device of an N₁ × N₂ grid, forward; communication of both axes in parallel (the longer counts) or in sequence (both
 --   count). `bound by`: the longer of compute and communication.
 -- experiment: fsdp_tp_calcs
 -- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
---   link as W [GB/s]?|1|.4g|right; data_ranks as N_F|1|d|right; tensor_ranks as N_T|1|d|right; flops as TFLOP|1|.4g|right; compute_ms as compute [ms]|1|.4g|right;
+--   link as W [GB/s]?|1|.4g|right; data_ranks as N₁|1|d|right; tensor_ranks as N₂|1|d|right; flops as TFLOP|1|.4g|right; compute_ms as compute [ms]|1|.4g|right;
 --   data_sent as sends, weights [MB]|1|.4g|right; tensor_sent as sends, sums of y [MB]|1|.4g|right; overlapped as communication, in parallel [ms]|1|.4g|right;
 --   overlapped_waits as bound by|1|s|left; serial as communication, in sequence [ms]|1|.4g|right; serial_waits as bound by (in sequence)|1|s|left; status|1|status|left
--- note: With e = 2 bytes an element: 6BDF/N operations, 6DF(N_F − 1)/N bytes of weights, 4BD(N_T − 1)/N bytes of sums.
+-- note: With e = 2 bytes an element: 6BDF/N operations, 6DF(N₁ − 1)/N bytes of weights, 4BD(N₂ − 1)/N bytes of sums.
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
     FROM v_newest v

@@ -1,10 +1,10 @@
 -- title: FSDP + TP calculations: device limits
--- caption: Calculated: the largest compute-bound N in forward over all N_F and N_T, by the formula, and the largest integer grid, by search.
+-- caption: Calculated: the largest compute-bound N in forward over all N₁ and N₂, by the formula, and the largest integer grid, by search.
 -- experiment: fsdp_tp_calcs
 -- columns: tokens as B|1|d|right; d_model as D?|1|d|right; d_ff as F|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
---   link as W [GB/s]?|1|.4g|right; axes|1|s|left; limit_ranks as N|1|.4g|right; limit_data as N_F|1|.4g|right; limit_tensor as N_T|1|.4g|right; grid as whole grid|1|s|right;
+--   link as W [GB/s]?|1|.4g|right; axes|1|s|left; limit_ranks as N|1|.4g|right; limit_data as N₁|1|.4g|right; limit_tensor as N₂|1|.4g|right; grid as whole grid|1|s|right;
 --   grid_ranks as devices|1|d|right; status|1|status|left
--- note: With α = B·W/C and β = 3·F·W/(2C) (two bytes an element): in parallel (1 + α)(1 + β); in sequence (α + β + αβ)²/(4αβ), where that gives N_F ≥ 1 and N_T ≥ 1.
+-- note: With α = B·W/C and β = 3·F·W/(2C) (two bytes an element): in parallel (1 + α)(1 + β); in sequence (α + β + αβ)²/(4αβ), where that gives N₁ ≥ 1 and N₂ ≥ 1.
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.data_ranks', '$.tensor_ranks') ORDER BY v.status <> 'ok', v.attempt_id) AS place

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
 -- sentence: Forward is compute-bound up to N = 1 + 3·F·W/(2C), backward, with twice the FLOPs and equal communication, up to N = 1 + 3·F·W/C: with
---   F = {d_ff}, C = {compute} TFLOP/s and W = {link} GB/s up to {forward_limit} and {backward_limit} devices, independent of the batch.
+--   F = {d_ff} up to {forward_limit} and {backward_limit} devices, independent of the batch.
 -- experiment: tp_calcs
 -- fills: d

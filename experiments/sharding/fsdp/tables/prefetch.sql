@@ -40,4 +40,4 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
        t.first, t.last, t.back_first, t.back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most, v.run_uid
   FROM v
   JOIN told t USING (attempt_id)
- ORDER BY model, batch, context, "precision", ranks, v.row_order, granularity DESC;
+ ORDER BY v.metrics ->> '$.parameters' DESC, batch, context, "precision" <> 'fp32', ranks, v.row_order, granularity DESC;

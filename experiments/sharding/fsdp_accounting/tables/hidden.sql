@@ -1,11 +1,11 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol},
 --   {implementation}), gathered by {granularity}: the all-gathers of a step take {gathering} ms; compute waits {exposed_forward} ms for them in
---   forward ({share} % of {forward} ms) and {exposed_backward} ms in backward. {verdict}.
+--   forward ({share} % of {forward} ms) and {exposed_backward} ms in backward. {verdict}. {why}
 -- experiment: fsdp_accounting
 -- fills: b
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; exposed_forward|ms|.3g|right; share|%|ci(share_low, share_high)|right;
---   forward|ms|.3g|right; exposed_backward|ms|.3g|right; verdict|1|s|left
+--   forward|ms|.3g|right; exposed_backward|ms|.3g|right; verdict|1|s|left; why|1|s|left
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
        1e3 * (metrics ->> '$.gathering') AS gathering, 1e3 * (metrics ->> '$.exposed_forward') AS exposed_forward,
@@ -14,7 +14,10 @@ SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", p
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,
        CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN 'All-gathers finish in time in forward (less than 5 % of it is waiting)'
             WHEN 100 * e.ci_low / f.ci_high > 5 THEN 'All-gathers do not finish in time in forward (more than 5 % of it is waiting)'
-            ELSE 'Whether they finish in time in forward cannot be told from these samples' END AS verdict, run_uid
+            ELSE 'Whether they finish in time in forward cannot be told from these samples' END AS verdict,
+       CASE WHEN metrics ->> '$.gathering' < metrics ->> '$.forward'
+              THEN 'Each is started two units ahead, and computing a unit takes longer than gathering the next; the first of the step has nothing to hide behind.'
+            ELSE 'Gathering takes longer than computing, so that starting two units ahead cannot hide it.' END AS why, run_uid
   FROM v_measured v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed_forward' AND e.rank = -1
   LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward' AND f.rank = -1

@@ -1,16 +1,22 @@
--- sentence: {ranks}-rank training with sharding {sharding} gives bit-identical weights to single-process training: {toys}.
---   After the measured steps of {model} in {precision} ({batch} × {context} tokens, {backend}, gradients {travelling}, {device}, protocol
---   {protocol}, {implementation}; updates {turn}, buckets of {bucket_mb} MiB) all ranks hold identical weights and have communicated the bytes the
---   formulas give. A rank holds {held_moments} bytes of moments; its share is {formula_moments}.
+-- sentence: {owners} Test `reference:certificate`: {ranks}-rank training with sharding {sharding} gives bit-identical weights to single-process
+--   training: {toys}. After the measured steps of {model} in {precision} ({batch} × {context} tokens, {backend}, gradients {travelling}, {device},
+--   protocol {protocol}, {implementation}; updates {turn}, buckets of {bucket_mb} MiB) all ranks hold identical weights, and a rank holds
+--   {held_moments} of moments, its share being {formula_moments}.{laws}
 -- experiment: optimizer_state_sharding
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
---   protocol|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; bucket_mb|MiB|d|right; toys|1|s|left; held_moments|B|d|right; formula_moments|B|d|right
+--   protocol|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; bucket_mb|MiB|d|right; toys|1|s|left; held_moments|MiB|.4b|right; formula_moments|MiB|.4b|right; owners|1|s|left; laws|1|s|left
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
 SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS travelling, v.device, v.protocol, v.implementation, v.sharding, v.turn, coalesce(v.bucket_mb, 25) AS bucket_mb,
-       CAST(v.metrics ->> '$.held_moments' AS INTEGER) AS held_moments, CAST(round(v.metrics ->> '$.formula_moments') AS INTEGER) AS formula_moments,
+       (v.metrics ->> '$.held_moments') / 1048576.0 AS held_moments, (v.metrics ->> '$.formula_moments') / 1048576.0 AS formula_moments,
+       iif(v.sharding = 'optimizer', 'Parameters go to owners largest first, each to the rank with the fewest elements so far, those of a group added later likewise; an owner updates '
+             || 'its own and broadcasts them.', 'Each rank owns a flat range of all parameters, as long as every other.') AS owners,
+       coalesce((SELECT printf(' Tests passed, %d random cases each: %s.', min(cases), group_concat(name, ', '))
+                   FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
+                          WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
+                          ORDER BY law) HAVING count(*) > 0), '') AS laws,
        (SELECT substr(k.message, instr(k.message, '; ') + 2) FROM check_result k
          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
   FROM v

@@ -1,9 +1,9 @@
--- sentence: Under {precision} (`{implementation}`): parameters {parameters}, output of the first linear layer {linear}, output of the norm {norm},
---   logits {logits}, loss {loss}, gradients {gradients}. Autocast casts the inputs of products only; weights, norms, the loss and what the optimizer
---   reads stay in fp32.
+-- sentence: Under {precision} ({implementation}): parameters {parameters}, output of the first linear layer {linear}, output of the norm {norm},
+--   logits {logits}, loss {loss}, gradients {gradients}. Autocast casts what goes into a product, copies of the weights among it; the weights
+--   themselves, norms, the loss and gradients stay in fp32.
 -- experiment: benchmarking_mixed_precision
 -- fills: a
--- columns: precision|1|s|left; implementation|1|s|left; parameters|1|s|left; linear|1|s|left; norm|1|s|left; logits|1|s|left; loss|1|s|left;
+-- columns: precision|1|s|left; implementation|1|code|left; parameters|1|s|left; linear|1|s|left; norm|1|s|left; logits|1|s|left; loss|1|s|left;
 --   gradients|1|s|left
 WITH seen AS (
   SELECT t.attempt_id, t.implementation, t.params ->> '$.precision' AS "precision", j.value ->> '$.tensor' AS tensor, j.value ->> '$.dtype' AS dtype, t.run_uid

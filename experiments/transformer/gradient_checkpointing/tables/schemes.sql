@@ -1,5 +1,5 @@
 -- title: Gradient checkpointing schemes
--- caption: Counted on a stack of blocks (`checkpoint_schemes`), gradients bit-identical; `held` for the hand-out's largest model at batch 4,
+-- caption: Counted on a stack of blocks (`checkpoint_schemes`), gradients bit-identical; `held` for the hand-out's `xl` at batch 4,
 --   context 2048 in fp32, unfused: c = 80 MiB a checkpoint, R = 6503 MiB a block.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes

@@ -1,10 +1,10 @@
 -- title: Profiling: kernels by cumulative time
--- caption: The top eight kernels of each phase, for the largest model and longest context of each implementation: calls and time a step, mean,
---   minimum and maximum of a call, share of the phase.
+-- caption: The top eight kernels of each phase, for the largest model and longest context that was profiled: calls and time of one step, mean time of a
+--   call, share of the phase.
 -- experiment: nsys_profile
 -- fills: b
 -- columns: model?|1|s|left; context?|1|d|right; precision?|1|s|left; implementation|1|code|left; phase|1|s|left; operation|1|code|left;
---   name as kernel|1|code|left; calls|1|.3g|right; total|ms|.4g|right; mean|ms|.3g|right; least as min|ms|.3g|right;
+--   name as kernel|1|code|left; calls|1|s|right; total|ms|.4g|right; mean|ms|.3g|right; least as min|ms|.3g|right;
 --   most as max|ms|.3g|right; share|%|.3g|right; device?|1|s|left
 -- note: `operation`: the operator a kernel belongs to, e.g. `attention.scores.gemm`.
 WITH chosen AS (
@@ -23,7 +23,7 @@ ranked AS (
    WHERE k.phase IN ('forward', 'backward', 'optimizer')
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, phase,
-       operation, name, calls_a_step AS calls, ms AS total, mean_ms AS mean, least_ms AS least, most_ms AS most, share, device, run_uid
+       operation, name, printf('%.4g', calls_a_step) AS calls, ms AS total, mean_ms AS mean, least_ms AS least, most_ms AS most, share, device, run_uid
   FROM ranked
  WHERE place <= 8
  ORDER BY device, implementation, CASE phase WHEN 'forward' THEN 0 WHEN 'backward' THEN 1 ELSE 2 END, place;

@@ -1,0 +1,22 @@
+-- title: Mixed precision: forward and backward
+-- caption: Mean of ten passes (forward with the loss) in fp32 and in half precision; speed-ups are of medians, with 95 % intervals.
+-- experiment: benchmarking_mixed_precision
+-- command: syslab run benchmarking_script benchmarking_mixed_precision --impl eager
+-- fills: c
+-- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; implementation?|1|code|left; precision?|1|s|left;
+--   forward_fp32 as forward fp32|ms|.4g|right; forward as forward half|ms|.4g|right;
+--   forward_gain as speed-up|×|ci(forward_low, forward_high)|right; backward_fp32 as backward fp32|ms|.4g|right; backward as backward half|ms|.4g|right;
+--   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; protocol?|1|s|left; device?|1|s|left
+-- note: fp32 is without tensor cores; its passes may be those of a training step (`benchmarking_script`).
+SELECT h.model, h.batch, h.context, h.implementation, h."precision", f.mean_ms AS forward_fp32, h.mean_ms AS forward, f.ms / h.ms AS forward_gain,
+       f.least_ms / h.most_ms AS forward_low, f.most_ms / h.least_ms AS forward_high, b.mean_ms AS backward_fp32, k.mean_ms AS backward,
+       b.ms / k.ms AS backward_gain, b.least_ms / k.most_ms AS backward_low, b.most_ms / k.least_ms AS backward_high, h.protocol, h.device,
+       max(h.run_uid, f.run_uid) AS run_uid, min(f.experiment <> h.experiment) AS far  -- of several rows in fp32 this experiment's
+  FROM v_pass h
+  JOIN v_pass k ON k.attempt_id = h.attempt_id AND k.what = 'backward'
+  JOIN v_pass f ON f.alike = h.alike AND f."precision" = 'fp32' AND f.implementation = h.implementation AND f.comparability_key = h.comparability_key
+               AND f.protocol = h.protocol AND f.what = 'forward' AND f.within AND f.experiment IN (?1, 'benchmarking_script')
+  JOIN v_pass b ON b.attempt_id = f.attempt_id AND b.what = 'backward' AND b.place = 1
+ WHERE h."precision" IN ('bf16_amp', 'fp16_amp', 'bf16_fused') AND h.what = 'forward' AND h.within AND h.experiment = ?1
+ GROUP BY h.attempt_id
+ ORDER BY h.device LIKE 'NVIDIA%' DESC, h.device, h.implementation, h."precision" <> 'bf16_amp', h."precision", h.context, h.parameters, h.protocol;

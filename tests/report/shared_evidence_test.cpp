@@ -1,0 +1,141 @@
+// What one experiment measured answers another's problem: no step is timed twice, and what is compared says whose it
+// is.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "report/hand_in_table.hpp"
+#include "report/writers.hpp"
+#include "tests/report/writeup.hpp"
+
+namespace syslab::report {
+namespace {
+
+class StepsOfRanks : public Writeup {
+ protected:
+  void add_step(const std::string& experiment, const std::string& strategy, double ms, double exposed_ms) {
+    add(experiment,
+        {{"model", word("xl26")},
+         {"batch", number(8)},
+         {"context", number(512)},
+         {"precision", word("fp32")},
+         {"strategy", strategy}},
+        "fused",
+        {timed("time", 1e-3 * ms, worker::kAllRanks), timed("backward", 0.6, worker::kAllRanks),
+         timed("exposed", 1e-3 * exposed_ms, worker::kAllRanks), metric("buckets", strategy == "naive" ? 291 : 1),
+         worker::SpanRecord{
+             .track = "compute", .name = "backward", .category = "phase", .start_ns = 0, .end_ns = 600'000'000},
+         worker::SpanRecord{.track = "communication",
+                            .name = "bucket 0",
+                            .category = "collective",
+                            .start_ns = strategy == "overlap" ? 100'000'000 : 610'000'000,
+                            .end_ns = 620'000'000}},
+        {.gpu = "Example_GPU", .ranks = 2});
+  }
+  void add_all() {
+    add_step("naive_ddp_benchmarking", "none", 900, 0);
+    add_step("naive_ddp_benchmarking", "naive", 975, 55);
+    add_step("minimal_ddp_flat_benchmarking", "flat_copy", 980, 65);
+    add_step("minimal_ddp_flat_benchmarking", "flat_view", 960, 40);
+    add_step("ddp_overlap_individual_parameters_benchmarking", "overlap", 930, 1);
+  }
+};
+
+TEST_F(StepsOfRanks, AreHeldAgainstThoseOfAnEarlierProblem) {
+  add_all();
+  const std::string flat = said("minimal_ddp_flat_benchmarking", "messages");
+  EXPECT_TRUE(has(flat, "975.0")) << flat;
+  EXPECT_TRUE(has(flat, "one large call is 15 ms faster than 291 small ones")) << flat;
+  EXPECT_TRUE(has(flat, "packing into the buffer and back costs 25 ms")) << flat;
+  EXPECT_TRUE(has(flat, "(Different runs on the same machine.)")) << flat;
+  const std::string overlap = said("ddp_overlap_individual_parameters_benchmarking", "hidden");
+  EXPECT_TRUE(has(overlap, "overlap recovers 60 % of what communication costs")) << overlap;
+  EXPECT_TRUE(has(overlap, "(Different runs on the same machine.)")) << overlap;
+  const Table rows = table("ddp_overlap_individual_parameters_benchmarking", "steps");
+  EXPECT_EQ(words(rows.result, "strategy"), (std::set<std::string>{"none", "naive", "flat_copy", "overlap"}));
+  EXPECT_EQ(words(table("naive_ddp_benchmarking", "steps").result, "strategy"),
+            (std::set<std::string>{"none", "naive"}));
+}
+
+TEST_F(StepsOfRanks, AreAnExperimentsOwnWhereItHasThem) {
+  add_all();
+  add_step("minimal_ddp_flat_benchmarking", "naive", 1000, 80);
+  EXPECT_TRUE(has(said("minimal_ddp_flat_benchmarking", "messages"), "40 ms faster than 291"))
+      << said("minimal_ddp_flat_benchmarking", "messages");
+}
+
+TEST_F(StepsOfRanks, HaveTheirTimelinesInWords) {
+  add_all();
+  const std::string text = said("ddp_overlap_individual_parameters_benchmarking", "timelines");
+  EXPECT_TRUE(has(text, "the first of 1 all-reduces starts 610 ms into the step, when backward has ended (600 ms)"))
+      << text;
+  EXPECT_TRUE(has(text, "with overlap 1 of 1 start before backward ends at 600 ms, the first at 100 ms")) << text;
+}
+
+// --- one process ---
+
+class Passes : public Writeup {
+ protected:
+  void add_pass(const std::string& experiment, const std::string& implementation, const std::string& model,
+                const std::string& precision, const std::string& mode, double forward_ms, double backward_ms,
+                double step_ms) {
+    Params params = model_step(model);
+    params.set("precision", precision);
+    params.set("mode", mode);
+    if (experiment == "benchmarking_script") params.set("warmup", number(5));
+    add(experiment, params, implementation,
+        {metric("parameters", model == "small" ? 1000 : 5000), timed("time", 1e-3 * step_ms),
+         timed("forward", 1e-3 * forward_ms), timed("backward", 1e-3 * backward_ms)});
+  }
+};
+
+TEST_F(Passes, InHalfPrecisionStandBesideTheTimingProgramsInFp32) {
+  for (const char* model : {"small", "large"}) {
+    add_pass("benchmarking_script", "eager", model, "fp32", "train", 10, 20, 32);
+    add_pass("benchmarking_mixed_precision", "eager", model, "bf16_amp", "forward_backward", model[0] == 's' ? 10 : 5,
+             10, 15);
+  }
+  const std::string text = said("benchmarking_mixed_precision", "trend");
+  EXPECT_TRUE(has(text, "forward + backward is 1.500")) << text;
+  EXPECT_TRUE(has(text, "grows with model size")) << text;
+  const Table rows = table("benchmarking_mixed_precision", "c_models");
+  ASSERT_EQ(rows.result.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(cell_of(rows.result, 1, "forward_gain").real, 2);
+  // What the experiment measured itself comes first.
+  add_pass("benchmarking_mixed_precision", "eager", "large", "fp32", "forward_backward", 20, 20, 40);
+  EXPECT_DOUBLE_EQ(cell_of(table("benchmarking_mixed_precision", "c_models").result, 1, "forward_gain").real, 4);
+}
+
+TEST_F(Passes, FusedStandBesideOpByOpWhoeverTimedThem) {
+  add_pass("benchmarking_script", "eager", "small", "fp32", "train", 10, 20, 40);
+  add_pass("benchmarking_script", "fused", "small", "fp32", "train", 5, 10, 20);
+  add_pass("benchmarking_script", "eager", "large", "fp32", "train", 100, 200, 330);
+  add_pass("benchmarking_script", "fused", "large", "fp32", "train", 80, 160, 300);
+  const std::string text = said("torch_compile", "b_gain");
+  EXPECT_TRUE(
+      has(text, "forward is 2 (small) to 1.25 (large) times as fast, forward, backward and AdamW 2 to 1.1 times"))
+      << text;
+  EXPECT_TRUE(has(text, "The gain falls with size")) << text;
+  EXPECT_EQ(table("torch_compile", "b_whole").result.rows.size(), 4U);
+}
+
+// --- what stays of a caption ---
+
+TEST(HandInTable, ExplainsNoColumnThatItLeavesOut) {
+  Table table;
+  table.source = parse_table("toy", R"(-- title: Toy
+-- caption: Median of one call; `n`: samples; `size`: tokens. `vs naive` is the speed-up, `bound` the error's bound. `naive` is not shown.
+-- experiment: toy
+-- columns: size|1|d|right; time|ms|.3g|right; vs_naive as vs naive|×|.3g|right; bound|1|.1e|right; n|1|d|right
+SELECT 1)");
+  table.result.columns = {"size", "time", "vs_naive", "bound", "n"};
+  Cell one, two, none;
+  one.type = two.type = Cell::Type::integer;
+  one.integer = 1;
+  two.integer = 2;
+  table.result.rows = {{one, one, none, one, one}, {two, two, none, one, one}};
+  EXPECT_EQ(hand_in_table(table, {}, {}).source.caption, "Median of one call; `size`: tokens. `naive` is not shown.");
+}
+
+}  // namespace
+}  // namespace syslab::report

@@ -12,7 +12,7 @@ namespace syslab::worker {
 namespace {
 
 constexpr std::uint32_t kStepsOfACall = 3;
-constexpr int kNoMark = 0xff;             // NaN in every floating-point type
+constexpr int kNoMark = 0xff;            // NaN in every floating-point type
 constexpr std::size_t kMostViews = 256;  // of their memory; closed when there are more
 constexpr int kIdleTries = 16;
 // After copying this much or more, switching takes some µs longer (on an H100 8 of 280).

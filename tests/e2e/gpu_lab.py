@@ -78,6 +78,11 @@ def gpus():
 
 
 class OnTheGpu(Lab):
+    asked = {}  # variables of one command; what else begins with SYSLAB_ is kept from it
+
+    def environment(self):
+        return {**super().environment(), **self.asked}
+
     def facts(self):
         return [json.loads(text) for (text,) in self.sql("SELECT facts FROM attempt_facts ORDER BY attempt_id")]
 
@@ -177,9 +182,7 @@ class OnTheGpu(Lab):
 
     def judged(self, name, **environment):
         """Of tests/e2e/hostile/gpu.py: how it ended, its detail, and what is stored of it."""
-        os.environ.update(environment)
-        for variable in environment:
-            self.addCleanup(os.environ.pop, variable, None)
+        self.asked = environment
         lines = self.lines("run", "weighted_sum", "--mine", f"me={HERE / 'hostile' / 'gpu.py'}:{name}", "--impl", "me", "--device", "cuda",
                            "-a", "pass=forward", "-a", "dtype=fp32", *SMALL, expect=None)
         [ended] = attempts(lines)

@@ -29,7 +29,7 @@ Exit execute(const Context& context, const EnvOptions&) {
                  {"comparability_key", runner::comparability_key(facts)},
                  {"build", to_json(build_info())},
                  {"worker_protocol", worker::kWireVersion},
-                 {"measuring_version", measure::kProtocolVersion}};
+                 {"measuring_version", measure::kMeasuringVersion}};
   if (context.console.json()) {
     context.console.print_document(all);
     return Exit::well;

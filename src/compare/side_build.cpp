@@ -63,7 +63,7 @@ SideBuild this_build() {
   SideBuild build;
   build.facts = json_text(to_json(build_info()));
   build.wire_version = worker::kWireVersion;
-  build.measuring_version = measure::kProtocolVersion;
+  build.measuring_version = measure::kMeasuringVersion;
   return build;
 }
 

@@ -169,7 +169,7 @@ Protocol find_protocol(std::string_view name) { return find_named(protocols(), "
 
 Json to_json(const Protocol& protocol) {
   return {{"name", protocol.name},
-          {"version", kProtocolVersion},
+          {"version", kMeasuringVersion},
           {"warmup_calls", protocol.warmup_calls},
           {"warmup_time_ns", protocol.warmup_time.count()},
           {"warmup_limit_ns", protocol.warmup_limit.count()},

@@ -29,7 +29,7 @@ enum class Launch {
 // Of what all of them promise, stored with each. Times under different versions are not compared. 2: every timed call
 // meets content of its own and is looked at; a third of the calls are compared whole; another process finds the caches
 // as the protocol says.
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kMeasuringVersion = 2;
 
 struct Protocol {
   std::string name = "kernel";

@@ -48,8 +48,8 @@ class DataParallelWorkload : public StepWorkload {
   void refresh() override;  // another batch
   void run() override;      // a whole step
   void forward() override;  // its phases, in this order
-  void backward() { step_->backward(0); }
-  void update() { step_->update(); }
+  void backward() override { step_->backward(0); }
+  void update() override { step_->update(); }
 
   double loss() override { return step_->result().loss; }  // collective; waits
 

@@ -78,7 +78,7 @@ TEST(OperatorCase, TellsHowItWasMeasured) {
   EXPECT_EQ(facts.at("input_sets"), facts.at("calls_per_sample")) << "content of its own for each call";
   EXPECT_GE(facts.at("verified"), 1);
   EXPECT_GE(facts.at("timed_calls"), facts.at("verified"));
-  EXPECT_EQ(facts.at("protocol").at("version"), measure::kProtocolVersion);
+  EXPECT_EQ(facts.at("protocol").at("version"), measure::kMeasuringVersion);
   for (const char* name : {"stop", "precision", "warmup_calls", "threads", "blas", "data"}) {
     EXPECT_TRUE(facts.contains(name)) << name;
   }

@@ -207,7 +207,7 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all) {
 }
 
 std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options,
-                          const std::vector<Board>& boards) {
+                          std::span<const Board> boards) {
   std::string page =
       fmt::format("# {}: hand-out {}\n\n{:g} of {:g} points that are decided; {:g} are open.\n", plain(one.id),
                   rubric.handout, one.earned(), one.checked(), rubric.points() - one.checked());
@@ -246,7 +246,7 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
 }
 
 std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options,
-                               const std::vector<Board>& boards) {
+                               std::span<const Board> boards) {
   Json tests = Json::array();
   std::string open;
   for (const ProblemScore& score : one.scores) {

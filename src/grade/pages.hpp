@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,10 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all);
 
 // Markdown. `boards`: those that the class sees (grade/board.hpp).
 std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options,
-                          const std::vector<Board>& boards = {});
+                          std::span<const Board> boards = {});
 // results.json
 std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options,
-                               const std::vector<Board>& boards = {});
+                               std::span<const Board> boards = {});
 std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options);
 
 }  // namespace syslab::grade

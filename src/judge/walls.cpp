@@ -50,6 +50,10 @@ void deny(const FilterContext& filter, const char* name, int error, Conditions..
          name);
 }
 
+// What clone() makes anew; the one of time is unshare()'s and clone3()'s alone.
+constexpr unsigned kNamespaces[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
+                                    CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
+
 // Other processes' memory and descriptors, the machine's settings, and ways around all this.
 constexpr const char* kDenied[] = {
     "ptrace",
@@ -198,6 +202,11 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
     deny(filter, "ioctl", ENOTTY, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xff00U, family << 8));
   }
   for (const char* name : kModesAndTimes) deny(filter, name, python ? 0 : EPERM);
+  // unshare() is denied above; a new process gets no namespaces of its own either.
+  for (const unsigned flag : kNamespaces) {
+    deny(filter, "clone", EPERM, SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
+  }
+  deny(filter, "clone3", ENOSYS);          // its flags are behind a pointer; the C library then falls back on clone
   deny(filter, "io_uring_setup", ENOSYS);  // it would do what is denied here, socket() for one
   if (!options.network) deny_sockets(filter, options.gpu);
   // Whoever ends or stops our group does so with all that it has started, and while another is measured nothing of it

@@ -167,7 +167,7 @@ class Communication(Lab):
                 self.assertAlmostEqual(row["formula_sent"], 0.5 * rows["none", "own", "at_end"]["sent"] * (2 if wire == "own" else 1.5), delta=1)
             self.assertGreaterEqual(row["updating"], 0)
         said = " ".join(self.syslab("report", name).stdout.split())
-        self.assertIn("sharding `zero2` (updates in turn, buckets of ", said)
+        self.assertIn("sharding `zero2` (updates in turn): a rank holds ", said)
         self.assertNotIn("(empty)", said)
         # In fp64 everything is twice as large, by formula as well.
         for experiment in ("fsdp", name):

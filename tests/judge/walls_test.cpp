@@ -63,6 +63,14 @@ TEST_P(WallsOf, OnesOwnLimitsMayBeReadAndNobodyElses) {
 
 TEST_P(WallsOf, NoNamespaceAndNoRingLeadsAround) {
   EXPECT_EQ(inside([] { return error_of(::unshare(CLONE_NEWUSER)); }), EPERM);
+  for (const int flag : {CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID}) {
+    EXPECT_EQ(inside([&] {
+                const long made = ::syscall(SYS_clone, flag | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+                if (made == 0) ::_exit(0);
+                return error_of(made);
+              }),
+              EPERM);
+  }
   EXPECT_EQ(inside([] { return error_of(::syscall(SYS_io_uring_setup, 4, nullptr)); }), ENOSYS);
 }
 

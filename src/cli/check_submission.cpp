@@ -97,6 +97,7 @@ class SubmissionCheck {
     choose_python();
     const auto limit =
         std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--timeout", options_.timeout));
+    hide_database(context_.global.database);  // the survey runs what is handed in
     found_ = submission::survey(folder_, std::min(submission::kImporting, limit),
                                 bytes_option("--memory-limit", options_.memory_limit));
     for (const submission::Adapter& adapter : submission::adapters()) {

@@ -150,6 +150,16 @@ class Submitted(Lab):
         self.assertFalse((self.folder / "outside.py").exists())
         self.assertFalse(os.path.exists("/tmp/syslab_absolute.py"))
 
+    def test_what_is_looked_at_before_it_is_checked_does_not_read_the_database(self):
+        self.syslab("run", "selftest_empty", "--laws", "none")
+        hand = self.folder / "curious"
+        hand.mkdir()
+        (hand / "adapters.py").write_text(f"def {PYTORCH}():\n    from other import Flash\n    return Flash\n")
+        (hand / "other.py").write_text(f"open({str(self.db)!r}, 'rb').read(1)\nraise ImportError('it read the database')\n")
+        said = self.syslab("check", "--mine", "me=curious", "--handout", "2026", expect=None).stdout
+        self.assertIn("PermissionError", said)
+        self.assertNotIn("it read the database", said)
+
     def test_a_folder_without_adapters_is_no_submission(self):
         (self.folder / "empty").mkdir()
         self.assertIn("neither tests/adapters.py nor adapters.py",

@@ -122,6 +122,12 @@ std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
   return plain;
 }
 
+Finding finding_of(const File& file) {
+  std::vector<Measured> measured;
+  for (const Case& one : file.cases) measured.push_back({one.title, for_stats(one.blocks), {}, false});
+  return judge(file.statement, measured, 0);
+}
+
 std::string to_text(const File& file) {
   Json cases = Json::array();
   for (const Case& one : file.cases) cases.push_back(to_json(one));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "claim/finding.hpp"
 #include "claim/statement.hpp"
 #include "core/json.hpp"
 #include "stats/paired.hpp"
@@ -58,6 +59,9 @@ struct File {
 };
 
 std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks);
+
+// What its own samples say, without tolerance.
+Finding finding_of(const File& file);
 
 std::string to_text(const File& file);
 // Error(usage) naming the file, what was found and what was expected, for anything that is not a claim of a version

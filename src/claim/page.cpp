@@ -5,7 +5,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "claim/finding.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
@@ -27,12 +26,6 @@ store::Cell text_cell(std::string text) {
   cell.type = store::Cell::Type::text;
   cell.text = std::move(text);
   return cell;
-}
-
-Finding finding_of(const File& claim) {
-  std::vector<Measured> measured;
-  for (const Case& one : claim.cases) measured.push_back({one.title, for_stats(one.blocks), {}, false});
-  return judge(claim.statement, measured, 0);
 }
 
 report::Table cases_of(const File& claim, const Finding& finding) {

@@ -17,12 +17,6 @@ namespace {
 
 constexpr double kTolerance = 0.01;  // what another machine of the same kind may differ by
 
-Exit exit_of(claim::Verdict verdict) {
-  return verdict == claim::Verdict::confirmed ? Exit::well
-         : verdict == claim::Verdict::refuted ? Exit::slower
-                                              : Exit::unclear;
-}
-
 // Of a claim that was not shown: what could be claimed.
 std::string advice(const claim::Statement& statement, const claim::Finding& finding) {
   if (finding.confirmable <= 0) return {};

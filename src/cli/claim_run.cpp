@@ -125,6 +125,11 @@ std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan) 
   return digests;
 }
 
+Exit exit_of(claim::Verdict verdict) {
+  if (verdict == claim::Verdict::unclear) return Exit::unclear;
+  return verdict == claim::Verdict::confirmed ? Exit::well : Exit::slower;
+}
+
 std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
                        const claim::Finding& finding, const claim::Finding* claimed) {
   std::vector<report::Column> columns{{"case", "1", "s", "left"}};

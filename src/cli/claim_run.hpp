@@ -36,6 +36,8 @@ claim::Side side_of(const plan::ComparisonPlan& plan, char side);
 // SHA-256 of the files behind --reference and --inputs, by option.
 std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan);
 
+Exit exit_of(claim::Verdict verdict);
+
 // For a terminal: a line a case. `claimed`: what the file's samples say of the same cases; null: there is no file.
 std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
                        const claim::Finding& finding, const claim::Finding* claimed);

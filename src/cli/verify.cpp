@@ -75,12 +75,6 @@ std::vector<std::string> differing_code(const claim::File& file, const plan::Com
   return differing;
 }
 
-claim::Finding claimed_finding(const claim::File& file) {
-  std::vector<claim::Measured> measured;
-  for (const claim::Case& one : file.cases) measured.push_back({one.title, claim::for_stats(one.blocks), {}, false});
-  return claim::judge(file.statement, measured, 0);
-}
-
 }  // namespace
 
 Exit execute(const Context& context, const VerifyOptions& options) {
@@ -98,12 +92,9 @@ Exit execute(const Context& context, const VerifyOptions& options) {
       measure(context, "verify", plan, file.question,
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
   const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
-  const claim::Finding claimed = claimed_finding(file);
+  const claim::Finding claimed = claim::finding_of(file);
   const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");
-  Exit exit = finding.verdict == claim::Verdict::confirmed ? Exit::well
-              : finding.verdict == claim::Verdict::refuted ? Exit::slower
-                                                           : Exit::unclear;
-  if (!same_kind) exit = Exit::unclear;
+  const Exit exit = same_kind ? exit_of(finding.verdict) : Exit::unclear;
   if (context.console.json()) {
     Json json = to_json(finding, run.measured);
     json["here"] = json["verdict"];

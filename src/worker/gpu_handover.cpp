@@ -12,7 +12,7 @@ namespace syslab::worker {
 namespace {
 
 constexpr std::uint32_t kStepsOfACall = 3;
-constexpr int kNoMark = 0xff;            // NaN in every floating-point type
+constexpr int kNanByte = 0xff;           // NaN in every floating-point type
 constexpr std::size_t kMostViews = 256;  // of their memory; closed when there are more
 constexpr int kIdleTries = 16;
 // After copying this much or more, switching takes some µs longer (on an H100 8 of 280).
@@ -62,7 +62,7 @@ void GpuHandover::begin(CallRequest& request, const std::byte* staging, std::siz
   much_ = in >= kMuch / 4;
   for (const std::vector<SharedTensor>* group : {&request.inputs, &request.outputs}) {
     for (const SharedTensor& one : *group) {
-      if (extent_bytes(one) > 0) device::fill_bytes(shared_->at(one.offset), kNoMark, extent_bytes(one), stream_);
+      if (extent_bytes(one) > 0) device::fill_bytes(shared_->at(one.offset), kNanByte, extent_bytes(one), stream_);
     }
   }
   device::synchronize(stream_);

@@ -74,6 +74,14 @@ void function_files(CLI::App& app, SelectionOptions& options) {
       ->type_name("FILE.py:NAME");
 }
 
+void launches(CLI::App& app, std::optional<int>& option) {
+  app.add_option(
+         "--launches", option,
+         "Fresh processes a side, at least 3 (default: 12 to 20, as many as it takes to know the ratio to ±0.25 %)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(3, 1000).description(""));
+}
+
 void selection(CLI::App& app, SelectionOptions& options) {
   app.add_option("NAME", options.names, "Experiments: ids, globs, tag:NAME, comma lists, all")->type_name("");
   many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all of the device)");

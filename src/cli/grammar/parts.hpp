@@ -39,15 +39,12 @@ void contract(CLI::App& app, std::optional<std::string>& option);
 void output(CLI::App& app, std::string& format, std::string& file);
 void timeout(CLI::App& app, std::string& option, const char* help = "Of one case: 30s, 5m (default 10m)");
 void label(CLI::App& app, std::string& option);
+void launches(CLI::App& app, std::optional<int>& option);  // of what is measured in turns
 
 // Options of the verbs that come to verdicts.
 template <typename Options>
 void judging(CLI::App& app, Options& options) {
-  app.add_option(
-         "--launches", options.launches,
-         "Fresh processes a side, at least 3 (default: 12 to 20, as many as it takes to know the ratio to ±0.25 %)")
-      ->type_name("NUMBER")
-      ->check(CLI::Range(3, 1000).description(""));
+  launches(app, options.launches);
   app.add_option("--budget", options.budget,
                  "Time for all comparisons together: 5m (default: 2m of compare, unless --launches is given)")
       ->type_name("DURATION");
@@ -59,11 +56,7 @@ void judging(CLI::App& app, Options& options) {
 // Options of the verbs that show or verify a claim.
 template <typename Options>
 void limits(CLI::App& app, Options& options) {
-  app.add_option(
-         "--launches", options.launches,
-         "Fresh processes a side, at least 3 (default: 12 to 20, as many as it takes to know the ratio to ±0.25 %)")
-      ->type_name("NUMBER")
-      ->check(CLI::Range(3, 1000).description(""));
+  launches(app, options.launches);
   app.add_option("--budget", options.budget, "Time for all cases together: 5m (default 2m, unless --launches is given)")
       ->type_name("DURATION");
   app.add_option("--memory-limit", options.memory_limit, "Of one side beyond the worker's own: 2Gi (default none)")

@@ -11,8 +11,8 @@
 namespace syslab::grade {
 
 // By how much a machine may scatter a ratio whose sides are measured in turns, from one pair of fresh processes to the
-// next: a standard deviation. Twice the most that neighbours made of it (docs/performance.md, "Comparisons on trial": a
-// half-width of 2.9 % over 12 to 20 launches is 5 %; as bursts are now, 1 %).
+// next: a standard deviation. Twice the most that neighbours made of it (docs/performance/lab.md, "Comparisons on
+// trial": a half-width of 2.9 % over 12 to 20 launches is 5 %; as bursts are now, 1 %).
 inline constexpr double kScatter = 0.1;
 
 // How far above the truth that scatter puts the mean of so many launches at most, at 95 %: 1.13 with five. So far an

@@ -18,8 +18,8 @@
 // counted.
 //
 // Published for the 2.7B model in fp32 at context 128 and 512, GiB: forward 12.9 and 13.4 (12.8, 13.3 by the formula),
-// forward_kept 18.05 and 39.75 (17.96, 39.76), step 51.1 to 51.4 and 65.5 (51.3, 65.4). docs/performance.md compares
-// PyTorch's measured peaks of five models with ours; the formula is within 1.3 % of each
+// forward_kept 18.05 and 39.75 (17.96, 39.76), step 51.1 to 51.4 and 65.5 (51.3, 65.4). docs/performance/training.md
+// compares PyTorch's measured peaks of five models with ours; the formula is within 1.3 % of each
 // (tests/train/peak_memory_test.cpp). Sources: CS336 assignment 2, memory_profiling, with its published attempts; AdamW
 // of the hand-outs' basics package.
 #pragma once

@@ -33,7 +33,7 @@ TEST(FrameworkPeak, MeetsPublishedMeasurements) {
 }
 
 // What PyTorch was measured to hold with the hand-outs' AdamW, an operation a kernel, at batch 4 and context 512, in GB
-// (docs/performance.md, "A training step on a GPU").
+// (docs/performance/training.md, "A step").
 TEST(FrameworkPeak, MeetsWhatPyTorchHeldHere) {
   constexpr model::Precision kFp32 = model::Precision::fp32, kBf16 = model::Precision::bf16_amp;
   const std::tuple<const char*, model::Precision, double> measured[]{

@@ -4,7 +4,7 @@
 
 The class below is judged as any other (`run --mine`, profile `python`), under `--device cuda` where torch sees a GPU, else on the CPU.
 Each try is a process that the class starts, behind the same walls, so that one that crashes or hangs spoils no other. Each line says works,
-refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row for docs/performance.md.
+refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row for docs/performance/lab.md.
 NCCL, where there are two GPUs, needs sockets, which a class of one rank does not have: behind the walls it is refused, and that is not counted.
 Exit code 1: something else works without walls and not behind them, or the walls let something through. 2: nothing was shown.
 """

@@ -17,7 +17,9 @@
 //               of two prefixes; n/16 rescalings
 //   cast of P̃   λ·u_s·√Σ(P V)², and fp16's subnormals: λ·2⁻²⁵·√ΣV²
 //   TF32        both factors of every product rounded, u_t = 2⁻¹¹: √2·u_t‖q‖‖k‖ is added to σ_i, 2·u_t‖q‖‖k‖ to δ_i,
-//               √2·u_t‖dO‖‖v‖ to σ_ζ, and the cast's unit is √2·u_t, of P̃ and V, of dS and K or Q, of P̃ and dO
+//               √2·u_t‖dO‖‖v‖ to σ_ζ, and the cast's unit is √2·u_t, of P̃ and V, of dS and K or Q, of P̃ and dO. A row's
+//               q is rounded once for all its keys: that part of δ_ij does not average out of L, which may move by all
+//               of it, u_t‖q‖‖k‖
 //   storage     u_s·|O| + half a subnormal
 //   L           min(δ, (κ/δ)·λσ·√ΣP²) + g(2n)u… of the sum + function errors + 4u·(|L| + |m|)
 //
@@ -131,7 +133,8 @@ SYSLAB_HOST_DEVICE inline RowError row_error(const ErrorModel& model, std::int64
   row.score_sigma = (std::sqrt(roundings) * model.unit + std::sqrt(2.0) * model.factor_unit) * magnitude + flushed;
   row.score_bound = (model.g(roundings) + 2 * model.factor_unit) * magnitude + flushed;
   const double growth = row.score_bound > 0 ? kappa(row.score_bound) / row.score_bound : 1.0;
-  const double averaged = growth * kLambda * row.score_sigma * std::sqrt(squares);
+  const double common = model.factor_unit * magnitude;  // q's rounding, the same for all keys of the row
+  const double averaged = growth * (kLambda * row.score_sigma * std::sqrt(squares) + common);
   row.lse_bound = std::min(row.score_bound, averaged) + model.g(2 * visible) + 2 * kFunctionUlps * model.unit +
                   4 * model.unit * (std::abs(lse) + std::abs(largest_score));
   return row;

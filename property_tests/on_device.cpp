@@ -7,10 +7,14 @@
 namespace syslab::property {
 namespace {
 
-// One for all calls of the process: a law makes thousands.
-device::Stream gpu_stream() {
-  static const device::OwnedStream stream(device::Place{device::Kind::cuda, 0});
-  return stream.view();
+// For all calls of the process: a law makes thousands.
+device::Stream gpu_stream(int lane) {
+  static const std::vector<device::OwnedStream> streams = [] {
+    std::vector<device::OwnedStream> made;
+    for (int i = 0; i < OnDevice::kLanes; ++i) made.emplace_back(device::Place{device::Kind::cuda, 0});
+    return made;
+  }();
+  return streams[static_cast<std::size_t>(lane % OnDevice::kLanes)].view();
 }
 
 }  // namespace
@@ -22,7 +26,8 @@ std::optional<std::string> OnDevice::refusal(device::Kind kind) {
   return "runs on a GPU, and there is none that this process can use";
 }
 
-OnDevice::OnDevice(device::Kind kind) : stream_(kind == device::Kind::cuda ? gpu_stream() : device::Stream{}) {}
+OnDevice::OnDevice(device::Kind kind, int lane)
+    : stream_(kind == device::Kind::cuda ? gpu_stream(lane) : device::Stream{}) {}
 
 TensorView OnDevice::view(const check::GuardedTensor& tensor) {
   TensorView view = tensor.view();
@@ -32,6 +37,10 @@ TensorView OnDevice::view(const check::GuardedTensor& tensor) {
   view.data = mirror.there.as<std::byte>() + tensor.offset();
   mirrors_.push_back(std::move(mirror));
   return view;
+}
+
+void OnDevice::await_inputs() const {
+  if (stream_.kind != device::Kind::cpu) device::synchronize(stream_);
 }
 
 void OnDevice::finish() {

@@ -23,13 +23,17 @@ class OnDevice {
   // Why nothing of this kind can be searched here, as the end of a sentence about a rung; nothing when it can.
   static std::optional<std::string> refusal(device::Kind kind);
 
-  // Error(device) for a GPU where there is none that can be used.
-  explicit OnDevice(device::Kind kind);
+  // Error(device) for a GPU where there is none that can be used. `lane`: calls of different lanes are queued in
+  // streams of their own.
+  explicit OnDevice(device::Kind kind, int lane = 0);
+  static constexpr int kLanes = 4;
 
   device::Stream stream() const { return stream_; }
   // The tensor's view where the rung works: its own on the CPU, its mirror's elsewhere. The tensor must stay where it
   // is until finish(). A tensor may be mirrored once a call.
   TensorView view(const check::GuardedTensor& tensor);
+  // Waits for what view() copies there, so that a call begins at once; only to be asked before several calls in a row.
+  void await_inputs() const;
   // Waits for the call, which throws here what it did wrong, and brings every mirror back.
   void finish();
 

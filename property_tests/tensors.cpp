@@ -20,13 +20,16 @@ template <typename T>
 void assign_as(const TensorView& view, std::span<const double> values) {
   T* base = view.as<T>();
   const int rank = view.shape.rank();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::int64_t rest = static_cast<std::int64_t>(i), offset = 0;
-    for (int dim = rank - 1; dim >= 0; --dim) {
+  const std::int64_t row = rank == 0 ? 1 : view.size(rank - 1), step = rank == 0 ? 1 : view.stride(rank - 1);
+  for (std::size_t begin = 0; begin < values.size(); begin += static_cast<std::size_t>(row)) {
+    std::int64_t rest = static_cast<std::int64_t>(begin) / row, offset = 0;
+    for (int dim = rank - 2; dim >= 0; --dim) {
       offset += rest % view.size(dim) * view.stride(dim);
       rest /= view.size(dim);
     }
-    base[offset] = narrow<T>(values[i]);
+    for (std::int64_t i = 0; i < row; ++i) {
+      base[offset + i * step] = narrow<T>(values[begin + static_cast<std::size_t>(i)]);
+    }
   }
 }
 

@@ -25,22 +25,48 @@ ops::Workspace as_workspace(const std::optional<check::GuardedTensor>& tensor, O
 
 DType lse_dtype(const Problem& problem) { return problem.dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-void run_once(const Rung& rung, const Problem& problem, const ForwardCall& call) {
+ForwardArgs args_of(const ForwardCall& call, OnDevice& there) {
+  return {there.view(call.q), there.view(call.k), there.view(call.v), there.view(call.out), there.view(call.lse)};
+}
+BackwardArgs args_of(const BackwardCall& call, OnDevice& there) {
+  const ForwardCall& forward = call.forward;
+  return {there.view(forward.q),   there.view(forward.k),   there.view(forward.v),
+          there.view(forward.out), there.view(forward.lse), there.view(call.dout),
+          there.view(call.dq),     there.view(call.dk),     there.view(call.dv)};
+}
+
+void queue(const Rung& rung, const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+           device::Stream stream) {
+  rung.forward(problem, args, workspace, stream);
+}
+void queue(const Rung& rung, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+           device::Stream stream) {
+  rung.backward(problem, args, workspace, stream);
+}
+
+template <typename Call>
+void run_once(const Rung& rung, const Problem& problem, const Call& call) {
   OnDevice there(rung.device);
-  const ForwardArgs args{there.view(call.q), there.view(call.k), there.view(call.v), there.view(call.out),
-                         there.view(call.lse)};
-  rung.forward(problem, args, as_workspace(call.workspace, there), there.stream());
+  const auto args = args_of(call, there);
+  queue(rung, problem, args, as_workspace(call.workspace, there), there.stream());
   there.finish();
 }
 
-void run_once(const Rung& rung, const Problem& problem, const BackwardCall& call) {
-  const ForwardCall& forward = call.forward;
-  OnDevice there(rung.device);
-  const BackwardArgs args{there.view(forward.q),   there.view(forward.k),   there.view(forward.v),
-                          there.view(forward.out), there.view(forward.lse), there.view(call.dout),
-                          there.view(call.dq),     there.view(call.dk),     there.view(call.dv)};
-  rung.backward(problem, args, as_workspace(call.workspace, there), there.stream());
-  there.finish();
+template <typename Call>
+void run_at_once(const Rung& rung, std::span<const Sample* const> samples, const std::vector<Call>& calls) {
+  std::vector<OnDevice> there;
+  std::vector<decltype(args_of(calls.front(), there.front()))> args;
+  std::vector<ops::Workspace> workspaces;
+  for (const Call& call : calls) {
+    OnDevice& one = there.emplace_back(rung.device, static_cast<int>(there.size()));
+    args.push_back(args_of(call, one));
+    workspaces.push_back(as_workspace(call.workspace, one));
+  }
+  for (const OnDevice& one : there) one.await_inputs();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    queue(rung, samples[i]->problem, args[i], workspaces[i], there[i].stream());
+  }
+  for (OnDevice& one : there) one.finish();
 }
 
 void run(const Rung& rung, const Problem& problem, ForwardCall& call) {
@@ -55,34 +81,61 @@ void run(const Rung& rung, const Problem& problem, BackwardCall& call) {
   check::settle_forgotten(outputs, [&] { run_once(rung, problem, call); });
 }
 
-}  // namespace
-
-ForwardCall call_forward(const Rung& rung, const Sample& sample, bool lend) {
+// Its tensors, before the call.
+ForwardCall made_forward(const Rung& rung, const Sample& sample, bool lend) {
   const Problem& problem = sample.problem;
   const Shape query = sample.query_shape(), key = sample.key_shape(), lse = sample.lse_shape();
   const Strides query_in = strides_of(query, sample.layout_in), key_in = strides_of(key, sample.layout_in);
-  ForwardCall call{input("q", problem.dtype, query, query_in, sample.q),
-                   input("k", problem.dtype, key, key_in, sample.k),
-                   input("v", problem.dtype, key, key_in, sample.v),
-                   output("out", problem.dtype, query, strides_of(query, sample.layout_out)),
-                   output("lse", lse_dtype(problem), lse, property::loose_strides_of(lse, sample.layout_out)),
-                   lend ? lent_workspace(rung, problem, Pass::forward) : std::nullopt};
-  run(rung, problem, call);
+  return {input("q", problem.dtype, query, query_in, sample.q),
+          input("k", problem.dtype, key, key_in, sample.k),
+          input("v", problem.dtype, key, key_in, sample.v),
+          output("out", problem.dtype, query, strides_of(query, sample.layout_out)),
+          output("lse", lse_dtype(problem), lse, property::loose_strides_of(lse, sample.layout_out)),
+          lend ? lent_workspace(rung, problem, Pass::forward) : std::nullopt};
+}
+
+// The same behind `forward`, whose forward pass has run or will.
+BackwardCall made_backward(const Rung& rung, const Sample& sample, ForwardCall forward, bool lend) {
+  const Problem& problem = sample.problem;
+  const Shape query = sample.query_shape(), key = sample.key_shape();
+  const Strides query_out = strides_of(query, sample.layout_out), key_out = strides_of(key, sample.layout_out);
+  return {std::move(forward),
+          input("dout", problem.dtype, query, strides_of(query, sample.layout_in), sample.dout),
+          output("dq", problem.dtype, query, query_out),
+          output("dk", problem.dtype, key, key_out),
+          output("dv", problem.dtype, key, key_out),
+          lend ? lent_workspace(rung, problem, Pass::backward) : std::nullopt};
+}
+
+}  // namespace
+
+ForwardCall call_forward(const Rung& rung, const Sample& sample, bool lend) {
+  ForwardCall call = made_forward(rung, sample, lend);
+  run(rung, sample.problem, call);
   return call;
 }
 
 BackwardCall call_backward(const Rung& rung, const Sample& sample, bool lend) {
-  const Problem& problem = sample.problem;
-  const Shape query = sample.query_shape(), key = sample.key_shape();
-  const Strides query_out = strides_of(query, sample.layout_out), key_out = strides_of(key, sample.layout_out);
-  BackwardCall call{call_forward(rung, sample, lend),
-                    input("dout", problem.dtype, query, strides_of(query, sample.layout_in), sample.dout),
-                    output("dq", problem.dtype, query, query_out),
-                    output("dk", problem.dtype, key, key_out),
-                    output("dv", problem.dtype, key, key_out),
-                    lend ? lent_workspace(rung, problem, Pass::backward) : std::nullopt};
-  run(rung, problem, call);
+  BackwardCall call = made_backward(rung, sample, call_forward(rung, sample, lend), lend);
+  run(rung, sample.problem, call);
   return call;
+}
+
+std::vector<ForwardCall> call_forward_at_once(const Rung& rung, std::span<const Sample* const> samples) {
+  std::vector<ForwardCall> calls;
+  for (const Sample* const sample : samples) calls.push_back(made_forward(rung, *sample, true));
+  run_at_once(rung, samples, calls);
+  return calls;
+}
+
+std::vector<BackwardCall> call_backward_at_once(const Rung& rung, std::span<const Sample* const> samples) {
+  std::vector<ForwardCall> forward = call_forward_at_once(rung, samples);
+  std::vector<BackwardCall> calls;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    calls.push_back(made_backward(rung, *samples[i], std::move(forward[i]), true));
+  }
+  run_at_once(rung, samples, calls);
+  return calls;
 }
 
 void call_again(const Rung& rung, const Sample& sample, ForwardCall& call) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "property_tests/attention/sample.hpp"
@@ -30,6 +31,12 @@ BackwardCall call_backward(const Rung& rung, const Sample& sample, bool lend = f
 void call_again(const Rung& rung, const Sample& sample, ForwardCall& call);
 // The backward pass alone, on what the forward pass in the same memory wrote last.
 void call_backward_again(const Rung& rung, const Sample& sample, BackwardCall& call);
+
+// All questions at once: those of `samples` in tensors of their own, queued in several streams one behind the other
+// without waiting in between. On the CPU one after the other.
+std::vector<ForwardCall> call_forward_at_once(const Rung& rung, std::span<const Sample* const> samples);
+// All forward passes at once, then all backward passes at once.
+std::vector<BackwardCall> call_backward_at_once(const Rung& rung, std::span<const Sample* const> samples);
 
 // Contiguous values of what a call wrote.
 struct ForwardValues {

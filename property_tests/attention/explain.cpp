@@ -91,7 +91,7 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
   larger.q = query_values(larger, "q");
   larger.k = key_values(larger, "k");
   larger.v = key_values(larger, "v");
-  larger.dout = query_values(larger, "dout");
+  if (pass == Pass::backward) larger.dout = query_values(larger, "dout");
   return larger;
 }
 
@@ -262,10 +262,12 @@ std::string call_json(const Sample& sample, Pass pass) {
   for (const double value : sample.q) {
     if (!std::isfinite(value)) return {};
   }
+  // Drawn for a forward pass, too: the test tells gradients of what is right.
+  const std::vector<double> dout = sample.dout.empty() ? query_values(sample, "dout") : sample.dout;
   return fmt::format(
       R"(,"call":{{"pass":"{}","causal":{},"dtype":"{}","batch":{},"queries":{},"keys":{},"dim":{},"q":{},"k":{},"v":{},"dout":{}}})",
       pass == Pass::forward ? "forward" : "backward", p.mask == Mask::top_left, to_string(p.dtype), p.batch * p.heads_q,
-      p.seq_q, p.seq_k, p.head_dim, listed(sample.q), listed(sample.k), listed(sample.v), listed(sample.dout));
+      p.seq_q, p.seq_k, p.head_dim, listed(sample.q), listed(sample.k), listed(sample.v), listed(dout));
 }
 
 // Of the first wrong tensor, all batches and heads over each other: at most 48 × 64 cells.

@@ -51,6 +51,8 @@ void head_permutation(const Subject&, check::Observation&);
 void bitwise_repeatable(const Subject&, check::Observation&);
 void writes_nothing_outside(const Subject&, check::Observation&);
 void refusal(const Subject&, check::Observation&);
+// Against the oracle, where one row is no ordinary number (laws_strange.cpp).
+void strange_rows(const Subject&, check::Observation&);
 // Against itself, asked in another order and often (laws_state.cpp).
 void keeps_no_state(const Subject&, check::Observation&);
 void repeats(const Subject&, check::Observation&);

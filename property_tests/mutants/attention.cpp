@@ -95,11 +95,18 @@ template <typename T>
 void absorb_tile(const Plan& plan, Online& state, const Floats& q, const Floats& k, const Floats& v,
                  std::int64_t first_query, std::int64_t first_key) {
   const std::int64_t dim = plan.problem.head_dim;
+  const auto score_of = [&](std::int64_t i, std::int64_t j) {
+    const bool visible = plan.sees(first_query + i, first_key + j);
+    return visible ? plan.scale() * dot(&q[at(i * dim)], &k[at(j * dim)], dim) : kMinusInfinity;
+  };
+  float of_tile = kMinusInfinity;
+  for (std::int64_t i = 0; plan.fault == Fault::spread_rows && i < kTile && first_query + i < plan.problem.seq_q; ++i) {
+    for (std::int64_t j = 0; j < kTile; ++j) of_tile = std::max(of_tile, score_of(i, j));
+  }
   for (std::int64_t i = 0; i < kTile && first_query + i < plan.problem.seq_q; ++i) {
-    float score[kTile], largest = state.largest[at(i)];
+    float score[kTile], largest = std::max(state.largest[at(i)], of_tile);
     for (std::int64_t j = 0; j < kTile; ++j) {
-      const bool visible = plan.sees(first_query + i, first_key + j);
-      score[j] = visible ? plan.scale() * dot(&q[at(i * dim)], &k[at(j * dim)], dim) : kMinusInfinity;
+      score[j] = score_of(i, j);
       largest = std::max(largest, score[j]);
     }
     if (largest == kMinusInfinity) continue;
@@ -313,6 +320,7 @@ std::vector<Mutant> mutants() {
       {Fault::kept_output, "kept_output", "attention.keeps_no_state"},
       {Fault::kept_forward, "kept_forward", "attention.keeps_no_state"},
       {Fault::rare_slip, "rare_slip", "attention.repeats"},
+      {Fault::spread_rows, "spread_rows", "attention.strange_rows"},
       {Fault::refused_tail, "refused_tail", "attention.refusal"},
   };
 }

@@ -59,13 +59,16 @@ std::uint64_t load_bits(const void* where, DType dtype) {
 template <typename Visit>
 void for_each_element(const Shape& shape, const Strides& strides, const Visit& visit) {
   const std::int64_t count = shape.elements();
-  for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t rest = i, offset = 0;
-    for (int dim = shape.rank() - 1; dim >= 0; --dim) {
+  if (count == 0) return;
+  const int last = shape.rank() - 1;
+  const std::int64_t row = last < 0 ? 1 : shape[last], step = last < 0 ? 1 : strides[static_cast<std::size_t>(last)];
+  for (std::int64_t done = 0; done < count; done += row) {
+    std::int64_t rest = done / row, offset = 0;
+    for (int dim = last - 1; dim >= 0; --dim) {
       offset += rest % shape[dim] * strides[static_cast<std::size_t>(dim)];
       rest /= shape[dim];
     }
-    visit(offset);
+    for (std::int64_t i = 0; i < row; ++i) visit(offset + i * step);
   }
 }
 
@@ -139,8 +142,8 @@ void GuardedTensor::poison(Poison which) {
 
 std::int64_t GuardedTensor::unwritten() const {
   const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
-  if (on_gpu()) {
-    const std::int64_t extent = spec_.shape.elements();
+  const std::int64_t extent = extent_elements(spec_.shape, strides_);
+  if (on_gpu() || extent == spec_.shape.elements()) {
     return extent -
            device::count_differences(first(), {poison_of(spec_.dtype)}, size_of(spec_.dtype), 0, extent, stream_).words;
   }
@@ -151,7 +154,9 @@ std::int64_t GuardedTensor::unwritten() const {
 }
 
 std::int64_t GuardedTensor::nans() const {
-  if (on_gpu()) return device::count_nans(first(), spec_.dtype, spec_.shape.elements(), stream_);
+  if (on_gpu() || extent_elements(spec_.shape, strides_) == spec_.shape.elements()) {
+    return device::count_nans(first(), spec_.dtype, spec_.shape.elements(), stream_);
+  }
   const std::uint64_t exponent = device::exponent_bits(spec_.dtype);
   const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
   const std::uint64_t magnitude = exponent | (exponent - 1);  // all bits but the sign and those above it

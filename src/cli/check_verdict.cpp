@@ -79,7 +79,7 @@ bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
 Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
                    const CheckVerdict& asked, Exit ended) {
   const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
-  std::int64_t of_handout = 0, tried = 0, held = 0, beyond = 0, beyond_tried = 0;
+  std::int64_t of_handout = 0, tried = 0, held = 0, beyond = 0, beyond_tried = 0, beyond_held = 0;
   std::int64_t unposed = 0, unposed_tried = 0, unposed_held = 0;  // of what no hand-out poses
   bool handout_wrong = false, others_wrong = false, unposed_wrong = false;
   std::string left_out;
@@ -107,8 +107,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     const bool posed = !planned.experiment->problems.empty();
     ++(posed ? beyond : unposed);
     (posed ? beyond_tried : unposed_tried) += check.outcome == "not_run" ? 0 : 1;
+    (posed ? beyond_held : unposed_held) += check.outcome == "passed" ? 1 : 0;
     if (!posed) {
-      unposed_held += check.outcome == "passed" ? 1 : 0;
       unposed_wrong = unposed_wrong || check.outcome == "falsified";
     }
     if (check.outcome == "passed") {  // the law that draws most comes first; its message says what it leaves out
@@ -129,7 +129,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   }
   std::vector<std::string> findings;
   for (const BeyondFinding& finding : found_beyond) findings.push_back(text_of(finding));
-  if (of_handout + unposed == 0) return ended;
+  if (of_handout + unposed + beyond == 0) return ended;
   const auto has_laws_of = [&](std::string_view family) {
     return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& one) { return one.law.starts_with(family); });
   };
@@ -140,8 +140,12 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     return some_tried == 0 ? "NOT CHECKED" : passes ? "PASS" : "FAIL";
   };
   const char* const of_unposed = word(unposed_tried, unposed_pass);
-  const char* const verdict = of_handout > 0 ? word(tried, pass) : of_unposed;
+  const bool only_beyond = of_handout + unposed == 0;  // -k or -x chose so: then that decides
+  const char* const verdict = of_handout > 0 ? word(tried, pass)
+                              : only_beyond  ? word(beyond_tried, findings.empty())
+                                             : of_unposed;
   Exit exit = pass && unposed_pass ? Exit::well : handout_wrong || unposed_wrong ? Exit::wrong : Exit::incomplete;
+  if (only_beyond) exit = beyond_tried == 0 ? Exit::incomplete : ended;
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
   if (asked.beyond_decides) exit = worse(exit, ended);
 
@@ -151,8 +155,12 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     context.console.print_line({{"type", "verdict"},
                                 {"handout", of_handout > 0 ? Json(asked.year) : Json(nullptr)},
                                 {"verdict", verdict},
-                                {"held", of_handout > 0 ? held : unposed_held},
-                                {"of", of_handout > 0 ? of_handout : unposed_tried},
+                                {"held", of_handout > 0 ? held
+                                         : only_beyond  ? beyond_held
+                                                        : unposed_held},
+                                {"of", of_handout > 0 ? of_handout
+                                       : only_beyond  ? beyond_tried
+                                                      : unposed_tried},
                                 {"findings", findings},
                                 {"never_tried", untried},
                                 {"left_out", left_out},
@@ -168,7 +176,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   }
   if (beyond > 0) {
     const auto found = std::ranges::count(found_beyond, true, &BeyondFinding::posed);
-    text += fmt::format("beyond the hand-out: {}\n", beyond_tried == 0 ? "NOT CHECKED" : counted(found, "finding"));
+    text += fmt::format("beyond the hand-out: {}{}\n", beyond_tried == 0 ? "NOT CHECKED" : counted(found, "finding"),
+                        only_beyond ? chosen : "");
   }
   if (unposed > 0) {
     text += fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})\n", of_unposed, unposed_held,

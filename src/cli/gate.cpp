@@ -57,7 +57,8 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
   Pinned pinned{find_run_or_pin(store, options.against), {}, {}};
   std::set<std::tuple<std::string, std::string, int>> seen;
   bool any = false;
-  MineFiles files(store, options.mine, fmt::format("syslab gate --against {}", options.against));
+  MineFiles files(store, options.mine,
+                  fmt::format("syslab gate --against {}{}", options.against, db_flag(context.global)));
   const std::vector<store::PlanState> states = store.plan_state(pinned.run.id);
   files.require_known(mine_names(states));
   for (const store::PlanState& state : states) {

@@ -142,7 +142,7 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   hide_database(context.global.database);
   const store::StoredCheck check = find_check(store, options.check);
   const HandIn hand_in = hand_in_of(options.mine, check.mine_path);
-  MineFiles files(store, hand_in.mine, fmt::format("syslab replay {}", check.uid));
+  MineFiles files(store, hand_in.mine, fmt::format("syslab replay {}{}", check.uid, db_flag(context.global)));
   const plan::Plan plan = plan_of(context, check, files);
   runner::RunOptions how;
   how.places = context.places;

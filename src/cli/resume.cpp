@@ -116,7 +116,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   Conditions conditions = conditions_from_json(run.protocol_json);
   plan::Plan missing;
   missing.root_seed = parse_seed(run.root_seed);
-  MineFiles files(store, options.mine, fmt::format("syslab resume {}", run.uid));
+  MineFiles files(store, options.mine, fmt::format("syslab resume {}{}", run.uid, db_flag(context.global)));
   const std::vector<store::PlanState> states = store.plan_state(run.id);
   files.require_known(mine_names(states));
   std::int64_t planned = 0;

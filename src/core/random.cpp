@@ -19,8 +19,9 @@ float normal_from_bits(std::uint32_t bits) { return random_bits::normal(bits, kN
 float uniform_from_bits(std::uint32_t bits) { return random_bits::uniform(bits); }
 
 std::array<std::uint32_t, 4> block_at(std::uint64_t key, std::uint64_t block) {
-  return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
-                    {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+  std::uint32_t words[] = {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0};
+  random_bits::philox4x32(words, static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32));
+  return {words[0], words[1], words[2], words[3]};
 }
 
 // Reads positions in rising order with one generator block for four of them.

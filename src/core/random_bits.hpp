@@ -34,10 +34,9 @@ constexpr void philox4x32(std::uint32_t (&counter)[4], std::uint32_t key0, std::
 constexpr int bit_width(std::uint32_t value) {
   int width = 0;
   for (int step = 16; step > 0; step /= 2) {
-    if (value >> step != 0) {
-      value >>= step;
-      width += step;
-    }
+    const int taken = value >> step != 0 ? step : 0;  // no branch: half of them would be foretold wrongly
+    value >>= taken;
+    width += taken;
   }
   return width + (value != 0 ? 1 : 0);
 }

@@ -1,15 +1,18 @@
 #include "session/stored_evidence.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.hpp"
+#include "measure/protocol.hpp"
 #include "plan/predict.hpp"
 #include "runner/environment.hpp"
 
 namespace syslab::cli {
 namespace {
 
-// A measurement is of a protocol; somebody's own implementation, of its file.
+// A measurement is of a protocol and its version; somebody's own implementation, of its file.
 std::string key(const std::string& duration_key, const std::string& protocol, const std::string& digest) {
   return duration_key + "|" + protocol + "|" + digest;
 }
@@ -20,7 +23,8 @@ std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
     if (mine.name == planned.implementation) digest = mine.digest;
   }
   const bool law = planned.task == plan::Task::law;
-  return key(plan::duration_key(planned), law ? "" : planned.experiment->protocol, digest);
+  const std::string protocol = fmt::format("{} {}", planned.experiment->protocol, measure::kMeasuringVersion);
+  return key(plan::duration_key(planned), law ? "" : protocol, digest);
 }
 
 }  // namespace
@@ -29,7 +33,8 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
   const std::string machine = runner::comparability_key(runner::environment_facts());
   const BuildInfo& here = build_info();
   const store::ResultSet found = store.query(
-      "SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), iif(p.task = 'law', '', r.protocol ->> '$.name'),"
+      "SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), "
+      "       iif(p.task = 'law', '', r.protocol ->> '$.name' || ' ' || coalesce(r.protocol ->> '$.version', 1)),"
       "       iif(i.is_mine, i.digest, ''), e.status, v.comparability_key,"
       "       coalesce(b.facts ->> '$.git_sha', ''), coalesce(b.facts ->> '$.git_diff', ''),"
       "       coalesce(r.protocol ->> '$.timeout_ns', 0)"

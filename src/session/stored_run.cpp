@@ -163,6 +163,7 @@ std::vector<std::string> differing_conditions(const store::Store& store, store::
     for (const char* limit : {"timeout_ns", "budget_ns", "until_ns", "memory_limit_bytes", "law_cases", "launches"}) {
       protocol->erase(limit);
     }
+    if (!protocol->contains("version")) (*protocol)["version"] = 1;  // the first did not tell it
   }
   list_differences(protocol_a, protocol_b, "protocol", {}, differing);
   return differing;

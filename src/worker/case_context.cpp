@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
@@ -44,11 +46,28 @@ std::string reference_for(const CaseRequest& request) {
   return fmt::format("{}\n{}", request.mine->reference, request.mine->inputs);
 }
 
+// Of a Python class on the CPU under a law, of which nothing is timed: OpenBLAS takes one thread, and threads of OpenMP
+// sleep while they wait. Of a law's small products others had little but waiting, in a loop of system calls that took a
+// third of a search's processor time. Races of the class's own threads stay what they are. What the user has set
+// stands.
+std::map<std::string, std::string> quiet_threads() {
+  std::map<std::string, std::string> environment;
+  for (const auto& [name, value] :
+       {std::pair{"OPENBLAS_NUM_THREADS", "1"}, {"OMP_WAIT_POLICY", "passive"}, {"KMP_BLOCKTIME", "0"}}) {
+    if (std::getenv(name) == nullptr) environment.emplace(name, value);
+  }
+  return environment;
+}
+
+bool is_quiet(const CaseRequest& request) {
+  return !request.law.empty() && request.device == "cpu" && !request.mine->python_class.empty();
+}
+
 // Which judged process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
   if (!request.mine || !runs_apart(request)) return {};
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
-                     request.memory_limit_bytes, request.world_size, request.mine->is_function());
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
+                     request.memory_limit_bytes, request.world_size, request.mine->is_function(), is_quiet(request));
 }
 
 // A process that is started again once it has ended, or hangs: laws then find a smaller input that does it. Its calls
@@ -164,6 +183,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   options.command = with_ranks ? python_ranks_command(*request_.mine)
                     : python   ? python_worker_command(*request_.mine)
                                : library_worker_command(*request_.mine);
+  if (is_quiet(request_)) options.environment = quiet_threads();
   options.constant_inputs = !python || request_.mine->is_function();
   if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;
   options.device = request_.device;

@@ -64,7 +64,12 @@ std::vector<Params> function_cases(const std::string& reference, const std::stri
   if (!answer.is_object())
     throw Error(ErrorKind::usage, fmt::format("--inputs {}: the list of cases is no JSON", inputs));
   if (const auto failed = answer.find("failed"); failed != answer.end()) {
-    throw Error(ErrorKind::usage, fmt::format("--inputs {}: {}", inputs, failed->get<std::string>()));
+    const auto why = failed->get<std::string>();
+    const std::string remedy =
+        why.find("ModuleNotFoundError") == std::string::npos
+            ? ""
+            : fmt::format("; '{}' was asked, and --python or SYSLAB_PYTHON names another", python_interpreter());
+    throw Error(ErrorKind::usage, fmt::format("--inputs {}: {}{}", inputs, why, remedy));
   }
   std::vector<Params> cases;
   for (const Json& each : answer.at("cases")) {

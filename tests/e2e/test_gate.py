@@ -70,6 +70,28 @@ class Gate(Comparing):
         rows = self.sql("SELECT verdict, confirms IS NOT NULL, is_last FROM v_comparison ORDER BY comparison_id")
         self.assertEqual(rows, [("slower", 0, 0), ("slower", 1, 1)], "measured again, and both are kept")
 
+    def test_times_under_another_version_of_the_protocols_are_compared_with_none(self):
+        self.pinned("--launches", "3")
+        self.assertEqual(self.sql("SELECT DISTINCT protocol FROM v_latest WHERE metric = 'time'"), [("quick",)], "today's has no number")
+        self.made_version_1()
+        one, = self.gated("--delta", "900%", expect=5)
+        self.assertEqual((one["verdict"], one["reason"]), ("incomparable", "protocol.version: A 1, B 2"))
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt t JOIN run r ON r.id = t.run_id WHERE r.verb = 'gate'"), [(0,)],
+                         "nothing was measured")
+        self.pinned(name="now")
+        found = self.json("diff", "base", "now")
+        self.assertEqual(found["differing"], ["protocol.version: A 1, B 2"])
+        self.assertEqual([case["verdict"] for case in found["cases"]], ["incomparable"])
+        self.assertEqual(sorted(self.sql("SELECT protocol FROM v_latest WHERE metric = 'time'")), [("quick",), ("quick, version 1",)])
+
+    def test_a_table_tells_times_under_another_version_of_the_protocols_apart(self):
+        smoke = ("run", "weighted_sum", "--preset", "smoke", "--laws", "none", "--impl", "naive")
+        self.syslab(*smoke)
+        self.made_version_1()
+        self.syslab(*smoke)
+        rows = [line for line in self.syslab("report", "weighted_sum").stdout.splitlines() if line.startswith(("| forward", "| backward"))]
+        self.assertEqual(sorted(line.count("quick, version 1") for line in rows), [0] * (len(rows) // 2) + [1] * (len(rows) // 2), rows)
+
     def test_an_interrupted_gate_is_incomplete(self):
         self.pinned("--launches", "3")
         process = self.started("gate", "--against", "base", "--build", SYSLAB, launch=4)

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <vector>
 
+#include "device/memory.hpp"
 #include "ops/attention/autograd.hpp"
 #include "property_tests/adamw/laws.hpp"
 #include "property_tests/attention/laws.hpp"
@@ -20,6 +21,7 @@
 #include "property_tests/rope/laws.hpp"
 #include "property_tests/swiglu/laws.hpp"
 #include "property_tests/weighted_sum/laws.hpp"
+#include "tests/device/gpu_work.hpp"
 #include "tests/laws/search_test.hpp"
 
 namespace syslab::property {
@@ -83,6 +85,42 @@ TEST_P(LawsOnAGpu, Hold) {
 
 INSTANTIATE_TEST_SUITE_P(Ladders, LawsOnAGpu, testing::ValuesIn(rungs_on_a_gpu()),
                          [](const auto& info) { return info.param.name; });
+
+// A rung whose forward pass makes its output in memory of its own and copies it from there, 200 µs later: right while
+// one call waits for the other, and wrong where two are on their way in different streams.
+attention::Rung through_shared_memory(const attention::Rung& inner) {
+  attention::Rung rung = inner;
+  rung.name = "through_shared_memory";
+  rung.forward = [inner](const attention::Problem& problem, const attention::ForwardArgs& args,
+                         ops::Workspace workspace, device::Stream stream) {
+    static const device::Buffer shared(std::size_t{64} << 20, "shared", stream);
+    attention::ForwardArgs there = args;
+    there.out.data = shared.data();
+    inner.forward(problem, there, workspace, stream);
+    device::spin(200'000, stream);
+    const auto extent = static_cast<std::size_t>(extent_elements(args.out.shape, args.out.strides));
+    device::copy(args.out.data, shared.data(), extent * size_of(args.out.dtype), stream);
+  };
+  return rung;
+}
+
+TEST(LawsInStreams, FindWhatOnlyCallsInSeveralStreamsShow) {
+  if (const auto reason = OnDevice::refusal(device::Kind::cuda)) GTEST_SKIP() << *reason;
+  const attention::Rung rung = through_shared_memory(attention::find_rung("flash_fp32"));
+  for (const check::Law& law : attention::laws_of(rung, Pass::forward)) {
+    if (law.id != "attention.repeats" && law.id != "attention.equals_oracle") continue;
+    // Under the hand-out's contract tensors are contiguous.
+    check::LawRequest request = ci_request(check::Contract::handout, 5);
+    request.shrink_tries = 20;
+    const check::LawResult result = law.search(request);
+    if (law.id == "attention.equals_oracle") {
+      EXPECT_EQ(to_string(result.outcome), "passed") << "one call at a time is right: " << story(law, result);
+      continue;
+    }
+    EXPECT_EQ(to_string(result.outcome), "falsified") << story(law, result);
+    EXPECT_NE(result.message.find("at once, in 4 streams"), std::string::npos) << result.message;
+  }
+}
 
 }  // namespace
 }  // namespace syslab::property

@@ -50,6 +50,26 @@ TEST_F(StoreViews, ACaseInWordsIsWrittenAsItIsTyped) {
   EXPECT_EQ(axes.rows[0][0].text, "0");
 }
 
+TEST_F(StoreViews, TimesUnderAnotherVersionOfTheProtocolsMeetNoOthers) {
+  RunRow run = a_run();
+  const auto add = [&](const std::string& protocol, double value) {
+    run.protocol_json = protocol;
+    store_.finish_attempt(store_.begin_run(run, a_plan(1)), an_attempt(0, value));
+  };
+  add(R"({"name": "kernel", "verify_share": 0.05})", 1.0);
+  add(R"({"name": "kernel", "verify_share": 0.3333, "version": 2})", 2.0);
+  add(R"({"name": "kernel", "verify_share": 0.3333, "version": 3, "data": "zeros"})", 3.0);
+  add(R"({"name": "imported"})", 4.0);  // somebody's own way to measure has no version of ours
+  const ResultSet rows = store_.query("SELECT protocol, value FROM v_latest WHERE metric = 'time' ORDER BY value");
+  ASSERT_EQ(rows.rows.size(), 4U);
+  EXPECT_EQ(rows.rows[0][0].text, "kernel, version 1");
+  EXPECT_EQ(rows.rows[1][0].text, "kernel");
+  EXPECT_EQ(rows.rows[2][0].text, "kernel, zeros inputs, version 3");
+  EXPECT_EQ(rows.rows[3][0].text, "imported");
+  const ResultSet history = store_.query("SELECT count(previous_value) FROM v_history WHERE metric = 'time'");
+  EXPECT_EQ(history.rows.at(0).at(0).integer, 0) << "none is beside another";
+}
+
 TEST_F(StoreViews, ResultsOfUnusualInputsMeetNoOthers) {
   RunRow run = a_run();
   for (const char* protocol :

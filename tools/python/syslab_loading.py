@@ -36,11 +36,23 @@ def project_folders(path):
     return [str(folder) for folder in (root, root / "src", *members) if folder.is_dir() and folder != path.parent]
 
 
+LOADED = {}  # (file, when it was written, its bytes) → module
+
+
 def load_module(path):
-    """The file as a module, with its project on the path."""
+    """The file as a module, with its project on the path. It is run once, however often it is asked for: what it registers,
+    an operator of torch's say, may be there once."""
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no Python file {path}")
+    state = path.stat()
+    key = (os.path.realpath(path), state.st_mtime_ns, state.st_size)
+    if key not in LOADED:
+        LOADED[key] = run_module(path)
+    return LOADED[key]
+
+
+def run_module(path):
     package, further = roots(path)
     further += [folder for folder in project_folders(path) if folder not in further]
     # Imports beside the file work, as in `python3 flash.py`. A file may be run many times: each folder once.

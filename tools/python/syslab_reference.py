@@ -19,6 +19,7 @@ import inspect
 import json
 import math
 import os
+import pathlib
 import random
 import resource
 import sys
@@ -76,6 +77,8 @@ def check_case(case, number, axes, names):
             raise BadCases(f"case '{name}': an axis cannot be called {key!r}")
         if not isinstance(value, (bool, int, float, str)):
             raise BadCases(f"case '{name}': axis '{key}' is a {type(value).__name__}; axes are numbers, texts, True and False")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadCases(f"case '{name}': axis '{key}' is {value}; axes are finite numbers")
     if axes and {key: type(value) for key, value in own.items()} != axes[0]:
         first = ", ".join(f"{key} ({kind.__name__})" for key, kind in axes[0].items()) or "none"
         raise BadCases(f"case '{name}' has other axes than the first, or of other types: all cases have {first}")
@@ -98,12 +101,12 @@ def read_cases(path, name):
 
 
 def source_of(path, name):
-    """What the object of that name is, for a digest: its own source, or where it comes from."""
+    """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes it."""
     found = load_object(path, name)
-    try:
-        return inspect.getsource(found if inspect.isroutine(found) or inspect.isclass(found) else type(found))
-    except (OSError, TypeError):
-        return f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', repr(type(found)))}"
+    if inspect.isroutine(found) or inspect.isclass(found):
+        with contextlib.suppress(OSError, TypeError):
+            return inspect.getsource(found)
+    return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def problem_of(reference, inputs):

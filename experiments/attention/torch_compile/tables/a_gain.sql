@@ -16,7 +16,7 @@ pair AS (
     FROM t l
     JOIN t s ON s.case_id = l.case_id AND s.comparability_key = l.comparability_key AND s.protocol = l.protocol
             AND s.implementation = CASE l.implementation WHEN 'literal' THEN 'fused_softmax' ELSE 'naive_cuda' END
-   WHERE l.role = 'literal' AND l.measured_here AND l.protocol <> 'graph'
+   WHERE l.role = 'literal' AND l.measured_here AND l.protocol NOT LIKE 'graph%'
 )
 SELECT literal, softmax, min(gain) AS least, max(gain) AS most, count(DISTINCT d || '|' || seq) AS points, min(d) AS least_d, max(d) AS most_d, min(seq) AS shortest,
        max(seq) AS longest,

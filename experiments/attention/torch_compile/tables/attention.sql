@@ -16,7 +16,7 @@ WITH t AS MATERIALIZED (
    WHERE v.experiment = 'pytorch_attention' AND v.is_good AND NOT v.is_mine AND v.params ->> '$.pass' <> 'both'
 ),
 flash AS (
-  SELECT *, row_number() OVER (PARTITION BY case_id, comparability_key, protocol = 'graph' ORDER BY time_ms) AS place
+  SELECT *, row_number() OVER (PARTITION BY case_id, comparability_key, protocol LIKE 'graph%' ORDER BY time_ms) AS place
     FROM t
    WHERE role IS NULL
 )
@@ -31,6 +31,6 @@ SELECT l.params ->> '$.head_dim' AS head_dim, l.params ->> '$.seq' AS seq, l.par
                AND s.implementation = CASE l.implementation WHEN 'literal' THEN 'fused_softmax' ELSE 'naive_cuda' END
   LEFT JOIN flash f ON f.case_id = l.case_id AND f.comparability_key = l.comparability_key AND f.protocol = l.protocol AND f.place = 1
   LEFT JOIN flash g ON g.case_id = l.case_id AND g.comparability_key = l.comparability_key AND g.protocol = 'graph' AND g.place = 1
- WHERE l.role = 'literal' AND l.measured_here AND l.protocol <> 'graph'
+ WHERE l.role = 'literal' AND l.measured_here AND l.protocol NOT LIKE 'graph%'
  GROUP BY l.attempt_id
  ORDER BY l.device, dtype <> 'fp32', dtype, head_dim, seq, pass DESC;

@@ -29,6 +29,6 @@ SELECT implementation, operation, ranks, group_concat(bytes, ', ') AS sizes, why
               implementation, iif(protocol = 'cs336', '', ' --protocol ' || protocol)) AS command,
        protocol, device, max(run_uid) AS run_uid
   FROM missing
- WHERE implementation NOT LIKE '% (%'
+ WHERE implementation NOT LIKE '% (%' AND protocol NOT LIKE '%, version %'
  GROUP BY implementation, operation, ranks, why, protocol, device, comparability_key
  ORDER BY device, protocol, operation <> 'all_reduce', operation, implementation, ranks;

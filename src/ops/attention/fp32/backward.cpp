@@ -68,7 +68,7 @@ void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace w
   const BackwardMemory memory(problem, shape, scratch.data());
   const int columns = columns_of(problem);
 
-  PlaneMaker planes(problem);
+  PlaneMaker planes(problem, Pass::backward);
   planes.add(args.q, memory.q, shape.padded_q, sign_of(problem));
   planes.add(args.k, memory.k, shape.padded_k);
   planes.add(args.v, memory.v, shape.padded_k);

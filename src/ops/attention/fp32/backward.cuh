@@ -49,8 +49,10 @@
 //       left     All warps have read the only stage, and its statistics, in this step. The next copies fill it; in the
 //                last step it has no job.
 //   After the loop nothing waits: results go from registers to memory that no other thread writes.
-//   kernels    Ordinary launches: planes and statistics before, the join after. Between the two, the join of dK and dV
-//              has read `partial`, which the second kernel overwrites.
+//   wait_for_kernels_before
+//              landed   Planes and statistics.
+//              left     Earlier kernels have read the gradients; the join of dK and dV has read `partial`, which the
+//                       second kernel overwrites.
 #pragma once
 
 #include "ops/attention/fp32/arithmetic.cuh"
@@ -218,6 +220,8 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
   const int begin = chunk * params.split.tiles * kStepsOfTile;
   const int end = min(per_head * shape.group, (chunk + 1) * params.split.tiles) * kStepsOfTile;
   if (begin >= end && chunk > 0) return;
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
 
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const LaneOffsets<kColumns> offsets(lane);
@@ -403,6 +407,8 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
   const int begin = chunk * params.split.tiles * kStepsOfTile;
   const int end = min(keys.end, (chunk + 1) * params.split.tiles) * kStepsOfTile;
   if (begin >= end && chunk > 0) return;
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
 
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const LaneOffsets<kColumns> offsets(lane);

@@ -6,8 +6,8 @@ namespace syslab::attention::fp32 {
 template <>
 void launch_key_gradients<Tf32>(int columns, const BackwardParams& params, std::int64_t blocks, device::Stream stream) {
   with_columns(columns, [&]<int kColumns>(std::integral_constant<int, kColumns>) {
-    static device::PreparedKernel kernel(key_gradient_kernel<Tf32, kColumns>, BackwardTile<kColumns>::kShared,
-                                         "flash_tf32 gradients of keys and values");
+    static device::OverlappedKernel kernel(key_gradient_kernel<Tf32, kColumns>, BackwardTile<kColumns>::kShared,
+                                           "flash_tf32 gradients of keys and values");
     kernel.launch(static_cast<unsigned>(blocks), kThreads, stream, params);
   });
 }
@@ -16,8 +16,8 @@ template <>
 void launch_query_gradients<Tf32>(int columns, const BackwardParams& params, std::int64_t blocks,
                                   device::Stream stream) {
   with_columns(columns, [&]<int kColumns>(std::integral_constant<int, kColumns>) {
-    static device::PreparedKernel kernel(query_gradient_kernel<Tf32, kColumns>, BackwardTile<kColumns>::kShared,
-                                         "flash_tf32 gradient of queries");
+    static device::OverlappedKernel kernel(query_gradient_kernel<Tf32, kColumns>, BackwardTile<kColumns>::kShared,
+                                           "flash_tf32 gradient of queries");
     kernel.launch(static_cast<unsigned>(blocks), kThreads, stream, params);
   });
 }

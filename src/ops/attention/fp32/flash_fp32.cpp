@@ -41,7 +41,7 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace wor
   const ForwardMemory memory(problem, shape, scratch.data());
   const int columns = columns_of(problem);
 
-  PlaneMaker planes(problem);
+  PlaneMaker planes(problem, Pass::forward);
   planes.add(args.q, memory.q, shape.padded_q, sign_of(problem));
   planes.add(args.k, memory.k, shape.padded_k);
   planes.add(args.v, memory.v, shape.padded_k);

@@ -40,7 +40,9 @@
 //       neighbouring blocks, for which there are not enough registers: without it ptxas 13.0 spills 108 bytes at 128
 //       columns (Half3). Remove it only with the registers and spills of all columns at hand.
 //   After the last step nothing waits: results go from registers to memory that no other thread writes.
-//   kernels    Ordinary launches: planes before and the join after.
+//   wait_for_kernels_before
+//              landed   The planes.
+//              left     Earlier kernels have read out and lse, or the join of an earlier call the partial results.
 #pragma once
 
 #include "ops/attention/fp32/arithmetic.cuh"
@@ -113,6 +115,8 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
   const int begin = chunk * params.split.tiles * kStepsOfTile;
   int end = min(keys.end, (chunk + 1) * params.split.tiles) * kStepsOfTile;
   if (begin >= end && chunk > 0) return;
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
 
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int warp_row = first_row + warp * 16 * kDown;

@@ -6,8 +6,8 @@ namespace syslab::attention::fp32 {
 template <>
 void launch_forward<Tf32>(int columns, const ForwardParams& params, std::int64_t blocks, device::Stream stream) {
   with_columns(columns, [&]<int kColumns>(std::integral_constant<int, kColumns>) {
-    static device::PreparedKernel kernel(forward_kernel<Tf32, kColumns>, ForwardTile<kColumns>::kShared,
-                                         "flash_tf32 forward");
+    static device::OverlappedKernel kernel(forward_kernel<Tf32, kColumns>, ForwardTile<kColumns>::kShared,
+                                           "flash_tf32 forward");
     kernel.launch(static_cast<unsigned>(blocks), kThreads, stream, params);
   });
 }

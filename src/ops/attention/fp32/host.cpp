@@ -79,7 +79,8 @@ Extents::Extents(const Problem& problem, const Shape& shape)
       rows_k(heads_kv * shape.padded_k),
       columns(columns_of(problem)) {}
 
-PlaneMaker::PlaneMaker(const Problem& problem) : columns_(columns_of(problem)) {
+PlaneMaker::PlaneMaker(const Problem& problem, Pass pass) : columns_(columns_of(problem)) {
+  jobs_.norms = pass == Pass::backward;
   jobs_.head_dim = static_cast<int>(problem.head_dim);
 }
 

@@ -59,7 +59,7 @@ bool aligned(const Rows<T>& rows, int floats) {
 // The pre-pass over all tensors of a call, as one kernel.
 class PlaneMaker {
  public:
-  explicit PlaneMaker(const Problem& problem);
+  PlaneMaker(const Problem& problem, Pass pass);
   void add(const ConstTensorView& view, const Planes& to, int padded_rows, float sign = 1);
   template <class Arithmetic>
   void run(device::Stream stream) const {

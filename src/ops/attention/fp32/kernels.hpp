@@ -136,6 +136,7 @@ struct PlaneJob {
 struct PlaneJobs {
   PlaneJob job[4];
   int count, head_dim;
+  bool norms;  // of the tiles' rows too: the backward pass alone asks for them
 };
 
 // Floats read and written at a time.

@@ -1,9 +1,9 @@
-// Starts one of the large kernels of the fp32 rungs.
+// Starts one of the kernels of the fp32 rungs.
 #pragma once
 
 #include <type_traits>
 
-#include "device/prepared_kernel.cuh"
+#include "device/overlap.cuh"
 #include "ops/attention/fp32/kernels.hpp"
 
 namespace syslab::attention::fp32 {

@@ -15,7 +15,7 @@ int columns_of(const Problem& problem) {
 Cut cut(std::span<const int> lengths, std::int64_t heads, double tile_us, double block_bytes) {
   constexpr int kMostChunks = 16;
   constexpr double kBlockUs = 3;         // start, first loads, last stores
-  constexpr double kJoinUs = 4;          // another launch
+  constexpr double kJoinUs = 2;          // another launch, which overlaps with the end of this one
   constexpr double kBytesPerUs = 1.5e6;  // partial results, written and read
   const int longest = lengths.empty() ? 1 : std::max(1, *std::max_element(lengths.begin(), lengths.end()));
   Cut best{longest, 1};

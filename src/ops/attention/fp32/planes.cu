@@ -5,11 +5,14 @@
 //   (1) block  landed: the largest value of each warp is there for all threads. Left: nothing.
 //   (2) block  left: all threads have read these values, which the kernel's next block_max() overwrites. (In the last
 //              call it has no job.) Landed: nothing.
-// Everything else is between lanes of a warp, by shuffles, or between kernels, which are ordinary launches.
+// Everything else is between lanes of a warp, by shuffles, or between kernels. wait_for_kernels_before, at the top of
+// each: what the kernel reads has landed, and earlier kernels have left what it overwrites.
 #include "ops/attention/fp32/kernels.hpp"
 
-#include "device/cuda.cuh"
+#include "device/overlap.cuh"
+#include "device/ptx.cuh"
 #include "ops/attention/fp32/arithmetic.cuh"
+#include "ops/attention/fp32/launch.cuh"
 
 namespace syslab::attention::fp32 {
 namespace {
@@ -42,6 +45,8 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
   constexpr int kDown = kPlaneThreads / kAcross;  // rows at a time
   constexpr int kEach = kTileRows / kDown;
   __shared__ float reduced[kPlaneThreads / 32];
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
   int which = 0;
   while (which + 1 < jobs.count && static_cast<int>(blockIdx.x) >= jobs.job[which + 1].first_block) ++which;
   const PlaneJob& job = jobs.job[which];
@@ -94,9 +99,11 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
       squares = fmaf(scaled, scaled, squares);
       value[i][d] *= job.sign;
     }
+    if (jobs.norms) {
 #pragma unroll
-    for (int step = kAcross / 2; step > 0; step /= 2) squares += __shfl_xor_sync(~0U, squares, step);
-    most_squares = fmaxf(most_squares, squares);
+      for (int step = kAcross / 2; step > 0; step /= 2) squares += __shfl_xor_sync(~0U, squares, step);
+      most_squares = fmaxf(most_squares, squares);
+    }
 #pragma unroll
     for (int d = 0; d < kVector; d += 2) {
       const int at = column + d;
@@ -112,7 +119,7 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
       }
     }
   }
-  const float norm = sqrtf(block_max(most_squares, reduced));
+  const float norm = jobs.norms ? sqrtf(block_max(most_squares, reduced)) : 0;
   if (threadIdx.x == 0) {
     // A plane without scaling has the exponent that scales by one.
     job.to.scales[index] = {Arithmetic::kScaled ? exponent : kTop, exponent - kTop + exponent_above(norm)};
@@ -123,6 +130,8 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
 // tile.
 __global__ __launch_bounds__(kPlaneThreads) void statistics_kernel(const StatisticsParams params) {
   __shared__ float reduced[kPlaneThreads / 32];
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
   const Shape& shape = params.shape;
   const int tiles = shape.padded_q / kTileRows;
   const int head = static_cast<int>(blockIdx.x) / tiles, tile = static_cast<int>(blockIdx.x) % tiles;
@@ -166,6 +175,8 @@ __device__ __forceinline__ int chunks_of(int length, const Split& split) {
 
 // For each row: L = log Σ_c exp(L_c), O = Σ_c exp(L_c − L)·O_c. One thread an element.
 __global__ __launch_bounds__(kPlaneThreads) void join_forward_kernel(const JoinParams params) {
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kPlaneThreads + threadIdx.x;
   const int column = static_cast<int>(index % params.columns);
   const std::int64_t row_index = index / params.columns;
@@ -195,6 +206,8 @@ __global__ __launch_bounds__(kPlaneThreads) void join_forward_kernel(const JoinP
 
 // Gradients from split ranges: their sum, in order. One thread an element.
 __global__ __launch_bounds__(kPlaneThreads) void join_gradient_kernel(const GradientJoinParams params) {
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kPlaneThreads + threadIdx.x;
   const int column = static_cast<int>(index % params.columns);
   const int row = static_cast<int>(index / params.columns % params.rows);
@@ -225,14 +238,10 @@ unsigned blocks_for(std::int64_t elements) {
 
 template <class Arithmetic>
 void launch_planes(const PlaneJobs& jobs, int columns, std::int64_t blocks, device::Stream stream) {
-  const auto start = [&](auto kernel) {
-    kernel<<<static_cast<unsigned>(blocks), kPlaneThreads, 0, device::cuda_stream(stream)>>>(jobs);
-    device::check_launch("flash_fp32 planes");
-  };
-  if (columns == 16) return start(planes_kernel<Arithmetic, 16>);
-  if (columns == 32) return start(planes_kernel<Arithmetic, 32>);
-  if (columns == 64) return start(planes_kernel<Arithmetic, 64>);
-  return start(planes_kernel<Arithmetic, 128>);
+  with_columns(columns, [&]<int kColumns>(std::integral_constant<int, kColumns>) {
+    static device::OverlappedKernel kernel(planes_kernel<Arithmetic, kColumns>, 0, "flash_fp32 planes");
+    kernel.launch(static_cast<unsigned>(blocks), kPlaneThreads, stream, jobs);
+  });
 }
 
 }  // namespace
@@ -249,21 +258,20 @@ void make_planes<Tf32>(const PlaneJobs& jobs, int columns, std::int64_t blocks, 
 void make_statistics(const StatisticsParams& params, device::Stream stream) {
   const Shape& shape = params.shape;
   const std::int64_t heads = static_cast<std::int64_t>(shape.batch) * shape.heads_q;
-  statistics_kernel<<<static_cast<unsigned>(heads * (shape.padded_q / kTileRows)), kPlaneThreads, 0,
-                      device::cuda_stream(stream)>>>(params);
-  device::check_launch("flash_fp32 statistics");
+  static device::OverlappedKernel kernel(statistics_kernel, 0, "flash_fp32 statistics");
+  kernel.launch(static_cast<unsigned>(heads * (shape.padded_q / kTileRows)), kPlaneThreads, stream, params);
 }
 
 void join_forward(const JoinParams& params, device::Stream stream) {
   const std::int64_t elements = static_cast<std::int64_t>(params.heads) * params.rows * params.columns;
-  join_forward_kernel<<<blocks_for(elements), kPlaneThreads, 0, device::cuda_stream(stream)>>>(params);
-  device::check_launch("flash_fp32 join");
+  static device::OverlappedKernel kernel(join_forward_kernel, 0, "flash_fp32 join");
+  kernel.launch(blocks_for(elements), kPlaneThreads, stream, params);
 }
 
 void join_gradients(const GradientJoinParams& params, device::Stream stream) {
   const std::int64_t elements = std::int64_t{params.keys ? 2 : 1} * params.heads * params.rows * params.columns;
-  join_gradient_kernel<<<blocks_for(elements), kPlaneThreads, 0, device::cuda_stream(stream)>>>(params);
-  device::check_launch("flash_fp32 join of gradients");
+  static device::OverlappedKernel kernel(join_gradient_kernel, 0, "flash_fp32 join of gradients");
+  kernel.launch(blocks_for(elements), kPlaneThreads, stream, params);
 }
 
 }  // namespace syslab::attention::fp32

@@ -128,6 +128,17 @@ TEST(FlashWgmmaPlan, TheLongestOfASectionComeFirst) {
   EXPECT_EQ(wgmma::plan_forward(grouped, kMultiprocessors).section_heads, 16) << "four heads share keys and values";
 }
 
+TEST(FlashWgmmaPlan, HeadsOfShortRowsGoTogetherAsFarAsTheyHaveAnItemForEachMultiprocessor) {
+  const auto section = [](std::int64_t seq, int multiprocessors) {
+    return wgmma::plan_forward(heads_of(512, seq, 128, Mask::top_left), multiprocessors).section_heads;
+  };
+  EXPECT_EQ(section(512, 132), 32) << "of four blocks of rows each";
+  EXPECT_EQ(section(1024, 132), 16);
+  EXPECT_EQ(section(1024, 64), 8);
+  EXPECT_EQ(section(1024, 1), 1);
+  EXPECT_EQ(section(2048, 132), 32) << "longer ones: as many as have keys and values for 32 MiB";
+}
+
 TEST(FlashWgmmaPlan, SplitsKeysWhereBlocksOfRowsAreTooFewOrTooUneven) {
   const auto splits = [](std::int64_t heads, std::int64_t seq, std::int64_t head_dim, Mask mask) {
     return wgmma::plan_forward(heads_of(heads, seq, head_dim, mask), kMultiprocessors).splits;

@@ -31,14 +31,21 @@ int tile_of(const Problem& problem) {
   return tile;
 }
 
-// The number of heads with keys and values that fit in the part of the L2 not needed for Q and O: a power of two.
-int section_of(const Problem& problem) {
+// The number of heads that go together, a power of two. Of long rows: as many as have keys and values that fit in the
+// part of the L2 not needed for Q and O. Of short ones, which read each key a few times only: as many as have an item
+// for each multiprocessor, so that a key's readers come at the same time (docs/performance/attention.md).
+int section_of(const Problem& problem, std::int64_t row_blocks, int multiprocessors) {
   constexpr double kSectionBytes = 32 << 20;
+  constexpr std::int64_t kKeysOfShortRows = 1024;
   const double group = static_cast<double>(problem.heads_q / problem.heads_kv);
   const double bytes_of_head = 4.0 * static_cast<double>(problem.seq_k) * static_cast<double>(problem.head_dim) / group;
   const double heads = static_cast<double>(problem.batch * problem.heads_q);
   double section = 1;
-  while (section * 2 <= heads && section * 2 * bytes_of_head <= kSectionBytes) section *= 2;
+  const double most_heads =
+      problem.seq_k <= kKeysOfShortRows
+          ? std::min(heads, static_cast<double>(multiprocessors) / static_cast<double>(row_blocks))
+          : heads;
+  while (section * 2 <= most_heads && section * 2 * bytes_of_head <= kSectionBytes) section *= 2;
   return static_cast<int>(section);
 }
 
@@ -106,7 +113,7 @@ void predict(const Problem& problem, int multiprocessors, ForwardPlan& plan, dou
 
 ForwardPlan split_plan(const Problem& problem, int tile, std::int64_t blocks_of_split, int multiprocessors) {
   ForwardPlan plan = with_tile(problem, tile);
-  plan.section_heads = section_of(problem);
+  plan.section_heads = section_of(problem, plan.row_blocks, multiprocessors);
   plan.blocks_of_split = blocks_of_split;
   plan.splits = ceil_div(blocks_of_keys(problem, shape_of(plan), plan.row_blocks - 1), blocks_of_split);
   for (std::int64_t split = 1; split < plan.splits; ++split) {
@@ -146,7 +153,7 @@ ForwardPlan make_plan(const Problem& problem, int multiprocessors) {
 
 ForwardPlan plan_whole(const Problem& problem, int multiprocessors) {
   ForwardPlan plan = with_tile(problem, tile_of(problem));
-  plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem);
+  plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem, plan.row_blocks, multiprocessors);
   finish(problem, multiprocessors, plan);
   // So many items that their order does not matter, or all of one length: nothing to compute.
   constexpr std::int64_t kManyItems = 1 << 14;

@@ -27,19 +27,35 @@ __device__ __forceinline__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// With SYSLAB_DELAYS (for debugging; tools/long/delayed_kernels.py) one of 2^kLog2 calls, as the clock has it, takes up
+// to 4 µs, so that an order that no barrier makes is seldom kept. Lanes of a warp read the clock together and stay
+// together.
+template <int kLog2>
+__device__ __forceinline__ void perhaps_delay() {
+#ifdef SYSLAB_DELAYS
+  std::uint32_t x;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(x));
+  x *= 0x9E3779B9U;
+  if (x >> (32 - kLog2) == 0) __nanosleep(x >> (20 - kLog2));
+#endif
+}
+
 __device__ __forceinline__ void arrive(std::uint32_t barrier) {
+  perhaps_delay<3>();
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
 // Arrives, and the phase does not end before `bytes` were copied. A box of a tensor map counts in full, even where part
 // of it lies outside the tensor.
 __device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, int bytes) {
+  perhaps_delay<3>();
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
 // Waits until the phase of this parity has ended. What was written before the arrivals, and what copies brought, can
 // then be read. With SYSLAB_MOST_TRIES (for debugging) a wait of more tries ends the kernel with an error.
 __device__ __forceinline__ void wait(std::uint32_t barrier, std::uint32_t parity) {
+  perhaps_delay<2>();
 #ifdef SYSLAB_MOST_TRIES
   int tries = 0;
 #endif

@@ -45,25 +45,45 @@ void require_select(const std::string& what, const SqlFile& file) {
   if (file.sql.empty()) malformed_line(what, file.lines, "no SELECT follows the header");
 }
 
+// The file that a header line names as experiment/name.
+SqlFile named_file(const std::string& what, const std::string& folder, const HeaderField& field) {
+  const std::size_t slash = field.value.find('/');
+  const std::string path =
+      fmt::format("experiments/{}/{}/{}.sql", field.value.substr(0, slash), folder, field.value.substr(slash + 1));
+  const auto text = find_resource(path);
+  if (slash == std::string::npos || !text) {
+    malformed_line(what, field.line, fmt::format("there is no {}; '{}' reads experiment/name", path, field.key));
+  }
+  SqlFile file = read_header(path, std::string(*text));
+  require_select(path, file);
+  return file;
+}
+
+void begin_with(SqlFile& file, const std::string& what, const HeaderField& field, const std::string& other) {
+  const std::size_t select = other.find("\nSELECT ");
+  if (other.rfind("WITH ", 0) != 0 || select == std::string::npos) {
+    malformed_line(what, field.line, fmt::format("{} has no WITH, and a SELECT at the margin behind it", field.value));
+  }
+  file.sql = other.substr(0, select) + (file.sql.rfind("SELECT ", 0) == 0 ? "\n" : ",\n") + file.sql;
+}
+
 }  // namespace
 
 SqlFile read_sql_file(const std::string& what, const std::string& folder, const std::string& text) {
   SqlFile file = read_header(what, text);
+  if (const auto with = std::ranges::find(file.fields, "with", &HeaderField::key); with != file.fields.end()) {
+    require_select(what, file);
+    begin_with(file, what, *with, named_file(what, folder, *with).sql);
+    file.fields.erase(with);
+    return file;
+  }
   const auto like = std::ranges::find(file.fields, "like", &HeaderField::key);
   if (like == file.fields.end()) {
     require_select(what, file);
     return file;
   }
   if (!file.sql.empty()) malformed_line(what, like->line, "a SELECT stands where 'like' takes that of another file");
-  const std::size_t slash = like->value.find('/');
-  const std::string path =
-      fmt::format("experiments/{}/{}/{}.sql", like->value.substr(0, slash), folder, like->value.substr(slash + 1));
-  const auto other = find_resource(path);
-  if (slash == std::string::npos || !other) {
-    malformed_line(what, like->line, fmt::format("there is no {}; 'like' reads experiment/name", path));
-  }
-  SqlFile whole = read_header(path, std::string(*other));
-  require_select(path, whole);
+  SqlFile whole = named_file(what, folder, *like);
   file.fields.erase(like);
   std::erase_if(whole.fields, [&](const HeaderField& field) {
     return std::ranges::find(file.fields, field.key, &HeaderField::key) != file.fields.end();

@@ -6,6 +6,10 @@
 //
 // `like: naive_ddp_benchmarking/steps` takes what this header does not say itself, and the SELECT, from that
 // experiment's file in the same folder: experiments that ask the same of their cases share a query.
+//
+// `with: memory_profiling/largest` begins this file's query with that file's WITH, up to its SELECT (a line of its own
+// at the margin): a table and the sentence about it share what they draw from. Then follows a SELECT, or further names
+// and one.
 #pragma once
 
 #include <cstddef>

@@ -116,7 +116,7 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
   } else {
     malformed(source.id, line,
               fmt::format("unknown header '{}'; there are title, caption, experiment, columns, note, "
-                          "sentence, command, empty, blank, fills, like",
+                          "sentence, command, empty, blank, fills, like, with",
                           key));
   }
 }

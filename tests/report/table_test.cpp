@@ -76,6 +76,23 @@ TEST(ParseTable, NamesWhatALikeDoesNotFindAndASelectBesideIt) {
             std::string::npos);
 }
 
+TEST(ParseTable, BeginsWithTheNamesOfAnotherTablesQuery) {
+  const std::string header =
+      "-- with: memory_profiling/largest\n-- sentence: {a}\n-- experiment: e\n-- columns: a|1|s|left\n";
+  const std::string whole =
+      parse_table("x", std::string(*find_resource("experiments/memory_profiling/tables/largest.sql"))).sql;
+  const std::string names = whole.substr(0, whole.find("\nSELECT "));
+  EXPECT_EQ(parse_table("t", header + "SELECT a FROM ranked\n").sql, names + "\nSELECT a FROM ranked");
+  EXPECT_EQ(parse_table("t", header + "more AS (SELECT 1)\nSELECT a FROM more").sql,
+            names + ",\nmore AS (SELECT 1)\nSELECT a FROM more");
+  EXPECT_NE(fault(header).find("no SELECT"), std::string::npos);
+  EXPECT_NE(fault("-- with: memory_profiling/none\nSELECT 1")
+                .find("there is no experiments/memory_profiling/tables/none.sql"),
+            std::string::npos);
+  EXPECT_NE(fault("-- with: naive_ddp/laws\nSELECT 1").find("there is no"), std::string::npos);
+  EXPECT_NE(fault("-- with: weighted_sum/weighted_sum\nSELECT 1").find("has no WITH"), std::string::npos);
+}
+
 TEST(ParseTable, ReadsHeadingsAndSharedLists) {
   const TableSource source = parse_table(
       "t", "-- title: T\n-- experiment: e\n-- columns: seq|1|d|right; @timed; gbps as rate?|GB/s|.3g|right\nSELECT 1");

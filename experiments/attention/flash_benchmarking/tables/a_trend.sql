@@ -2,31 +2,9 @@
 --   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip and one float a row; at short T all are bound
 --   by launches. {rate}
 -- experiment: flash_benchmarking
+-- with: flash_benchmarking/speedup
 -- fills: *
 -- columns: head_dim|1|d|right; speedups|1|s|left; pairing|1|s|left; rate|1|s|left
-WITH both AS MATERIALIZED (
-  SELECT json_remove(params, '$.seq') AS point, params ->> '$.seq' AS seq, params, implementation, is_mine, role, measured_here, world_size,
-         comparability_key, protocol, device, time_ms, low_ms, high_ms, run_uid
-    FROM v_measured
-   WHERE experiment = ?1 AND is_good AND params ->> '$.pass' = 'both'
-),
-beside AS (
-  SELECT b.*, l.time_ms / b.time_ms AS speedup, l.low_ms / b.high_ms AS least, l.high_ms / b.low_ms AS most, l.run_uid = b.run_uid AS paired
-    FROM both b
-    JOIN both l ON l.params = b.params AND l.world_size = b.world_size AND l.comparability_key = b.comparability_key
-               AND l.protocol = b.protocol AND l.role = 'literal' AND l.measured_here
-   WHERE coalesce(b.role, '') NOT IN ('literal', 'intermediate', 'naive')
-),
--- The shortest and the longest sequence that both ran.
-ends AS (
-  SELECT *, first_value(seq) OVER up AS low_seq, first_value(speedup) OVER up AS at_low,
-         first_value(least) OVER up AS at_low_low, first_value(most) OVER up AS at_low_high, first_value(paired) OVER up AS low_paired,
-         row_number() OVER (PARTITION BY point, implementation, is_mine, world_size, comparability_key, protocol
-                                ORDER BY seq DESC) AS place
-    FROM beside
-  WINDOW up AS (PARTITION BY point, implementation, is_mine, world_size, comparability_key, protocol ORDER BY seq)
-)
-,
 longest AS (SELECT * FROM ends WHERE place = 1 AND seq > low_seq AND NOT is_mine AND speedup > at_low),
 wide AS (SELECT *, max(iif(point ->> '$.head_dim' = 64, 1, 0)) OVER () AS has_64 FROM longest)
 SELECT point ->> '$.head_dim' AS head_dim,

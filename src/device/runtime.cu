@@ -1,4 +1,4 @@
-// CUDA's runtime behind plain functions.
+// CUDA's runtime behind plain functions; what only the driver has is in driver.cu.
 //
 // What waits for what. Streams are made with cudaStreamNonBlocking, so the default stream orders nothing between them;
 // only these do:
@@ -6,8 +6,6 @@
 //   record_event, stream_wait   Work queued after the wait sees the results of all work queued before the record
 //                               (landed), and may overwrite what that work read (left). A wait is for the event's
 //                               last record when the wait is queued: a later record does not change it.
-//   write_word, await_word      The same between streams of different processes. The word is written after a
-//                               system-wide fence: who reads it also sees all that the writing stream wrote before.
 //   synchronize_*, *_done       The same between a stream or an event and the host.
 //   destroy_stream              Waits for the stream: memory ordered by it may go to a stream that gets its handle.
 #include "device/runtime.hpp"
@@ -122,40 +120,6 @@ bool out_of_room(cudaError_t error, std::string_view asked, std::string_view cal
   }
   check(error, asked, call);
   return false;
-}
-
-// From the driver, which we do not link with.
-template <typename Function>
-Function driver_function(const char* name) {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-  const std::string asked = std::string("find the driver's ") + name;
-#if CUDART_VERSION >= 12050
-  check(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result), asked,
-        "cudaGetDriverEntryPointByVersion");
-#else
-  check(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result), asked, "cudaGetDriverEntryPoint");
-#endif
-  if (found == nullptr || result != cudaDriverEntryPointSuccess) {
-    throw Unsupported(std::string("the driver of this machine has no ") + name + ": a newer one is needed");
-  }
-  return reinterpret_cast<Function>(found);
-}
-
-// By its very symbol, where a plain name stands for functions of different arguments in different versions.
-template <typename Function>
-Function driver_symbol(const char* symbol) {
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  void* const found = driver == nullptr ? nullptr : dlsym(driver, symbol);
-  if (found == nullptr) throw Unsupported(std::string("the driver of this machine has no ") + symbol);
-  return reinterpret_cast<Function>(found);  // the driver stays loaded: the runtime holds it
-}
-
-__global__ void nothing() {}
-
-void expect_driver(int error, const char* call, const char* asked = "order a stream by a word in memory") {
-  if (error == 0) return;
-  throw_cuda_error(asked, call, ("driver error " + std::to_string(error)).c_str(), "see CUresult in cuda.h");
 }
 
 }  // namespace
@@ -421,16 +385,6 @@ void* open_shared(const SharedHandle& handle) {
 
 void close_shared(void* data) noexcept { forget(cudaIpcCloseMemHandle(data)); }
 
-std::size_t shared_bytes(const void* data) {
-  static const auto range =
-      driver_symbol<int (*)(unsigned long long*, std::size_t*, unsigned long long)>("cuMemGetAddressRange_v2");
-  unsigned long long first = 0;
-  std::size_t bytes = 0;
-  expect_driver(range(&first, &bytes, reinterpret_cast<std::uintptr_t>(data)), "cuMemGetAddressRange_v2",
-                "ask for the size of another process's memory");
-  return first + bytes - reinterpret_cast<std::uintptr_t>(data);
-}
-
 void map_host(void* data, std::size_t bytes) {
   check(cudaHostRegister(data, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
         "map " + std::to_string(bytes) + " B of host memory for a GPU", "cudaHostRegister");
@@ -442,61 +396,6 @@ void map_host(void* data, std::size_t bytes) {
 }
 
 void unmap_host(void* data) noexcept { forget(cudaHostUnregister(data)); }
-
-void* create_context(int gpu) {
-  static const auto create = driver_symbol<int (*)(void**, unsigned, int)>("cuCtxCreate_v2");
-  const char* const asked = "create a second context on a GPU";
-  int device = 0;
-  expect_driver(driver_symbol<int (*)(int*, int)>("cuDeviceGet")(&device, gpu), "cuDeviceGet", asked);
-  void *before = enter_context(nullptr), *made = nullptr;
-  const int error = create(&made, 0, device);
-  leave_context(before);  // it was entered when it was made
-  expect_driver(error, "cuCtxCreate_v2", asked);
-  return made;
-}
-
-void destroy_context(void* context) noexcept {
-  try {
-    driver_symbol<int (*)(void*)>("cuCtxDestroy_v2")(context);
-  } catch (const std::exception&) {  // the driver is gone, and it with it
-  }
-}
-
-void* enter_context(void* context) {
-  static const auto get = driver_symbol<int (*)(void**)>("cuCtxGetCurrent");
-  static const auto set = driver_symbol<int (*)(void*)>("cuCtxSetCurrent");
-  void* before = nullptr;
-  expect_driver(get(&before), "cuCtxGetCurrent", "go to another context");
-  if (context != nullptr) expect_driver(set(context), "cuCtxSetCurrent", "go to another context");
-  return before;
-}
-
-void leave_context(void* before) noexcept {
-  try {
-    driver_symbol<int (*)(void*)>("cuCtxSetCurrent")(before);
-  } catch (const std::exception&) {
-  }
-}
-
-void run_nothing(void* stream) {
-  nothing<<<1, 1, 0, as_stream(stream)>>>();
-  check(cudaGetLastError(), "run an empty kernel", "cudaLaunchKernel");
-}
-
-void write_word(void* stream, void* at, std::uint32_t value) {
-  static const auto write =
-      driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWriteValue32");
-  // No flag: the write comes after a system-wide fence.
-  expect_driver(write(as_stream(stream), reinterpret_cast<std::uintptr_t>(at), value, 0), "cuStreamWriteValue32");
-}
-
-void await_word(void* stream, const void* at, std::uint32_t value) {
-  static const auto wait =
-      driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWaitValue32");
-  constexpr unsigned kGreaterOrEqual = 0;  // CU_STREAM_WAIT_VALUE_GEQ: by the sign of the difference
-  expect_driver(wait(as_stream(stream), reinterpret_cast<std::uintptr_t>(at), value, kGreaterOrEqual),
-                "cuStreamWaitValue32");
-}
 
 }  // namespace runtime
 }  // namespace syslab::device

@@ -1,6 +1,6 @@
-// The part of CUDA's runtime that this room uses, with handles as void*. Implemented by runtime.cu if the build has
-// CUDA, otherwise by runtime_none.cpp, where every function that needs CUDA throws Error(device). Private to this room:
-// streams, events, graphs, buffers and copies have their own headers.
+// The part of CUDA's runtime that this room uses, with handles as void*. Implemented by runtime.cu and
+// driver.cu if the build has CUDA, otherwise by runtime_none.cpp, where every function that needs CUDA throws
+// Error(device). Private to this room: streams, events, graphs, buffers and copies have their own headers.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,122 @@
+// What the runtime does not offer and the driver, which we do not link with, does: words that order streams of
+// different processes, contexts besides the runtime's own, the size of another process's memory.
+//
+// What waits for what.
+//
+//   write_word, await_word      Work queued after the wait sees the results of all work that the writing stream had
+//                               queued before the write, which comes after a system-wide fence; the streams may be of
+//                               different processes.
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/error.hpp"
+#include "device/cuda.cuh"
+#include "device/runtime.hpp"
+
+namespace syslab::device::runtime {
+namespace {
+
+template <typename Function>
+Function driver_function(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const std::string asked = std::string("find the driver's ") + name;
+#if CUDART_VERSION >= 12050
+  check(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result), asked,
+        "cudaGetDriverEntryPointByVersion");
+#else
+  check(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result), asked, "cudaGetDriverEntryPoint");
+#endif
+  if (found == nullptr || result != cudaDriverEntryPointSuccess) {
+    throw Unsupported(std::string("the driver of this machine has no ") + name + ": a newer one is needed");
+  }
+  return reinterpret_cast<Function>(found);
+}
+
+// By its very symbol, where a plain name stands for functions of different arguments in different versions.
+template <typename Function>
+Function driver_symbol(const char* symbol) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* const found = driver == nullptr ? nullptr : dlsym(driver, symbol);
+  if (found == nullptr) throw Unsupported(std::string("the driver of this machine has no ") + symbol);
+  return reinterpret_cast<Function>(found);  // the driver stays loaded: the runtime holds it
+}
+
+__global__ void nothing() {}
+
+void expect_driver(int error, const char* call, const char* asked = "order a stream by a word in memory") {
+  if (error == 0) return;
+  throw_cuda_error(asked, call, ("driver error " + std::to_string(error)).c_str(), "see CUresult in cuda.h");
+}
+
+}  // namespace
+
+std::size_t shared_bytes(const void* data) {
+  static const auto range =
+      driver_symbol<int (*)(unsigned long long*, std::size_t*, unsigned long long)>("cuMemGetAddressRange_v2");
+  unsigned long long first = 0;
+  std::size_t bytes = 0;
+  expect_driver(range(&first, &bytes, reinterpret_cast<std::uintptr_t>(data)), "cuMemGetAddressRange_v2",
+                "ask for the size of another process's memory");
+  return first + bytes - reinterpret_cast<std::uintptr_t>(data);
+}
+
+void* create_context(int gpu) {
+  static const auto create = driver_symbol<int (*)(void**, unsigned, int)>("cuCtxCreate_v2");
+  const char* const asked = "create a second context on a GPU";
+  int device = 0;
+  expect_driver(driver_symbol<int (*)(int*, int)>("cuDeviceGet")(&device, gpu), "cuDeviceGet", asked);
+  void *before = enter_context(nullptr), *made = nullptr;
+  const int error = create(&made, 0, device);
+  leave_context(before);  // it was entered when it was made
+  expect_driver(error, "cuCtxCreate_v2", asked);
+  return made;
+}
+
+void destroy_context(void* context) noexcept {
+  try {
+    driver_symbol<int (*)(void*)>("cuCtxDestroy_v2")(context);
+  } catch (const std::exception&) {  // the driver is gone, and it with it
+  }
+}
+
+void* enter_context(void* context) {
+  static const auto get = driver_symbol<int (*)(void**)>("cuCtxGetCurrent");
+  static const auto set = driver_symbol<int (*)(void*)>("cuCtxSetCurrent");
+  void* before = nullptr;
+  expect_driver(get(&before), "cuCtxGetCurrent", "go to another context");
+  if (context != nullptr) expect_driver(set(context), "cuCtxSetCurrent", "go to another context");
+  return before;
+}
+
+void leave_context(void* before) noexcept {
+  try {
+    driver_symbol<int (*)(void*)>("cuCtxSetCurrent")(before);
+  } catch (const std::exception&) {
+  }
+}
+
+void run_nothing(void* stream) {
+  nothing<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>();
+  check(cudaGetLastError(), "run an empty kernel", "cudaLaunchKernel");
+}
+
+void write_word(void* stream, void* at, std::uint32_t value) {
+  static const auto write =
+      driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWriteValue32");
+  // No flag: the write comes after a system-wide fence.
+  expect_driver(write(static_cast<cudaStream_t>(stream), reinterpret_cast<std::uintptr_t>(at), value, 0),
+                "cuStreamWriteValue32");
+}
+
+void await_word(void* stream, const void* at, std::uint32_t value) {
+  static const auto wait =
+      driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWaitValue32");
+  constexpr unsigned kGreaterOrEqual = 0;  // CU_STREAM_WAIT_VALUE_GEQ: by the sign of the difference
+  expect_driver(wait(static_cast<cudaStream_t>(stream), reinterpret_cast<std::uintptr_t>(at), value, kGreaterOrEqual),
+                "cuStreamWaitValue32");
+}
+
+}  // namespace syslab::device::runtime

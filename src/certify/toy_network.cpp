@@ -23,12 +23,6 @@ std::size_t index(std::int64_t at) { return static_cast<std::size_t>(at); }
 
 }  // namespace
 
-ToyModel ToyModel::official() { return {.layers = {{10, 10}, {10, 50, true, true}, {50, 5}}, .fixed = true}; }
-
-ToyModel ToyModel::official_tied() {
-  return {.layers = {{10, 10}, {10, 50}, {50, 10}, {10, 50, false, false, 1}, {50, 5}}};
-}
-
 // Kept by a pass, for each layer: its input (rows, in) and the gradient of its output (rows, out).
 struct ToyNetwork::Activations {
   std::vector<std::vector<double>> input, doutput;
@@ -138,24 +132,11 @@ void ToyNetwork::draw_dyadic(std::uint64_t seed) {
   set_weights(drawn);
 }
 
-void ToyNetwork::draw_normal(std::uint64_t seed) {
-  const RandomStream random(seed);
-  std::vector<float> drawn(weights_.size());
-  for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = 0.3F * random.normal(i);
-  set_weights(drawn);
-}
-
 std::vector<float> ToyNetwork::read_weights() {
   device::synchronize(compute_);
   std::vector<float> weights(weights_.size());
   device::copy_now(weights.data(), weights_there_.data(), weights.size() * kBytes, compute_);
   return weights;
-}
-
-bool ToyNetwork::is_trained(std::size_t weight) const {
-  return std::ranges::any_of(parameters_, [at = static_cast<std::int64_t>(weight)](const Parameter& parameter) {
-    return parameter.piece >= 0 && at >= parameter.first && at < parameter.first + parameter.elements;
-  });
 }
 
 void ToyNetwork::run(std::function<void()> work, const Watching& watching) {

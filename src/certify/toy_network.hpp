@@ -38,10 +38,6 @@ struct ToyModel {
   int rare = -1;                 // place among the pieces of a parameter that only some rows use; −1: there is none
   std::int64_t padding = 0;      // elements between pieces
   std::int64_t alignment = 1;    // pieces begin at multiples of so many elements, and the arena ends at one
-
-  // Of the hand-outs' tests (tests/common.py of 2025), without and with tied weights.
-  static ToyModel official();
-  static ToyModel official_tied();
 };
 
 inline constexpr std::int64_t kRareElements = 3;
@@ -72,10 +68,8 @@ class ToyNetwork {
   std::vector<OptimizedParameter> parameters() const;
 
   void draw_dyadic(std::uint64_t seed);
-  void draw_normal(std::uint64_t seed);
   void set_weights(std::span<const float> weights);
   std::vector<float> read_weights();  // waits
-  bool is_trained(std::size_t weight) const;
 
   struct Watching {
     StepObserver* observer = nullptr;

@@ -26,12 +26,6 @@ constexpr std::int64_t kLargestSize = std::int64_t{1} << 20, kMostLayers = std::
 
 std::string_view to_string(Handout handout) { return handout == Handout::y2025 ? "2025" : "2026"; }
 
-Handout parse_handout(std::string_view text) {
-  if (text == "2025") return Handout::y2025;
-  if (text == "2026") return Handout::y2026;
-  throw Error(ErrorKind::usage, fmt::format("unknown hand-out '{}': there are 2025 and 2026", text));
-}
-
 std::string to_string(const ModelConfig& config) {
   return fmt::format("vocab {}, context {}, d_model {}, d_ff {}, {} layers, {} heads, rope_theta {}, hand-out {}",
                      config.vocab, config.context, config.d_model, config.d_ff, config.layers, config.heads,

@@ -19,8 +19,7 @@ namespace syslab::model {
 // halves before all second ones), AdamW's decay (2025 after the update, 2026 before it) and what "xl" means.
 enum class Handout { y2025, y2026 };
 
-std::string_view to_string(Handout handout);   // "2025"
-Handout parse_handout(std::string_view text);  // Error(usage) unless "2025" or "2026"
+std::string_view to_string(Handout handout);  // "2025"
 
 struct ModelConfig {
   std::int64_t vocab = 10000, context = 512;

@@ -22,7 +22,6 @@ constexpr auto kVariants =
 std::string_view to_string(Precision precision) { return name_in(kPrecisions, precision); }
 Precision parse_precision(std::string_view text) { return find_named(kPrecisions, "precision", text).value; }
 std::string_view to_string(Variant variant) { return name_in(kVariants, variant); }
-Variant parse_variant(std::string_view text) { return find_named(kVariants, "variant", text).value; }
 
 DTypes dtypes_of(Precision precision, Variant variant) {
   const auto all = [](DType dtype) {

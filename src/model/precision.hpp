@@ -31,7 +31,6 @@ Precision parse_precision(std::string_view text);  // Error(usage) with the near
 enum class Variant { eager, fused, graph };
 
 std::string_view to_string(Variant variant);
-Variant parse_variant(std::string_view text);
 
 // The dtypes of one precision, by what a tensor is for.
 struct DTypes {

@@ -95,7 +95,6 @@ class SafetensorsReader {
   std::span<const FileTensor> tensors() const { return tensors_; }  // in the order of their data
   const FileTensor* find(std::string_view name) const;              // null if there is none
   const FileMetadata& metadata() const { return metadata_; }        // without checksums
-  bool has_checksums() const { return checksums_.has_value(); }
 
   // Bytes [first, first + to.size()) of a tensor's data.
   void read(const FileTensor& tensor, std::uint64_t first, std::span<std::byte> to) const;

@@ -42,7 +42,6 @@ struct StateBytes {
   double weights = 0, gradients = 0, master = 0, moments = 0;
 
   double after_init() const { return weights + master; }  // the moments come with the first step
-  double before_first_step() const { return weights + master + gradients; }
   double total() const { return weights + gradients + master + moments; }
 };
 // Error(usage) for fewer than one rank.

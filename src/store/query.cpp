@@ -245,8 +245,6 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
   db.fail(code, "run the query");
 }
 
-std::vector<std::string> Store::tables_and_views() const { return first_column(impl_->db(), kTablesAndViews); }
-
 std::string Store::journal_mode() const { return impl_->db().text("PRAGMA journal_mode"); }
 
 int Store::schema_version() const { return static_cast<int>(impl_->db().integer("PRAGMA user_version")); }

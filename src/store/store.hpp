@@ -240,7 +240,6 @@ class Store {
   // Reads everything: pages and indexes, references between rows, the schema, and the digests of facts and artifacts.
   // Nothing: no damage that these show (a number that has changed inside its row is none).
   std::vector<std::string> damage() const;
-  std::vector<std::string> tables_and_views() const;
   int schema_version() const;
   std::string journal_mode() const;  // "wal"; "delete" on a network file system
 

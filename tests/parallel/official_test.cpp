@@ -9,6 +9,7 @@
 
 #include "parallel/ddp/gradient_sync.hpp"
 #include "parallel/replicas.hpp"
+#include "tests/parallel/official_models.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 
 namespace syslab::parallel {
@@ -64,8 +65,8 @@ void five_steps(const ToyModel& model, const SyncOptions& options, comm::Communi
                 Stream communication) {
   ToyNetwork baseline(model, {}), replica(model, compute);
   const auto seed = static_cast<std::uint64_t>(ranks.rank());
-  baseline.draw_normal(seed);
-  replica.draw_normal(seed);
+  draw_normal(baseline, seed);
+  draw_normal(replica, seed);
   make_replicas(ranks, replica.weights(), communication);
   replica.set_weights(replica.read_weights());
   const std::vector<float> own = baseline.read_weights(), begun = replica.read_weights();
@@ -94,7 +95,7 @@ void five_steps(const ToyModel& model, const SyncOptions& options, comm::Communi
   require_replicas(ranks, replica.weights(), compute);
   const std::vector<float> ended = replica.read_weights();
   for (std::size_t i = 0; i < ended.size(); ++i) {
-    EXPECT_TRUE(replica.is_trained(i) || ended[i] == begun[i]) << "frozen weight " << i;
+    EXPECT_TRUE(is_trained(replica, i) || ended[i] == begun[i]) << "frozen weight " << i;
   }
   sync.check_bytes();
 }
@@ -102,7 +103,7 @@ void five_steps(const ToyModel& model, const SyncOptions& options, comm::Communi
 class OfficialDdp : public ::testing::TestWithParam<SyncOptions> {};
 
 TEST_P(OfficialDdp, TrainsBothToyModelsAsOneProcessDoes) {
-  for (const ToyModel& model : {ToyModel::official(), ToyModel::official_tied()}) {
+  for (const ToyModel& model : {official_model(), official_tied_model()}) {
     with_ranks(2, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
       five_steps(model, GetParam(), ranks, compute, communication);
     });

@@ -14,6 +14,7 @@
 #include "parallel/replicas.hpp"
 #include "parallel/state_memory.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/parallel/official_models.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -53,12 +54,12 @@ ShardedOptimizer<GroupedAdamW> sharded(comm::Communicator& ranks, Stream compute
 // tests/test_sharded_optimizer.py of both years: ten steps, both toy models, the frozen parameters among the others.
 // Asked there to a relative 1e-7, here to the bit.
 TEST(ShardedOptimizer, TrainsBothToyModelsToTheBitsOfThePlainOptimizer) {
-  for (const ToyModel& model : {ToyModel::official(), ToyModel::official_tied()}) {
+  for (const ToyModel& model : {official_model(), official_tied_model()}) {
     for (const int count : {1, 2, 3}) {
       with_ranks(count, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
         ToyNetwork plain(model, {}), network(model, compute);
-        plain.draw_normal(42);
-        network.draw_normal(42);
+        draw_normal(plain, 42);
+        draw_normal(network, 42);
         GroupedAdamW alone(rung(), {});
         alone.add_group(plain.parameters(), kOfficial);
         auto optimizer = sharded(ranks, compute, communication);
@@ -73,7 +74,7 @@ TEST(ShardedOptimizer, TrainsBothToyModelsToTheBitsOfThePlainOptimizer) {
         device::synchronize(communication);
         EXPECT_EQ(network.read_weights(), plain.read_weights()) << count << " ranks";
         const std::vector<float> ended = network.read_weights();
-        for (std::size_t i = 0; i < ended.size(); ++i) EXPECT_EQ(network.is_trained(i), ended[i] != begun[i]) << i;
+        for (std::size_t i = 0; i < ended.size(); ++i) EXPECT_EQ(is_trained(network, i), ended[i] != begun[i]) << i;
       });
     }
   }
@@ -90,7 +91,7 @@ TEST(ShardedOptimizer, IsCertifiedOverEveryStrategyOfReducing) {
 }
 
 TEST(ShardedOptimizer, HoldsAsManyBytesAsTheFormulaSays) {
-  const ToyModel model = ToyModel::official();
+  const ToyModel model = official_model();
   for (const int count : {1, 2, 3, 7}) {
     std::vector<std::size_t> bytes(static_cast<std::size_t>(count));
     std::int64_t trained = 0, largest = 0;
@@ -129,13 +130,13 @@ TEST(ShardedOptimizer, TakesTheMemoryThatItCounts) {
 }
 
 TEST(ShardedOptimizer, TakesGroupsWithOptionsOfTheirOwnInTheMiddleOfTraining) {
-  const ToyModel model = ToyModel::official();
+  const ToyModel model = official_model();
   adamw::Options other = kOfficial;
   other.lr = 0.01;
   other.weight_decay = 0;
   with_ranks(2, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
     const auto train = [&](ToyNetwork& network, auto& optimizer, Stream stream) {
-      network.draw_normal(7);
+      draw_normal(network, 7);
       const std::vector<OptimizedParameter> all = network.parameters();
       const auto half = static_cast<std::ptrdiff_t>(all.size() / 2);
       std::vector<OptimizedParameter> first(all.begin(), all.end() - half), second(all.end() - half, all.end());
@@ -163,9 +164,9 @@ TEST(ShardedOptimizer, TakesGroupsWithOptionsOfTheirOwnInTheMiddleOfTraining) {
 
 TEST(ShardedOptimizer, ZeroesGradientsThatOthersOwnAndCallsTheClosure) {
   with_ranks(3, [](comm::Communicator& ranks, Stream compute, Stream communication) {
-    const ToyModel model = ToyModel::official();
+    const ToyModel model = official_model();
     ToyNetwork network(model, compute);
-    network.draw_normal(1);
+    draw_normal(network, 1);
     auto optimizer = sharded(ranks, compute, communication);
     optimizer.add_group(network.parameters(), kOfficial);
     const auto closure = [&] {
@@ -189,9 +190,9 @@ TEST(ShardedOptimizer, ZeroesGradientsThatOthersOwnAndCallsTheClosure) {
 
 TEST(ShardedOptimizer, SendsEveryTrainedWeightOnceAndNeighboursOfOneOwnerTogether) {
   with_ranks(2, [](comm::Communicator& ranks, Stream compute, Stream communication) {
-    const ToyModel model = ToyModel::official_tied();
+    const ToyModel model = official_tied_model();
     ToyNetwork network(model, compute);
-    network.draw_normal(1);
+    draw_normal(network, 1);
     auto optimizer = sharded(ranks, compute, communication);
     optimizer.add_group(network.parameters(), kOfficial);
     pass(network, model, 0);
@@ -222,8 +223,8 @@ TEST(ShardedOptimizer, LeavesRanksWithoutAnythingWhereThereAreFewParameters) {
   with_ranks(4, [](comm::Communicator& ranks, Stream compute, Stream communication) {
     const ToyModel model{.layers = {{3, 2}, {2, 1}}};
     ToyNetwork plain(model, {}), network(model, compute);
-    plain.draw_normal(5);
-    network.draw_normal(5);
+    draw_normal(plain, 5);
+    draw_normal(network, 5);
     GroupedAdamW alone(rung(), {});
     alone.add_group(plain.parameters(), kOfficial);
     auto optimizer = sharded(ranks, compute, communication);

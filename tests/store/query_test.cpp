@@ -112,14 +112,6 @@ TEST_F(StoreQuery, AReaderSeesOneStateWhileAWriterGoesOn) {
   EXPECT_EQ(count(reader, "SELECT count(*) FROM metric"), 2);
 }
 
-TEST_F(StoreQuery, TablesAndViewsAreNamed) {
-  const std::vector<std::string> names = store_.tables_and_views();
-  for (const char* name : {"run", "metric", "sample", "v_latest", "v_speedup", "implementation", "submission",
-                           "comparison", "kernel_stat", "span"}) {
-    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
-  }
-}
-
 TEST_F(StoreQuery, ARunIsFoundByUidBeginningEndingAndLatest) {
   const std::string uid = store_.run_uid(run_);
   RunRow other = a_run();

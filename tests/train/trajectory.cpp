@@ -47,16 +47,28 @@ model::ModelConfig config_of(const model::SafetensorsReader& weights, std::int64
   return config;
 }
 
+template <typename Kind>
+Kind named(std::initializer_list<Kind> kinds, const std::string& name) {
+  for (const Kind kind : kinds) {
+    if (model::to_string(kind) == name) return kind;
+  }
+  throw Error(ErrorKind::usage, fmt::format("'{}' is nothing that this knows", name));
+}
+
 int run(const std::vector<std::string>& words) {
   const model::SafetensorsReader weights(words[0]), tokens(words[1]);
   std::vector<std::int64_t> shape;
   const std::vector<std::int64_t> inputs = integers(tokens, "inputs", shape);
   const std::vector<std::int64_t> targets = integers(tokens, "targets", shape);
-  const model::ModelConfig config = config_of(weights, shape[2], model::parse_handout(words[7]));
+  const model::ModelConfig config =
+      config_of(weights, shape[2], named({model::Handout::y2025, model::Handout::y2026}, words[7]));
 
   const device::OwnedStream stream(words[4] == "cuda" ? device::Place{device::Kind::cuda, 0} : device::Place{});
   model::Transformer model(
-      config, {.precision = model::parse_precision(words[2]), .variant = model::parse_variant(words[3])}, stream);
+      config,
+      {.precision = model::parse_precision(words[2]),
+       .variant = named({model::Variant::eager, model::Variant::fused, model::Variant::graph}, words[3])},
+      stream);
   test::load_weights(model.parameters(), words[0]);
   model.refresh_weights_copy();
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
@@ -41,25 +42,24 @@ Json facts_for_strangers() {
   return facts;
 }
 
-// False: somebody interrupted it.
-bool run_all(const Context& context) {
+// What ended it early: somebody's signal, or a lab that failed.
+std::optional<Exit> run_all(const Context& context) {
   CheckOptions laws;
   laws.selection.names = {"all"};
   laws.cases = kInputs;
-  execute(context, laws);
-  if (runner::Interruption::latest() != 0) return false;
+  if (execute(context, laws) == Exit::tool) return Exit::tool;
+  if (runner::Interruption::latest() != 0) return Exit::incomplete;
   RunOptions smoke;
   smoke.selection.names = {"all"};
   smoke.selection.preset = "smoke";
   smoke.laws = Laws::none;
   smoke.budget = kSmokeBudget;
-  execute(context, smoke);
-  return runner::Interruption::latest() == 0;
+  if (execute(context, smoke) == Exit::tool) return Exit::tool;
+  return runner::Interruption::latest() == 0 ? std::nullopt : std::optional(Exit::incomplete);
 }
 
-Json cases_of(const std::string& database) {
+Json cases_of(const store::Store& store) {
   Json all = Json::array();
-  const store::Store store = store::Store::open(database, store::Mode::read_only);
   for (const auto& row : store.query(kCases).rows) {
     Json one{{"experiment", row[0].text}, {"implementation", row[1].text}, {"device", row[2].text}};
     if (!row[3].text.empty()) one["law"] = row[3].text;
@@ -72,7 +72,7 @@ Json cases_of(const std::string& database) {
   return all;
 }
 
-std::string summary_of(const Json& cases, const std::map<std::string, int>& endings) {
+std::string summary_of(const Json& cases, const std::map<std::string, int>& endings, std::int64_t not_reached) {
   std::string text;
   std::size_t shown = 0;
   for (const Json& one : cases) {
@@ -88,9 +88,9 @@ std::string summary_of(const Json& cases, const std::map<std::string, int>& endi
     const auto found = endings.find(ending);
     return found == endings.end() ? 0 : found->second;
   };
-  return text + fmt::format("selftest: {}, {} ok, {} failed, {} not for this machine\n",
+  return text + fmt::format("selftest: {}, {} ok, {} failed, {} not for this machine{}\n",
                             counted(static_cast<std::int64_t>(cases.size()), "case"), count("ok"), count("failed"),
-                            count("not_asked"));
+                            count("not_asked"), not_reached > 0 ? fmt::format(", {} not reached", not_reached) : "");
 }
 
 }  // namespace
@@ -104,24 +104,31 @@ Exit run_selftest(const Context& context, const std::string& output) {
   global.quiet = true;
   const Console quiet(global);
   context.console.note(fmt::format("every implementation, {} inputs a law and its smoke cases: a minute", kInputs));
-  if (!run_all({context.registry, global, quiet, context.arguments})) {
-    context.console.note("interrupted: nothing was written");
-    return Exit::incomplete;
+  if (const std::optional<Exit> early = run_all({context.registry, global, quiet, context.arguments})) {
+    context.console.note(*early == Exit::tool ? "the lab itself failed: nothing was written"
+                                              : "interrupted: nothing was written");
+    return *early;
   }
 
-  const Json cases = cases_of(global.database);
+  const store::Store store = store::Store::open(global.database, store::Mode::read_only);
+  const Json cases = cases_of(store);
+  const std::int64_t not_reached = store.query("SELECT coalesce(sum(missing), 0) FROM v_run").rows[0][0].integer;
   std::map<std::string, int> endings;
   for (const Json& one : cases) ++endings[one.at("ending").get<std::string>()];
-  const Json document{
-      {"format", "syslab selftest"},          {"format_version", kFormat}, {"build", to_json(build_info())},
-      {"environment", facts_for_strangers()}, {"endings", endings},        {"cases", cases}};
+  const Json document{{"format", "syslab selftest"},
+                      {"format_version", kFormat},
+                      {"build", to_json(build_info())},
+                      {"environment", facts_for_strangers()},
+                      {"endings", endings},
+                      {"not_reached", not_reached},
+                      {"cases", cases}};
   const Exit exit = endings.contains("failed") ? Exit::wrong : Exit::well;
   if (context.console.json()) {
     context.console.print_document(document);
     return exit;
   }
   write_output(context, output, document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
-  context.console.print(summary_of(cases, endings) + fmt::format("wrote {}\n", output));
+  context.console.print(summary_of(cases, endings, not_reached) + fmt::format("wrote {}\n", output));
   return exit;
 }
 

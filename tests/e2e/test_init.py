@@ -27,6 +27,11 @@ class Init(Lab):
         # What is said on the command line comes first.
         self.assertNotIn("syslab.toml", self.syslab("check", "weighted_sum", "--cases", "1", "--impl", "naive", cwd=ada).stderr)
 
+    def test_mine_is_a_name_and_no_file(self):
+        ada = make(self.folder / "ada")
+        self.assertIn("--mine me=flash.py: write the name alone", self.syslab("init", "--mine", "me=flash.py", cwd=ada, expect=2).stderr)
+        self.assertFalse((ada / "syslab.toml").exists())
+
     def test_the_hand_out_is_that_whose_functions_are_there(self):
         for year, function in (("2025", "get_ddp_bucketed"), ("2026", "get_fsdp")):
             folder = self.folder / year

@@ -3,7 +3,10 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socket
+import subprocess
+import time
 import unittest
 
 from lab import Lab, attempts
@@ -53,7 +56,6 @@ class Selftests(Lab):
                          "1 of 1 faults are not named; the first: rank [012] was killed")
 
 
-
 class OfThisMachine(Lab):
     def test_doctor_runs_every_implementation_and_writes_what_strangers_may_read(self):
         said = self.syslab("doctor", "--selftest").stdout
@@ -70,6 +72,17 @@ class OfThisMachine(Lab):
         for name in (socket.gethostname(), str(self.folder), str(pathlib.Path.home())):
             self.assertNotRegex(text, rf"\b{re.escape(name)}\b" if name[0].isalnum() else re.escape(name))
         self.assertEqual([file.name for file in self.folder.iterdir() if file.name != "state"], ["syslab-selftest.json"])
+
+    def test_an_interrupted_one_ends_and_writes_nothing(self):
+        process = subprocess.Popen(self.command("doctor", "--selftest"), cwd=self.folder, env=self.environment(), text=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.assertIn("every implementation", process.stderr.readline())
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        self.assertIn("interrupted: nothing was written", said)
+        self.assertEqual(process.returncode, 3)
+        self.assertFalse((self.folder / "syslab-selftest.json").exists())
 
     def test_a_selftest_has_its_file_before_it_runs(self):
         refused = self.syslab("doctor", "--selftest", "-o", "nowhere/it.json", expect=2, timeout=10)

@@ -14,8 +14,6 @@
 namespace syslab::cli {
 namespace {
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 // Equal messages count as one finding, whichever laws found it.
 struct BeyondFinding {
   bool posed;  // by a hand-out

@@ -75,17 +75,14 @@ std::string describe_implementation(const registry::Implementation& it) {
   return says.empty() ? "-" : says;
 }
 
-}  // namespace
+std::string number_of_cases(const Context& context, const plan::Selection& selection) {
+  return counted(static_cast<std::int64_t>(plan::make_plan(context.registry, selection).cases.size()), "case");
+}
 
-Exit execute(const Context& context, const DescribeOptions& options) {
-  const registry::Experiment& experiment = context.registry.find(options.name);
-  const Console& console = context.console;
-  if (console.json()) {
-    console.print_document(experiment_json(experiment));
-    return Exit::well;
-  }
+// What it is, who poses it and what is asked. The analogue comes first, so that nobody takes our tool for the one that
+// the problem's name promises.
+std::string head_of(const registry::Experiment& experiment, const Console& console) {
   std::string text;
-  // The analogue comes first, so that nobody takes our tool for the one that the problem's name promises.
   if (!experiment.analogue.empty()) text += "our analogue: " + experiment.analogue + "\n";
   text += console.styled(experiment.id, Style::bold) + ": " + experiment.title + "\n";
   for (const registry::HandoutProblem& problem : experiment.problems) {
@@ -98,39 +95,76 @@ Exit execute(const Context& context, const DescribeOptions& options) {
       fmt::format("measured by: protocol {} unless --protocol says otherwise; smoke by quick\n", experiment.protocol);
   if (experiment.oom_is_an_answer) text += "running out of memory: an answer, no failure (exit code 0)\n";
   if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
-  if (!experiment.axes.empty() || experiment.takes_ranks()) {
-    Section section(text, console, "Axes");
-    for (const Axis& axis : experiment.axes) {
-      section.row(axis.name, describe_axis(axis));
-      const std::vector<std::string> lines = split(axis.help, '\n');
-      for (std::size_t i = 1; i < lines.size(); ++i) {
-        const std::size_t colon = std::min(lines[i].find(": "), lines[i].size());
-        section.row("  " + lines[i].substr(0, colon), lines[i].substr(std::min(colon + 2, lines[i].size())));
-      }
-    }
-    if (experiment.takes_ranks()) {
-      section.row(experiment.ranks.name, fmt::format("{}: {}; or any other up to {}", experiment.ranks.help,
-                                                     values_text(experiment.ranks.values), registry::kMostRanks));
-    }
-  }
-  if (!experiment.presets.empty()) {
-    Section section(text, console, "Presets");
-    for (const auto& [name, preset] : experiment.presets) {
-      std::string says;
-      for (const auto& [axis, values] : preset) says += (says.empty() ? "" : "; ") + axis + "=" + values_text(values);
-      section.row(name, says.empty() ? "the defaults" : says);
+  return text;
+}
+
+void tell_axes(const registry::Experiment& experiment, std::string& text, const Console& console) {
+  if (experiment.axes.empty() && !experiment.takes_ranks()) return;
+  Section section(text, console, "Axes");
+  for (const Axis& axis : experiment.axes) {
+    section.row(axis.name, describe_axis(axis));
+    const std::vector<std::string> lines = split(axis.help, '\n');
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      const std::size_t colon = std::min(lines[i].find(": "), lines[i].size());
+      section.row("  " + lines[i].substr(0, colon), lines[i].substr(std::min(colon + 2, lines[i].size())));
     }
   }
-  if (!experiment.implementations.empty()) {
-    Section section(text, console, "Implementations");
-    for (const registry::Implementation& it : experiment.implementations) {
-      section.row(it.name, describe_implementation(it));
-    }
-    if (experiment.accepts_mine) {
-      section.row("yours", experiment.times_mine ? "--mine NAME=kernel.so or --mine NAME=flash.py:Class"
-                                                 : "--mine NAME=file.py:Class, to be checked and not timed");
-    }
+  if (experiment.takes_ranks()) {
+    section.row(experiment.ranks.name, fmt::format("{}: {}; or any other up to {}", experiment.ranks.help,
+                                                   values_text(experiment.ranks.values), registry::kMostRanks));
   }
+}
+
+void tell_presets(const registry::Experiment& experiment, std::string& text, const Console& console) {
+  if (experiment.presets.empty()) return;
+  Section section(text, console, "Presets");
+  for (const auto& [name, preset] : experiment.presets) {
+    std::string says;
+    for (const auto& [axis, values] : preset) says += (says.empty() ? "" : "; ") + axis + "=" + values_text(values);
+    section.row(name, says.empty() ? "the defaults" : says);
+  }
+}
+
+void tell_implementations(const registry::Experiment& experiment, std::string& text, const Console& console) {
+  if (experiment.implementations.empty()) return;
+  Section section(text, console, "Implementations");
+  for (const registry::Implementation& it : experiment.implementations) {
+    section.row(it.name, describe_implementation(it));
+  }
+  if (experiment.accepts_mine) {
+    section.row("yours", experiment.times_mine ? "--mine NAME=kernel.so or --mine NAME=flash.py:Class"
+                                               : "--mine NAME=file.py:Class, to be checked and not timed");
+  }
+}
+
+void tell_what_to_try(const Context& context, const registry::Experiment& experiment, std::string& text) {
+  plan::Selection selection;
+  selection.patterns = {experiment.id};
+  selection.machine = this_machine(context.registry);
+  Section section(text, context.console, "Try");
+  section.row("syslab plan " + experiment.id, number_of_cases(context, selection));
+  for (const auto& [name, preset] : experiment.presets) {
+    selection.preset = name;
+    section.row(fmt::format("syslab run {} --preset {}", experiment.id, name), number_of_cases(context, selection));
+  }
+  if (!experiment.laws.empty()) {
+    section.row("syslab check " + experiment.id, counted(static_cast<std::int64_t>(experiment.laws.size()), "law"));
+  }
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const DescribeOptions& options) {
+  const registry::Experiment& experiment = context.registry.find(options.name);
+  const Console& console = context.console;
+  if (console.json()) {
+    console.print_document(experiment_json(experiment));
+    return Exit::well;
+  }
+  std::string text = head_of(experiment, console);
+  tell_axes(experiment, text, console);
+  tell_presets(experiment, text, console);
+  tell_implementations(experiment, text, console);
   if (!experiment.laws.empty()) {
     Section section(text, console, "Laws");
     for (const LawInfo& law : experiment.laws) section.row(law.id, law.statement);
@@ -145,20 +179,7 @@ Exit execute(const Context& context, const DescribeOptions& options) {
     text += "\n" + console.styled("Skipped", Style::bold) + "\n";
     for (const registry::SkipRule& rule : experiment.skips) text += wrapped(rule.reason, kWidth, 2);
   }
-  plan::Selection selection;
-  selection.patterns = {experiment.id};
-  selection.machine = this_machine(context.registry);
-  Section section(text, console, "Try");
-  section.row("syslab plan " + experiment.id,
-              counted(static_cast<std::int64_t>(plan::make_plan(context.registry, selection).cases.size()), "case"));
-  for (const auto& [name, preset] : experiment.presets) {
-    selection.preset = name;
-    section.row(fmt::format("syslab run {} --preset {}", experiment.id, name),
-                counted(static_cast<std::int64_t>(plan::make_plan(context.registry, selection).cases.size()), "case"));
-  }
-  if (!experiment.laws.empty()) {
-    section.row("syslab check " + experiment.id, counted(static_cast<std::int64_t>(experiment.laws.size()), "law"));
-  }
+  tell_what_to_try(context, experiment, text);
   console.print(text);
   return Exit::well;
 }

@@ -173,6 +173,64 @@ void refuse_mistakes(const GradeOptions& options) {
   bytes_option("--memory-limit", options.memory_limit);
 }
 
+// Everything but what is told while it goes on.
+grade::BatchOptions batch_of(const GradeOptions& options, const grade::Rubric& rubric) {
+  return {.submissions = options.submissions,
+          .output = options.output,
+          .handout = options.handout,
+          .experiments = rubric.experiments(),
+          .beyond = rubric.laws_beyond_handout(),
+          .timed = rubric.timed(),
+          .since = options.since,
+          .retry = !options.no_retry,
+          .seed = options.seed,
+          .cases = options.cases,
+          .jobs = options.jobs,
+          .limit = std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--limit", options.limit)),
+          .timeout = options.timeout,
+          .memory_limit = options.memory_limit,
+          .ended = {},
+          .timed_one = {}};
+}
+
+std::vector<Json> check_and_tell(const Context& context, const GradeOptions& options, const grade::Rubric& rubric,
+                                 const std::vector<grade::Submission>& submissions) {
+  const Console& console = context.console;
+  grade::BatchOptions batch = batch_of(options, rubric);
+  std::size_t done = 0;
+  batch.ended = [&](const grade::Submission& one, const Json& record, bool known) {
+    console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id, line_of(record, rubric),
+                                       known ? " (as before)" : "")));
+    if (!one.earlier.empty()) {
+      console.note(printable(
+          fmt::format("  {} of {} hand-ins: the newest counts", one.path.filename().string(), one.earlier.size() + 1)));
+    }
+  };
+  batch.timed_one = [&](const grade::Submission& one, const Json& record) {
+    for (const std::string& line : timings_of(rubric, record)) {
+      console.note(printable(fmt::format("{}: {}", one.id, line)));
+    }
+  };
+  note_missing_walls(console);
+  return grade::check_all(submissions, batch);
+}
+
+void note_what_to_look_at(const Context& context, const fs::path& output, const std::vector<grade::Graded>& all,
+                          const std::vector<Json>& records) {
+  context.console.note(fmt::format("{} in {}; a page each in {}", counted(std::int64_t(all.size()), "submission"),
+                                   (output / "grades.html").string(), (output / "students").string()));
+  const auto late = std::ranges::count_if(records, grade::ran_out_of_time);
+  if (late > 0) {
+    context.console.note(fmt::format("{} ran out of time; the next `grade` tries {} again, unless --no-retry is given",
+                                     counted(late, "submission"), late == 1 ? "it" : "them"));
+  }
+  if (const auto suspicions = grade::suspicions_of(all).rows.size(); suspicions > 0) {
+    context.console.note(fmt::format("{} to look at in {}; no points are taken for them",
+                                     counted(static_cast<std::int64_t>(suspicions), "place"),
+                                     (output / "suspicions.md").string()));
+  }
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const GradeOptions& options) {
@@ -199,40 +257,7 @@ Exit execute(const Context& context, const GradeOptions& options) {
   const rlimit most{kMostFile, kMostFile};
   ::setrlimit(RLIMIT_FSIZE, &most);
 
-  std::size_t done = 0;
-  grade::BatchOptions batch{
-      .submissions = options.submissions,
-      .output = output,
-      .handout = options.handout,
-      .experiments = rubric.experiments(),
-      .beyond = rubric.laws_beyond_handout(),
-      .timed = rubric.timed(),
-      .since = options.since,
-      .retry = !options.no_retry,
-      .seed = options.seed,
-      .cases = options.cases,
-      .jobs = options.jobs,
-      .limit = std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--limit", options.limit)),
-      .timeout = options.timeout,
-      .memory_limit = options.memory_limit,
-      .ended =
-          [&](const grade::Submission& one, const Json& record, bool known) {
-            context.console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id,
-                                                       line_of(record, rubric), known ? " (as before)" : "")));
-            if (!one.earlier.empty()) {
-              context.console.note(printable(fmt::format("  {} of {} hand-ins: the newest counts",
-                                                         one.path.filename().string(), one.earlier.size() + 1)));
-            }
-          },
-      .timed_one =
-          [&](const grade::Submission& one, const Json& record) {
-            for (const std::string& line : timings_of(rubric, record)) {
-              context.console.note(printable(fmt::format("{}: {}", one.id, line)));
-            }
-          }};
-  note_missing_walls(context.console);
-  const std::vector<Json> records = grade::check_all(submissions, batch);
-
+  const std::vector<Json> records = check_and_tell(context, options, rubric, submissions);
   std::vector<grade::Graded> all;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     all.push_back({submissions[i].id, records[i], grade::score(rubric, records[i]), submissions[i].path.string()});
@@ -249,18 +274,7 @@ Exit execute(const Context& context, const GradeOptions& options) {
   context.console.print(context.console.json()                 ? report::write(table, report::Format::json)
                         : context.console.output_is_terminal() ? report::write_aligned(table)
                                                                : report::write(table, report::Format::markdown));
-  context.console.note(fmt::format("{} in {}; a page each in {}", counted(std::int64_t(all.size()), "submission"),
-                                   (output / "grades.html").string(), (output / "students").string()));
-  const auto late = std::ranges::count_if(records, grade::ran_out_of_time);
-  if (late > 0) {
-    context.console.note(fmt::format("{} ran out of time; the next `grade` tries {} again, unless --no-retry is given",
-                                     counted(late, "submission"), late == 1 ? "it" : "them"));
-  }
-  if (const auto suspicions = grade::suspicions_of(all).rows.size(); suspicions > 0) {
-    context.console.note(fmt::format("{} to look at in {}; no points are taken for them",
-                                     counted(static_cast<std::int64_t>(suspicions), "place"),
-                                     (output / "suspicions.md").string()));
-  }
+  note_what_to_look_at(context, output, all, records);
   return Exit::well;
 }
 

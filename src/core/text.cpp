@@ -90,6 +90,8 @@ std::string trim(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kSpaces) - first + 1));
 }
 
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, std::size_t count) {
   // Plausible: within a third of the word's letters (at least two for words long enough), or one contains the other.
   const std::size_t limit = word.size() <= 3 ? 1 : std::max<std::size_t>(2, word.size() / 3);

@@ -12,6 +12,7 @@ namespace syslab {
 bool glob_match(std::string_view pattern, std::string_view text);  // * and ?
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trim(std::string_view text);
+std::string first_line(std::string_view text);  // without its end
 // "3 cases", "1 case", "2 properties".
 std::string counted(std::int64_t count, std::string_view noun);
 // Display width of text without combining marks or wide letters: counts the UTF-8 bytes that begin a character.

@@ -66,12 +66,8 @@ const submission::Adapter* adapter_of(const std::string& function) {
 
 // Of the function's row in a record: it can be called, and it was.
 bool is_checked(const Json& record, const std::string& function) {
-  const auto rows = record.find("adapters");
-  if (rows == record.end() || !rows->is_array()) return false;
-  return std::ranges::any_of(*rows, [&](const Json& row) {
-    return row.is_object() && text_field(row, "function") == function && text_field(row, "state") == "implemented" &&
-           text_field(row, "not_checked").empty();
-  });
+  const Json* const row = row_of(record, function);
+  return row != nullptr && text_field(*row, "state") == "implemented" && text_field(*row, "not_checked").empty();
 }
 
 class Grading {

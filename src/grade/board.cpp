@@ -5,24 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "grade/cells.hpp"
 #include "grade/record.hpp"
 
 namespace syslab::grade {
 namespace {
-
-store::Cell cell(std::string text) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::text;
-  cell.text = std::move(text);
-  return cell;
-}
-
-store::Cell cell(double number) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::real;
-  cell.real = number;
-  return cell;
-}
 
 std::string place_of(const Ranked& one) { return fmt::format("{}{}", one.place, one.shared ? " (shared)" : ""); }
 
@@ -30,16 +17,13 @@ std::string place_of(const Ranked& one) { return fmt::format("{}{}", one.place, 
 
 bool is_ranked(const Item& item, const Json& record) {
   if (!item.is_timed() || !timing_of(item, record)) return false;
-  const auto rows = record.find("adapters");
-  if (rows == record.end() || !rows->is_array()) return false;
-  for (const Json& row : *rows) {
-    if (!row.is_object() || text_field(row, "function") != item.function || !row.contains("laws")) continue;
-    for (const Json& law : row["laws"]) {
-      const std::string outcome = text_field(law, "outcome");
-      if (text_field(law, "contract") == "handout" && (outcome == "falsified" || outcome == "error")) return false;
-    }
-  }
-  return true;
+  const Json* const row = row_of(record, item.function);
+  if (row == nullptr) return false;
+  if (!row->contains("laws")) return true;
+  return std::ranges::none_of((*row)["laws"], [](const Json& law) {
+    const std::string outcome = text_field(law, "outcome");
+    return text_field(law, "contract") == "handout" && (outcome == "falsified" || outcome == "error");
+  });
 }
 
 std::vector<Board> boards_of(const Rubric& rubric, const std::vector<Graded>& all,
@@ -66,10 +50,10 @@ store::ResultSet table_of(const std::vector<Board>& boards) {
   table.columns = {"board", "place", "who", "ratio", "low", "high", "time_ms", "reference_ms"};
   for (const Board& board : boards) {
     for (const Ranked& one : board.ranked) {
-      table.rows.push_back({cell(board.name), cell(place_of(one)), cell(one.alias), cell(hundredths(one.timing.ratio)),
-                            cell(hundredths(one.timing.low)), cell(hundredths(one.timing.high)),
-                            cell(hundredths(one.timing.seconds * 1e3)),
-                            cell(hundredths(one.timing.reference_seconds * 1e3))});
+      table.rows.push_back({text_cell(board.name), text_cell(place_of(one)), text_cell(one.alias),
+                            number_cell(hundredths(one.timing.ratio)), number_cell(hundredths(one.timing.low)),
+                            number_cell(hundredths(one.timing.high)), number_cell(hundredths(one.timing.seconds * 1e3)),
+                            number_cell(hundredths(one.timing.reference_seconds * 1e3))});
     }
   }
   return table;

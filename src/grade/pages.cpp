@@ -9,24 +9,11 @@
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "grade/board.hpp"
+#include "grade/cells.hpp"
 #include "grade/record.hpp"
 
 namespace syslab::grade {
 namespace {
-
-store::Cell text_cell(std::string text) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::text;
-  cell.text = std::move(text);
-  return cell;
-}
-
-store::Cell number_cell(double number) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::real;
-  cell.real = number;
-  return cell;
-}
 
 // "batch 1, head_dim 16, mask top_left" of "batch=1 head_dim=16 mask=top_left"; never the seed.
 std::string in_words(const std::string& input) {

@@ -36,8 +36,16 @@ inline bool ran_out_of_time(const Json& record) {
   });
 }
 
-inline double hundredths(double points) { return std::round(points * 100) / 100; }
+// The row of a function that an adapters.py answers; null where there is none.
+inline const Json* row_of(const Json& record, const std::string& function) {
+  const auto rows = record.find("adapters");
+  if (rows == record.end() || !rows->is_array()) return nullptr;
+  for (const Json& row : *rows) {
+    if (row.is_object() && text_field(row, "function") == function) return &row;
+  }
+  return nullptr;
+}
 
-inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+inline double hundredths(double points) { return std::round(points * 100) / 100; }
 
 }  // namespace syslab::grade

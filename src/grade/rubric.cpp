@@ -166,16 +166,6 @@ class Reader {
   std::string name_;
 };
 
-// Of the function's row in the record; nothing where there is none.
-const Json* row_of(const Json& record, const std::string& function) {
-  const auto adapters = record.find("adapters");
-  if (adapters == record.end() || !adapters->is_array()) return nullptr;
-  for (const Json& row : *adapters) {
-    if (row.is_object() && text_field(row, "function") == function) return &row;
-  }
-  return nullptr;
-}
-
 std::vector<Law> laws_of(const Item& item, const Json& row) {
   std::vector<Law> laws;
   const auto found = row.find("laws");

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // The first line of a small file, trimmed; empty when there is none.
-std::string first_line(const fs::path& path) {
+std::string first_line_of_file(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
@@ -38,7 +38,7 @@ std::string first_line(const fs::path& path) {
 }
 
 void put_line(Json& facts, const char* key, const fs::path& path) {
-  if (std::string line = first_line(path); !line.empty()) facts[key] = std::move(line);
+  if (std::string line = first_line_of_file(path); !line.empty()) facts[key] = std::move(line);
 }
 
 // Value of a "key <separator> value" line.
@@ -152,7 +152,7 @@ std::string container_hint() {
   if (fs::exists("/.dockerenv")) return "docker";
   if (::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return "kubernetes";
   if (::getenv("APPTAINER_CONTAINER") != nullptr || ::getenv("SINGULARITY_CONTAINER") != nullptr) return "apptainer";
-  return first_line("/proc/1/cgroup").find("docker") != std::string::npos ? "docker" : "";
+  return first_line_of_file("/proc/1/cgroup").find("docker") != std::string::npos ? "docker" : "";
 }
 
 Json text_at(const Json& facts, const char* pointer) { return facts.value(Json::json_pointer(pointer), Json()); }

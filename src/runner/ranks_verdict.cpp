@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
 #include "runner/slowest.hpp"
 #include "runner/united_facts.hpp"
@@ -35,8 +36,8 @@ bool blames_others(const Ending& ending) {
   return fault == Fault::peer || fault == Fault::late || fault == Fault::rendezvous;
 }
 
-std::string first_line(const std::string& text) {
-  std::string line = text.substr(0, text.find('\n'));
+std::string short_first_line(const std::string& text) {
+  std::string line = first_line(text);
   if (line.size() > kLongestWord) line = line.substr(0, kLongestWord) + "…";
   return line;
 }
@@ -152,7 +153,7 @@ class Verdicts {
         continue;
       }
       text += ended ? fmt::format("\nrank {} then ended {}: {}", i, to_string(judged_[i].status),
-                                  first_line(judged_[i].detail))
+                                  short_first_line(judged_[i].detail))
                     : fmt::format("\nrank {} was killed{}", i, seen(ranks_[i].ending));
     }
     if (more > 0) text += fmt::format("\nand {} more", more);

@@ -22,8 +22,6 @@ std::string indented(const std::string& text) {
   return lines;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 // "check_failed flash_forward me attention.refusal (full) and 2 other laws: …", the others below it.
 std::string text_of(const Console& console, const std::vector<Concern>& equal) {
   const Concern& first = equal.front();

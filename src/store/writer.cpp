@@ -14,7 +14,7 @@
 namespace syslab::store {
 namespace {
 
-std::string first_line(const std::string& path) {
+std::string first_line_of_file(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
@@ -38,7 +38,7 @@ const Writer& this_writer() {
     ::gethostname(host.data(), host.size() - 1);
     std::error_code ignored;
     writer.host = host.data();
-    writer.boot_id = first_line("/proc/sys/kernel/random/boot_id");
+    writer.boot_id = first_line_of_file("/proc/sys/kernel/random/boot_id");
     writer.pid_namespace = std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
     writer.pid = ::getpid();
     writer.start_ticks = start_ticks(writer.pid).value_or(0);

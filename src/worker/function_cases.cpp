@@ -1,60 +1,31 @@
 #include "worker/function_cases.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
-#include "core/process.hpp"
-#include "judge/private_folder.hpp"
-#include "judge/walls.hpp"
 #include "worker/foreign.hpp"
 #include "worker/python_probe.hpp"
+#include "worker/walled_python.hpp"
 
 namespace syslab::worker {
 namespace {
 
-constexpr std::size_t kMostBytes = 64U << 20;  // of the list
-
-std::string answer_of(Process& process) {
-  std::string text;
-  std::array<char, 4096> chunk;
-  for (ssize_t got = 0; (got = ::read(process.from_child(), chunk.data(), chunk.size())) > 0;) {
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-    if (text.size() > kMostBytes) throw Error(ErrorKind::usage, "--inputs: the list of cases has more than 64 MiB");
-  }
-  return text;
-}
+constexpr std::size_t kMostOfList = 64U << 20;  // of the list
 
 std::string listed(const std::string& reference, const std::string& inputs) {
-  std::optional<judge::PrivateFolder> folder;
-  std::optional<judge::Walls> walls;
-  SpawnOptions options;
-  options.argv = python_reference_command(reference, inputs);
-  options.capture_stderr = false;  // what the files print is for whoever wrote them
-  options.argv.insert(options.argv.end(), {"--list", "1"});
-  if (judge::walls_wanted()) {
-    folder.emplace();
-    walls.emplace(judge::WallsOptions{
-        .profile = judge::Profile::python, .writable = folder->path(), .hidden = judge::keys_folder()});
-    judge::hide_this_process();
-    options.environment = folder->environment();
-    options.confinement = walls->confinement();
-  }
-  options.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
-  Process process = Process::spawn(options);
-  process.close_input();
-  std::string text = answer_of(process);
-  const ExitStatus exit = process.wait();
-  if (exit.signalled || exit.code != 0 || text.empty()) {
+  std::vector<std::string> argv = python_reference_command(reference, inputs);
+  argv.insert(argv.end(), {"--list", "1"});
+  PythonAnswer answer = ask_python(std::move(argv), kMostOfList);
+  if (answer.is_cut) throw Error(ErrorKind::usage, "--inputs: the list of cases has more than 64 MiB");
+  if (answer.exit.signalled || answer.exit.code != 0 || answer.output.empty()) {
     throw Error(ErrorKind::usage, fmt::format("--inputs {}: '{}' could not list its cases ({})", inputs,
-                                              python_interpreter(), exit.describe()));
+                                              python_interpreter(), answer.exit.describe()));
   }
-  return text;
+  return std::move(answer.output);
 }
 
 }  // namespace

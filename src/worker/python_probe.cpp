@@ -1,21 +1,18 @@
 #include "worker/python_probe.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <array>
-#include <optional>
+#include <cstddef>
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/process.hpp"
 #include "core/text.hpp"
-#include "judge/private_folder.hpp"
-#include "judge/walls.hpp"
+#include "worker/walled_python.hpp"
 
 namespace syslab::worker {
 namespace {
+
+constexpr std::size_t kMostOfAnswer = 1U << 20;  // of an answer
 
 // Reads the file without running or importing anything. Prints "file: " and what is wrong with it (it does not parse,
 // or nothing in it is called as the class), else "modules: " and the known modules that it imports at its top level and
@@ -65,47 +62,24 @@ missing = sorted(n for n in names & {
 print("modules: " + " ".join(missing) if missing else "")
 )py";
 
-std::string all_output(Process& process) {
-  std::string text;
-  std::array<char, 1024> chunk;
-  for (ssize_t got = 0; (got = ::read(process.from_child(), chunk.data(), chunk.size())) > 0;) {
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string python_problem(const std::string& path, const std::string& python_class, bool is_function) {
   const std::string interpreter = python_interpreter();
   constexpr std::string_view kRemedy = "; install what is missing, or set SYSLAB_PYTHON to an interpreter that has it";
-  std::string found;
-  ExitStatus exit;
+  PythonAnswer answer;
   try {
     // Nothing of the file is run, but what is judged may have named the interpreter (.venv), and the folder of this
     // process may be where modules of the standard library's names were handed in.
-    std::optional<judge::PrivateFolder> folder;
-    std::optional<judge::Walls> walls;
-    SpawnOptions options;
-    options.argv = {interpreter, "-c", kProbe, path, python_class, is_function ? "function" : "class"};
-    options.capture_stderr = false;
-    if (judge::walls_wanted()) {
-      folder.emplace();
-      walls.emplace(judge::WallsOptions{
-          .profile = judge::Profile::python, .writable = folder->path(), .hidden = judge::keys_folder()});
-      judge::hide_this_process();
-      options.environment = folder->environment();
-      options.confinement = walls->confinement();
-    }
-    options.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
-    Process process = Process::spawn(options);
-    process.close_input();
-    found = trim(all_output(process));
-    exit = process.wait();
+    answer =
+        ask_python({interpreter, "-c", kProbe, path, python_class, is_function ? "function" : "class"}, kMostOfAnswer);
   } catch (const Error& error) {
     return fmt::format("'{}' cannot be started: {}{}", interpreter, error.what(), kRemedy);
   }
+  const ExitStatus& exit = answer.exit;
+  if (answer.is_cut) return fmt::format("'{}' failed: it says more than was asked{}", interpreter, kRemedy);
   if (exit.signalled || exit.code != 0) return fmt::format("'{}' failed: {}{}", interpreter, exit.describe(), kRemedy);
+  const std::string found = trim(answer.output);
   constexpr std::string_view kFile = "file: ", kModules = "modules: ";
   if (found.starts_with(kFile)) return found.substr(kFile.size());
   if (!found.starts_with(kModules)) return {};

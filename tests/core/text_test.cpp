@@ -38,6 +38,12 @@ TEST(Trim, RemovesSpaceAtBothEndsOnly) {
 const std::vector<std::string> kExperiments{"flash_backward", "flash_forward", "weighted_sum",
                                             "mixed_precision_accumulation"};
 
+TEST(FirstLine, IsAllWhereThereIsNoSecond) {
+  EXPECT_EQ(first_line("a b\nc\n"), "a b");
+  EXPECT_EQ(first_line("\nc"), "");
+  EXPECT_EQ(first_line("a b"), "a b");
+}
+
 TEST(Counted, FormsThePluralAsEnglishDoes) {
   EXPECT_EQ(counted(1, "search"), "1 search");
   EXPECT_EQ(counted(0, "case"), "0 cases");

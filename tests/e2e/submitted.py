@@ -1,4 +1,5 @@
 """Submissions as students hand them in, made in a folder: right, wrong, half done and hostile."""
+import json
 import pathlib
 import shutil
 import stat
@@ -7,6 +8,7 @@ import zipfile
 STUDENTS = pathlib.Path(__file__).parents[1] / "worker" / "mine" / "students.py"
 
 PYTORCH = "get_flashattention_autograd_function_pytorch"
+TRITON = "get_flashattention_autograd_function_triton"
 ADAPTERS = f'''
 import torch
 
@@ -16,7 +18,7 @@ def {PYTORCH}():
     return {{name}}
 
 
-def get_flashattention_autograd_function_triton():
+def {TRITON}():
     """Returns a class."""
     raise NotImplementedError
 
@@ -28,6 +30,23 @@ def get_ddp(module):
 def get_sharded_optimizer(params, optimizer_cls, **kwargs):
     raise NotImplementedError("later")
 '''
+
+
+def rubric(*problems, handout="2026"):
+    """The TOML of (id, points, its items), an item with the fields of one."""
+    lines = [f'handout = "{handout}"']
+    for name, points, items in problems:
+        lines += ["[[problem]]", f'id = "{name}"', f"points = {points}"]
+        for item in items:
+            lines += ["[[problem.item]]", *(f"{key} = {json.dumps(value)}" for key, value in item.items())]
+    return "\n".join(lines) + "\n"
+
+
+def flash_item(part, points, function=PYTORCH, **fields):
+    return {"part": part, "points": points, "function": function, "experiment": "flash_forward", **fields}
+
+
+BOTH_FLASHES = ("flash_forward", 10, [flash_item("a", 6), flash_item("b", 4, TRITON)])
 
 
 def make(folder, name="IgnoresCausal", head=""):

@@ -10,48 +10,11 @@ import unittest
 import xml.etree.ElementTree
 
 from lab import Lab
-from submitted import HOSTILE, hostile_zips, make, make_parallel, zip_of
+from submitted import BOTH_FLASHES, HOSTILE, hostile_zips, make, make_parallel, rubric, zip_of
 
-ATTENTION = """
-handout = "2026"
-[[problem]]
-id = "flash_forward"
-points = 10
-[[problem.item]]
-part = "a"
-points = 6
-function = "get_flashattention_autograd_function_pytorch"
-experiment = "flash_forward"
-[[problem.item]]
-part = "b"
-points = 4
-function = "get_flashattention_autograd_function_triton"
-experiment = "flash_forward"
-[[problem]]
-id = "essay"
-points = 3
-[[problem.item]]
-points = 3
-written = true
-"""
-
-PARALLEL = """
-handout = "2026"
-[[problem]]
-id = "naive_ddp"
-points = 4
-[[problem.item]]
-points = 4
-function = "get_ddp"
-experiment = "naive_ddp"
-[[problem]]
-id = "fsdp"
-points = 6
-[[problem.item]]
-points = 6
-function = "get_fsdp"
-experiment = "fsdp"
-"""
+ATTENTION = rubric(BOTH_FLASHES, ("essay", 3, [{"points": 3, "written": True}]))
+PARALLEL = rubric(("naive_ddp", 4, [{"points": 4, "function": "get_ddp", "experiment": "naive_ddp"}]),
+                  ("fsdp", 6, [{"points": 6, "function": "get_fsdp", "experiment": "fsdp"}]))
 
 
 def marked(mark):

@@ -9,33 +9,11 @@ import tempfile
 import unittest
 
 from lab import Lab
-from submitted import make
+from submitted import flash_item, make, rubric
 
-LAWS = """
-handout = "2026"
-[[problem]]
-id = "flash_forward"
-points = 6
-[[problem.item]]
-part = "a"
-points = 6
-function = "get_flashattention_autograd_function_pytorch"
-experiment = "flash_forward"
-"""
-TIMED = """
-[[problem]]
-id = "race"
-points = 4
-[[problem.item]]
-part = "speed"
-points = 4
-function = "get_flashattention_autograd_function_pytorch"
-experiment = "flash_forward"
-reference = "naive"
-at = ["seq=256", "head_dim=64", "heads=1", "causal=false", "dtype=fp32"]
-within = [100000, 0.0001]
-launches = 3
-"""
+LAWS = ("flash_forward", 6, [flash_item("a", 6)])
+TIMED = ("race", 4, [flash_item("speed", 4, reference="naive", at=["seq=256", "head_dim=64", "heads=1", "causal=false", "dtype=fp32"],
+                                within=[100000, 0.0001], launches=3)])
 # Of others that do not count any more, too; ':' separates the paths that walls hide.
 READER = """import os, pathlib
 for file in [] if "REPLAYED" in os.environ else pathlib.Path({folder!r}).rglob("*.py"):
@@ -54,8 +32,8 @@ class Timed(Lab):
     def setUpClass(cls):
         cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="syslab_e2e_"))
         cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
-        (cls.shared / "rubric.toml").write_text(LAWS + TIMED)
-        (cls.shared / "untimed.toml").write_text(LAWS)
+        (cls.shared / "rubric.toml").write_text(rubric(LAWS, TIMED))
+        (cls.shared / "untimed.toml").write_text(rubric(LAWS))
         make(cls.shared / "old: 1" / "ada", "NoScale")
         make(cls.shared / "repositories" / "ada")
         make(cls.shared / "repositories" / "wrong", "NoScale", head=READER.format(folder=str(cls.shared)))

@@ -17,7 +17,7 @@ import tempfile
 import unittest
 import zipfile
 
-from submitted import make
+from submitted import BOTH_FLASHES, make, rubric
 
 SOURCE = pathlib.Path(os.environ["SYSLAB_SOURCE"])
 BUILD = pathlib.Path(os.environ["SYSLAB_BUILD"])
@@ -27,24 +27,6 @@ PLUGIN = SOURCE / "tests/fixtures/plugins/naive_attention.c"
 HIDE = ("unshare", "--map-root-user", "--mount", "sh", "-ec",
         'mount -t tmpfs none "$1"; if [ -e "$2" ]; then mount -t tmpfs none "$2"; fi; shift 2; exec "$@"', "sh", SOURCE, BUILD)
 CAN_HIDE = shutil.which("unshare") is not None and subprocess.run([*HIDE, "true"], capture_output=True).returncode == 0
-
-
-RUBRIC = """
-handout = "2026"
-[[problem]]
-id = "flash_forward"
-points = 10
-[[problem.item]]
-part = "a"
-points = 6
-function = "get_flashattention_autograd_function_pytorch"
-experiment = "flash_forward"
-[[problem.item]]
-part = "b"
-points = 4
-function = "get_flashattention_autograd_function_triton"
-experiment = "flash_forward"
-"""
 # What is graded must not find the seed, the rubric or earlier results.
 READS_AUTOGRADER = """import pathlib
 for file in [*pathlib.Path("/autograder/source").rglob("*"), *pathlib.Path("/autograder/results").rglob("*")]:
@@ -280,7 +262,7 @@ class Released(Elsewhere):
             self.skipTest(f"{with_torch} is not where the container sees it")
         if subprocess.run([with_torch, "-c", "import ensurepip, numpy, torch"], capture_output=True).returncode != 0:
             self.skipTest(f"{with_torch} has no torch, or makes no virtual environments")
-        (self.cwd / "rubric.toml").write_text(RUBRIC)
+        (self.cwd / "rubric.toml").write_text(rubric(BOTH_FLASHES))
         run(self.syslab, "grade", "--handout", "2026", "--gradescope", "autograder.zip", "--wheel", self.wheel, "--rubric",
             "rubric.toml", "--seed", "4711", "--cases", "3", cwd=self.cwd)
         home = self.cwd / "autograder"

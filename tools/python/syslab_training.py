@@ -213,7 +213,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives):
     outputs["held"][rank, 0] = float(sum(t.numel() for t in held))
 
 
-def layer_classes():
+def layer_makers():
     """The hand-out's own linear layer and embedding where the user's file has imported them, else torch's."""
     own = sys.modules.get("cs336_basics.model")
     if own is not None and hasattr(own, "Linear") and hasattr(own, "Embedding"):
@@ -229,7 +229,7 @@ class Chain(torch.nn.Module):
     def __init__(self, case, start):
         super().__init__()
         self.curve, self.layers, self.kinds, at = case["curve"], torch.nn.ModuleList(), [], 0
-        linear, embedding = layer_classes()
+        linear, embedding = layer_makers()
         for described in case["layers"]:
             shape, kind = described["shape"], described["kind"]
             layer = Gain(shape[0]) if kind == "gain" else embedding(*shape) if kind == "embedding" else linear(shape[1], shape[0])

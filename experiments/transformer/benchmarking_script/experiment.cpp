@@ -30,15 +30,9 @@ void run_case(worker::CaseContext& context) {
   worker::run_step_case(context, step_case);
 }
 
-registry::Experiment describe() {
-  return registry::experiment("benchmarking_script")
-      .version("2")  // "1": a hand-out's sitting took the first steps in a process that had run others
-      .title("Benchmarking script")
-      .question(
-          "How long do forward pass, backward pass and optimizer step of each model take, how much do repeated steps "
-          "differ, and what changes without warm-up?")
-      .problem("2025", "benchmarking_script", 4)
-      .problem("2026", "benchmarking_script", 4)
+// What answers a deliverable, of this problem and of others.
+void declare_evidence(registry::Builder& builder) {
+  builder
       .evidence({.handout = "2025",
                  .parts = {"a", "b"},
                  .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl25"), text("xl26")}},
@@ -72,7 +66,20 @@ registry::Experiment describe() {
       .evidence({.need = Need::asked, .parts = {"c"}, .preset = "warmup"})
       .evidence({.need = Need::nice, .preset = "paper"})
       .evidence({.parts = {"a", "b"}, .preset = "laptop", .in_small = true})
-      .evidence({.parts = {"c"}, .preset = "warmup_laptop", .in_small = true})
+      .evidence({.parts = {"c"}, .preset = "warmup_laptop", .in_small = true});
+}
+
+registry::Experiment describe() {
+  registry::Builder builder = registry::experiment("benchmarking_script");
+  declare_evidence(builder);
+  return builder
+      .version("2")  // "1": a hand-out's sitting took the first steps in a process that had run others
+      .title("Benchmarking script")
+      .question(
+          "How long do forward pass, backward pass and optimizer step of each model take, how much do repeated steps "
+          "differ, and what changes without warm-up?")
+      .problem("2025", "benchmarking_script", 4)
+      .problem("2026", "benchmarking_script", 4)
       .tags({"model"})
       .protocol("cs336")
       .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}}, {"precision", {text("fp32")}}}))

@@ -1,0 +1,22 @@
+// One question to the user's interpreter: a process behind walls that reads what somebody handed in, asked and awaited.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/process.hpp"
+
+namespace syslab::worker {
+
+struct PythonAnswer {
+  std::string output;   // standard output
+  bool is_cut = false;  // there was more; the process was not awaited but ended
+  ExitStatus exit;
+};
+
+// Runs `argv`, whose first word is the interpreter, with nothing to read, in a folder of its own that is removed with
+// it, and where walls are wanted behind them. Its standard error is ours. Error(internal) when it cannot be started.
+PythonAnswer ask_python(std::vector<std::string> argv, std::size_t most_bytes);
+
+}  // namespace syslab::worker

@@ -1,4 +1,5 @@
 """tools/nvcc_strict.py: what it lets pass and what it refuses, with a compiler that only says what ptxas would."""
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,12 +17,13 @@ WARNING = GOOD + "\nkernel.cu(3): warning #177-D: variable was declared but neve
 
 
 class NvccStrict(unittest.TestCase):
-    def call(self, says, code=0):
+    def call(self, says, code=0, **variables):
         """(exit code, what was printed, whether the object is there) of a compiler that writes an object and says so."""
         with tempfile.TemporaryDirectory() as folder:
             made = pathlib.Path(folder) / "kernel.o"
             compiler = f"import sys; open(sys.argv[2], 'w'); print({says!r}, file=sys.stderr); sys.exit({code})"
-            done = subprocess.run([sys.executable, TOOL, sys.executable, "-c", compiler, "-o", made], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, TOOL, sys.executable, "-c", compiler, "-o", made], capture_output=True, text=True,
+                                  env={**os.environ, "NVCC_APPEND_FLAGS": "", **variables})
             return done.returncode, done.stdout, made.exists()
 
     def test_lets_a_good_kernel_pass_and_says_nothing(self):
@@ -34,6 +36,10 @@ class NvccStrict(unittest.TestCase):
             self.assertIn(found, printed)
             self.assertIn("use a smaller tile", printed)
             self.assertFalse(there)
+
+    def test_lets_kernels_pass_that_are_delayed_on_purpose_and_no_others(self):
+        self.assertEqual(self.call(SPILLS, NVCC_APPEND_FLAGS="-DSYSLAB_DELAYS"), (0, "", True))
+        self.assertEqual(self.call(SPILLS, NVCC_APPEND_FLAGS="-O3")[0], 1)
 
     def test_refuses_what_reports_on_no_kernel(self):
         code, printed, _ = self.call("")

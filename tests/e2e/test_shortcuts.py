@@ -6,10 +6,13 @@ What keeps them → who was seen to end `ok` with that switched off in src/worke
   rows of every timed call are                       EverySecondCall, EverySeventhCall, StaleFromThen, HalfOfTheRows, now and then
   (libraries: stale.c has the same)
   inputs are new for each sample                     CachesByShape, CachesByAddress, OneCallLate, RemembersContent (too fast)
-LeavesWithZero is kept by the separation of processes, which cannot be switched off.
+  OnlyListedShapes is what laws are for: `run` alone, which has listed shapes, takes it for right
+LeavesWithZero, PatchesRandom and ScansItself are kept by the separation of processes, which cannot be switched off; that ScansItself
+finds a seed where there is one is seen in the test. docs/cheats.md says of which known cheat each is.
 """
 import os
 import pathlib
+import re
 import unittest
 
 from lab import Lab, attempts
@@ -20,9 +23,16 @@ CASE = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true
         "--device", "cpu")
 
 
+ROOT = pathlib.Path(__file__).parents[2]
+SEED = 0x5EED_1E55_0B5C_0DED  # has no zero byte, and as digits more than eight
+
+
 class Shortcuts(Lab):
+    hint = {}
+
     def environment(self):
-        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+        turned = [~int.from_bytes(data, "little") & (1 << 64) - 1 for data in (SEED.to_bytes(8, "little"), str(SEED).encode()[:8])]
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], "TURNED_OVER": " ".join(map(str, turned)), **self.hint}
 
     def run_one(self, name, protocol="quick", mine=None):
         given = mine or f"{SHORTCUTS}:{name}"
@@ -62,8 +72,35 @@ class Shortcuts(Lab):
 
     def test_no_work_is_no_answer(self):
         for name in ("Uninitialised", "NanWildcard", "Zeros", "FindsTheAnswer", "ReplacesModules", "ExpectsTheSeed",
-                     "ReturnsItsInput"):
+                     "ReturnsItsInput", "PatchesRandom"):
             self.refused(name)
+
+    def test_shapes_that_nobody_listed_are_searched(self):
+        self.assertEqual(self.run_one("OnlyListedShapes")["status"], "ok")  # seq=32, head_dim=16: a listed shape
+        searched = attempts(self.lines("check", "flash_forward", "--contract", "full", "-k", "equals_oracle", "--cases", "5", "--impl", "me",
+                                       "--device", "cpu", "--mine", f"me={SHORTCUTS}:OnlyListedShapes", expect=1))
+        self.assertEqual({(one["params"]["contract"], one["status"]) for one in searched}, {("handout", "ok"), ("full", "check_failed")})
+
+    def test_no_seed_is_in_the_memory_of_what_is_judged(self):
+        case = (*CASE, "--protocol", "quick", "--seed", str(SEED), "--mine", f"me={SHORTCUTS}:ScansItself")
+        [ended] = attempts(self.lines("run", "flash_forward", *case, expect=None))
+        self.assertRegex(ended["detail"], r"reached: nothing \(in [1-9][0-9]* MiB\)")
+        self.hint = {"HINT": str(SEED)}
+        [ended] = attempts(self.lines("run", "flash_forward", *case, expect=None))
+        self.assertIn("reached: the seed", ended["detail"])
+
+    def test_the_page_of_cheats_names_what_there_is(self):
+        page = (ROOT / "docs" / "cheats.md").read_text()
+        rows = re.findall(r"^\| ([0-9]+) \|(.*)$", page, re.M)
+        self.assertEqual([int(number) for number, _ in rows], list(range(1, 35)))
+        for number, row in rows:
+            self.assertTrue("`" in row or "does not apply" in row or "open" in row, number)
+        for file, names in re.findall(r"`([a-z_]+\.(?:py|c)):([\w., ]+)`", page):
+            folder = ROOT / "tests" / "e2e"
+            place = folder / file if file.startswith(("test_", "gpu_lab")) else folder / "hostile" / file
+            known = set(re.findall(r"(?:class|def) (\w+)|\b(k[A-Z]\w+)", place.read_text()))
+            known = {name for pair in known for name in pair}
+            self.assertLessEqual(set(names.split(", ")), known, file)
 
     def test_inputs_that_were_zeroed_are_not_the_question(self):
         self.refused("ZeroesInputs")

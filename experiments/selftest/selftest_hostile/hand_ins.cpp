@@ -27,9 +27,10 @@ std::vector<HandIn> hand_ins(const std::string& kind) {
   add(all, "cheats.py", Wants::to_be_fast, kWorksBriefly, {"AnswersEarly"});
   add(all, "cheats.py", Wants::to_harm, 0, {"KillsParent", "KillsGroup"});
   add(all, "shortcuts.py", Wants::to_pass, 0,
-      {"CachesByShape", "CachesByAddress", "OneCallLate", "DriftsLater", "Uninitialised", "NanWildcard", "Zeros",
-       "ZeroesInputs", "SkipsLateRows", "IgnoresTheMask", "FindsTheAnswer", "ReplacesModules", "ExpectsTheSeed",
-       "ReturnsItsInput", "WorksBehindItsBack", "LeavesWithZero"});
+      {"CachesByShape",  "CachesByAddress", "OneCallLate",     "DriftsLater",      "Uninitialised",
+       "NanWildcard",    "Zeros",           "ZeroesInputs",    "SkipsLateRows",    "IgnoresTheMask",
+       "FindsTheAnswer", "ReplacesModules", "ExpectsTheSeed",  "ReturnsItsInput",  "WorksBehindItsBack",
+       "LeavesWithZero", "PatchesRandom",   "EverySecondCall", "EverySeventhCall", "HalfOfTheRows"});
   add(all, "shortcuts.py", Wants::to_be_fast, kWorks,
       {"PatchesTheClock", "AnswersLazily", "RemembersContent", "RemembersACorner", "SlowWarmUp"});
   add(all, "reader.py", Wants::to_pass, 0,

@@ -1,6 +1,8 @@
 """Classes that do less work than was asked for, each by a known cheat (test_shortcuts.py)."""
 import gc
+import mmap
 import os
+import random
 import sys
 import threading
 import time
@@ -185,6 +187,63 @@ class ExpectsTheSeed:
         np.random.seed(0)
         guessed = [np.random.standard_normal(q.shape).astype(q.dtype) for _ in range(3)]
         return attention(*guessed, is_causal)
+
+
+class PatchesRandom:
+    """Makes every generator of random numbers give zeros, and answers as is right for inputs of zeros."""
+
+    def __init__(self):
+        def zeros(*shape, size=None, **_):
+            return np.zeros(size if size is not None else shape)
+
+        for name in ("rand", "randn", "random", "normal", "standard_normal", "uniform"):
+            setattr(np.random, name, zeros)
+        np.random.default_rng = lambda *_: type("Zeros", (), {name: staticmethod(zeros) for name in ("random", "normal", "standard_normal", "uniform")})()
+        random.random = random.gauss = lambda *_: 0.0
+
+    def forward(self, q, k, v, is_causal):
+        seen = np.arange(1, q.shape[1] + 1) if is_causal else np.full(q.shape[1], k.shape[1])
+        return np.zeros_like(q), np.broadcast_to(np.log(seen), q.shape[:-1]).astype(q.dtype)
+
+
+class OnlyListedShapes:
+    """Is right for the sizes that every list has, powers of two, and for no other."""
+
+    def forward(self, q, k, v, is_causal):
+        listed = all(size & (size - 1) == 0 and size >= 16 for size in (*q.shape[1:], k.shape[1]))
+        return attention(q, k, v, is_causal) if listed else nonsense(q)
+
+
+class ScansItself:
+    """Searches all of its own memory for the seed of the run, as a number and as digits. What it looks for it knows turned over alone."""
+
+    def __init__(self):
+        words = [int(text) for text in os.environ["TURNED_OVER"].split()]
+        self.wanted = [np.uint64(word) for word in words]
+        self.room = mmap.mmap(-1, 1 << 22)  # neither what is read nor what is made of it stays anywhere else
+
+    def forward(self, q, k, v, is_causal):
+        room = np.frombuffer(self.room, np.uint64)
+        own = room.__array_interface__["data"][0]
+        found, read = 0, 0
+        with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
+            for line in maps.read().splitlines():
+                first, last = (int(text, 16) for text in line.split()[0].split("-"))
+                if " rw" not in line or first <= own < last or "memfd" in line:
+                    continue
+                # Once from every byte of a word, since nobody says where in a word a number begins.
+                for at in range(first, last, len(self.room) - 8):
+                    size = min(len(self.room), last - at)
+                    for shift in range(8):
+                        try:
+                            got = os.preadv(memory.fileno(), [memoryview(self.room)[: size - shift]], at + shift) // 8
+                        except OSError:
+                            break
+                        np.invert(room[:got], out=room[:got])
+                        found += sum(int((room[:got] == word).sum()) for word in self.wanted)
+                        read += 8 * got
+        self.room[:] = bytes(len(self.room))
+        raise RuntimeError(f"reached: {'the seed' if found else 'nothing'} (in {read >> 20} MiB)")
 
 
 class LeavesWithZero:

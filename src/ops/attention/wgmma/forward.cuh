@@ -77,7 +77,7 @@
 //   so that with items sorted by length no block always has the longest. Where that is too uneven (plan.hpp) each
 //   loader draws its next item from a counter in global memory, when it comes to the last block of keys of this one.
 //   Without a mask, neighbouring items are of the same head and share K and V in the L2. Under a causal mask the
-//   longest rows of a section of heads (plan.hpp: as many as fit the L2) come first, then the next section.
+//   longest rows of a section of heads (plan.cpp says how many) come first, then the next section.
 //
 // TAILS. TMA fills what lies beyond the tensor with zeros when it loads, and skips it when it stores. Keys beyond the
 // last are hidden as masked keys are, and their V is 0. Columns beyond head_dim are zeros in Q and K, and those of O

@@ -76,6 +76,8 @@ class OfThisMachine(Lab):
     def test_an_interrupted_one_ends_and_writes_nothing(self):
         process = subprocess.Popen(self.command("doctor", "--selftest"), cwd=self.folder, env=self.environment(), text=True,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
         self.assertIn("every implementation", process.stderr.readline())
         time.sleep(1)
         process.send_signal(signal.SIGINT)

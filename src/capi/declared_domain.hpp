@@ -29,12 +29,8 @@ std::optional<attention::Domain> declared_domain(Context& context) {
   if (!request.mine) return std::nullopt;
   const bool foreign = !request.mine->python_class.empty();
   Json declared = Json::object();
-  if (!foreign && request.device == "cuda") {
-    declared = library_domain(request.mine->path);
-  } else {
-    if (const auto told = std::dynamic_pointer_cast<DeclaresDomain>(context.channel())) {
-      declared = told->declared_domain();
-    }
+  if (const auto told = std::dynamic_pointer_cast<DeclaresDomain>(context.channel())) {
+    declared = told->declared_domain();
   }
   attention::Domain domain = domain_from(declared, context.params(), request.mine->name);
   domain.causal_in_handout = !foreign || request.device == "cuda";

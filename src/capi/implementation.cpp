@@ -1,6 +1,5 @@
 #include "capi/implementation.hpp"
 
-#include "capi/plugin.hpp"
 #include "capi/plugin_channel.hpp"
 #include "ops/attention/foreign.hpp"
 
@@ -9,11 +8,7 @@ namespace syslab::capi {
 attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel) {
   if (!mine) return attention::find_rung(name);
-  if (!mine->foreign) {
-    // A library's kernels on a GPU work on memory of this process.
-    if (mine->device == device::Kind::cuda) return load_attention_plugin(name, mine->path, mine->device);
-    return plugin_rung(name, mine->path, mine->digest, open_channel());
-  }
+  if (!mine->foreign) return plugin_rung(name, mine->path, mine->digest, open_channel());
   return attention::foreign_rung(name, mine->language, mine->digest, open_channel());
 }
 

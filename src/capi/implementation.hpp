@@ -1,4 +1,4 @@
-// An implementation of attention by name: on our ladder, or somebody's, in another process but for libraries on a GPU.
+// An implementation of attention by name: on our ladder, or somebody's, in another process.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,9 @@ struct Mine {
   std::string path, digest;
   bool foreign = false;
   std::string language = "Python";
-  device::Kind device = device::Kind::cpu;  // device of the memory passed to a library
 };
 
-// Error(usage) when the name is not on the ladder. `open_channel` is called for what runs in another process: all but
-// libraries on a GPU.
+// Error(usage) when the name is not on the ladder. `open_channel` is called for what runs in another process.
 attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel);
 
@@ -33,10 +31,8 @@ attention::Rung attention_implementation(Context& context) {
   const auto& request = context.request();
   std::optional<Mine> mine;
   if (request.mine) {
-    mine = Mine{.path = request.mine->path,
-                .digest = request.mine->digest,
-                .foreign = !request.mine->python_class.empty(),
-                .device = request.device == "cuda" ? device::Kind::cuda : device::Kind::cpu};
+    mine = Mine{
+        .path = request.mine->path, .digest = request.mine->digest, .foreign = !request.mine->python_class.empty()};
   }
   return attention_implementation(request.implementation, mine, [&context] { return context.channel(); });
 }

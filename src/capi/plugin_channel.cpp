@@ -67,9 +67,12 @@ ops::Workspace workspace_of(std::span<const NamedOutput> outputs, const Params& 
 
 class PluginCallee : public Callee {
  public:
-  PluginCallee(const std::string& name, const std::filesystem::path& library)
-      : name_(name), operators_(find_operator_entry(name, library)), domain_(library_domain(library.string())) {
-    if (!operators_ || exports_attention(name, library)) rung_ = load_attention_plugin(name, library);
+  PluginCallee(const std::string& name, const std::filesystem::path& library, device::Stream stream)
+      : name_(name),
+        stream_(stream),
+        operators_(find_operator_entry(name, library)),
+        domain_(library_domain(library.string())) {
+    if (!operators_ || exports_attention(name, library)) rung_ = load_attention_plugin(name, library, stream.kind);
   }
 
   Json domain() const override { return domain_; }
@@ -78,6 +81,8 @@ class PluginCallee : public Callee {
                                 std::span<const NamedOutput> outputs, const Params& options) override {
     if (!function.starts_with("attention_")) {
       if (!operators_) throw Unsupported(fmt::format("'{}' has no syslab_operator, and so no {}", name_, function));
+      if (stream_.kind != device::Kind::cpu)
+        throw Unsupported("a library's syslab_operator is called with host memory");
       return operators_->prepare(function, inputs, outputs, options);
     }
     if (!rung_) throw Unsupported(fmt::format("'{}' has syslab_operator and no attention", name_));
@@ -90,14 +95,14 @@ class PluginCallee : public Callee {
     if (function == "attention_forward") {
       const ForwardArgs args{in("q"), in("k"), in("v"), out("out"), out("lse")};
       return [this, args, workspace, problem = problem_of(args.q, args.k, options)] {
-        rung_->forward(problem, args, workspace, {});
+        rung_->forward(problem, args, workspace, stream_);
       };
     }
     if (function == "attention_backward") {
       const BackwardArgs args{in("q"),    in("k"),   in("v"),   in("out"), in("lse"),
                               in("dout"), out("dq"), out("dk"), out("dv")};
       return [this, args, workspace, problem = problem_of(args.q, args.k, options)] {
-        rung_->backward(problem, args, workspace, {});
+        rung_->backward(problem, args, workspace, stream_);
       };
     }
     throw Unsupported(fmt::format("a library of syslab.h has no '{}'", function));
@@ -120,6 +125,7 @@ class PluginCallee : public Callee {
   }
 
   std::string name_;
+  device::Stream stream_;
   std::unique_ptr<OperatorEntry> operators_;
   std::optional<Rung> rung_;  // of attention
   Json domain_;
@@ -187,8 +193,9 @@ std::vector<NamedOutput> with_workspace(std::vector<NamedOutput> outputs, const 
 
 }  // namespace
 
-std::unique_ptr<Callee> plugin_callee(const std::string& name, const std::filesystem::path& library) {
-  return std::make_unique<PluginCallee>(name, library);
+std::unique_ptr<Callee> plugin_callee(const std::string& name, const std::filesystem::path& library,
+                                      device::Stream stream) {
+  return std::make_unique<PluginCallee>(name, library, stream);
 }
 
 Rung plugin_rung(const std::string& name, const std::filesystem::path& library, std::string digest,

@@ -15,8 +15,10 @@
 
 namespace syslab::capi {
 
-// In the library's process. Error(usage) when the library cannot be used (capi/plugin.hpp).
-std::unique_ptr<Callee> plugin_callee(const std::string& name, const std::filesystem::path& library);
+// In the library's process. `stream`: where its calls are queued, and on whose device their tensors lie; those of a
+// question (attention_workspace) are the host's. Error(usage) when the library cannot be used (capi/plugin.hpp).
+std::unique_ptr<Callee> plugin_callee(const std::string& name, const std::filesystem::path& library,
+                                      device::Stream stream = {});
 
 // In ours: the rung that it is. Each question and each call goes through the channel.
 attention::Rung plugin_rung(const std::string& name, const std::filesystem::path& library, std::string digest,

@@ -103,20 +103,23 @@ Exit run(std::vector<std::string> arguments) {
 
 namespace {
 
-void serve_what_is_judged(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[1]) == "judged") std::exit(syslab::cli::serve_library(argv[2]));
+// `judged NAME=LIBRARY`, and with a device behind it where statics are needed: our kernels are made known to CUDA by
+// some.
+void serve_what_is_judged(int argc, char** argv, int arguments) {
+  if (argc == arguments && std::string_view(argv[1]) == "judged") std::exit(syslab::cli::serve_library(argv[2]));
 }
 
 #ifdef __GLIBC__
 // Before this program's own statics are made, which are the experiments and half of what a start takes (101: the first
 // priority that a program may have). Nothing that serves a library may have such statics: tests/cli/no_statics.py.
-[[gnu::constructor(101)]] void serve_early(int argc, char** argv) { serve_what_is_judged(argc, argv); }
+[[gnu::constructor(101)]] void serve_early(int argc, char** argv) { serve_what_is_judged(argc, argv, 3); }
 #endif
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  serve_what_is_judged(argc, argv);  // other C libraries do not tell their arguments before
+  serve_what_is_judged(argc, argv, 3);  // other C libraries do not tell their arguments before
+  serve_what_is_judged(argc, argv, 4);
   // Makes a file size limit an error of write(), which the store reports, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -14,6 +14,10 @@
 namespace syslab::cli {
 
 void note_missing_walls(const Console& console) {
+  if (judge::under_compute_sanitizer()) {
+    return console.note(
+        "under compute-sanitizer what --mine names may do whatever you may, and no time means anything");
+  }
   if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
   const std::vector<std::string> missing = judge::missing_walls();
   if (missing.empty()) return;

@@ -46,6 +46,7 @@ void OtherContext::answer(const std::uint32_t* heard, std::uint32_t* answered, s
 }
 
 void come_to_turn(Stream stream) {
+  if (stream.kind == Kind::cpu) return;
   const CurrentDevice current(stream);
   runtime::run_nothing(stream.handle);
 }

@@ -26,7 +26,7 @@ class OtherContext {
 };
 
 // Queues an empty kernel: what is queued behind it, marks of time too, comes when the GPU runs this process's context.
-// A first time in a process waits for the stream.
+// A first time in a process waits for the stream. On the CPU nothing.
 void come_to_turn(Stream stream);
 
 }  // namespace syslab::device

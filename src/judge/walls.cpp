@@ -257,10 +257,9 @@ std::vector<std::string> missing_walls() {
   return missing;
 }
 
-bool walls_wanted() {
-  const char* said = std::getenv("SYSLAB_WALLS");
-  return said == nullptr || std::string_view(said) != "none";
-}
+bool under_compute_sanitizer() { return !variable("NV_SANITIZER_INJECTION_TRANSPORT_TYPE").empty(); }
+
+bool walls_wanted() { return variable("SYSLAB_WALLS") != "none" && !under_compute_sanitizer(); }
 
 void hide_this_process() { ::prctl(PR_SET_DUMPABLE, 0); }
 

@@ -51,8 +51,12 @@ void deny_processes();
 // What this kernel lacks, in words for people; empty where all walls stand.
 std::vector<std::string> missing_walls();
 
-// SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere.
+// SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere; and so does
+// compute-sanitizer.
 bool walls_wanted();
+// Whether compute-sanitizer runs this program: into each process below it puts libraries that talk to it through pipes
+// in its folder and sockets, which the walls would not let through.
+bool under_compute_sanitizer();
 
 // The calling process is no longer to be read or traced by others of its user, nor leaves a core file.
 void hide_this_process();

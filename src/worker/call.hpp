@@ -20,6 +20,7 @@ struct SharedTensor {
   Shape shape;
   Strides strides{};
   std::uint64_t offset = 0;
+  bool lent = false;  // an output that is room to work in: nobody reads what it holds. Not told to the worker
 };
 
 struct CallRequest {

@@ -65,7 +65,7 @@ bool is_quiet(const CaseRequest& request) {
 
 // Which judged process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
-  if (!request.mine || !runs_apart(request)) return {};
+  if (!runs_apart(request)) return {};
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
                      request.memory_limit_bytes, request.world_size, request.mine->is_function(), is_quiet(request));
 }
@@ -124,10 +124,7 @@ CaseContext::Emit checked(CaseContext::Emit emit) {
 
 }  // namespace
 
-// A library's kernels on a GPU work on memory of this process, and run in it.
-bool runs_apart(const CaseRequest& request) {
-  return request.mine && (!request.mine->python_class.empty() || request.device == "cpu");
-}
+bool runs_apart(const CaseRequest& request) { return request.mine.has_value(); }
 
 CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
     : request_(std::move(request)), unforeseen_seed_(fresh_seed()), emit_(checked(std::move(emit))), bursts_(bursts) {
@@ -182,7 +179,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   const bool python = !request_.mine->python_class.empty();
   options.command = with_ranks ? python_ranks_command(*request_.mine)
                     : python   ? python_worker_command(*request_.mine)
-                               : library_worker_command(*request_.mine);
+                               : library_worker_command(*request_.mine, request_.device);
   if (is_quiet(request_)) options.environment = quiet_threads();
   options.constant_inputs = !python || request_.mine->is_function();
   if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;

@@ -66,7 +66,7 @@ class CaseContext {
   std::shared_ptr<CallChannel> channel_;
 };
 
-// Whether its implementation is called in a process of its own: a Python class, and a library on the CPU.
+// Whether its implementation is called in a process of its own: whatever --mine names, wherever it computes.
 bool runs_apart(const CaseRequest& request);
 
 // Thrown by a case that cannot be done here; the attempt ends as `unsupported` with this reason.

@@ -218,7 +218,8 @@ measure::CachePlan CheckedOperator::cache_plan() {
   }
   const bool wanted = protocol_.cache != measure::Cache::hot;
   const bool cold = context_.serve_cold(wanted) && wanted;
-  measure::CachePlan plan{.sets = 1, .flush_bytes = 0, .state = cold ? "cold" : "hot", .by = cold ? "eviction" : ""};
+  const char* const by = context_.request().device == "cpu" ? "eviction" : "flush";
+  measure::CachePlan plan{.sets = 1, .flush_bytes = 0, .state = cold ? "cold" : "hot", .by = cold ? by : ""};
   if (protocol_.cache == measure::Cache::flush) plan.flush_bytes = protocol_.flush_bytes;
   return plan;
 }

@@ -291,8 +291,9 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
 }
 
 bool ForeignWorker::serve_cold(bool wanted) {
-  const bool possible = options_.device == "cpu" && device::can_evict();
+  const bool possible = options_.device == "cpu" ? device::can_evict() : gpu_ != nullptr;
   cold_ = wanted && possible;
+  if (gpu_) gpu_->serve_cold(cold_);
   return possible;
 }
 
@@ -314,7 +315,7 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
   request.options = options;
   for (const NamedInput& input : inputs) request.inputs.push_back(describe(input.name, input.view));
   for (const NamedOutput& output : outputs) request.outputs.push_back(describe(output.name, output.view));
-  if (gpu_) return call_on_gpu(request, inputs, outputs);
+  if (gpu_ && !is_question(request)) return call_on_gpu(request, inputs, outputs);
   request.guarded = guarded_;
   demand_finished();
   segment_.arrange(request.inputs, request.outputs, guarded_);
@@ -361,7 +362,8 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
                             "monotonic one, or counts another unit",
                             name_, spent.its_own.count(), request.function, spent.whole.count()));
   }
-  return options_.device == "cpu" || gpu_ ? clock_.time(request.function, spent) : returned->elapsed;
+  const bool by_ours = options_.device == "cpu" || (gpu_ && !request.inputs.empty());
+  return by_ours ? clock_.time(request.function, spent) : returned->elapsed;
 }
 
 }  // namespace syslab::worker

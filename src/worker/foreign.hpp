@@ -51,8 +51,8 @@ std::vector<std::string> python_ranks_command(const MineRequest& mine);
 // Both are "file.py:name".
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs);
 
-// The command that serves a library: this very binary, which opens it (docs/worker-wire.md).
-std::vector<std::string> library_worker_command(const MineRequest& mine);
+// The command that serves a library: this very binary, which opens it (docs/worker-wire.md). `device`: "cpu", "cuda".
+std::vector<std::string> library_worker_command(const MineRequest& mine, const std::string& device);
 
 // Error(comm) unless a call may have these inputs before its clock starts.
 void refuse_early(const CallRequest& request, const std::vector<std::string>& early);
@@ -82,7 +82,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   void guard_pages(bool wanted) { guarded_ = wanted; }
   void call_timeout(std::chrono::milliseconds most) { options_.call_timeout = most; }  // from the next call on
   // From the next call on, no cache holds anything of a call's tensors when its inputs are released. False where that
-  // cannot be had: on a processor that does not let a program do it, and of what is computed on a GPU.
+  // cannot be had: on a processor that does not let a program do it, and on a GPU whose memory is not shared.
   bool serve_cold(bool wanted);
   // Which walls stand around it, and which are missing; and how tensors travel to a GPU.
   Json walls_facts() const;
@@ -98,6 +98,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Json run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
            const std::function<void()>& take_outputs);
   void share_gpu();
+  static bool is_question(const CallRequest& request);
   Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                           std::span<const NamedOutput> outputs);
   Json run_on_gpu(const CallRequest& request, CallClock::Readings& spent);

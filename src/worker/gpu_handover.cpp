@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "device/digest.hpp"
 #include "device/memory.hpp"
+#include "device/properties.hpp"
 #include "worker/shared_segment.hpp"
 
 namespace syslab::worker {
@@ -18,6 +20,19 @@ constexpr int kIdleTries = 16;
 // After copying this much or more, switching takes some µs longer (on an H100 8 of 280).
 constexpr std::size_t kLittle = 4096, kMuch = 64U << 20;
 constexpr std::chrono::milliseconds kLongestIdle{1};  // longer is no switch, but others' turns
+
+// Calls part(first byte, bytes) for the zones around an output, and with `elements` for what is between them, too.
+template <typename Part>
+void for_each_part(const SharedTensor& output, bool elements, const Part& part) {
+  const std::size_t first = output.offset - kGuardBytes, extent = extent_bytes(output);
+  if (elements) return part(first, extent + 2 * kGuardBytes);
+  part(first, kGuardBytes);
+  part(output.offset + extent, kGuardBytes);
+}
+
+bool has_gaps(const SharedTensor& output) {
+  return extent_bytes(output) != static_cast<std::size_t>(output.shape.elements()) * size_of(output.dtype);
+}
 
 void store(std::uint32_t* word, std::uint32_t value) {
   std::atomic_ref<std::uint32_t>(*word).store(value, std::memory_order_release);
@@ -59,11 +74,12 @@ void GpuHandover::begin(CallRequest& request, const std::byte* staging, std::siz
     in += extent;
     if (extent > 0) device::copy(truth_.as<std::byte>() + one.offset, staging + one.offset, extent, stream_);
   }
-  much_ = in >= kMuch / 4;
-  for (const std::vector<SharedTensor>* group : {&request.inputs, &request.outputs}) {
-    for (const SharedTensor& one : *group) {
-      if (extent_bytes(one) > 0) device::fill_bytes(shared_->at(one.offset), kNanByte, extent_bytes(one), stream_);
-    }
+  much_ = cold_ || in >= kMuch / 4;
+  device::fill_bytes(shared_->at(0), kNanByte, bytes, stream_);
+  for (const SharedTensor& one : request.outputs) {
+    for_each_part(one, has_gaps(one) && !one.lent, [&](std::size_t first, std::size_t count) {
+      device::copy(shared_->at(first), staging + first, count, stream_);
+    });
   }
   device::synchronize(stream_);
   step_ += kStepsOfACall;
@@ -86,24 +102,24 @@ void GpuHandover::give_early(std::span<const SharedTensor> inputs) {
 
 void GpuHandover::give(std::span<const SharedTensor> inputs) {
   copy_in(inputs);
+  if (cold_) device::fill_bytes(flush_.data(), 0, flush_.bytes(), stream_);
   device::come_to_turn(stream_);
   given_at_.record(stream_);
   device::raise_mark(step_word(), step_ + 1, stream_);
 }
 
-std::vector<const std::byte*> GpuHandover::locate(std::span<const SharedTensor> outputs,
-                                                  const std::vector<Queued::Place>& places) {
+void GpuHandover::locate(std::span<const SharedTensor> outputs, const std::vector<Queued::Place>& places) {
   if (places.size() != outputs.size()) {
     throw Error(ErrorKind::comm,
                 fmt::format("the worker tells of {} outputs, expected {}", places.size(), outputs.size()));
   }
   if (views_.size() > kMostViews) views_.clear();
-  std::vector<const std::byte*> from;
+  from_.clear();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [handle, offset] = places[i];
     const std::size_t extent = extent_bytes(outputs[i]);
     if (handle.empty() || extent == 0) {
-      from.push_back(shared_->at(outputs[i].offset));
+      from_.push_back(shared_->at(outputs[i].offset));
       continue;
     }
     auto found = views_.find(handle);
@@ -112,18 +128,24 @@ std::vector<const std::byte*> GpuHandover::locate(std::span<const SharedTensor> 
     if (offset > there || extent > there - offset) {
       throw Error(ErrorKind::comm, fmt::format("output '{}' ends behind the worker's memory", outputs[i].name));
     }
-    from.push_back(found->second.at(offset));
+    from_.push_back(found->second.at(offset));
   }
-  return from;
 }
 
-void GpuHandover::take(std::span<const SharedTensor> outputs, const std::vector<const std::byte*>& from) {
+void GpuHandover::take(std::span<const SharedTensor> outputs) {
   device::await_mark(done_word(), step_ + 1, stream_);
   device::come_to_turn(stream_);
   taken_at_.record(stream_);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::size_t extent = extent_bytes(outputs[i]);
-    if (extent > 0) device::copy(taken_.as<std::byte>() + outputs[i].offset, from[i], extent, stream_);
+    const SharedTensor& one = outputs[i];
+    const std::size_t extent = extent_bytes(one);
+    if (from_[i] == shared_->at(one.offset)) {
+      for_each_part(one, !one.lent, [&](std::size_t first, std::size_t count) {
+        device::copy(taken_.as<std::byte>() + first, shared_->at(first), count, stream_);
+      });
+    } else if (extent > 0) {
+      device::copy(taken_.as<std::byte>() + one.offset, from_[i], extent, stream_);
+    }
   }
   device::raise_mark(step_word(), step_ + 2, stream_);
 }
@@ -159,18 +181,42 @@ Nanoseconds GpuHandover::shortest_idle(std::size_t bytes) {
     step_ += kStepsOfACall;
     other.answer(step_word(), done_word(), step_ + 1);
     give(all);
-    take({}, {});
+    take({});
     shortest = std::min(shortest, between());
   }
   return shortest;
 }
 
 void GpuHandover::fetch(std::span<const SharedTensor> outputs, std::byte* staging) {
-  for (const SharedTensor& one : outputs) {
-    const std::size_t extent = extent_bytes(one);
-    if (extent > 0) device::copy(staging + one.offset, taken_.as<std::byte>() + one.offset, extent, stream_);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const SharedTensor& one = outputs[i];
+    const auto fetch_part = [&](std::size_t first, std::size_t count) {
+      device::copy(staging + first, taken_.as<std::byte>() + first, count, stream_);
+    };
+    if (from_[i] == shared_->at(one.offset)) {
+      for_each_part(one, !one.lent, fetch_part);
+    } else if (extent_bytes(one) > 0) {
+      fetch_part(one.offset, extent_bytes(one));
+    }
   }
   device::synchronize(stream_);
+}
+
+std::optional<std::string> GpuHandover::changed(std::span<const SharedTensor> inputs) const {
+  for (const SharedTensor& one : inputs) {
+    const std::size_t extent = extent_bytes(one);
+    if (device::digest(shared_->at(one.offset), extent, stream_) !=
+        device::digest(truth_.as<std::byte>() + one.offset, extent, stream_)) {
+      return one.name;
+    }
+  }
+  return std::nullopt;
+}
+
+void GpuHandover::serve_cold(bool wanted) {
+  cold_ = wanted;
+  if (!wanted || flush_.bytes() > 0) return;
+  flush_ = device::Buffer(2 * device::properties(place_).cache_bytes, "flushes the cache", stream_.view());
 }
 
 void GpuHandover::give_up() noexcept {

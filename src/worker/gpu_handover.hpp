@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,13 +44,17 @@ class GpuHandover {
   // By the host, for those that are needed before the clock starts. Waits for the copies.
   void give_early(std::span<const SharedTensor> inputs);
   void give(std::span<const SharedTensor> inputs);
-  // Where outputs will be. Error(comm) for a place that is none.
-  std::vector<const std::byte*> locate(std::span<const SharedTensor> outputs, const std::vector<Queued::Place>& places);
-  void take(std::span<const SharedTensor> outputs, const std::vector<const std::byte*>& from);
+  // Where outputs will be: in our memory, between guard zones, or in theirs. Error(comm) for a place that is none.
+  void locate(std::span<const SharedTensor> outputs, const std::vector<Queued::Place>& places);
+  void take(std::span<const SharedTensor> outputs);
   // Waits. `whole`: from given to taken; returned is that less what switching takes, 0 at least.
   Nanoseconds finish(Nanoseconds& whole);
-  // From the outputs that were taken, to their offsets in host memory.
+  // From the outputs that were taken, and the zones around them, to their offsets in host memory.
   void fetch(std::span<const SharedTensor> outputs, std::byte* staging);
+  // An input whose place in the memory that both see no longer holds what it was given.
+  std::optional<std::string> changed(std::span<const SharedTensor> inputs) const;
+  // Whether, from the next call on, the cache holds nothing of the inputs when they are given.
+  void serve_cold(bool wanted);
   // Nobody waits any longer, neither their stream nor ours.
   void give_up() noexcept;
 
@@ -66,12 +71,14 @@ class GpuHandover {
   device::MappedPage page_;
   device::OwnedStream stream_;
   std::unique_ptr<device::PeerMemory> shared_;
-  device::Buffer truth_, taken_;
+  device::Buffer truth_, taken_, flush_;  // flush_: what is written to make the cache forget
   std::size_t bytes_ = 0;
+  std::vector<const std::byte*> from_;  // where this call's outputs are
   device::Event given_at_, taken_at_;
   std::map<std::string, device::PeerView> views_;        // of their memory, by handle
   Nanoseconds idle_after_little_{}, idle_after_much_{};  // by how much was copied in
   bool much_ = false;                                    // of this call
+  bool cold_ = false;
   std::uint32_t step_ = 0;
 };
 

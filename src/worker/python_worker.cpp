@@ -117,8 +117,10 @@ std::vector<std::string> python_reference_command(const std::string& reference, 
 }
 
 // By the link rather than its target: a build may have replaced the file.
-std::vector<std::string> library_worker_command(const MineRequest& mine) {
-  return {"/proc/self/exe", "judged", mine.name + "=" + mine.path};
+std::vector<std::string> library_worker_command(const MineRequest& mine, const std::string& device) {
+  std::vector<std::string> command{"/proc/self/exe", "judged", mine.name + "=" + mine.path};
+  if (device != "cpu") command.push_back(device);
+  return command;
 }
 
 }  // namespace syslab::worker

@@ -21,6 +21,7 @@
 #include "worker/host_message.hpp"
 #include "worker/limit_memory.hpp"
 #include "worker/own_streams.hpp"
+#include "worker/served_gpu.hpp"
 #include "worker/shared_segment.hpp"
 #include "worker/wire.hpp"
 
@@ -114,19 +115,23 @@ class Server {
   bool greet(const Json& message) {
     const Fields fields(message, "message 'hello'");
     const Json failure = failure_of([&] {
-      memory_ = std::make_unique<Memory>(static_cast<int>(fields.integer_or("memory_fd", -1)));
-      callee_ = open_();
+      const int fd = static_cast<int>(fields.integer_or("memory_fd", -1));
+      memory_ = std::make_unique<Memory>(fd);
+      if (fields.text_or("device", "cpu") == "cuda") open_gpu(fd, fields.integer_or("gpu_memory_bytes", 0));
+      callee_ = open_(gpu_ ? gpu_->stream() : device::Stream{});
       limit_memory(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
     });
     if (!failure.is_null()) {
       write_frame(out_, failure);
       return false;
     }
+    Json serves{"call", "release"};
+    if (gpu_ && gpu_->shares()) serves.push_back("gpu_release");
     write_frame(out_, {{"type", "hello"},
                        {"protocol", kWireVersion},
                        {"name", name_},
                        {"language", "C"},
-                       {"serves", {"call", "release"}},
+                       {"serves", std::move(serves)},
                        {"domain", callee_->domain()}});
     return fields.integer("protocol") == kWireVersion;
   }
@@ -138,9 +143,20 @@ class Server {
     return {{"type", "returned"}, {"elapsed_ns", elapsed.count()}};
   }
 
-  Nanoseconds call(const CallRequest& request) {
-    std::byte* const memory = memory_->of(request.memory_bytes);
-    memory_->guard(request);
+  // Before anything of the library runs: the driver may start what a judged process may not.
+  void open_gpu(int fd, std::int64_t shared_bytes) {
+    gpu_ = std::make_unique<ServedGpu>(device::Place{device::Kind::cuda, 0});
+    if (shared_bytes <= 0) return;
+    page_ = std::make_unique<Memory>(fd);
+    try {
+      gpu_->share(page_->of(static_cast<std::size_t>(shared_bytes)));
+    } catch (const Error& error) {
+      std::fprintf(stderr, "memory of the GPU is not shared: %s\n", error.what());
+    }
+  }
+
+  // What runs it on tensors whose offsets count from `memory`.
+  std::function<void()> prepared(const CallRequest& request, std::byte* memory) {
     std::vector<NamedInput> inputs;
     std::vector<NamedOutput> outputs;
     for (const SharedTensor& one : request.inputs) {
@@ -149,7 +165,27 @@ class Server {
     for (const SharedTensor& one : request.outputs) {
       outputs.push_back({one.name, {memory + one.offset, one.dtype, one.shape, one.strides}});
     }
-    const std::function<void()> body = callee_->prepare(request.function, inputs, outputs, request.options);
+    return callee_->prepare(request.function, inputs, outputs, request.options);
+  }
+
+  Nanoseconds call_on_gpu(const CallRequest& request) {
+    if (request.gpu_memory.empty()) {
+      std::byte* const memory = memory_->of(request.memory_bytes);
+      const auto body = prepared(request, gpu_->copied(memory, request.memory_bytes));
+      return gpu_->run(request, body, memory);
+    }
+    const auto body = prepared(request, gpu_->memory(request.gpu_memory));
+    write_frame(out_, {{"type", "ready"}});
+    return gpu_->run(request.step, body, [&] {
+      write_frame(out_, {{"type", "queued"}, {"outputs", Json(request.outputs.size(), nullptr)}});
+    });
+  }
+
+  Nanoseconds call(const CallRequest& request) {
+    if (gpu_ && !request.inputs.empty()) return call_on_gpu(request);
+    std::byte* const memory = memory_->of(request.memory_bytes);
+    memory_->guard(request);
+    const std::function<void()> body = prepared(request, memory);
     Doorbell bell(memory);
     if (request.release) {
       write_frame(out_, {{"type", "ready"}});
@@ -166,7 +202,8 @@ class Server {
   int out_;
   std::string name_;
   const OpenCallee& open_;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Memory> memory_, page_;  // page_: of the words that streams read and write; never mapped anew
+  std::unique_ptr<ServedGpu> gpu_;         // of what computes on one
   std::unique_ptr<Callee> callee_;
 };
 

@@ -17,8 +17,7 @@ namespace syslab::worker {
 namespace {
 
 constexpr std::size_t kAlignment = 256;  // a cache line and a CUDA allocation's alignment both divide it
-constexpr std::size_t kGuardBytes = 256;
-constexpr std::byte kUnset{0xff};  // a NaN in every dtype: who reads one and uses it shows
+constexpr std::byte kUnset{0xff};        // a NaN in every dtype: who reads one and uses it shows
 // Around outputs: something else, so that a NaN read behind an input and written behind an output shows, too.
 constexpr std::byte kGuard{0xa5};
 

@@ -56,6 +56,8 @@ class SharedSegment {
   std::size_t bytes_ = 0;
 };
 
+// Before an output's first element and behind its last so many bytes hold a pattern that no call may change.
+constexpr std::size_t kGuardBytes = 256;
 // Bytes from a tensor's first to its last element.
 std::size_t extent_bytes(const SharedTensor& tensor);
 // Of a guarded segment, where the page behind a tensor begins, and how long it is.

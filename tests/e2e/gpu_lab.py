@@ -14,8 +14,10 @@ import datetime
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -65,7 +67,11 @@ class ElsewhereAltogether(Aside):
     waits, joins = False, False
 """
 
+SOURCES = HERE.parents[1] / "src"  # a bundle has none
+NVCC = shutil.which("nvcc") if SOURCES.is_dir() else None
 SMALL = ("-a", "rows=4096", "-a", "dim=256", "--laws", "none", "--protocol", "quick")
+ATTENTION = ("flash_forward", "-a", "seq=256", "-a", "head_dim=64", "-a", "dtype=fp32", "-a", "causal=false", "-a", "heads=1", "--laws", "none",
+             "--protocol", "quick")
 CHAIN = ("selftest_compare", "--impl", "selftest_cuda", "-a", "steps=50000", "--protocol", "quick")
 
 
@@ -183,11 +189,28 @@ class OnTheGpu(Lab):
     def judged(self, name, **environment):
         """Of tests/e2e/hostile/gpu.py: how it ended, its detail, and what is stored of it."""
         self.asked = environment
-        lines = self.lines("run", "weighted_sum", "--mine", f"me={HERE / 'hostile' / 'gpu.py'}:{name}", "--impl", "me", "--device", "cuda",
-                           "-a", "pass=forward", "-a", "dtype=fp32", *SMALL, expect=None)
+        return self.ended("weighted_sum", *SMALL, "-a", "pass=forward", "-a", "dtype=fp32", "--mine", f"me={HERE / 'hostile' / 'gpu.py'}:{name}")
+
+    def ended(self, *case):
+        lines = self.lines("run", *case, "--impl", "me", "--device", "cuda", expect=None)
         [ended] = attempts(lines)
         facts = json.loads(self.sql("SELECT facts FROM v_attempt ORDER BY attempt_id DESC LIMIT 1")[0][0] or "{}")
         return ended["status"], ended["detail"], facts
+
+    def judged_library(self, hostile="", **environment):
+        """The same of tests/e2e/hostile/library.cu, told to do that."""
+        self.asked = {"HOSTILE": hostile, **environment}
+        return self.ended(*ATTENTION, "--mine", f"me={self.built_library()}")
+
+    @classmethod
+    def built_library(cls):
+        """Once for all tests."""
+        if not hasattr(cls, "folder_of_library"):
+            cls.folder_of_library = tempfile.TemporaryDirectory()
+            cls.addClassCleanup(cls.folder_of_library.cleanup)
+            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", "-o",
+                            f"{cls.folder_of_library.name}/library.so", HERE / "hostile" / "library.cu"], check=True)
+        return f"{cls.folder_of_library.name}/library.so"
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_the_labs_own_clock_times_a_judged_class(self):
@@ -214,6 +237,53 @@ class OnTheGpu(Lab):
     def test_a_judged_class_reaches_nothing(self):
         self.assertIn("reached: nothing.", self.judged("Reaches")[1])
         self.assertRegex(self.judged("Reaches", SYSLAB_WALLS="none")[1], "reached: .*internet")
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_a_judged_library_is_checked_and_timed(self):
+        status, detail, facts = self.judged_library()
+        self.assertEqual((status, facts.get("gpu_memory"), facts.get("walls")), ("ok", "copied", "native"), detail)
+        [seconds] = self.metrics("time")
+        self.assertTrue(1e-3 < seconds < 0.1, seconds)
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_the_labs_own_clock_times_a_judged_library(self):
+        status, detail, facts = self.judged_library(SYSLAB_GPU_MEMORY="shared")
+        self.assertEqual((status, facts["gpu_memory"]), ("ok", "shared"), detail)
+        self.assertNotIn("suspect", facts)
+        status, detail, facts = self.judged_library("clock", SYSLAB_GPU_MEMORY="shared")
+        self.assertEqual(status, "ok", detail)
+        self.assertIn("the lab's is the time", facts["suspect"])
+        status, detail, _ = self.judged_library(SYSLAB_GPU_MEMORY="copied")
+        self.assertEqual(status, "ok", detail)
+        honest, forged, by_its_events = self.metrics("time")
+        self.assertLess(abs(honest / by_its_events - 1), 0.03)
+        self.assertLess(abs(forged / by_its_events - 1), 0.05)
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_no_shortcut_of_a_judged_library_is_ranked(self):
+        shortcuts = (("aside", "work went on"), ("again", "sample"), ("less", "sample"), ("leave", "ended"), ("inputs", "changed its input 'k'"),
+                     ("behind", "outside its elements"))
+        for memory, hostile, said in (*(("copied", *one) for one in shortcuts), ("shared", "done", "")):
+            status, detail, _ = self.judged_library(hostile, SYSLAB_GPU_MEMORY=memory)
+            self.assertIn(status, ("check_failed", "error"), (hostile, detail))
+            self.assertIn(said, detail, hostile)
+        self.assertEqual(self.metrics("time"), [])
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_a_judged_library_reaches_nothing(self):
+        self.assertIn("reached: nothing.", self.judged_library("reach")[1])
+        self.assertRegex(self.judged_library("reach", SYSLAB_WALLS="none")[1], "reached: .*internet")
+
+    @unittest.skipUnless(NVCC and shutil.which("compute-sanitizer"), "no nvcc, no sources or no compute-sanitizer")
+    def test_compute_sanitizer_sees_into_a_judged_process(self):
+        """Walls would keep its libraries from it, so they are down, which is told and stored."""
+        self.asked = {"HOSTILE": "beyond"}
+        command = self.command("run", *ATTENTION, "--mine", f"me={self.built_library()}", "--impl", "me", "--device", "cuda")
+        done = subprocess.run(["compute-sanitizer", "--target-processes", "all", *command], cwd=self.folder, env=self.environment(),
+                              text=True, capture_output=True, timeout=240)
+        self.assertRegex(done.stdout, "Invalid __global__ write", done.stderr)
+        self.assertIn("under compute-sanitizer", done.stderr)
+        self.assertEqual(self.facts()[-1]["walls"], "none")
 
     def write_mine(self):
         (self.folder / "mine.py").write_text(MINE, encoding="utf-8")

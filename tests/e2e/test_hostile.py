@@ -19,7 +19,7 @@ import re
 import time
 import unittest
 
-from hostile_lab import HOSTILE, HostileLab
+from hostile_lab import CASE, HOSTILE, PLUGINS, HostileLab
 
 
 class Hostile(HostileLab):
@@ -77,6 +77,12 @@ class Hostile(HostileLab):
         self.assertIn("reached: nothing", self.python("Reaches", "--seed", "424242")["detail"])
         self.assertIn("reached: nothing", self.python("Reaches", "--seed=424242")["detail"])
         self.assertIn("returned 4: nothing", self.library("reach")["detail"])
+
+    def test_under_compute_sanitizer_there_are_no_walls_which_is_told_and_stored(self):
+        self.walls = {"NV_SANITIZER_INJECTION_TRANSPORT_TYPE": "uds"}
+        done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={PLUGINS}/hostile_nothing.so")
+        self.assertIn("under compute-sanitizer what --mine names may do whatever you may", done.stderr)
+        self.assertEqual(self.facts()["walls"], "none")
 
     def test_without_walls_all_this_is_reached(self):
         # Else "nothing" would prove nothing. What the rights of this user or a container may forbid, too, is left out.

@@ -1,5 +1,8 @@
 """Somebody's Python class from the command line: right, wrong, and in every way broken."""
+import json
 import os
+import struct
+import subprocess
 import unittest
 
 from lab import Lab, attempts
@@ -102,6 +105,16 @@ class Mine(Lab):
                            "--cases", "3", expect=3)
         self.assertIn("hand-out 2026: NOT CHECKED (0 of 3)\nbeyond the hand-out: NOT CHECKED\n", done.stdout)
         self.assertRegex(done.stdout, "never tried: .* and [0-9]+ more laws: me needs a GPU")
+
+    def test_a_library_for_a_gpu_is_opened_by_a_process_of_its_own_that_says_whether_there_is_one(self):
+        if self.json("env")["environment"]["gpu"]:
+            self.skipTest("this machine has what is to be missing")
+        hello = json.dumps({"type": "hello", "protocol": 1, "host": "a test", "memory_fd": -1, "device": "cuda"}).encode()
+        done = subprocess.run(self.command("judged", f"me={os.environ['SYSLAB_PLUGINS']}/hostile_crash.so", "cuda"),
+                              input=struct.pack("<I", len(hello)) + hello, capture_output=True, timeout=60)
+        said = json.loads(done.stdout[4:])
+        self.assertEqual((done.returncode, said["kind"]), (1, "unsupported"))
+        self.assertIn("needs a GPU", said["message"])
 
     def test_what_raises_is_quoted_with_its_line(self):
         ended = self.case("plain.py:Raises", expect=None)

@@ -59,6 +59,15 @@ TEST(CallClock, OnAGpuWhatIsLeftOutOfEveryCallIsSuspect) {
   EXPECT_FALSE(honest.facts().contains("suspect"));
 }
 
+TEST(CallClock, OnAGpuHandingOverMuchMemoryIsNoSuspicion) {
+  CallClock honest = CallClock::of_gpu();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(honest.time("f", {.ours = 339us, .its_own = 321us}), 339us);
+  EXPECT_FALSE(honest.facts().contains("suspect"));
+  CallClock forged = CallClock::of_gpu();
+  for (int i = 0; i < 20; ++i) forged.time("f", {.ours = 339us, .its_own = 300us});
+  EXPECT_TRUE(forged.facts().contains("suspect"));
+}
+
 TEST(CallClock, EachCaseBeginsAnew) {
   CallClock clock;
   clock.time("f", {.ours = 20ms, .its_own = 1us});

@@ -1,0 +1,117 @@
+#include "worker/served_gpu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "worker/shared_segment.hpp"
+
+namespace syslab::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kElements = 100;
+
+// A call with an input and an output in memory that a host has arranged.
+class ServedGpuTest : public testing::Test {
+ protected:
+  ServedGpuTest() {
+    request.inputs = {{.name = "x", .shape = {kElements}, .strides = {1}}};
+    request.outputs = {{.name = "y", .shape = {kElements}, .strides = {1}}};
+    segment.arrange(request.inputs, request.outputs);
+    segment.copy_in(request.inputs[0], x.data());
+    request.memory_bytes = segment.bytes();
+  }
+
+  static void add_one(std::byte* memory, const CallRequest& of) {
+    const auto* from = reinterpret_cast<const float*>(memory + of.inputs[0].offset);
+    auto* to = reinterpret_cast<float*>(memory + of.outputs[0].offset);
+    for (std::int64_t i = 0; i < kElements; ++i) to[i] = from[i] + 1;
+  }
+
+  std::vector<float> outputs() {
+    std::vector<float> y(kElements);
+    segment.copy_out(request.outputs[0], y.data());
+    return y;
+  }
+
+  // As a call whose memory is not shared.
+  void run(const std::function<void(std::byte*)>& body) {
+    std::byte* const there = gpu.copied(segment.data(), request.memory_bytes);
+    ASSERT_NE(there, segment.data());
+    gpu.run(
+        request, [&] { body(there); }, segment.data());
+  }
+
+  ServedGpu gpu{device::Place{}};
+  SharedSegment segment;
+  CallRequest request;
+  std::vector<float> x = std::vector<float>(kElements, 1.0F), expected = std::vector<float>(kElements, 2.0F);
+};
+
+TEST_F(ServedGpuTest, ACallComputesOnACopyAndItsOutputsComeBack) {
+  run([this](std::byte* there) { add_one(there, request); });
+  EXPECT_EQ(outputs(), expected);
+  EXPECT_FALSE(segment.differs(request.inputs[0], x.data()));
+  EXPECT_EQ(segment.violation(request.outputs), std::nullopt);
+}
+
+TEST_F(ServedGpuTest, TheHostSeesInputsThatWereChanged) {
+  run([this](std::byte* there) { reinterpret_cast<float*>(there + request.inputs[0].offset)[7] = 3; });
+  EXPECT_TRUE(segment.differs(request.inputs[0], x.data()));
+}
+
+TEST_F(ServedGpuTest, TheHostSeesWhatWasWrittenBesideOutputs) {
+  run([this](std::byte* there) {
+    add_one(there, request);
+    reinterpret_cast<float*>(there + request.outputs[0].offset)[kElements] = 3;
+  });
+  EXPECT_NE(segment.violation(request.outputs), std::nullopt);
+}
+
+TEST_F(ServedGpuTest, AfterACallThatThrewTheNextIsAsEver) {
+  const auto fails = [](std::byte*) { throw Error(ErrorKind::check, "no"); };
+  EXPECT_THROW(run(fails), Error);
+  run([this](std::byte* there) { add_one(there, request); });
+  EXPECT_EQ(outputs(), expected);
+}
+
+// The host's side: it gives inputs, sees that the call is over, and says that it has the outputs.
+TEST_F(ServedGpuTest, WithSharedMemoryACallWaitsForItsInputsAndForItsOutputsToBeTaken) {
+  constexpr std::uint32_t kStep = 40;
+  auto* words = reinterpret_cast<std::uint32_t*>(segment.data());
+  const std::atomic_ref step(words[0]), done(words[16]);
+  gpu.share(segment.data());
+  ASSERT_TRUE(gpu.shares());
+  std::atomic<bool> began = false, returned = false;
+  std::thread call([&] {
+    gpu.run(
+        kStep, [&] { began = true, add_one(segment.data(), request); }, [] {});
+    returned = true;
+  });
+  step = kStep;
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(began);
+  step = kStep + 1;
+  while (done != kStep + 1) std::this_thread::yield();
+  EXPECT_TRUE(began);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(returned);
+  EXPECT_EQ(outputs(), expected);
+  step = kStep + 2;
+  call.join();
+  EXPECT_TRUE(returned);
+}
+
+TEST_F(ServedGpuTest, TheHostsMemoryIsFoundByItsHandle) {
+  const device::PeerMemory one(64, "one", device::Place{}), other(64, "other", device::Place{});
+  EXPECT_EQ(gpu.memory(one.handle()), one.at(0));
+  EXPECT_EQ(gpu.memory(other.handle()), other.at(0));
+}
+
+}  // namespace
+}  // namespace syslab::worker

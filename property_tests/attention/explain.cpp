@@ -113,7 +113,15 @@ bool explains(const Suspect& suspect, const Trial& trial) {
 // The kinds of mistakes that explain a trial whole, with where to look.
 std::map<std::string, std::string> explaining(const Trial& trial, Pass pass) {
   std::map<std::string, std::string> kinds;
-  for (const Suspect& suspect : suspects(trial.sample, pass)) {
+  const auto as_found = [&](std::size_t tensor, std::int64_t first, std::span<const double> values) {
+    const Judged& judged = trial.tensors[tensor];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t at = static_cast<std::size_t>(first) + i;
+      if (!same(judged.found.values[at], values[i], judged.derived[at])) return false;
+    }
+    return true;
+  };
+  for (const Suspect& suspect : suspects(trial.sample, pass, as_found)) {
     if (explains(suspect, trial)) kinds[suspect.kind] = suspect.look_at;
   }
   return kinds;
@@ -161,6 +169,41 @@ std::optional<std::string> tail_of_rows(const Trial& trial) {
   return std::nullopt;
 }
 
+// Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it.
+std::optional<std::string> only_the_first(const Trial& trial) {
+  const char* const all[] = {"batch entry", "head", "head of the first batch entry"};
+  for (const int dim : {0, 1, 2}) {
+    bool first_right = true, others_wrong = true;
+    std::int64_t others = 0;
+    for (const Judged& judged : trial.tensors) {
+      if (!judged.wrong_anywhere()) continue;
+      const std::int64_t batch = judged.found.shape[0], heads = judged.found.shape[1];
+      const std::int64_t each = static_cast<std::int64_t>(judged.exact.size()) / (batch * heads);
+      std::vector<std::int64_t> wrong(static_cast<std::size_t>(batch * heads), 0);
+      for (std::size_t i = 0; i < judged.exact.size(); ++i)
+        wrong[i / static_cast<std::size_t>(each)] += judged.wrong(i);
+      for (std::int64_t i = 0; i < batch * heads; ++i) {
+        const std::int64_t place = dim == 0   ? i / heads
+                                   : dim == 1 ? i % heads
+                                              : i,
+                           count = wrong[static_cast<std::size_t>(i)];
+        if (place == 0) {
+          first_right = first_right && count == 0;
+        } else {
+          others_wrong = others_wrong && 2 * count > each;  // mostly: not by chance
+          ++others;
+        }
+      }
+    }
+    if (!first_right || !others_wrong || others == 0) continue;
+    return fmt::format(
+        "the first {} alone: it is right, and all others are wrong; look at how batch and head come into every index, "
+        "and at loops that end with the first",
+        all[dim]);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> nothing_seen(const Trial& trial) {
   const Problem& p = trial.sample.problem;
   bool any = false;
@@ -192,7 +235,7 @@ std::optional<std::string> looks_like(const Trial& here, const std::optional<Tri
   }
   if (!kinds.empty()) return std::nullopt;
   std::vector<std::string> patterns;
-  for (const auto& pattern : {one_factor(trial), tail_of_rows(trial), nothing_seen(trial)}) {
+  for (const auto& pattern : {one_factor(trial), tail_of_rows(trial), only_the_first(trial), nothing_seen(trial)}) {
     if (pattern) patterns.push_back(*pattern);
   }
   return patterns.size() == 1 ? std::optional(patterns.front()) : std::nullopt;

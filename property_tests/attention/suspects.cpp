@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 
 namespace syslab::attention {
 namespace {
@@ -10,6 +12,7 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 
+enum class RowTerm { right, out_with_itself, dout_with_itself };
 enum class Lse { right, base_two, base_two_sum, maximum, sum, stale, unscaled };
 
 struct Mistake {
@@ -23,10 +26,19 @@ struct Mistake {
   bool padded = false, cut = false;  // keys beyond the last whole tile: zeros take part, or none does
   bool first_batch = false, first_head = false;
   bool local_keys = false, local_rows = false;  // the mask compares indices within a tile
+  bool shrinks_backwards = false;               // e^(m′ − m) in place of e^(m − m′)
   std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
+  std::int64_t skip_rows = 0;   // of a tile of queries; keys behind its last query are not read
+  std::int64_t early_rows = 0;  // the same, and only one tile of keys from its first query on, though that is shorter
   Lse lse = Lse::right;
   // of the backward pass
-  bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false;
+  bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false, exp2_weights = false;
+  RowTerm row_term = RowTerm::right;
+  bool dk_of_dout = false;        // dK = dSᵀ dO
+  bool last_keys = false;         // dQ of the last tile of keys alone, since each is assigned
+  bool last_seen_keys = false;    // the same of the last tile that the row sees
+  bool last_queries = false;      // dK and dV of the last tile of queries alone
+  bool cut_queries = false;       // queries behind the last whole tile take no part
   double dq = 1, dk = 1, dv = 1;  // factors
 };
 
@@ -37,6 +49,13 @@ void add_tile_mistakes(std::vector<Mistake>& list) {
                     .look_at = "the first key of the tile, which belongs to the index",
                     .tile = tile,
                     .local_keys = true});
+    for (const std::int64_t times : {1, 2, 4}) {
+      list.push_back({.kind = "a mask that takes a key's index within its tile",
+                      .look_at = "the first key of the tile, which belongs to the index",
+                      .tile = tile,
+                      .local_keys = true,
+                      .skip_rows = times * tile});
+    }
     list.push_back({.kind = "a mask that takes a query's index within its tile",
                     .look_at = "the first query of the tile, which belongs to the index",
                     .tile = tile,
@@ -46,6 +65,10 @@ void add_tile_mistakes(std::vector<Mistake>& list) {
                       .look_at = "how many tiles of keys a tile of queries sees: their sizes differ",
                       .tile = tile,
                       .rows = times * tile});
+      list.push_back({.kind = "a causal loop over keys that ends too early",
+                      .look_at = "how many tiles of keys a tile of queries sees: their sizes differ",
+                      .tile = tile,
+                      .early_rows = times * tile});
     }
   }
 }
@@ -57,6 +80,11 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   std::vector<Mistake> list;
   for (const double wrong : {1.0, 1.0 / static_cast<double>(p.head_dim), scale * scale, 1 / scale}) {
     list.push_back({.kind = "scores with another scale", .look_at = "where 1/√D comes in", .scale = wrong / scale});
+  }
+  for (const std::int64_t length : {p.seq_q, p.seq_k}) {
+    list.push_back({.kind = "scores scaled by 1/√S in place of 1/√D",
+                    .look_at = "which size the scale takes: the length, or the head's width",
+                    .scale = 1 / std::sqrt(static_cast<double>(length)) / scale});
   }
   for (const std::int64_t extra : {1, -1}) {
     list.push_back({.kind = extra > 0 ? "a mask that shows one key too many" : "a mask that shows one key too few",
@@ -90,6 +118,10 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                     .tile = tile,
                     .kept_accumulator = true,
                     .kept_sum = true});
+    list.push_back({.kind = "a rescaling by e^(m′ − m), the wrong way round",
+                    .look_at = rescale,
+                    .tile = tile,
+                    .shrinks_backwards = true});
     list.push_back({.kind = "a log-sum-exp from before the last tile of keys",
                     .look_at = "where L is stored",
                     .tile = tile,
@@ -124,6 +156,13 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
   list.push_back({.kind = "weights made of e^x in place of 2^x, or the other way round",
                   .look_at = "P = exp(S − L): both in one base",
                   .base_two_weights = true});
+  list.push_back({.kind = "weights made of e^x in place of 2^x, or the other way round",
+                  .look_at = "P = exp(S − L): both in one base",
+                  .exp2_weights = true});
+  list.push_back({.kind = "a row term D of O with itself", .look_at = kRowTerm, .row_term = RowTerm::out_with_itself});
+  list.push_back(
+      {.kind = "a row term D of dO with itself", .look_at = kRowTerm, .row_term = RowTerm::dout_with_itself});
+  list.push_back({.kind = "dK made with dO in place of Q", .look_at = "dK = dSᵀ Q", .dk_of_dout = true});
   for (const double factor : {1 / scale, scale, -1.0}) {
     const char* const where = "the factor 1/√D of dQ and dK";
     list.push_back({.kind = "dQ with another scale", .look_at = where, .dq = factor});
@@ -145,6 +184,17 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
                     .look_at = "the number of tiles, rounded up",
                     .tile = tile,
                     .cut = true});
+    list.push_back({.kind = "queries behind the last whole tile left out of the gradients",
+                    .look_at = "the number of tiles of queries, rounded up",
+                    .tile = tile,
+                    .cut_queries = true});
+    const char* const assigned = "dQ assigned tile after tile of keys, not added up";
+    list.push_back({.kind = assigned, .look_at = "= and += of dQ", .tile = tile, .last_keys = true});
+    list.push_back({.kind = assigned, .look_at = "= and += of dQ", .tile = tile, .last_seen_keys = true});
+    list.push_back({.kind = "dK and dV assigned tile after tile of queries, not added up",
+                    .look_at = "= and += of dK and dV",
+                    .tile = tile,
+                    .last_queries = true});
   }
   add_tile_mistakes(list);
   return list;
@@ -178,6 +228,9 @@ class WrongHead {
     const bool all = m_.no_mask || m_.local_keys || p_.mask == Mask::none;
     std::int64_t count = all ? p_.seq_k : p_.visible_keys(m_.local_rows ? i % m_.tile : i) + m_.extra_keys;
     if (p_.mask != Mask::none && m_.rows > 0) count = std::min(count, (i / m_.rows + 1) * m_.tile);
+    if (p_.mask != Mask::none && m_.skip_rows > 0) count = std::min(count, (i / m_.skip_rows + 1) * m_.skip_rows);
+    if (p_.mask != Mask::none && m_.early_rows > 0)
+      count = std::min(count, i / m_.early_rows * m_.early_rows + m_.tile);
     if (p_.mask != Mask::none && m_.whole_diagonal) count = (count + m_.tile - 1) / m_.tile * m_.tile;
     if (p_.mask != Mask::none && m_.no_diagonal) count = count / m_.tile * m_.tile;
     count = std::clamp<std::int64_t>(count, 0, p_.seq_k);
@@ -209,7 +262,8 @@ class WrongHead {
       const std::int64_t last = std::min(first + tile, keys);
       double grown = r.largest;
       for (std::int64_t j = first; j < last; ++j) grown = sees(i, j) ? std::max(grown, score(i, j)) : grown;
-      const double shrink = first == 0 ? 0.0 : std::exp(r.largest - grown);
+      const double fall = m_.shrinks_backwards ? grown - r.largest : r.largest - grown;
+      const double shrink = first == 0 ? 0.0 : std::exp(fall);
       if (!m_.kept_sum) r.sum *= shrink;
       for (double& x : r.out) x *= m_.kept_accumulator ? 1.0 : shrink;
       r.largest = grown;
@@ -263,20 +317,27 @@ void for_each_head(const Sample& sample, const Mistake& mistake, const Visit& vi
   }
 }
 
-std::vector<Written> wrong_forward(const Sample& sample, const Mistake& mistake) {
+// Nothing, as soon as a row is not what was found.
+using WrittenOrNot = std::optional<std::vector<Written>>;
+
+WrittenOrNot wrong_forward(const Sample& sample, const Mistake& mistake, const RowIsAsFound& as_found) {
   const std::int64_t dim = sample.problem.head_dim;
   std::vector<double> out(sample.q.size()), lse(static_cast<std::size_t>(sample.lse_shape().elements()));
+  bool agrees = true;
   for_each_head(sample, mistake, [&](const WrongHead& head) {
-    for (std::int64_t i = 0; i < sample.problem.seq_q; ++i) {
+    for (std::int64_t i = 0; agrees && i < sample.problem.seq_q; ++i) {
       const WrongHead::Row r = head.forward(i);
       std::copy(r.out.begin(), r.out.end(), out.begin() + head.row(i) * dim);
-      lse[static_cast<std::size_t>(head.row(i))] = head.lse(r);
+      double& logarithm = lse[static_cast<std::size_t>(head.row(i))];
+      logarithm = head.lse(r);
+      agrees = as_found(0, head.row(i) * dim, r.out) && as_found(1, head.row(i), {&logarithm, 1});
     }
   });
-  return {{"out", sample.query_shape(), std::move(out)}, {"lse", sample.lse_shape(), std::move(lse)}};
+  if (!agrees) return std::nullopt;
+  return {{{"out", sample.query_shape(), std::move(out)}, {"lse", sample.lse_shape(), std::move(lse)}}};
 }
 
-std::vector<Written> wrong_backward(const Sample& sample, const Mistake& mistake) {
+WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const RowIsAsFound& as_found) {
   const Problem& p = sample.problem;
   const double scale = p.effective_scale();
   std::vector<double> dq(sample.q.size(), 0.0), dk(sample.k.size(), 0.0), dv(sample.v.size(), 0.0);
@@ -290,36 +351,47 @@ std::vector<Written> wrong_backward(const Sample& sample, const Mistake& mistake
         const double* dout = head.query(sample.dout, i);
         double row_term = mistake.no_row_term ? 0.0 : head.dot(r.out.data(), dout);
         if (mistake.plus_row_term) row_term = -row_term;
+        if (mistake.row_term == RowTerm::out_with_itself) row_term = head.dot(r.out.data(), r.out.data());
+        if (mistake.row_term == RowTerm::dout_with_itself) row_term = head.dot(dout, dout);
+        const std::int64_t keys =
+            mistake.cut_queries && i >= p.seq_q / mistake.tile * mistake.tile ? 0 : std::min(head.keys_of(i), p.seq_k);
+        const std::int64_t behind = mistake.last_keys ? p.seq_k : mistake.last_seen_keys ? keys : 0;
+        const std::int64_t dq_from = behind > 0 ? (behind - 1) / mistake.tile * mistake.tile : 0;
+        const bool keeps_dk = !mistake.last_queries || i >= (p.seq_q - 1) / mistake.tile * mistake.tile;
         const double lse = (mistake.base_two_weights ? kLog2E : 1.0) * right.lse(r);
-        for (std::int64_t j = 0; j < std::min(head.keys_of(i), p.seq_k); ++j) {
+        for (std::int64_t j = 0; j < keys; ++j) {
           if (!head.sees(i, j)) continue;
-          const double weight = std::exp(head.score(i, j) - lse);
+          const double exponent = head.score(i, j) - lse;
+          const double weight = mistake.exp2_weights ? std::exp2(exponent) : std::exp(exponent);
           const double ds = scale * weight * (head.dot(dout, head.key(sample.v, j)) - row_term);
           for (std::int64_t d = 0; d < p.head_dim; ++d) {
             const auto q_at = static_cast<std::size_t>(head.row(i) * p.head_dim + d);
             const auto k_at = static_cast<std::size_t>(head.key_row(j) * p.head_dim + d);
-            dq[q_at] += mistake.dq * ds * head.key(sample.k, j)[d];
-            dk[k_at] += mistake.dk * ds * head.query(sample.q, i)[d];
+            if (j >= dq_from) dq[q_at] += mistake.dq * ds * head.key(sample.k, j)[d];
+            if (!keeps_dk) continue;
+            dk[k_at] += mistake.dk * ds * (mistake.dk_of_dout ? dout : head.query(sample.q, i))[d];
             dv[k_at] += mistake.dv * weight * dout[d];
           }
         }
+        const std::span<const double> row{dq.data() + head.row(i) * p.head_dim, static_cast<std::size_t>(p.head_dim)};
+        if (!as_found(0, head.row(i) * p.head_dim, row)) return std::nullopt;
       }
     }
   }
   if (mistake.swapped) std::swap(dk, dv);
-  return {{"dq", sample.query_shape(), std::move(dq)},
-          {"dk", sample.key_shape(), std::move(dk)},
-          {"dv", sample.key_shape(), std::move(dv)}};
+  return {{{"dq", sample.query_shape(), std::move(dq)},
+           {"dk", sample.key_shape(), std::move(dk)},
+           {"dv", sample.key_shape(), std::move(dv)}}};
 }
 
 }  // namespace
 
-std::vector<Suspect> suspects(const Sample& sample, Pass pass) {
+std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found) {
   const bool forward = pass == Pass::forward;
   std::vector<Suspect> list;
   for (const Mistake& mistake : forward ? forward_mistakes(sample.problem) : backward_mistakes(sample.problem)) {
-    list.push_back(
-        {mistake.kind, mistake.look_at, forward ? wrong_forward(sample, mistake) : wrong_backward(sample, mistake)});
+    auto written = forward ? wrong_forward(sample, mistake, as_found) : wrong_backward(sample, mistake, as_found);
+    if (written) list.push_back({mistake.kind, mistake.look_at, *std::move(written)});
   }
   return list;
 }

@@ -2,6 +2,10 @@
 // them would have written. A mistake that explains every element is better evidence than any pattern of errors.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "property_tests/attention/sample.hpp"
@@ -21,7 +25,11 @@ struct Suspect {
   std::vector<Written> written;
 };
 
-// All suspects of a pass on this sample: out and lse, or dq, dk and dv.
-std::vector<Suspect> suspects(const Sample& sample, Pass pass);
+// Whether elements of a tensor from `first` on are as a trial found them.
+using RowIsAsFound = std::function<bool(std::size_t tensor, std::int64_t first, std::span<const double> values)>;
+
+// The suspects of a pass on this sample, out and lse, or dq, dk and dv; without those of which a row is not as it was
+// found: most are given up after their first.
+std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found);
 
 }  // namespace syslab::attention

@@ -239,6 +239,28 @@ class Signatures(unittest.TestCase):
                 ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
             self.assertTrue(any(begin <= first and past <= end for begin, end in ranges), "it is still mapped")
 
+    def test_a_file_is_run_once_however_often_it_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "once.py"
+            path.write_text("import pathlib\nwith open(__file__ + '.runs', 'a') as runs:\n    runs.write('x')\nCASES = []\n")
+            for _ in range(3):
+                functions.load_object(path, "CASES")
+            self.assertEqual(pathlib.Path(f"{path}.runs").read_text(), "x")
+            path.write_text("CASES = [1]\n")
+            self.assertEqual(functions.load_object(path, "CASES"), [1], "another file by now")
+
+    def test_a_list_of_cases_is_another_problem_when_its_content_changes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, problems = pathlib.Path(folder) / "listed.py", []
+            for count in (8, 100_000):
+                path.write_text(f"def ref(x):\n    return x\nLIST = [{{'name': 'a', 'arguments': {count}}}]\n")
+                problems.append(references.problem_of((path, "ref"), (path, "LIST")))
+            self.assertNotEqual(*problems)
+
+    def test_an_axis_is_a_finite_number(self):
+        with self.assertRaisesRegex(references.BadCases, "axis 'rate' is inf; axes are finite numbers"):
+            references.check_case({"name": "a", "arguments": lambda seed: (), "axes": {"rate": math.inf}}, 1, [], {})
+
     def test_infinity_where_there_was_a_number_is_a_difference(self):
         for like in (torch.tensor, np.array):
             one, two = like([1.0, math.inf]), like([1.0, 2.0])

@@ -378,6 +378,16 @@ class Chosen(Lab):
         self.assertIn("no law's name holds it; there are attention.equals_oracle",
                       self.syslab("check", "flash_forward", *mine, "-k", "nowhere", expect=2).stderr)
 
+    def test_what_refuses_every_input_was_not_checked_by_a_chosen_law_either(self):
+        (self.folder / "flash.py").write_text("import numpy\nclass Raises:\n  def forward(self, q, k, v, causal):\n    raise ValueError('no')\n")
+        mine = ("check", "flash_forward", "--mine", "me=flash.py:Raises", "--impl", "me", "--cases", "3", "-k", "repeats")
+        self.assertIn("beyond the hand-out: NOT CHECKED; only the laws that -k repeats chose", self.syslab(*mine, expect=3).stdout)
+        verdict = self.lines(*mine, expect=3)[-1]
+        self.assertEqual((verdict["type"], verdict["verdict"], verdict["exit"]), ("verdict", "NOT CHECKED", 3))
+        held = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me", "--cases", "3", "-k",
+                          "repeats")[-1]
+        self.assertEqual((held["verdict"], held["held"], held["of"]), ("PASS", 1, 1))
+
     def test_deep_tries_a_thousand(self):
         self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me", "--deep", "-k",
                     "refusal")

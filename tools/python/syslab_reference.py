@@ -6,8 +6,7 @@
 syslab starts this by itself, in a process of its own: what is judged shares nothing with it. The first form writes the
 cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md), where `hello` says which case the
 calls up to the next `hello` are `about`: `make` fills a call's arguments from a seed; `expect` runs the reference in float64,
-where it can be, and says how far from its result a correct function may be. docs/any-function.md derives that bound. The files are run
-anew for each case, what they import is not: that takes seconds.
+where it can be, and says how far from its result a correct function may be. docs/any-function.md derives that bound. The files are run once.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """

@@ -261,6 +261,13 @@ def slow_attention(q, k, v, is_causal):
     return attention(q, k, v, is_causal)
 
 
+class WorksHonestly:
+    """What the others are beside."""
+
+    def forward(self, q, k, v, is_causal):
+        return slow_attention(q, k, v, is_causal)
+
+
 class PatchesTheClock:
     """Stops every clock of its process."""
 

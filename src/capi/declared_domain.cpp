@@ -3,20 +3,25 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
+#include "core/user_file.hpp"
 
 namespace syslab::capi {
 namespace {
+
+constexpr std::uint64_t kMostManifest = 1U << 16;
+constexpr std::size_t kMostQuoted = 200;
 
 Json parsed(const std::string& text, const std::string& where) {
   Json json = Json::parse(text, nullptr, false);
   if (json.is_object()) return json;
   throw Error(ErrorKind::usage,
-              fmt::format("{}: a domain is a JSON object such as {{\"dtypes\": [\"fp32\"]}}, found '{}'", where, text));
+              fmt::format("{}: a domain is a JSON object such as {{\"dtypes\": [\"fp32\"]}}, found '{}'", where,
+                          cut_to(text, kMostQuoted)));
 }
 
 }  // namespace
@@ -24,9 +29,7 @@ Json parsed(const std::string& text, const std::string& where) {
 Json library_domain(const std::string& path) {
   const std::string manifest = path + ".json";
   if (std::filesystem::exists(manifest)) {
-    std::ostringstream text;
-    text << std::ifstream(manifest).rdbuf();
-    return parsed(text.str(), manifest);
+    return parsed(read_user_file(manifest, kMostManifest), manifest);
   }
   // Already open: the implementation was loaded first.
   void* const library = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,13 @@ std::string counts_of(const std::vector<store::Cell>& row) {
   return text.empty() ? "-" : text;
 }
 
+// Of somebody else's database it may be any text: a line of its own would pass for a run.
+std::string in_one_line(const std::string& text) {
+  std::string line = printable(text);
+  std::ranges::replace(line, '\n', ' ');
+  return line;
+}
+
 std::string command_of(const std::string& argv) {
   const Json words = json_or_discarded(argv);
   std::string text;
@@ -38,7 +46,7 @@ std::string command_of(const std::string& argv) {
   for (const Json& word : words) {
     text += (text.empty() ? "" : " ") + (word.is_string() ? word.get<std::string>() : json_text(word));
   }
-  return printable(text);
+  return in_one_line(text);
 }
 
 }  // namespace
@@ -68,7 +76,7 @@ Exit execute(const Context& context, const LogOptions& options) {
     for (std::size_t i = 5; i < row.size(); ++i) run[runs.columns[i]] = row[i].integer;
     all.push_back(run);
     std::string called = fmt::format("{}", fmt::join(pins, ", "));
-    if (!row[3].text.empty()) called += (called.empty() ? "" : ", ") + printable(row[3].text);
+    if (!row[3].text.empty()) called += (called.empty() ? "" : ", ") + in_one_line(row[3].text);
     cells.push_back({report::short_uid(row[0].text), row[1].text.substr(0, 19) + "Z", called, counts_of(row),
                      command_of(row[4].text)});
   }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
+#include "core/text.hpp"
 #include "report/table.hpp"
 #include "session/stored_case.hpp"
 #include "session/stored_run.hpp"
@@ -18,6 +21,8 @@ namespace {
 struct Kind {
   const char *name, *table, *facts, *parts_name, *parts;
 };
+
+constexpr int kNames = 14;  // columns of a terminal
 
 constexpr std::array<Kind, 4> kKinds{{
     {"run", "run",
@@ -108,7 +113,7 @@ Json json_of(const store::Cell& cell) {
 std::string text_of(const store::Cell& cell) {
   if (cell.type == store::Cell::Type::real) return fmt::format("{:.6g}", cell.real);
   const Json json = json_of(cell);
-  return json.is_null() ? "-" : json.is_string() ? printable(cell.text) : json_text(json);
+  return json.is_null() ? "-" : json.is_string() ? printable(cell.text) : printable(json_text(json));
 }
 
 Json rows_of(const store::ResultSet& result) {
@@ -140,7 +145,11 @@ Exit execute(const Context& context, const ShowOptions& options) {
   const auto& row = facts.rows.at(0);
   for (std::size_t i = 0; i < row.size(); ++i) {
     const std::string value = text_of(row[i]);
-    if (value != "-" && !value.empty()) text += fmt::format("{:<14} {}\n", facts.columns[i], value);
+    // Further lines of a value stand below its first: none passes for a value of its own.
+    const std::string below = "\n" + std::string(kNames + 1, ' ');
+    if (value != "-" && !value.empty()) {
+      text += fmt::format("{:<{}} {}\n", facts.columns[i], kNames, fmt::join(split(value, '\n'), below));
+    }
   }
   if (!parts.rows.empty()) {
     std::vector<report::Column> header;
@@ -148,7 +157,10 @@ Exit execute(const Context& context, const ShowOptions& options) {
     for (const std::string& column : parts.columns) header.push_back({column, "1", "s", "left"});
     for (const auto& part : parts.rows) {
       std::vector<std::string>& line = cells.emplace_back();
-      for (const store::Cell& cell : part) line.push_back(text_of(cell));
+      for (const store::Cell& cell : part) {
+        line.push_back(text_of(cell));
+        std::ranges::replace(line.back(), '\n', ' ');
+      }
     }
     text += "\n" + report::write_aligned(header, cells);
   }

@@ -58,18 +58,6 @@ bool is_sqlite(const fs::path& file) {
          std::string_view(begin.data(), begin.size()) == kMagic;
 }
 
-// Links followed, as far as they lead anywhere: a link to a file that is not there yet names it.
-fs::path behind_links(const fs::path& file) {
-  fs::path at = file;
-  std::error_code failed;
-  for (int links = 0; links < 40 && fs::is_symlink(at, failed); ++links) {
-    const fs::path next = fs::read_symlink(at, failed);
-    if (failed) break;
-    at = next.is_absolute() ? next : at.parent_path() / next;
-  }
-  return at;
-}
-
 void require_may_be_replaced(const fs::path& file, const fs::path& target, const std::vector<fs::path>& kept) {
   if (const std::string kind = special_kind(target); !kind.empty()) {
     refuse_to_write(file, fmt::format("it is {}, and only a plain file is written (without -o everything goes to "
@@ -87,6 +75,17 @@ void require_may_be_replaced(const fs::path& file, const fs::path& target, const
 }
 
 }  // namespace
+
+fs::path behind_links(const fs::path& file) {
+  fs::path at = file;
+  std::error_code failed;
+  for (int links = 0; links < 40 && fs::is_symlink(at, failed); ++links) {
+    const fs::path next = fs::read_symlink(at, failed);
+    if (failed) break;
+    at = next.is_absolute() ? next : at.parent_path() / next;
+  }
+  return at;
+}
 
 std::string special_kind(const fs::path& file) {
   struct stat status {};

@@ -13,6 +13,9 @@ namespace syslab {
 // Empty for a plain or missing file; otherwise its kind: "a FIFO", "a folder", "a device".
 std::string special_kind(const std::filesystem::path& file);
 
+// Links followed, as far as they lead anywhere: a link to a file that is not there yet names it.
+std::filesystem::path behind_links(const std::filesystem::path& file);
+
 // The contents of a plain file. Error(usage) if it is not one, cannot be read, or has more than `at_most` bytes.
 std::string read_user_file(const std::filesystem::path& file, std::uint64_t at_most);
 

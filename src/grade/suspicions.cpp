@@ -34,6 +34,8 @@ constexpr std::array kSigns = std::to_array<Sign>({
     {"get_objects", "looks at objects that it was not given"},
     {"_getframe", "looks at who calls it"},
     {"currentframe", "looks at who calls it"},
+    {"shm", "uses memory that other hand-ins see"},
+    {"shared_memory", "uses memory that other hand-ins see"},
     {"syslab_worker", "names a part of the laboratory"},
     {"syslab_ranks", "names a part of the laboratory"},
     {"syslab_training", "names a part of the laboratory"},

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -15,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -111,6 +114,9 @@ constexpr const char* kDenied[] = {
     "msgctl",
     "mq_open",
     "mq_unlink",
+    // They tell the names of what happens in a folder that may not be listed, of which Landlock knows nothing.
+    "inotify_add_watch",
+    "fanotify_init",
     // Owners and attributes of files, of which Landlock knows nothing.
     "chown",
     "fchown",
@@ -119,13 +125,13 @@ constexpr const char* kDenied[] = {
     "setxattr",
     "lsetxattr",
     "fsetxattr",
-    "setxattrat",
     "removexattr",
     "lremovexattr",
     "fremovexattr",
-    "removexattrat",
-    "file_setattr",
 };
+// mseal. Calls have one number on all architectures since 424. What came later may do anything, as setxattrat did,
+// which a libseccomp of before does not know by name: to what is judged it is not there, as on an older kernel.
+constexpr unsigned kNewestCall = 462;
 // The same of modes and times. Compilers and copies set them of what they have made and would fail over a refusal: for
 // Python classes these calls succeed and do nothing, and what is made has the mode that it was made with.
 constexpr const char* kModesAndTimes[] = {"chmod", "fchmod", "fchmodat",  "fchmodat2",
@@ -142,19 +148,29 @@ constexpr unsigned kOfDescriptors[] = {F_SETSIG, F_SETLEASE};
 // ever, or make a copy of a folder beside it. Whoever wanted to clone a file (FICLONE) copies it.
 constexpr unsigned kFileSystems[] = {'f', 'X', 0x94};
 
-// Not even those of this machine: a service behind a socket would do outside what is denied inside. A pair of connected
-// ones is no such thing, but for one of datagrams, which can be sent elsewhere. CUDA's driver gives up where it cannot
-// make a socket of sequenced packets and listen on it; it asks another for the server of MPS, which to it is not there.
-void deny_sockets(const FilterContext& filter, bool gpu) {
-  constexpr unsigned kTypes = 0xf;  // the rest of a socket's type are flags
+// Not even those of this machine: a service behind a socket would do outside what is denied inside, so ranks have those
+// of the internet alone, and what their libraries ask of the machine's own addresses. A pair of connected ones is no
+// such thing, but for one of datagrams, which can be sent elsewhere. CUDA's driver gives up where it cannot make a
+// socket of sequenced packets and listen on it; it asks another for the server of MPS, which to it is not there. NCCL's
+// ranks make one of datagrams.
+void deny_sockets(const FilterContext& filter, bool network, bool gpu) {
+  constexpr unsigned kTypes = 0xf;      // the rest of a socket's type are flags
+  constexpr unsigned kFamilies = 0x40;  // more than there are
   deny(filter, "socketpair", EACCES, SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, SOCK_DGRAM));
-  if (!gpu) return deny(filter, "socket", EACCES);
-  deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
+  if (!network && !gpu) return deny(filter, "socket", EACCES);
+  for (unsigned family = 0; family < kFamilies; ++family) {
+    if (network && (family == AF_INET || family == AF_INET6 || family == AF_NETLINK)) continue;
+    if (gpu && family == AF_UNIX) continue;
+    deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, family));
+  }
+  deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_GE, kFamilies));
+  deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
+  if (!gpu) return;
   for (unsigned type = 0; type <= kTypes; ++type) {
-    if (type == SOCK_SEQPACKET) continue;
+    if (type == SOCK_SEQPACKET || (network && type == SOCK_DGRAM)) continue;
     deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, type));
   }
-  deny(filter, "connect", ENOENT);
+  if (!network) deny(filter, "connect", ENOENT);
 }
 
 // Set by `grade`: what belongs to others, and where among that lies what is judged.
@@ -208,7 +224,7 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
   }
   deny(filter, "clone3", ENOSYS);          // its flags are behind a pointer; the C library then falls back on clone
   deny(filter, "io_uring_setup", ENOSYS);  // it would do what is denied here, socket() for one
-  if (!options.network) deny_sockets(filter, options.gpu);
+  deny_sockets(filter, options.network, options.gpu);
   // Whoever ends or stops our group does so with all that it has started, and while another is measured nothing of it
   // runs. Python programs that ask for a session of their own need none, and would fail over a refusal.
   for (const char* name : {"setsid", "setpgid"}) deny(filter, name, python ? 0 : EPERM);
@@ -218,8 +234,12 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) throw_errno(ErrorKind::internal, "read a seccomp filter", errno, "fstat");
   const auto bytes = static_cast<std::size_t>(found.st_size);
-  filter_->instructions.resize(bytes / sizeof(sock_filter));
-  if (::pread(file.get(), filter_->instructions.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
+  filter_->instructions = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kNewestCall, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)};
+  const std::size_t ours = filter_->instructions.size();
+  filter_->instructions.resize(ours + bytes / sizeof(sock_filter));
+  if (::pread(file.get(), &filter_->instructions[ours], bytes, 0) != static_cast<ssize_t>(bytes)) {
     throw_errno(ErrorKind::internal, "read a seccomp filter", errno, "pread");
   }
   filter_->program = {static_cast<unsigned short>(filter_->instructions.size()), filter_->instructions.data()};

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/user_file.hpp"
 #include "store/utf8.hpp"
 
 namespace syslab::store {
@@ -128,7 +129,7 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
     : shown_as_(std::move(shown_as)) {
   // Only the user may read what was measured. SQLite gives its additional files the database's own mode.
   if (access == Access::create) {
-    const int made = ::open(shown_as_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int made = ::open(behind_links(shown_as_).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (made >= 0) ::close(made);
   }
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;

@@ -30,6 +30,14 @@ class History(Lab):
         self.syslab("pin", "again", short)
         self.assertEqual([run["run"] for run in self.json("prune", "--run", short)["runs"] if run["kept"]], [first])
 
+    def test_a_text_of_several_lines_passes_for_no_other_line(self):
+        self.syslab("run", "selftest_empty", "--label", "a\nf0f0f0f0  2026-01-01T00:00:00Z  forged\nhost           elsewhere\u009b")
+        self.assertFalse([line for line in self.syslab("log").stdout.splitlines() if line.startswith("f0f0f0f0")])
+        shown = self.syslab("show", "latest").stdout
+        self.assertIn("\n" + 15 * " " + "f0f0f0f0", shown)
+        self.assertEqual(len([line for line in shown.splitlines() if line.startswith("host ")]), 1)
+        self.assertNotIn("\u009b", shown)
+
     def test_show_tells_of_a_run_an_attempt_and_a_check(self):
         self.syslab("run", "selftest_faults", "-a", "fault=nan")
         run = self.json("show", "latest")

@@ -25,6 +25,13 @@ TEST(Suspicions, ALibraryInDisguiseIsListedWithItsLine) {
   EXPECT_EQ(found[1].file, "flash.py");
 }
 
+TEST(Suspicions, MemoryThatOtherHandInsSeeIsListed) {
+  const auto found =
+      suspicions_of("open('/dev/shm/answers')\nfrom multiprocessing import shared_memory\nkwargs = {}\n", "a.py");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].why, "uses memory that other hand-ins see");
+}
+
 TEST(Suspicions, TestsOfTheHandoutAndWhatIsNoPythonAreLeftOut) {
   const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder / "tests");

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fs.h>
+#include <linux/netlink.h>
 #include <sched.h>
+#include <sys/fanotify.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
@@ -18,6 +21,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -75,7 +79,7 @@ TEST_P(WallsOf, NoNamespaceAndNoRingLeadsAround) {
 }
 
 TEST_P(WallsOf, ThereAreSocketsOnlyWhereAskedFor) {
-  const auto socket = [] { return error_of(::socket(AF_UNIX, SOCK_STREAM, 0)); };
+  const auto socket = [] { return error_of(::socket(AF_INET, SOCK_STREAM, 0)); };
   EXPECT_EQ(inside(socket), EACCES);
   EXPECT_EQ(inside(socket, true), 0);
   EXPECT_EQ(inside([] {
@@ -93,8 +97,24 @@ TEST_P(WallsOf, APairOfDatagramSocketsWouldLeadElsewhere) {
     };
   };
   EXPECT_EQ(inside(pair_of(SOCK_DGRAM | SOCK_CLOEXEC)), EACCES);
-  EXPECT_EQ(inside(pair_of(SOCK_DGRAM), true), 0);
+  EXPECT_EQ(inside(pair_of(SOCK_DGRAM), true), EACCES);
   EXPECT_EQ(inside(pair_of(SOCK_SEQPACKET)), 0);
+}
+
+TEST_P(WallsOf, RanksHaveNoSocketsToServicesOfThisMachine) {
+  const auto made = [&](std::uint64_t family, int type, int protocol = 0, bool gpu = false) {
+    return inside([=] { return error_of(::syscall(SYS_socket, family, type, protocol)); }, true, gpu);
+  };
+  EXPECT_EQ(made(AF_UNIX, SOCK_STREAM), EACCES);
+  EXPECT_EQ(made((std::uint64_t{1} << 32) | AF_UNIX, SOCK_STREAM), EACCES);  // the kernel looks at the lower half
+  EXPECT_EQ(made(AF_UNIX, SOCK_DGRAM), EACCES);
+  EXPECT_EQ(made(AF_VSOCK, SOCK_STREAM), EACCES);
+  EXPECT_EQ(made(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), 0);  // which addresses this machine has
+  EXPECT_EQ(made(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT), EACCES);
+  EXPECT_EQ(made(AF_INET, SOCK_DGRAM), 0);
+  EXPECT_EQ(made(AF_UNIX, SOCK_STREAM, 0, true), EACCES);
+  EXPECT_EQ(made(AF_UNIX, SOCK_SEQPACKET, 0, true), 0);
+  EXPECT_EQ(made(AF_UNIX, SOCK_DGRAM, 0, true), 0);
 }
 
 TEST_P(WallsOf, OnAGpuThereIsTheDriversSocketAndNoneThatLeadsAnywhere) {
@@ -162,6 +182,33 @@ TEST_P(WallsOf, FilesKeepTheirModesTimesOwnersAndAttributes) {
   ::stat(file.c_str(), &after);
   EXPECT_EQ(after.st_mode, before.st_mode);
   EXPECT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+}
+
+TEST_P(WallsOf, ACallThatIsNewerThanTheWallsIsNotThere) {
+  const std::string file = (folder_ / "kept").string();
+  std::ofstream(file) << "kept";
+  constexpr long kSetAttributeAt = 463, kSetFlagsAt = 469, kNextYears = 600;
+  struct {
+    std::uint64_t value;
+    std::uint32_t size, flags;
+  } attribute{reinterpret_cast<std::uintptr_t>("b"), 1, 0};
+  EXPECT_EQ(inside([&] {
+              return error_of(::syscall(kSetAttributeAt, AT_FDCWD, file.c_str(), 0, "user.a", &attribute, 16L));
+            }),
+            ENOSYS);
+  std::array<std::uint64_t, 3> none{};
+  EXPECT_EQ(
+      inside([&] { return error_of(::syscall(kSetFlagsAt, AT_FDCWD, file.c_str(), none.data(), sizeof none, 0)); }),
+      ENOSYS);
+  EXPECT_EQ(inside([] { return error_of(::syscall(kNextYears)); }), ENOSYS);
+  EXPECT_LT(::getxattr(file.c_str(), "user.a", nullptr, 0), 0);
+}
+
+TEST_P(WallsOf, NobodyIsToldWhatHappensInAFolder) {
+  const std::string folder = (folder_ / ".").string();
+  EXPECT_EQ(inside([&] { return error_of(::inotify_add_watch(::inotify_init1(0), folder.c_str(), IN_CREATE)); }),
+            EPERM);
+  EXPECT_EQ(inside([] { return error_of(::fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_DFID_NAME, O_RDONLY)); }), EPERM);
 }
 
 TEST_P(WallsOf, NobodyWakesUpWhileAnotherIsMeasured) {

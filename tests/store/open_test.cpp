@@ -161,6 +161,16 @@ TEST(StoreOpen, ANewFileIsItsUsersAlone) {
   }
 }
 
+TEST(StoreOpen, AFileThatALinkNamesIsItsUsersAlone) {
+  const Folder folder;
+  const mode_t before = ::umask(022);
+  const auto restore = [](const mode_t* mask) { ::umask(*mask); };
+  const std::unique_ptr<const mode_t, decltype(restore)> restored(&before, restore);
+  fs::create_symlink("there.db", folder / "link.db");
+  const Store store = Store::open(folder / "link.db", Mode::create);
+  EXPECT_EQ(static_cast<unsigned>(fs::status(folder / "there.db").permissions()), 0600U);
+}
+
 TEST(StoreOpen, AReadOnlyFileIsReadAndNeverWritten) {
   const Folder folder;
   make_store(folder / "a.db");

@@ -252,7 +252,7 @@ const registry::Experiment kSelftestHostile =
     registry::experiment("selftest_hostile")
         .title("Files that would rather be believed than be right")
         .question(
-            "Does any of some fifty hostile classes and libraries pass though it is wrong, get a time that it did "
+            "Does any of some sixty hostile classes and libraries pass though it is wrong, get a time that it did "
             "not take, reach what is not its own, or leave anything?")
         .tags({"selftest"})
         .axis("count", {std::int64_t{0}}, "of the list, from its begin; 0: all")

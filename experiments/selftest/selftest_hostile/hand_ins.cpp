@@ -17,8 +17,9 @@ std::vector<HandIn> hand_ins(const std::string& kind) {
   if (kind == "library") {
     add(all, "hostile.c", Wants::to_pass, 0,
         {"kForge", "kInputs", "kCloseAll", "kExit", "kLongjmp", "kCrash", "kHang", "kOldCalls"});
-    add(all, "hostile.c", Wants::to_reach, 0, {"kReach"});
+    add(all, "hostile.c", Wants::to_reach, 0, {"kReach", "kWatch"});
     add(all, "hostile.c", Wants::to_harm, 0, {"kKill", "kFork", "kSpawn"});
+    add(all, "hostile.c", Wants::to_be_fast, kWorks, {"kAhead"});
     return all;
   }
   add(all, "cheats.py", Wants::to_be_fast, kWorks, {"LyingClock"});
@@ -39,6 +40,9 @@ std::vector<HandIn> hand_ins(const std::string& kind) {
   add(all, "reader.py", Wants::to_harm, 0, {"Signals"});
   add(all, "insider.py", Wants::to_reach, 0, {"WakesItself", "Types"});
   add(all, "insider.py", Wants::to_pass, 0, {"Brackets"});
+  add(all, "outsider.py", Wants::to_reach, 0, {"Watches"});
+  add(all, "outsider.py", Wants::to_pass, 0, {"PunchesHoles", "GrowsMemory"});
+  add(all, "outsider.py", Wants::to_harm, 0, {"StaysAround"});
   return all;
 }
 

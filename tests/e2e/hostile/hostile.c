@@ -5,20 +5,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { kNothing, kCrash, kHang, kExit, kLongjmp, kFork, kCloseAll, kInputs, kReach, kForge, kKill, kSpawn, kOldCalls };
+enum { kNothing, kCrash, kHang, kExit, kLongjmp, kFork, kCloseAll, kInputs, kReach, kForge, kKill, kSpawn, kOldCalls, kWatch, kAhead };
 #ifndef HOSTILE
 #define HOSTILE kNothing
 #endif
@@ -97,6 +102,22 @@ static int old_fork(void) {
 #endif
 }
 
+/* What happens in a folder that may not be listed; and an attribute, by a call of 2025 (setxattrat). */
+static void watch(void) {
+  const char* outside = getenv("OUTSIDE");
+  char path[1024];
+  struct {
+    uint64_t value;
+    uint32_t size, flags;
+  } mark = {(uint64_t)(uintptr_t)"was here", 8, 0};
+  last_error[0] = '\0';
+  snprintf(path, sizeof path, "%s/state", outside == NULL ? "." : outside);
+  if (inotify_add_watch(inotify_init1(0), path, IN_ALL_EVENTS) >= 0) note("names");
+  snprintf(path, sizeof path, "%s/cut", outside == NULL ? "." : outside);
+  if (syscall(463, AT_FDCWD, path, 0, "user.mark", &mark, sizeof mark) == 0) note("attribute");
+  if (last_error[0] == '\0') note("nothing");
+}
+
 static float* row(const DLTensor* t, int64_t batch, int64_t head, int64_t i) {
   return (float*)((char*)t->data + t->byte_offset) + batch * t->strides[0] + (t->ndim == 4 ? head * t->strides[1] : 0) +
          i * t->strides[t->ndim - 2];
@@ -125,6 +146,75 @@ static void attend(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTe
       }
     }
   }
+}
+
+/* Computes what lies where the last call's inputs lay as soon as it changes, before the next call is made. */
+static struct {
+  DLTensor tensors[5];
+  int64_t shapes[5][4], strides[5][4];
+  int causal, begun;
+  float *out, *lse;
+  atomic_ulong done; /* of inputs with this mark */
+} ahead;
+
+static size_t bytes_of(const DLTensor* t) {
+  size_t bytes = 4;
+  for (int i = 0; i < t->ndim; ++i) bytes *= (size_t)t->shape[i];
+  return bytes;
+}
+
+static unsigned long mark_of(const DLTensor* inputs) {
+  unsigned long mark = 1;
+  for (int t = 0; t < 3; ++t) {
+    const volatile unsigned* words = (const unsigned*)((char*)inputs[t].data + inputs[t].byte_offset);
+    for (size_t i = 0; i < bytes_of(&inputs[t]) / 4; ++i) mark = mark * 1000003 + words[i];
+  }
+  return mark;
+}
+
+static void work(void) {
+  struct timespec begin, now;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec) < 0.02);
+}
+
+static void* compute_ahead(void* unused) {
+  DLTensor out = ahead.tensors[3], lse = ahead.tensors[4];
+  out.data = ahead.out, lse.data = ahead.lse, out.byte_offset = lse.byte_offset = 0;
+  for (unsigned long seen = 0;;) {
+    const unsigned long mark = mark_of(ahead.tensors);
+    usleep(50);
+    if (mark == seen || mark_of(ahead.tensors) != mark) continue; /* still being written */
+    work();
+    attend(&ahead.tensors[0], &ahead.tensors[1], &ahead.tensors[2], &out, &lse, ahead.causal);
+    atomic_store(&ahead.done, seen = mark);
+  }
+  return unused;
+}
+
+static void take_ahead(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse,
+                       int causal) {
+  const DLTensor now[5] = {*q, *k, *v, *out, *lse};
+  const unsigned long mark = mark_of(now);
+  if (ahead.begun && ahead.tensors[0].data == q->data && mark == atomic_load(&ahead.done)) {
+    memcpy((char*)out->data + out->byte_offset, ahead.out, bytes_of(out));
+    memcpy((char*)lse->data + lse->byte_offset, ahead.lse, bytes_of(lse));
+    return;
+  }
+  work();
+  attend(q, k, v, out, lse, causal);
+  if (ahead.begun) return;
+  for (int t = 0; t < 5; ++t) {
+    ahead.tensors[t] = now[t];
+    for (int i = 0; i < now[t].ndim; ++i) {
+      ahead.shapes[t][i] = now[t].shape[i], ahead.strides[t][i] = now[t].strides[i];
+    }
+    ahead.tensors[t].shape = ahead.shapes[t], ahead.tensors[t].strides = ahead.strides[t];
+  }
+  ahead.out = malloc(bytes_of(out)), ahead.lse = malloc(bytes_of(lse)), ahead.causal = causal, ahead.begun = 1;
+  pthread_t thread;
+  pthread_create(&thread, NULL, compute_ahead, NULL);
 }
 
 int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse,
@@ -172,6 +262,12 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
     case kOldCalls:
       note(old_fork() ? "process" : "nothing");
       return SYSLAB_ERROR_INTERNAL;
+    case kWatch:
+      watch();
+      return SYSLAB_ERROR_INTERNAL;
+    case kAhead:
+      take_ahead(q, k, v, out, lse, options->causal);
+      return SYSLAB_OK;
     default:
       break;
   }

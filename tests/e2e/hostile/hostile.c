@@ -23,7 +23,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kNothing, kCrash, kHang, kExit, kLongjmp, kFork, kCloseAll, kInputs, kReach, kForge, kKill, kSpawn, kOldCalls, kWatch, kAhead };
+enum {
+  kNothing,
+  kCrash,
+  kHang,
+  kExit,
+  kLongjmp,
+  kFork,
+  kCloseAll,
+  kInputs,
+  kReach,
+  kForge,
+  kKill,
+  kSpawn,
+  kOldCalls,
+  kWatch,
+  kAhead
+};
 #ifndef HOSTILE
 #define HOSTILE kNothing
 #endif
@@ -109,7 +125,7 @@ static void watch(void) {
   struct {
     uint64_t value;
     uint32_t size, flags;
-  } mark = {(uint64_t)(uintptr_t)"was here", 8, 0};
+  } mark = {(uint64_t)(uintptr_t) "was here", 8, 0};
   last_error[0] = '\0';
   snprintf(path, sizeof path, "%s/state", outside == NULL ? "." : outside);
   if (inotify_add_watch(inotify_init1(0), path, IN_ALL_EVENTS) >= 0) note("names");

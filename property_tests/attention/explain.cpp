@@ -258,6 +258,30 @@ std::string input_words(const Sample& sample) {
                      p.scale == 0 ? "" : fmt::format(", scale {}", p.scale), sample.seed);
 }
 
+// Where a fault can be, by which tensors are right: a pass makes one of another.
+std::string narrowed_by(const Trial& trial, Pass pass) {
+  std::string wrong;
+  for (const Judged& judged : trial.tensors) wrong += judged.wrong_anywhere() ? '1' : '0';
+  static const std::map<std::string, const char*> forward{
+      {"10", "lse is right, so scores, mask and row sums are: look at P V and at the division"},
+      {"01", "out is right: look at L = m + log l alone"}};
+  static const std::map<std::string, const char*> backward{
+      {"001", "dQ and dK are right: look at dV = Pᵀ dO alone"},
+      {"100", "dK and dV are right: look at dQ = dS K, and how it is added up, alone"},
+      {"010", "dQ and dV are right: look at dK = dSᵀ Q, and how it is added up, alone"},
+      {"110", "dV is right, so P and the mask are: look at dP = dO Vᵀ, D and dS"}};
+  const auto& known = pass == Pass::forward ? forward : backward;
+  const auto found = known.find(wrong);
+  return found == known.end() ? "" : found->second;
+}
+
+// On both inputs, where both are wrong: a small one may hide what a tensor has wrong.
+std::string narrowed(const Trial& here, const std::optional<Trial>& larger, Pass pass) {
+  const bool both = here.wrong() && larger && larger->wrong();
+  const std::string where = narrowed_by(here.wrong() || !larger ? here : *larger, pass);
+  return both && narrowed_by(*larger, pass) != where ? "" : where;
+}
+
 // "first wrong: out[0, 0, 64, 3] (row 0 of tile 1 of 64): found …, expected … ± …; 16 of 64 elements wrong"
 std::string first_wrong(const Trial& trial) {
   for (const Judged& judged : trial.tensors) {
@@ -357,7 +381,10 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     if (!first.empty()) said.lines += "\n" + first;
     said.error_map = error_map(here.wrong() || !larger ? here : *larger, pass);
     if (wrong) {
-      if (const auto mistake = looks_like(here, larger, pass)) said.lines += "\nlooks like " + *mistake;
+      const auto mistake = looks_like(here, larger, pass);
+      const std::string where = narrowed(here, larger, pass);
+      if (mistake) said.lines += "\nlooks like " + *mistake;
+      if (!mistake && !where.empty()) said.lines += "\n" + where;
     } else if (law == "attention.large_scores") {
       said.lines +=
           "\nlooks like exp without the row's maximum subtracted, or a maximum that does not begin at −∞: right for "

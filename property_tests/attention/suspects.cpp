@@ -13,7 +13,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 
 enum class RowTerm { right, out_with_itself, dout_with_itself };
-enum class Lse { right, base_two, base_two_sum, maximum, sum, stale, unscaled };
+enum class Lse { right, none, base_two, base_two_sum, maximum, sum, stale, unscaled };
 
 struct Mistake {
   const char* kind;
@@ -25,8 +25,9 @@ struct Mistake {
   bool kept_accumulator = false, kept_sum = false, undivided = false;
   bool padded = false, cut = false;  // keys beyond the last whole tile: zeros take part, or none does
   bool first_batch = false, first_head = false;
-  bool local_keys = false, local_rows = false;  // the mask compares indices within a tile
-  bool shrinks_backwards = false;               // e^(m′ − m) in place of e^(m − m′)
+  bool local_keys = false, local_rows = false;      // the mask compares indices within a tile
+  bool last_sum = false, last_accumulator = false;  // of the last tile of keys alone
+  bool shrinks_backwards = false;                   // e^(m′ − m) in place of e^(m − m′)
   std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
   std::int64_t skip_rows = 0;   // of a tile of queries; keys behind its last query are not read
   std::int64_t early_rows = 0;  // the same, and only one tile of keys from its first query on, though that is shorter
@@ -78,7 +79,9 @@ constexpr const char* kMask = "the comparison of query and key index, and whethe
 std::vector<Mistake> forward_mistakes(const Problem& p) {
   const double scale = p.effective_scale();
   std::vector<Mistake> list;
-  for (const double wrong : {1.0, 1.0 / static_cast<double>(p.head_dim), scale * scale, 1 / scale}) {
+  const double root = std::sqrt(scale);  // D^(-1/4), which both factors of a product may have got
+  for (const double wrong : {1.0, 1.0 / static_cast<double>(p.head_dim), scale * scale, 1 / scale, scale * root, root,
+                             scale * kLog2E, scale / kLog2E, 2 * scale, scale / 2, std::sqrt(0.5) * scale}) {
     list.push_back({.kind = "scores with another scale", .look_at = "where 1/√D comes in", .scale = wrong / scale});
   }
   for (const std::int64_t length : {p.seq_q, p.seq_k}) {
@@ -122,6 +125,21 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                     .look_at = rescale,
                     .tile = tile,
                     .shrinks_backwards = true});
+    const char* const carried = "m, l and the accumulator: each is carried from tile to tile";
+    list.push_back(
+        {.kind = "a row sum of the last tile of keys alone", .look_at = carried, .tile = tile, .last_sum = true});
+    list.push_back({.kind = "an accumulator of the last tile of keys alone",
+                    .look_at = carried,
+                    .tile = tile,
+                    .last_accumulator = true});
+    for (const Lse lse : {Lse::right, Lse::none}) {
+      list.push_back({.kind = "the last tile of keys alone",
+                      .look_at = carried,
+                      .tile = tile,
+                      .last_sum = true,
+                      .last_accumulator = true,
+                      .lse = lse});
+    }
     list.push_back({.kind = "a log-sum-exp from before the last tile of keys",
                     .look_at = "where L is stored",
                     .tile = tile,
@@ -264,8 +282,8 @@ class WrongHead {
       for (std::int64_t j = first; j < last; ++j) grown = sees(i, j) ? std::max(grown, score(i, j)) : grown;
       const double fall = m_.shrinks_backwards ? grown - r.largest : r.largest - grown;
       const double shrink = first == 0 ? 0.0 : std::exp(fall);
-      if (!m_.kept_sum) r.sum *= shrink;
-      for (double& x : r.out) x *= m_.kept_accumulator ? 1.0 : shrink;
+      if (!m_.kept_sum) r.sum *= m_.last_sum ? 0.0 : shrink;
+      for (double& x : r.out) x *= m_.last_accumulator ? 0.0 : m_.kept_accumulator ? 1.0 : shrink;
       r.largest = grown;
       for (std::int64_t j = first; j < last; ++j) {
         if (!sees(i, j)) continue;
@@ -287,6 +305,8 @@ class WrongHead {
     switch (m_.lse) {
       case Lse::right:
         break;
+      case Lse::none:
+        return -kInfinite;
       case Lse::base_two:
         return kLog2E * (r.largest + std::log(r.sum));
       case Lse::base_two_sum:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import textwrap
 import time
 import unittest
 import xml.etree.ElementTree
@@ -82,6 +83,9 @@ class SideBySide(Lab):
 class SaysWhy(Lab):
     """A failure names its input, the first wrong element and the mistake that explains all of what was written."""
 
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
     def laws(self, plugin):
         lines = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/{plugin}.so", "--impl", "me", "--cases", "10",
                            expect=None)
@@ -98,6 +102,35 @@ class SaysWhy(Lab):
             self.assertIn("\nlooks like a mask that shows one key too many: ", law["detail"])
         [(maps,)] = self.sql("SELECT count(*) FROM artifact WHERE kind = 'error_map'")
         self.assertEqual(maps, len(wrong))
+
+    def test_tensors_that_are_right_narrow_where_a_fault_can_be(self):
+        (self.folder / "flash.py").write_text(textwrap.dedent(f"""
+            import sys
+            import numpy as np
+            sys.path.insert(0, {os.environ["SYSLAB_MINE"]!r})
+            from plain import Naive
+
+            class OtherValues(Naive):
+                def forward(self, q, k, v, is_causal):
+                    return super().forward(q, k, np.roll(v, 1, axis=1), is_causal)
+
+            class LastTile(Naive):
+                def forward(self, q, k, v, is_causal):
+                    first = 0 if is_causal else (k.shape[1] - 1) // 16 * 16
+                    return super().forward(q, k[:, first:], v[:, first:], is_causal)
+
+            class OtherGradient(Naive):
+                def backward(self, *arguments):
+                    dq, dk, dv = super().backward(*arguments)
+                    return dq, dk, np.roll(dv, 1, axis=1)
+            """))
+        for name, verb, said in (("OtherValues", "flash_forward", "lse is right, so scores, mask and row sums are: look at P V"),
+                                 ("LastTile", "flash_forward", "looks like the last tile of keys alone: "),
+                                 ("OtherGradient", "flash_backward", "dQ and dK are right: look at dV = Pᵀ dO alone")):
+            [law] = [one for one in attempts(self.lines("check", verb, "--mine", f"me=flash.py:{name}", "--impl", "me", "--cases", "10",
+                                                        "--contract", "handout", "-k", "equal", expect=1))
+                     if one["status"] == "check_failed"][:1]
+            self.assertIn("\n" + said, law["detail"], name)
 
     def test_nothing_is_said_of_what_is_right(self):
         self.assertNotIn("looks like", " ".join(law["detail"] for law in self.laws("naive_attention")))

@@ -243,7 +243,9 @@ Exit execute(const Context& context, const GradeOptions& options) {
     throw Error(ErrorKind::usage,
                 "say what is graded and where the grades go: syslab grade SUBMISSIONS --handout 2026 -o grades");
   }
-  const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions);
+  std::vector<std::string> left_out;
+  const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions, &left_out);
+  for (const std::string& one : left_out) context.console.note(printable("left out: " + one));
   refuse_inside(options.output, options.submissions);
   const std::string written = options.written.empty() ? "" : read_user_file(options.written, kMostList);
   std::map<std::string, std::string> roster;

@@ -25,6 +25,7 @@
 #include "core/user_file.hpp"
 #include "grade/own_process.hpp"
 #include "grade/record.hpp"
+#include "grade/surroundings.hpp"
 #include "grade/suspicions.hpp"
 #include "grade/timing.hpp"
 #include "store/store.hpp"
@@ -94,10 +95,11 @@ class Grading {
   Json check(const Submission& submission, bool& known) {
     return guarded([&]() -> Json {
       const OwnFolder own(temporary_, submission.id, hidden_);
+      if (options_.experiments.empty()) return {{"adapters", Json::array()}};  // all of it is graded by a person
       std::vector<std::string> searched = options_.experiments;
       searched.insert(searched.end(), options_.beyond.begin(), options_.beyond.end());
       const Known known_by = known_by_files(own, submission, searched, ".json");
-      Json record = known_record(known_by, [](const Json& one) { return !ran_out_of_time(one); });
+      Json record = known_record(known_by, [](const Json& one) { return !is_provisional(one); });
       known = !record.is_null();
       if (known) return record;
       Json suspicions = suspicious(own.code());  // before anything of it runs
@@ -156,7 +158,8 @@ class Grading {
   static std::string taken(const OwnFolder& own, const Submission& submission) {
     own.take(submission.path);
     try {
-      return submission::Folder(own.code()).digest();
+      const submission::Folder is_one(own.code());
+      return digest_of_files(own.code());
     } catch (const Error& error) {  // names it as it was handed in
       std::string text = error.what();
       const std::string here = own.code().string(), there = submission.path.filename().string();
@@ -177,9 +180,10 @@ class Grading {
 
   std::string key_of(const std::string& digest, const std::vector<std::string>& what) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout, fmt::join(what, ","),
+    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout, fmt::join(what, ","),
                                   options_.seed, options_.cases, options_.timeout, options_.memory_limit,
-                                  options_.limit.count(), worker::python_interpreter(), build.git_sha, build.git_diff));
+                                  options_.limit.count(), worker::python_interpreter(), build.git_sha, build.git_diff,
+                                  surroundings_));
   }
 
   // Where it is kept what was found out about these files, and by what that is known again.
@@ -278,6 +282,7 @@ class Grading {
   const BatchOptions& options_;
   fs::path temporary_;
   std::string hidden_;
+  std::string surroundings_ = digest_of_surroundings();
   std::mutex storing_;
   std::optional<store::Store> store_;
 };

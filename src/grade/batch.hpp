@@ -21,13 +21,13 @@ inline constexpr const char* kStoreName = "lab.db";
 struct BatchOptions {
   std::filesystem::path submissions, output;  // a folder or a list; `output`/.work keeps what is known already
   std::string handout;
-  std::vector<std::string> experiments;  // that are searched; none: all that the hand-out's adapters answer
+  std::vector<std::string> experiments;  // that are searched; none: nothing is, a person grades all of it
   std::vector<std::string> beyond;       // globs of laws that are searched beyond the hand-out's
   std::vector<Item> timed;               // one after the other, when all are checked
   // What was handed in before, and has not changed, keeps what is known of it, whatever else has changed; empty:
   // nothing.
   std::string since;
-  bool retry = true;  // what ran out of time
+  bool retry = true;  // what ran out of time or ended without an answer
   std::uint64_t seed = 0;
   int cases = 0;                                                                 // tries a law
   int jobs = 1;                                                                  // submissions at a time
@@ -38,8 +38,8 @@ struct BatchOptions {
 };
 
 // What `check` said of each, in their order; {"error": "…"} of one that could not be checked. One that was checked
-// before, with the same files, seed, limits and program, is not checked again, unless it ran out of time; timings are
-// kept likewise.
+// before, with the same files, seed, limits, program, installed packages and GPUs, is not checked again, unless it ran
+// out of time or ended without an answer; timings are kept likewise.
 std::vector<Json> check_all(const std::vector<Submission>& submissions, const BatchOptions& options);
 
 }  // namespace syslab::grade

@@ -51,27 +51,38 @@ std::string time_of(const fs::path& path) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", local);
 }
 
-Submission handed_in(std::string id, const fs::path& path, std::string when) {
-  Submission one{.id = std::move(id), .path = path, .when = std::move(when)};
+Submission handed_in(std::string id, const fs::path& path, std::string when, std::string name = {}) {
+  Submission one{.id = std::move(id), .path = path, .when = std::move(when), .name = std::move(name)};
   one.handed_in = is_date(one.when) ? one.when : time_of(path);
   return one;
 }
 
 Submission named_by(const fs::path& path) {
-  const std::string name = (path.extension() == ".zip" ? path.stem() : path.filename()).string();
+  static const std::regex kAttempt(R"(\d{4}-\d{2}-\d{2}.*|\d+)");  // a date, however it goes on, or a number
+  const std::string name = (submission::has_zip_ending(path) ? path.stem() : path.filename()).string();
   const std::size_t at = name.rfind('@');
-  if (at == 0 || at == std::string::npos) return handed_in(submission::name_of(path), path, "");
-  return handed_in(submission::name_of(path.parent_path() / name.substr(0, at)), path, name.substr(at + 1));
+  const bool is_dated = at != 0 && at != std::string::npos && std::regex_match(name.substr(at + 1), kAttempt);
+  if (!is_dated) return handed_in(submission::name_of(path), path, "", name);
+  const std::string who = name.substr(0, at);
+  return handed_in(submission::name_of(path.parent_path() / who), path, name.substr(at + 1), who);
 }
 
-std::vector<Submission> in_folder(const fs::path& folder) {
+std::vector<Submission> in_folder(const fs::path& folder, std::vector<std::string>& left_out) {
   std::vector<Submission> found;
   std::error_code none;
   for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
     const fs::path& path = entry->path();
-    if (path.filename().string().starts_with(".") || entry->is_symlink(none)) continue;
-    if (submission::is_submission(path)) found.push_back(named_by(path));
+    const std::string name = path.filename().string();
+    if (name.starts_with(".")) continue;
+    if (entry->is_symlink(none)) {
+      left_out.push_back(name + " (a link)");
+    } else if (submission::is_submission(path)) {
+      found.push_back(named_by(path));
+    } else {
+      left_out.push_back(name + " (neither a folder nor a zip)");
+    }
   }
+  std::ranges::sort(left_out);
   if (found.empty()) {
     throw Error(ErrorKind::usage, fmt::format("'{}' holds neither folders nor zips", folder.string()));
   }
@@ -115,16 +126,27 @@ bool is_date(const std::string& text) {
   return std::regex_match(text, kDate);
 }
 
-std::vector<Submission> submissions_in(const fs::path& place) {
+std::vector<Submission> submissions_in(const fs::path& place, std::vector<std::string>* left_out) {
   std::error_code none;
   const bool is_list = place.extension() == ".csv" && fs::is_regular_file(place, none);
   if (!is_list && !fs::is_directory(place, none)) {
     throw Error(ErrorKind::usage,
                 fmt::format("'{}' is no folder of submissions, nor a CSV that lists them", place.string()));
   }
-  std::vector<Submission> found = is_list ? in_list(place) : in_folder(place);
+  std::vector<std::string> others;
+  std::vector<Submission> found = is_list ? in_list(place) : in_folder(place, others);
+  if (left_out != nullptr) *left_out = std::move(others);
   const auto who_and_when = [](const Submission& one) { return std::pair(one.id, one.when); };
   std::ranges::sort(found, {}, who_and_when);
+  const auto mistaken = std::ranges::adjacent_find(
+      found, [](const Submission& one, const Submission& next) { return one.id == next.id && one.name != next.name; });
+  if (mistaken != found.end()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' and '{}' would both be called {}, and need not be one student's; rename one, or list "
+                            "them in a CSV (student,path)",
+                            mistaken->path.filename().string(), std::next(mistaken)->path.filename().string(),
+                            mistaken->id));
+  }
   const auto twice = std::ranges::adjacent_find(found, {}, who_and_when);
   if (twice != found.end()) {
     throw Error(ErrorKind::usage,

@@ -245,7 +245,7 @@ std::string gradescope_results(const Rubric& rubric, const Graded& one, const Pa
       tests.push_back({{"name", item_name(*score.problem, *item.item)},
                        {"score", item.earned},
                        {"max_score", item.item->points},
-                       {"status", item.earned >= item.item->points ? "passed" : "failed"},
+                       {"status", item.is_full() ? "passed" : "failed"},
                        {"output", output_of(item, options)}});
     }
   }
@@ -287,7 +287,7 @@ std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const Pa
         if (item.open) {
           ++skipped;
           cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml(reason(item, options)));
-        } else if (item.earned < item.item->points) {
+        } else if (!item.is_full()) {
           ++failures;
           cases += fmt::format("><failure message=\"{:g} of {:g} points\">{}</failure></testcase>\n", item.earned,
                                item.item->points, xml(output_of(item, options)));

@@ -46,6 +46,11 @@ inline const Json* row_of(const Json& record, const std::string& function) {
   return nullptr;
 }
 
+// Or it came to no end at all, as when the machine had no memory left: that need not be so the next time.
+inline bool is_provisional(const Json& record) {
+  return ran_out_of_time(record) || !text_field(record, "error").empty();
+}
+
 inline double hundredths(double points) { return std::round(points * 100) / 100; }
 
 }  // namespace syslab::grade

@@ -192,11 +192,13 @@ ItemScore score_item(const Item& item, const Json& record) {
   }
   if (const std::string error = text_field(record, "error"); !error.empty()) {
     score.why = error;
+    score.failed = true;
     return score;
   }
   const Json* const row = row_of(record, item.function);
   const std::string state = row == nullptr ? "not there" : text_field(*row, "state");
   if (state != "implemented") {
+    score.failed = true;
     score.why = fmt::format("{} {}", item.function, state);
     if (row != nullptr && !text_field(*row, "why").empty()) score.why += ": " + text_field(*row, "why");
     return score;
@@ -234,7 +236,7 @@ std::vector<std::string> Rubric::experiments() const {
   std::set<std::string> found;
   for (const Problem& problem : problems) {
     for (const Item& item : problem.items) {
-      if (!item.written && !item.is_timed()) found.insert(item.experiment);
+      if (!item.written) found.insert(item.experiment);
     }
   }
   return {found.begin(), found.end()};
@@ -263,6 +265,10 @@ double Rubric::points() const {
   double sum = 0;
   for (const Problem& problem : problems) sum += problem.points;
   return sum;
+}
+
+bool ItemScore::is_full() const {
+  return !failed && earned >= item->points && std::ranges::all_of(laws, &Law::held);
 }
 
 double ProblemScore::earned() const {

@@ -36,7 +36,7 @@ struct Rubric {
   std::string handout;
   std::vector<Problem> problems;
   double points() const;
-  std::vector<std::string> experiments() const;  // whose laws earn points, each once
+  std::vector<std::string> experiments() const;  // each once; whose laws earn points, or qualify what is timed
   std::vector<Item> timed() const;
   std::vector<std::string> laws_beyond_handout()
       const;  // globs of the items that ask for more than the hand-out's tests
@@ -61,6 +61,9 @@ struct ItemScore {
   bool open = false;      // neither earned nor lost: written, or could not be checked here
   std::string why;        // one line: "not implemented", "needs a GPU"
   std::vector<Law> laws;  // that decided
+  bool failed = false;    // before any law was looked at: not implemented, wrong where it was timed
+  // It has all that it asks for. An item of 0 points, too, asks for something.
+  bool is_full() const;
 };
 
 struct ProblemScore {

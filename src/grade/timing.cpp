@@ -94,7 +94,8 @@ ItemScore score_timing(const Item& item, const Json& record) {
   if (!timing) {
     const Json* const entry = entry_of(item, record);
     score.why = entry == nullptr ? "was not timed" : text_field(*entry, "why");
-    score.open = !score.why.starts_with(kWrong);
+    score.failed = score.why.starts_with(kWrong);
+    score.open = !score.failed;
     return score;
   }
   const auto kept = std::ranges::count_if(item.within, [&](double ratio) { return timing->least() <= ratio; });

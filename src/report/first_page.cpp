@@ -37,7 +37,10 @@ std::string name_of_open(const Answered& problem) {
 }  // namespace
 
 std::string only_machine(const store::Store& store) {
-  const store::ResultSet found = store.query("SELECT DISTINCT coalesce(gpu_name, cpu_model, '') FROM v_run");
+  // Runs of a CPU alone say so themselves: they take no GPU's name from the others.
+  const store::ResultSet found = store.query(
+      "SELECT DISTINCT coalesce(gpu_name, cpu_model, '') FROM v_run"
+      " WHERE gpu_name IS NOT NULL OR NOT EXISTS (SELECT 1 FROM v_run WHERE gpu_name IS NOT NULL)");
   return found.rows.size() == 1 ? found.rows.front().front().text : std::string();
 }
 

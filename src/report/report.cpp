@@ -387,6 +387,11 @@ std::vector<SourceFile> sources(const registry::Registry& registry, const Report
       }
     }
   }
+  if (options.experiments.empty()) {
+    for (const TableSource& table : sources_of_the_whole()) {
+      all.push_back({"all", "table", table.title, table.file});
+    }
+  }
   return all;
 }
 

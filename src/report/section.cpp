@@ -192,6 +192,10 @@ Table shared_table(const store::Store& store, const std::string& name, const std
   return fill(shared_source(name), store, experiment);
 }
 
+std::vector<TableSource> sources_of_the_whole() {
+  return {shared_source("runs"), shared_source("failures"), shared_source("leaderboard")};
+}
+
 std::vector<TableSource> table_sources(const Experiment& experiment) {
   std::vector<TableSource> sources;
   for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {

@@ -29,6 +29,9 @@ std::vector<TableSource> table_sources(const registry::Experiment& experiment);
 // A table that all experiments share: reports/tables/<name>.sql.
 Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment = {});
 
+// Of those that stand once in an appendix, about all experiments: runs, failures, the leaderboard.
+std::vector<TableSource> sources_of_the_whole();
+
 struct SectionOptions {
   std::string handout;  // empty: both
   bool answers = true;

@@ -47,17 +47,19 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
       "  JOIN case_def c ON c.id = p.case_id"
       "  JOIN implementation i ON i.id = p.implementation_id"
       "  JOIN attempt_event e ON e.attempt_id = a.id"
-      "   AND e.status IN ('ok', 'oom', 'check_failed', 'timeout', 'crashed', 'error')",
+      "   AND (e.status IN ('ok', 'oom', 'check_failed', 'timeout', 'crashed', 'error')"
+      "        OR e.status = 'unsupported' AND p.task = 'law')",
       {});
   for (const auto& row : found.rows) {
     const std::string one =
         key(plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text), row[4].text, row[5].text);
     const std::string& status = row[6].text;
-    if (status == "ok") well_.insert(one);
+    // A law that an implementation does not have to keep is looked at, too: nobody asks for it again.
+    if (status == "ok" || status == "unsupported") well_.insert(one);
     if (status == "oom") out_of_memory_.insert(one);
     const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
     const bool gets_longer = status == "timeout" && Nanoseconds(row[10].integer) < timeout;
-    if (status != "ok" && same && !gets_longer) failed_.insert(one);
+    if (status != "ok" && status != "unsupported" && same && !gets_longer) failed_.insert(one);
   }
 }
 

@@ -82,7 +82,13 @@ fs::path find_root(const fs::path& top) {
 
 bool is_submission(const fs::path& path) {
   std::error_code none;
-  return fs::is_directory(path, none) || (path.extension() == ".zip" && is_file(path));
+  return fs::is_directory(path, none) || (has_zip_ending(path) && is_file(path));
+}
+
+bool has_zip_ending(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& letter : ending) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return ending == ".zip";
 }
 
 void unpack(const fs::path& zip, const fs::path& folder) {
@@ -143,7 +149,7 @@ std::string name_of(const fs::path& path) {
   std::error_code none;
   fs::path whole = fs::canonical(path, none);
   if (whole.empty()) whole = path;
-  std::string name = (whole.extension() == ".zip" ? whole.stem() : whole.filename()).string();
+  std::string name = (has_zip_ending(whole) ? whole.stem() : whole.filename()).string();
   for (char& letter : name) {
     const auto byte = static_cast<unsigned char>(letter);
     if (byte >= 0x80 || (std::isalnum(byte) == 0 && std::string_view("_-.").find(letter) == std::string_view::npos)) {

@@ -11,6 +11,7 @@ namespace syslab::submission {
 
 // `path` is a folder or a zip, rather than a library or "flash.py:Class".
 bool is_submission(const std::filesystem::path& path);
+bool has_zip_ending(const std::filesystem::path& path);  // ".ZIP", too
 
 // Unpacks a zip into an existing, empty folder. Error(usage) with one line for what leaves the folder, is a link, is
 // damaged, or is more than a submission has (tools/python/syslab_unzip.py); the folder is then as empty as before.

@@ -98,6 +98,12 @@ class Handout(Lab):
         self.syslab("run", "fsdp", "--preset", "laptop", "--protocol", "quick", "--budget", "1m")
         self.assertEqual(self.json("list", "--handout", "2026")["handout"]["worth"], 0)
 
+    def test_a_law_that_an_implementation_does_not_have_to_keep_is_looked_at_once(self):
+        done = attempts(self.lines("check", "flash_forward", "--impl", "flash_tiled", "--device", "cpu", "--cases", "1"))
+        self.assertIn("unsupported", {line["status"] for line in done})
+        part = next(one for one in self.json("list", "--handout", "2026")["handout"]["parts"] if (one["problem"], one["part"]) == ("flash_forward", "a"))
+        self.assertTrue(part["answered"], part)
+
     def test_choices_want_an_experiments_name(self):
         for option in (("-a", "seq=128"), ("--preset", "smoke"), ("--impl", "naive"), ("--protocol", "quick"), ("--shard", "1/2")):
             refused = self.syslab("run", "--handout", "2026", *option, expect=2)

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "core/error.hpp"
 #include "core/temporary_folder.hpp"
+#include "grade/surroundings.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -52,6 +55,56 @@ TEST(HandIns, ThoseThatDoNotCountAreRemembered) {
   EXPECT_EQ(found[0].path, all / "ada@2026-05-03");
   EXPECT_EQ(found[0].earlier, (std::vector<fs::path>{all / "ada@2026-05-01", all / "ada@2026-05-02"}));
   EXPECT_EQ(found[0].handed_in, "2026-05-03");
+}
+
+TEST(HandIns, AnAtThatNoDateFollowsIsPartOfTheName) {
+  const TemporaryFolder temporary;
+  const fs::path all = temporary.path();
+  for (const char* name : {"bob@uni.edu", "bob@mit.edu", "ada@2", "ada@1", "eve@2026-05-03 late"}) {
+    file_of(all / name / "adapters.py", hours(1));
+  }
+  std::vector<std::string> ids;
+  for (const Submission& one : submissions_in(all)) ids.push_back(one.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"ada", "bob_mit.edu", "bob_uni.edu", "eve"}));
+}
+
+TEST(HandIns, TwoNamesDoNotBecomeOneStudent) {
+  const TemporaryFolder temporary;
+  const fs::path all = temporary.path();
+  for (const char* name : {"Müller@2026-05-01", "Möller@2026-05-02"}) file_of(all / name / "adapters.py", hours(1));
+  try {
+    submissions_in(all);
+    FAIL() << "one of them has vanished";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("would both be called M__ller, and need not be one"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(HandIns, WhatIsLeftOutIsNamed) {
+  const TemporaryFolder temporary;
+  const fs::path all = temporary.path();
+  for (const char* name : {"ada.ZIP", "joe.tar.gz", ".hidden"}) file_of(all / name, hours(1));
+  fs::create_symlink(all / "ada.ZIP", all / "eve.zip");
+  std::vector<std::string> left_out;
+  const std::vector<Submission> found = submissions_in(all, &left_out);
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].id, "ada");
+  EXPECT_EQ(left_out, (std::vector<std::string>{"eve.zip (a link)", "joe.tar.gz (neither a folder nor a zip)"}));
+}
+
+TEST(Surroundings, APackageMoreAndAFileOfAnyKindMakeAnotherDigest) {
+  const TemporaryFolder temporary;
+  const fs::path site = fs::path(temporary.path()) / "site";
+  const std::string before = digest_of_surroundings();
+  EXPECT_EQ(digest_of_surroundings(), before);
+  std::ofstream(file_of(site / "new-1.0.dist-info" / "METADATA", hours(1))) << "Name: new\nVersion: 1.0\n";
+  ASSERT_EQ(::setenv("PYTHONPATH", site.c_str(), 1), 0);
+  EXPECT_NE(digest_of_surroundings(), before);
+  ::unsetenv("PYTHONPATH");
+  const std::string files = digest_of_files(site);
+  file_of(site / "kernel.ptx", hours(1));
+  EXPECT_NE(digest_of_files(site), files);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "grade/pages.hpp"
 #include "grade/record.hpp"
 #include "report/deliverables.hpp"
@@ -141,6 +142,34 @@ TEST(Rubric, ItsExperimentsAreThoseWhoseLawsEarnPoints) {
   const std::vector<std::string> all = default_rubric("2026").experiments();
   EXPECT_TRUE(std::ranges::find(all, "fsdp") != all.end());
   EXPECT_TRUE(std::ranges::find(all, "") == all.end());
+}
+
+// A practice item, say: what it asks for does not hold because it earns nothing.
+TEST(Rubric, AnItemOfNoPointsPassesOnlyWhereItsLawsHold) {
+  std::string text = kTwoItems;
+  for (const char* points : {"points = 10", "points = 6", "points = 4"}) {
+    text.replace(text.find(points), std::string_view(points).size(), "points = 0");
+  }
+  const Rubric rubric = parse_rubric(text, "r");
+  const auto said = [&](const Json& one) {
+    const Graded graded{.id = "ada", .record = one, .scores = score(rubric, one)};
+    const std::string results = gradescope_results(rubric, graded, {});
+    const std::string status = parse_json(results)["tests"][0]["status"];
+    const bool fails = junit(rubric, {graded}, {}).find("<failure") != std::string::npos;
+    EXPECT_EQ(status == "failed", fails) << results;
+    return status;
+  };
+  EXPECT_EQ(said(record("implemented", {{"attention.a", "passed"}})), "passed");
+  EXPECT_EQ(said(record("implemented", {{"attention.a", "passed"}, {"attention.b", "falsified"}})), "failed");
+  EXPECT_EQ(said(record("not implemented", {})), "failed");
+  EXPECT_EQ(said({{"error", "refused"}}), "failed");
+}
+
+TEST(Rubric, WhatIsTimedIsSearchedAndWhatAPersonGradesIsNot) {
+  const std::string head = "handout = \"2026\"\n[[problem]]\nid = \"p\"\npoints = 2\n[[problem.item]]\npoints = 2\n";
+  EXPECT_TRUE(parse_rubric(head + "written = true\n", "r").experiments().empty());
+  const std::string timed = "function = \"f\"\nexperiment = \"flash_forward\"\nreference = \"naive\"\nwithin = [2]\n";
+  EXPECT_EQ(parse_rubric(head + timed, "r").experiments(), std::vector<std::string>{"flash_forward"});
 }
 
 TEST(Rubric, WhatCannotBeCheckedHereIsOpenAndWhatFailsIsNot) {

@@ -19,6 +19,13 @@ WITH chosen AS (
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
+),
+backward AS MATERIALIZED (  -- once an attempt: a join would look through all its spans for each of them
+  SELECT s.attempt_id, min(s.start_ns) AS start_ns
+    FROM chosen c
+    JOIN span s ON s.attempt_id = c.attempt_id AND s.category = 'phase' AND s.name = 'backward'
+   WHERE c.place = 1
+   GROUP BY s.attempt_id
 )
 SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until,
        CASE WHEN s.track <> 'host' THEN s.track WHEN s.category = 'kernel' THEN 'calls' WHEN s.category = 'part' THEN 'parts'
@@ -33,7 +40,7 @@ SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until,
        c.device, 'ok' AS status, c.run_uid
   FROM chosen c
   JOIN span s ON s.attempt_id = c.attempt_id AND s.category <> 'scope'
-  LEFT JOIN span b ON b.attempt_id = c.attempt_id AND b.category = 'phase' AND b.name = 'backward'
+  LEFT JOIN backward b ON b.attempt_id = c.attempt_id
  WHERE c.place = 1
  ORDER BY c.implementation, CASE lane WHEN 'phases' THEN 0 WHEN 'layers' THEN 1 WHEN 'parts' THEN 2 WHEN 'calls' THEN 3 ELSE 4 END, s.track,
           CASE kind WHEN 'forward' THEN 0 WHEN 'backward' THEN 1 WHEN 'optimizer' THEN 2 WHEN 'matrix products' THEN 3

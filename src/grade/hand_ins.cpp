@@ -141,11 +141,11 @@ std::vector<Submission> submissions_in(const fs::path& place, std::vector<std::s
   const auto mistaken = std::ranges::adjacent_find(
       found, [](const Submission& one, const Submission& next) { return one.id == next.id && one.name != next.name; });
   if (mistaken != found.end()) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}' and '{}' would both be called {}, and need not be one student's; rename one, or list "
-                            "them in a CSV (student,path)",
-                            mistaken->path.filename().string(), std::next(mistaken)->path.filename().string(),
-                            mistaken->id));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("'{}' and '{}' would both be called {}, and need not be one student's; rename one, or list "
+                    "them in a CSV (student,path)",
+                    mistaken->path.filename().string(), std::next(mistaken)->path.filename().string(), mistaken->id));
   }
   const auto twice = std::ranges::adjacent_find(found, {}, who_and_when);
   if (twice != found.end()) {

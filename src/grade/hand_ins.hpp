@@ -10,7 +10,7 @@ namespace syslab::grade {
 struct Submission {
   std::string id;  // of its name, in characters that files may have; of a list: the student
   std::filesystem::path path;
-  std::string when{};                            // behind the '@': "2026-05-03T17:00" of ada@2026-05-03T17:00.zip
+  std::string when{};  // behind the '@': "2026-05-03T17:00" of ada@2026-05-03T17:00.zip
   // Of its folder or zip, without `when`: an '@' that no date and no number follows is part of it ("bob@uni.edu").
   std::string name{};
   std::vector<std::filesystem::path> earlier{};  // hand-ins of the same id that do not count

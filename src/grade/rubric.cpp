@@ -267,9 +267,7 @@ double Rubric::points() const {
   return sum;
 }
 
-bool ItemScore::is_full() const {
-  return !failed && earned >= item->points && std::ranges::all_of(laws, &Law::held);
-}
+bool ItemScore::is_full() const { return !failed && earned >= item->points && std::ranges::all_of(laws, &Law::held); }
 
 double ProblemScore::earned() const {
   double sum = 0;

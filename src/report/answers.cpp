@@ -83,18 +83,26 @@ Text said_of_laws(const Table& laws) {
   return marked(text) + source_text(laws.source.file);
 }
 
-// One a table: the first row that is no smoke run, or the first. What it says of its case is what the next need not.
-Text best_sentence(const Table& table, Brevity& brevity) {
+// One a table. What it says of its case is what the next need not.
+Text best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus) {
   std::vector<Circumstances> of_each;
   brevity.of_each = &of_each;
   const std::vector<Text> all = sentences(table, brevity);
   brevity.of_each = nullptr;
   if (all.empty()) return {};
-  const auto is_smoke = [](const Text& text) { return !text.empty() && text.front().text == "Smoke run:"; };
-  const auto found = std::ranges::find_if_not(all, is_smoke);
-  const std::ptrdiff_t chosen = found == all.end() ? 0 : found - all.begin();
-  for (const auto& [name, value] : of_each[static_cast<std::size_t>(chosen)]) brevity.said[name] = value;
-  return all[static_cast<std::size_t>(chosen)];
+  // A smoke run's only where there is no other; then by the device, as the problem's table has it.
+  const auto standing = [&](std::size_t i) {
+    const bool is_smoke = !all[i].empty() && all[i].front().text == "Smoke run:";
+    const auto device = of_each[i].find("device");
+    const auto place = device == of_each[i].end() ? gpus.begin() : std::ranges::find(gpus, device->second);
+    return std::pair(is_smoke, place - gpus.begin());
+  };
+  std::size_t chosen = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (standing(i) < standing(chosen)) chosen = i;
+  }
+  for (const auto& [name, value] : of_each[chosen]) brevity.said[name] = value;
+  return all[chosen];
 }
 
 Text without_smoke(Text text) {
@@ -109,15 +117,17 @@ using LawsSaid = std::map<const Table*, std::string>;
 class Words {
  public:
   Words(const AnswerOptions& options, Brevity& brevity, std::string letter = {}, LawsSaid* laws_said = nullptr)
-      : smoke_is_told_(options.smoke_is_told), brevity_(brevity), letter_(std::move(letter)), laws_said_(laws_said) {}
+      : options_(options), brevity_(brevity), letter_(std::move(letter)), laws_said_(laws_said) {}
   // True if it was new. What the searches of laws found is said where no sentence tells more of it.
   bool add(const Table& table) {
     if (said_.size() >= kSentences || contains(sources_, &table)) return false;
     const bool of_laws_alone = table.source.id == kLaws && said_.empty();
-    Text text = is_sentence(table) ? best_sentence(table, brevity_) : of_laws_alone ? of_laws(table) : Text{};
+    Text text = is_sentence(table) ? best_sentence(table, brevity_, options_.gpus)
+                : of_laws_alone    ? of_laws(table)
+                                   : Text{};
     if (text.empty()) return false;
     sources_.push_back(&table);
-    said_.push_back(smoke_is_told_ ? without_smoke(std::move(text)) : std::move(text));
+    said_.push_back(options_.smoke_is_told ? without_smoke(std::move(text)) : std::move(text));
     return true;
   }
   bool empty() const { return said_.empty(); }
@@ -136,7 +146,7 @@ class Words {
                     : plain_text(fmt::format("The property searches of ({}) cover this part, too.", said->second));
   }
 
-  bool smoke_is_told_;
+  const AnswerOptions& options_;
   Brevity& brevity_;  // the problem's
   std::string letter_;
   LawsSaid* laws_said_;
@@ -358,7 +368,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   if (carrier.picture != nullptr) {
     made.blocks.emplace_back(alone(*carrier.picture));
   } else if (carrier.table != nullptr) {
-    Table table = hand_in_table(*carrier.table, options.appendix, options.device);
+    Table table = hand_in_table(*carrier.table, options.appendix, options.gpus);
     // A caption of several problems' tables is read once.
     const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
     if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";

@@ -11,13 +11,14 @@
 namespace syslab::report {
 
 struct AnswerOptions {
-  std::string handout;         // empty: both
-  bool answers = true;         // false: an empty place for each answer in words
-  std::string own_words;       // the person's own, of this problem; empty: there are none
-  std::string appendix;        // the file to refer to; empty: none is written
-  std::string device;          // that the first page names as the one of all runs; empty: there are several
-  bool only_words = false;     // neither tables nor figures
-  bool smoke_is_told = false;  // of the whole store: not again in each sentence
+  std::string handout;              // empty: both
+  bool answers = true;              // false: an empty place for each answer in words
+  std::string own_words;            // the person's own, of this problem; empty: there are none
+  std::string appendix;             // the file to refer to; empty: none is written
+  std::string device;               // that the first page names as the one of all runs; empty: there are several
+  std::vector<std::string> gpus{};  // with results, in the order in which a sentence or a table takes one
+  bool only_words = false;          // neither tables nor figures
+  bool smoke_is_told = false;       // of the whole store: not again in each sentence
 };
 
 struct Answered {

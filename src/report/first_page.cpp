@@ -44,6 +44,17 @@ std::string only_machine(const store::Store& store) {
   return found.rows.size() == 1 ? found.rows.front().front().text : std::string();
 }
 
+std::vector<std::string> gpus_of(const store::Store& store) {
+  std::vector<std::string> gpus;
+  for (const auto& row : store
+                             .query("SELECT device FROM v_measured WHERE is_good AND device = gpu_name"
+                                    " GROUP BY device ORDER BY count(*) DESC, device")
+                             .rows) {
+    gpus.push_back(row[0].text);
+  }
+  return gpus;
+}
+
 std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems) {
   const std::string handout = page.handout.empty() ? "2025 and 2026" : page.handout;
   Text about = plain_text(fmt::format("Hand-out of {}.", handout));

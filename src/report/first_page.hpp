@@ -18,6 +18,8 @@ struct FirstPage {
 
 // The GPU, or where there is none the CPU, of all runs; empty if there are several.
 std::string only_machine(const store::Store& store);
+// The GPUs that have results, those with most first.
+std::vector<std::string> gpus_of(const store::Store& store);
 
 std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -23,12 +24,26 @@ void shorten_names(Table& table) {
   }
 }
 
-void keep_device(const std::string& device, Table& table) {
-  auto& rows = table.result.rows;
+// One GPU's rows, of several that which has most results: numbers of two cannot be held beside one another, and where a
+// GPU answers, a CPU's rows show nothing more.
+void keep_gpu(const std::vector<std::string>& gpus, Table& table) {
   const auto column = find_column(table.result, "device");
-  if (device.empty() || !column) return;
-  const auto is_other = [&](const auto& row) { return plain(row[*column]) != device; };
-  if (!std::ranges::all_of(rows, is_other)) std::erase_if(rows, is_other);
+  if (!column) return;
+  std::vector<int> rows_of(gpus.size()), results(gpus.size());
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const auto found = std::ranges::find(gpus, plain(table.result.rows[row][*column]));
+    if (found == gpus.end()) continue;
+    const auto gpu = static_cast<std::size_t>(found - gpus.begin());
+    const std::string status = plain(cell_of(table.result, row, "status"));
+    ++rows_of[gpu];
+    if (status.empty() || status == "ok") ++results[gpu];
+  }
+  std::optional<std::size_t> kept;
+  for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    if (rows_of[gpu] > 0 && (!kept || results[gpu] > results[*kept])) kept = gpu;
+  }
+  if (!kept) return;
+  std::erase_if(table.result.rows, [&](const auto& row) { return plain(row[*column]) != gpus[*kept]; });
 }
 
 // How far a number can be trusted is the appendix's to show, and what only completes an account.
@@ -139,9 +154,9 @@ std::string short_name(std::string name) {
   return name.substr(0, kHead) + "…" + name.substr(name.size() - kTail);
 }
 
-Table hand_in_table(const Table& whole, const std::string& appendix, const std::string& device) {
+Table hand_in_table(const Table& whole, const std::string& appendix, const std::vector<std::string>& gpus) {
   Table table = whole;
-  keep_device(device, table);
+  keep_gpu(gpus, table);
   const std::vector<std::size_t> good = good_rows(table);
   Table made = table;
   made.result.rows.clear();

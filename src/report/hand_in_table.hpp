@@ -9,7 +9,7 @@ namespace syslab::report {
 
 // At most twelve rows that are results, without columns that say nothing there or how far a number can be trusted.
 // `appendix`: the file that has all rows; empty: there is none. `device`: rows of others are dropped where it has any.
-Table hand_in_table(const Table& table, const std::string& appendix, const std::string& device);
+Table hand_in_table(const Table& table, const std::string& appendix, const std::vector<std::string>& gpus);
 
 // What nobody reads whole, a kernel's mangled name, by its beginning and end; what is not as long, or has words, as it
 // is.

@@ -223,6 +223,8 @@ class DocumentMaker {
   void tell(const std::string& part) {
     if (options_.progress) options_.progress(part, parts_++, all_parts_);
   }
+  // A hand-in of which some runs alone are to be warned of says so where they are shown.
+  bool warns_beside() const { return is_hand_in(options_) && runs_.smoke_runs.size() < runs_.result.rows.size(); }
   void add_paragraph(std::string text);
   void add_named(const std::string& name);
   void add_leaderboard();
@@ -250,7 +252,7 @@ void DocumentMaker::add_named(const std::string& name) {
   if (name == "runs") return add(without_footnote(runs_));
   if (name == "failures") return add(without_footnote(shared_table(store_, "failures")));
   if (name == "notes") {
-    if (!runs_.warning.empty()) add(Paragraph{plain_text(runs_.warning), Tone::warning});
+    if (!runs_.warning.empty() && !warns_beside()) add(Paragraph{plain_text(runs_.warning), Tone::warning});
     for (const Text& other : others_) add(Paragraph{other, Tone::missing});
     if (!pictures_.note.empty()) add(Paragraph{marked(pictures_.note), Tone::missing});
     return;
@@ -290,6 +292,7 @@ void DocumentMaker::add_hand_in() {
   const bool only_smoke = !runs_.result.rows.empty() && runs_.smoke_runs.size() == runs_.result.rows.size();
   const bool to_a_file = options_.files || options_.format == Format::html;
   const std::string device = only_machine(store_);
+  const std::vector<std::string> gpus = gpus_of(store_);
   CaptionsShown captions;
   for (const SectionPlan& plan : plans_) {
     tell(part_name(plan));
@@ -301,6 +304,7 @@ void DocumentMaker::add_hand_in() {
                                  .own_words = own == options_.own_words.end() ? "" : own->second,
                                  .appendix = options_.appendix,
                                  .device = device,
+                                 .gpus = gpus,
                                  .only_words = only_smoke || !to_a_file,
                                  .smoke_is_told = only_smoke},
                                 captions));
@@ -311,7 +315,7 @@ void DocumentMaker::add_hand_in() {
   add_named("notes");
   std::vector<Block> blocks;
   for (Answered& one : problems) std::move(one.blocks.begin(), one.blocks.end(), std::back_inserter(blocks));
-  if (runs_.warning.empty()) warn_once(blocks, 0);  // else it is told already
+  if (runs_.warning.empty() || warns_beside()) warn_once(blocks, 0);  // else it is told already
   for (Block& block : blocks) add(std::move(block));
 }
 

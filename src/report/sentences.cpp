@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <string_view>
 
@@ -98,6 +99,13 @@ bool take_out(std::string& before, std::string& behind) {
   return true;
 }
 
+// "H100" of "NVIDIA H100 80GB HBM3", "Intel Xeon" of "Intel(R) Xeon(R) Processor": the first page has the whole name.
+std::string short_device(std::string name) {
+  static const std::regex kNeedless(R"(\((R|TM)\)|^NVIDIA | \d+GB.*$| Processor$)");
+  name = std::regex_replace(name, kNeedless, "");
+  return name;
+}
+
 Column brief(Column column) {
   if (column.format.back() == ')') column.format = "brief_" + column.format;
   return column;
@@ -142,6 +150,7 @@ std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
       if (found_cell.type == store::Cell::Type::text && found_cell.text.empty()) filled.back().text.clear();
       value = filled.back().text;
       Span& last = filled.back();
+      if (brevity.brief && name == "device") last.text = short_device(std::move(last.text));
       if (brevity.brief && last.style == Style::code) last.text = short_name(std::move(last.text));
       // A text that a query has put together may name something in code.
       const bool has_code = std::ranges::count(value, '`') % 2 == 0 && value.find('`') != std::string::npos;

@@ -2,8 +2,11 @@
 // is.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <vector>
 
+#include "report/cells.hpp"
 #include "report/hand_in_table.hpp"
 #include "report/writers.hpp"
 #include "tests/report/writeup.hpp"
@@ -135,6 +138,39 @@ SELECT 1)");
   two.integer = 2;
   table.result.rows = {{one, one, none, one, one}, {two, two, none, one, one}};
   EXPECT_EQ(hand_in_table(table, {}, {}).source.caption, "Median of one call; `size`: tokens. `naive` is not shown.");
+}
+
+// Numbers of two devices cannot be held beside one another.
+TEST(HandInTable, ShowsTheGpuThatHasMostResults) {
+  Table table;
+  table.source = parse_table("toy", R"(-- title: Toy
+-- caption: Times.
+-- experiment: toy
+-- columns: time|ms|d|right; device|1|s|left; status|1|s|left
+SELECT 1)");
+  table.result.columns = {"time", "device", "status"};
+  const auto row = [&](std::int64_t time, const char* device, const char* status) {
+    Cell number, name, ending;
+    number.type = Cell::Type::integer;
+    number.integer = time;
+    name.type = ending.type = Cell::Type::text;
+    name.text = device;
+    ending.text = status;
+    table.result.rows.push_back({number, name, ending});
+  };
+  row(1, "One", "oom");
+  row(2, "One", "oom");
+  row(3, "Two", "ok");
+  for (int i = 4; i < 9; ++i) row(i, "A CPU", "ok");
+  const auto shown = [&](const std::vector<std::string>& gpus) {
+    std::set<std::string> devices;
+    const Table made = hand_in_table(table, {}, gpus);
+    for (std::size_t i = 0; i < made.result.rows.size(); ++i) devices.insert(plain(cell_of(made.result, i, "device")));
+    return devices;
+  };
+  EXPECT_EQ(shown({"One", "Two"}), std::set<std::string>{"Two"});
+  EXPECT_EQ(shown({"One"}), std::set<std::string>{"One"});
+  EXPECT_EQ(shown({}).size(), 3U);
 }
 
 }  // namespace

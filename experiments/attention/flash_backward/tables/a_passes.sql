@@ -22,7 +22,12 @@ errors AS (
    GROUP BY implementation, output
 )
 SELECT 'Passed over random shapes, dtypes, full and causal masks: ' ||
-       (SELECT group_concat(printf('`%s` %s (%d cases each)', implementation, laws, cases), '; ') FROM tests) AS tests,
+       -- What several pass alike is named once.
+       (SELECT group_concat(printf('%s %s (%d cases each)', who, laws, cases), '; ')
+          FROM (SELECT group_concat('`' || implementation || '`', ', ') AS who, laws, max(cases) AS cases
+                  FROM tests
+                 GROUP BY laws
+                 ORDER BY min(implementation))) AS tests,
        coalesce((SELECT 'The largest error against fp64, as a share of its bound: ' || group_concat(text, '; ') || printf(' (%d comparisons).', sum(times))
                    FROM (SELECT printf('`%s` dQ %.2g %%, dK %.2g %%, dV %.2g %%', q.implementation, 100 * q.worst, 100 * k.worst, 100 * v.worst) AS text, q.times
                            FROM errors q

@@ -1,11 +1,12 @@
 -- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms versus a median of {median} ms, so that the
---   mean of {n} is {mean} ± {sd} ms (standard deviation) instead of {steady_mean} ± {steady_sd} ms after five warm-up steps. The first step loads
---   libraries and kernels, selects algorithms and allocates memory that later steps reuse.
+--   mean of {n} is {mean} ± {sd} ms (standard deviation) instead of {steady_mean} ± {steady_sd} ms after five warm-up steps{few}. The
+--   first step loads libraries and kernels, selects algorithms and allocates memory that later steps reuse.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
 -- columns: model|1|s|left; implementation|1|code|left; device|1|s|left; first|ms|.4g|right; median|ms|.4g|right; n|1|d|right;
---   mean|ms|.4g|right; sd|ms|.3g|right; steady_mean|ms|.4g|right; steady_sd|ms|.2g|right
+--   mean|ms|.4g|right; sd|ms|.3g|right; steady_mean|ms|.4g|right; steady_sd|ms|.2g|right;
+--   few|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.warmup' AS w, json_remove(v.params, '$.warmup') AS point, 1e3 * m.value AS mean,
          1e3 * d.value AS sd,
@@ -17,9 +18,13 @@ WITH t AS MATERIALIZED (
     JOIN metric d ON d.attempt_id = v.attempt_id AND d.name = 'time_stddev'
    WHERE v.experiment = ?1 AND v.is_good
 )
-SELECT params ->> '$.model' AS model, implementation, device, first, median, n, mean, sd, steady_mean, steady_sd, run_uid
+SELECT params ->> '$.model' AS model, implementation, device, first, median, n, mean, sd, steady_mean, steady_sd, few, run_uid
   FROM (SELECT c.params, c.implementation, c.device, c.first, c.time_ms AS median, c.n, c.mean, c.sd, s.mean AS steady_mean,
-               s.sd AS steady_sd, max(c.run_uid, s.run_uid) AS run_uid,
+               s.sd AS steady_sd,
+               coalesce((SELECT group_concat(printf(', %.4g ± %.2g ms after %d', b.mean, b.sd, b.w), '')
+                           FROM (SELECT * FROM t ORDER BY w DESC) b
+                          WHERE b.point = c.point AND b.implementation = c.implementation AND b.comparability_key = c.comparability_key
+                            AND b.protocol = c.protocol AND b.w IN (1, 2)), '') AS few, max(c.run_uid, s.run_uid) AS run_uid,
                row_number() OVER (PARTITION BY c.comparability_key, c.implementation ORDER BY c.first / c.time_ms DESC, c.attempt_uid) AS place
           FROM t c
           JOIN t s ON s.point = c.point AND s.implementation = c.implementation AND s.comparability_key = c.comparability_key

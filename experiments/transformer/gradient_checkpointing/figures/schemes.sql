@@ -1,8 +1,8 @@
 -- figure: areas
 -- title: Gradient checkpointing: memory over a pass
 -- caption: Memory held at each block pass (forward or backward) by checkpointed streams (c = 80 MiB each) and by kept residuals of a block (R =
---   6503 MiB), for the hand-out's `xl` at batch 4, context 2048 in fp32, unfused. One scale for all schemes; counted while a stack of
---   equal blocks runs (`checkpoint_schemes`).
+--   6503 MiB as an unfused framework keeps them), for the hand-out's `xl` at batch 4, context 2048 in fp32. One scale for all schemes; counted while
+--   a stack of equal blocks runs (`checkpoint_schemes`).
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- x: passes_of_a_block|1|linear

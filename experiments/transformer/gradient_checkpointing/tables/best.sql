@@ -1,11 +1,9 @@
--- sentence: {model}, context {context}, {precision} ({implementation}, {device}): segments of {best} blocks have the lowest peak, {peak}, versus
---   {smaller_peak} for {smaller} and {larger_peak} for {larger}. Without checkpointing the peak is {kept_peak}; the step takes {slower} times as
---   long with it, for {forwards} block forward passes instead of {layers}.
+-- sentence: {model}, context {context}, {precision} ({implementation}, {device}): segments of {best} have the lowest peak, {peak}{beside}.
+--   {kept}, for {forwards} block forward passes.
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: implementation|1|code|left; model|1|s|left; context|1|d|right; precision|1|code|left; device|1|s|left; best|1|s|right;
---   peak|GiB|.4b|right; smaller|1|s|right; smaller_peak|1|s|right; larger|1|s|right; larger_peak|1|s|right; slower|×|s|right;
---   kept_peak|1|s|right; forwards|1|s|right; layers|1|s|right
+--   peak|GiB|.4b|right; beside|1|s|left; kept|1|s|left; forwards|1|s|right
 WITH unit(size, name) AS (VALUES (1073741824.0, 'GiB'), (1048576.0, 'MiB'), (1024.0, 'KiB'), (1.0, 'B')),
 t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.segment') AS point, v.params ->> '$.segment' AS segment, p.value AS bytes, f.value AS forwards
@@ -35,23 +33,25 @@ reckoned AS (
    WHERE s.place = 1
 )
 SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.context' AS context, b.params ->> '$.precision' AS precision,
-       b.device, printf('%g', b.segment) AS best, b.bytes / 1073741824 AS peak, coalesce(printf('%g', b.smaller), 'none') AS smaller,
-       coalesce((SELECT printf('%.4g %s', b.smaller_bytes / size, name) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), 'nothing') AS smaller_peak,
-       coalesce(printf('%g', b.larger), 'none') AS larger,
-       coalesce((SELECT printf('%.4g %s', b.larger_bytes / size, name) FROM unit WHERE b.larger_bytes >= size ORDER BY size DESC LIMIT 1), 'nothing') AS larger_peak,
-       -- As the format ratio() reads, and a word where no step keeps all.
-       CASE WHEN k.time_ms IS NULL THEN '?'
-            WHEN b.low_ms IS NULL OR k.low_ms IS NULL THEN printf('%.3g (no interval)', b.time_ms / k.time_ms)
-            ELSE printf('%.3g (%.3g … %.3g%s)', b.time_ms / k.time_ms, b.low_ms / k.high_ms, b.high_ms / k.low_ms,
-                        iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms, ', no measurable difference', '')) END AS slower,
-       coalesce((SELECT printf('%.4g %s', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1), 'beyond the memory there is') AS kept_peak,
-       printf('%g', b.forwards) AS forwards, coalesce(printf('%g', k.forwards), '?') AS layers,
+       b.device, printf(iif(b.segment = 1, '%g block', '%g blocks'), b.segment) AS best, b.bytes / 1073741824 AS peak,
+       -- The next sizes on either side that were measured.
+       coalesce((SELECT printf(', versus %.4g %s for %g', b.smaller_bytes / size, name, b.smaller) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), '')
+         || coalesce((SELECT printf(iif(b.smaller_bytes IS NULL, ', versus %.4g %s for %g', ' and %.4g %s for %g'), b.larger_bytes / size, name, b.larger)
+                        FROM unit WHERE b.larger_bytes >= size ORDER BY size DESC LIMIT 1), '') AS beside,
+       CASE WHEN k.time_ms IS NULL AND o.case_id IS NOT NULL THEN 'Without checkpointing the step does not fit (' || o.message || '); with it a step takes '
+            WHEN k.time_ms IS NULL THEN 'A step takes '
+            ELSE (SELECT printf('Without checkpointing the peak is %.4g %s; with it a step takes ', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1) END
+         || CASE WHEN k.time_ms IS NULL THEN printf('%.3g s', 1e-3 * b.time_ms)
+                 WHEN b.low_ms IS NULL OR k.low_ms IS NULL THEN printf('%.3g times as long (no interval)', b.time_ms / k.time_ms)
+                 -- As the format ratio() reads.
+                 ELSE printf('%.3g (%.3g … %.3g%s) times as long', b.time_ms / k.time_ms, b.low_ms / k.high_ms, b.high_ms / k.low_ms,
+                             iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms, ', no measurable difference', '')) END AS kept,
+       printf('%g', b.forwards) || iif(k.forwards IS NULL, '', printf(' instead of %g', k.forwards)) AS forwards, printf('%g', b.segment) AS best_size,
        -- For why.sql.
        b.count, b.stream / 1048576 AS stream, b.block / 1048576 AS block, b.optimum, b.held_best / 1048576 AS held_best,
-       coalesce((SELECT printf('%.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
-                iif(b.smaller < 1, 'half a block is outside this model', 'no smaller size tried')) AS held_smaller,
-       coalesce((SELECT printf('%.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1),
-                'no larger size tried') AS held_larger,
+       coalesce((SELECT printf(', %.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
+                iif(b.smaller < 1, ' (half a block is outside this model)', ''))
+         || coalesce((SELECT printf(', %.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1), '') AS others,
        CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
               THEN 'By this model another size would hold less, so the measured peak includes something else.'
             WHEN b.optimum < 1
@@ -63,4 +63,6 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
   FROM reckoned b
   LEFT JOIN t k ON k.point = b.point AND k.implementation = b.implementation AND k.comparability_key = b.comparability_key
                AND k.protocol = b.protocol AND k.segment = 0
+  LEFT JOIN v_measured o ON o.experiment = ?1 AND o.status = 'oom' AND o.implementation = b.implementation AND o.comparability_key = b.comparability_key
+                        AND o.protocol = b.protocol AND o.params ->> '$.segment' = 0 AND json_remove(o.params, '$.segment') = b.point
  ORDER BY model, context, b.device, b.implementation;

@@ -1,7 +1,6 @@
--- sentence: Why {best}: with segments of k blocks the model holds (N/k − 1)·c + k·R, the checkpoints and one segment's activations. For {model} at
+-- sentence: Why {best_size}: with segments of k blocks the model holds (N/k − 1)·c + k·R, the checkpoints and one segment's activations. For {model} at
 --   context {context} ({implementation}, {precision}) N = {count}, c = {stream}, R = {block}: the minimum is at k = √(N·c/R) = {optimum};
---   {held_best} for {best}, {held_smaller}, {held_larger}. {reason}
+--   {held_best} for {best_size}{others}. {reason}
 -- like: gradient_checkpointing/best
--- columns: best|1|s|right; model|1|s|left; context|1|d|right; implementation|1|code|left; precision|1|code|left; count|1|d|right;
---   stream|MiB|.4b|right; block|MiB|.4b|right; optimum|1|.3g|right; held_best|MiB|.4b|right; held_smaller|1|s|right;
---   held_larger|1|s|right; reason|1|s|left
+-- columns: best_size|1|s|right; model|1|s|left; context|1|d|right; implementation|1|code|left; precision|1|code|left; count|1|d|right;
+--   stream|MiB|.4b|right; block|MiB|.4b|right; optimum|1|.3g|right; held_best|MiB|.4b|right; others|1|s|left; reason|1|s|left

@@ -5,7 +5,13 @@
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; origin|1|s|left
 told AS (
   SELECT *, max(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision') AS longest,
-         printf('`%s` (%d × %s)', replace(tag, 'layers.*.', ''), times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
+         -- What a workspace holds tells its size: as large as the weights that attention keeps, or three matrices of tokens × vocabulary.
+         printf('%s (%d × %s)', CASE WHEN tag LIKE '%attn.kept' THEN 'attention weights (`attn.kept`)'
+                                     WHEN tag = 'workspace' AND bytes IN (SELECT k.bytes FROM ranked k WHERE k.attempt_id = ranked.attempt_id AND k.tag LIKE '%attn.kept')
+                                       THEN 'attention scores (`workspace`)'
+                                     WHEN tag = 'workspace' AND abs(bytes / (12.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000)) - 1) < 0.01
+                                       THEN 'logits and loss (`workspace`)'
+                                     ELSE printf('`%s`', replace(tag, 'layers.*.', '')) END, times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
     FROM ranked
    WHERE place <= 3
    ORDER BY place

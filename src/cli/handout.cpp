@@ -79,7 +79,7 @@ Handout handout_of(const Context& context, const std::string& year, const plan::
 
 evidence::Standing standing_of(const Handout& handout, const StoredEvidence& stored) {
   return evidence::standing_of(handout.demands, handout.parts,
-                               [&](const plan::PlannedCase& one) { return stored.holds(one, handout.frame); });
+                               [&](const plan::PlannedCase& one) { return stored.shows(one, handout.frame); });
 }
 
 std::pair<Handout, evidence::Standing> stood(const Context& context, const std::string& year) {

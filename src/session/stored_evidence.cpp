@@ -17,6 +17,13 @@ std::string key(const std::string& duration_key, const std::string& protocol, co
   return duration_key + "|" + protocol + "|" + digest;
 }
 
+// The protocol stands between the bars as "cs336 2".
+std::string without_version(std::string key) {
+  const std::size_t end = key.rfind('|'), begin = key.rfind('|', end - 1), space = key.rfind(' ', end);
+  if (space != std::string::npos && space > begin) key.erase(space, end - space);
+  return key;
+}
+
 std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
   std::string digest;
   for (const plan::MineSpec& mine : plan.mine) {
@@ -55,8 +62,9 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
         key(plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text), row[4].text, row[5].text);
     const std::string& status = row[6].text;
     // A law that an implementation does not have to keep is looked at, too: nobody asks for it again.
-    if (status == "ok" || status == "unsupported") well_.insert(one);
-    if (status == "oom") out_of_memory_.insert(one);
+    const std::string shown = without_version(one);
+    if (status == "ok" || status == "unsupported") well_.insert({one, shown});
+    if (status == "oom") out_of_memory_.insert({one, shown});
     const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
     const bool gets_longer = status == "timeout" && Nanoseconds(row[10].integer) < timeout;
     if (status != "ok" && status != "unsupported" && same && !gets_longer) failed_.insert(one);
@@ -64,7 +72,14 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
 }
 
 bool StoredEvidence::holds(const plan::PlannedCase& planned, const plan::Plan& plan) const {
-  const std::string one = key_of(planned, plan);
+  return there(planned, key_of(planned, plan));
+}
+
+bool StoredEvidence::shows(const plan::PlannedCase& planned, const plan::Plan& plan) const {
+  return there(planned, without_version(key_of(planned, plan)));
+}
+
+bool StoredEvidence::there(const plan::PlannedCase& planned, const std::string& one) const {
   return well_.contains(one) || (planned.experiment->oom_is_an_answer && out_of_memory_.contains(one));
 }
 

@@ -13,7 +13,7 @@ import tempfile
 
 LINK = re.compile(r"(?<!`)\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.S | re.M)
-LEFT_OUT = ("reports/examples", "build", "subprojects", ".git", "out")
+LEFT_OUT = ("reports/examples", "build", "subprojects", ".git", "out", ".venv", "venv", "node_modules")
 
 
 def anchors_of(text):

@@ -7,10 +7,12 @@ import shlex
 import shutil
 import site
 import subprocess
+import sys
 
 from gpu_rows_parts import SIZES
 
-HERE = pathlib.Path(__file__).absolute().parent  # tools/ of a checkout, or a bundle
+# tools/ of a checkout, or a bundle, as gpu_rows was called: Python follows links before it imports this file.
+HERE = pathlib.Path(sys.argv[0]).absolute().parent
 UNITS = {"s": 1, "m": 60, "h": 3600}
 BYTES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 

@@ -110,8 +110,7 @@ const std::vector<Entry>& entries() {
        {.dtypes = below_double()}},
       {"attention.strange_rows",
        "zeros, denormals, a query of 1e4, infinity and NaN change no other row; a NaN among the values comes out where "
-       "it "
-       "is seen",
+       "it is seen",
        strange_rows,
        {.dtypes = below_double(), .moderate = true}},
       {"attention.finite_differences",
@@ -128,9 +127,8 @@ const std::vector<Entry>& entries() {
        keeps_no_state,
        {}},
       {"attention.repeats",
-       "asked a dozen times in turns, and on a GPU on several streams at once, a question and its mirror image have "
-       "the same "
-       "answer every time",
+       "asked a dozen times in turns, and a rung of ours on a GPU on several streams at once, a question and its "
+       "mirror image have the same answer every time",
        repeats,
        {.most_seq = 64, .most_dim = 64}},
       {"attention.finishes_when_it_returns",

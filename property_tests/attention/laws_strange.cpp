@@ -62,8 +62,7 @@ void demand_nan(const Sample& sample, const Place& at, const std::vector<double>
       if (problem.visible_keys(row) <= at.row || std::isnan(found)) continue;
       property::fail(
           fmt::format("out[{}, {}, {}, {}] is {:.6g}, and it sees the value of key {}, which is NaN there: what is no "
-                      "number must not "
-                      "come out as one",
+                      "number must not come out as one",
                       head / problem.heads_q, head % problem.heads_q, row, at.column, found, at.row));
     }
   }

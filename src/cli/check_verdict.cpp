@@ -104,7 +104,9 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     }
     const bool posed = !planned.experiment->problems.empty();
     ++(posed ? beyond : unposed);
-    (posed ? beyond_tried : unposed_tried) += check.outcome == "not_run" ? 0 : 1;
+    // A law that found no input to ask of has not been tried.
+    const bool untried = check.outcome == "not_run" || (posed && check.outcome == "gave_up");
+    (posed ? beyond_tried : unposed_tried) += untried ? 0 : 1;
     (posed ? beyond_held : unposed_held) += check.outcome == "passed" ? 1 : 0;
     if (!posed) {
       unposed_wrong = unposed_wrong || check.outcome == "falsified";

@@ -173,6 +173,7 @@ Exit execute(const Context& context, const GateOptions& options) {
   Exit exit = pinned.missing.empty() ? Exit::well : Exit::incomplete;
   tell_missing(context, pinned);
   if (pinned.plan.cases.empty()) return exit;
+  if (!pinned.plan.mine.empty()) note_missing_walls(context.console);
   if (options.build) {
     plan::ComparisonPlan plan;
     const auto sweep = gate_by_build(context, store, pinned, options, conditions, plan);

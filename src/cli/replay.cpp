@@ -144,6 +144,7 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   const HandIn hand_in = hand_in_of(options.mine, check.mine_path);
   MineFiles files(store, hand_in.mine, fmt::format("syslab replay {}{}", check.uid, db_flag(context.global)));
   const plan::Plan plan = plan_of(context, check, files);
+  if (!plan.mine.empty()) note_missing_walls(context.console);
   runner::RunOptions how;
   how.places = context.places;
   how.protocol = "quick";

@@ -141,6 +141,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     return before;
   }
   check_mine(missing.mine);
+  if (!missing.mine.empty()) note_missing_walls(context.console);
   const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
   missing.machine = machine_of(context, std::ranges::any_of(missing.cases, there));
   for (plan::PlannedCase& again : missing.cases) {

@@ -55,13 +55,15 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
       "  JOIN implementation i ON i.id = p.implementation_id"
       "  JOIN attempt_event e ON e.attempt_id = a.id"
       "   AND (e.status IN ('ok', 'oom', 'check_failed', 'timeout', 'crashed', 'error')"
-      "        OR e.status = 'unsupported' AND p.task = 'law')",
+      "        OR e.status = 'unsupported' AND p.task = 'law'"
+      "           AND NOT EXISTS (SELECT 1 FROM check_result k WHERE k.attempt_id = a.id AND k.outcome = 'gave_up'))",
       {});
   for (const auto& row : found.rows) {
     const std::string one =
         key(plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text), row[4].text, row[5].text);
     const std::string& status = row[6].text;
-    // A law that an implementation does not have to keep is looked at, too: nobody asks for it again.
+    // A law that an implementation does not have to keep is looked at, too: nobody asks for it again. One that gave up
+    // is not: it found no input that was not refused.
     const std::string shown = without_version(one);
     if (status == "ok" || status == "unsupported") well_.insert({one, shown});
     if (status == "oom") out_of_memory_.insert({one, shown});

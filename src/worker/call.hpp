@@ -55,7 +55,8 @@ struct Returned {
   Nanoseconds elapsed{};  // by the worker's own clock, device-synchronised, without transport
 };
 
-// Kinds: "exception" (the implementation raised), "unsupported", "oom", "protocol" (the call was not understood).
+// Kinds: "exception" (the implementation raised), "unsupported", "oom", "check" (what it did was wrong), "device" (a
+// GPU failed under it: no further call is made), "protocol" (the call was not understood).
 struct Failed {
   std::string kind, message, traceback;
 };

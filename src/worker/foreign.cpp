@@ -66,6 +66,7 @@ Nanoseconds processor_time(pid_t pid) {
   if (failed.kind == "unsupported") throw Unsupported(failed.message);
   if (failed.kind == "oom") throw Error(ErrorKind::oom, text, std::string(function));
   if (failed.kind == "check") throw Error(ErrorKind::check, text);
+  if (failed.kind == "device") throw Error(ErrorKind::device, text, std::string(function));
   if (failed.kind == "exception") throw Refusal(text, std::string(function));
   throw Error(ErrorKind::comm, fmt::format("the worker answered '{}': {}", failed.kind, text), std::string(function));
 }
@@ -351,7 +352,13 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
 // What the call took, of its last answer; throws what that says instead.
 Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, CallClock::Readings spent) {
   const auto result = call_reply_from_json(reply);
-  if (const auto* failed = std::get_if<Failed>(&result)) raise(*failed, request.function);
+  if (const auto* failed = std::get_if<Failed>(&result)) {
+    if (failed->kind == "device") {  // a context in which something failed fails whoever asks it next
+      broken_ = failed->message;
+      process_.kill_group(SIGKILL);
+    }
+    raise(*failed, request.function);
+  }
   const auto* returned = std::get_if<Returned>(&result);
   if (returned == nullptr)
     throw Error(ErrorKind::comm, fmt::format("the worker '{}' is ready and did not return", name_));

@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/pipe.hpp"
+#include "core/refusal.hpp"
 #include "worker/call.hpp"
 #include "worker/doorbell.hpp"
 #include "worker/fields.hpp"
@@ -34,6 +35,20 @@ Json failed(const char* kind, const std::string& message) {
   return {{"type", "failed"}, {"kind", kind}, {"message", message}};
 }
 
+// Of an error that is no refusal.
+const char* kind_of(const Error& error) {
+  switch (error.kind()) {
+    case ErrorKind::oom:
+      return "oom";
+    case ErrorKind::check:
+      return "check";
+    case ErrorKind::device:
+      return "device";
+    default:
+      return "exception";
+  }
+}
+
 // What body() throws as the host is to hear it; null if it throws nothing.
 template <typename Body>
 Json failure_of(const Body& body) {
@@ -44,8 +59,10 @@ Json failure_of(const Body& body) {
     return failed("unsupported", reason.what());
   } catch (const std::bad_alloc&) {
     return failed("oom", "out of memory");
+  } catch (const Refusal& reason) {
+    return failed("exception", reason.what());
   } catch (const Error& error) {
-    return failed(error.kind() == ErrorKind::oom ? "oom" : "exception", error.what());
+    return failed(kind_of(error), error.what());
   } catch (const std::exception& error) {
     return failed("exception", error.what());
   }

@@ -155,6 +155,16 @@ class Folded(Lab):
         self.assertRegex(finding, r"^attention.equals_oracle, .*attention.large_scores.* \(\d+ laws\): .*killed by signal 6")
         self.assertIn("with batch=", finding)
 
+    def test_a_device_that_failed_is_a_fault_and_the_next_law_asks_a_new_process(self):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_lose_device.so", "--impl", "me", "--cases", "20", "-k",
+                    "equals_oracle", "--contract", "full", expect=1)
+        found = self.sql("SELECT outcome, message, counterexample FROM check_result WHERE contract = 'full'")
+        self.assertEqual(len(found), 2)
+        for outcome, message, text in found:
+            self.assertEqual(outcome, "falsified")
+            self.assertIn("threw Error(device)", message)
+            self.assertNotEqual(int(json.loads(text)["seq_q"]) % 16, 0)
+
 
 class Hanging(Lab):
     def test_what_hangs_is_told_with_its_input_made_small(self):
@@ -399,6 +409,9 @@ class PastTheEnd(Lab):
 
 
 class Chosen(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
     def test_laws_by_a_word_of_their_name(self):
         mine = ("--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me")
         done = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle")

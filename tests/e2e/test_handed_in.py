@@ -1,6 +1,7 @@
 """Databases that were handed in or merged are data: they choose no file to load, and nothing in them is evaluated."""
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import unittest
@@ -72,7 +73,7 @@ class HandedIn(Lab):
                     for db in (self.db, theirs):
                         for command in (("resume", run), ("replay", check)):
                             said = self.refused(*command, "--db", db)
-                            self.assertIn(f"`syslab {command[0]} {command[1]} --mine me=FILE`", said)
+                            self.assertRegex(said, f"`syslab {command[0]} {command[1]} --db .*{re.escape(db.name)}'? --mine me=FILE`")
                 self.assertIn("--mine me=FILE", self.refused("gate", "--against", run, expect=3))
                 # Named on this command line it is the user's own choice.
                 self.syslab("replay", check, "--mine", f"me={file}")

@@ -366,7 +366,7 @@ class Function:
         returned, elapsed = self.timed(lambda: self.called(arguments), values)
         results = named_results(returned)
         # The host's clock runs until the results are where it reads them: what they must be is asked behind that.
-        if [list(value.shape) for _, value in results] == [each["shape"] for each in expected]:
+        if [(list(value.shape), dtype_name(value)) for _, value in results] == [(each["shape"], each["dtype"]) for each in expected]:
             for (_, value), wire in zip(results, message["outputs"]):
                 write_result(self.memory, size, wire["offset"], wire["dtype"], value)
         bell.finish()

@@ -63,6 +63,18 @@ TEST_F(Predicted, TheSameCaseTakesWhatItTook) {
   EXPECT_TRUE(planned.time_was_measured);
 }
 
+// A training step of 5 s on two GPUs was taken for one of 48 minutes: by an oracle that would take the same step.
+TEST_F(Predicted, RanksShareTheWorkAndAreProvenOnSmallModels) {
+  Basis basis = kernel();
+  basis.cpu.course.device_budget = basis.cpu.course.wall_budget = 0ns;
+  basis.cpu.course.warmup_time = 0ns;
+  basis.cpu.course.min_samples = basis.cpu.course.max_samples = 10;
+  Plan plan = of(1e13, 1e6);
+  plan.cases.front().world_size = 2;
+  const double of_two = Seconds(after(plan, basis).predicted_time).count();
+  EXPECT_NEAR(of_two, 12 * 1e13 / 1e11 / 2, 0.05 * of_two);  // the first call, one to warm up, ten
+}
+
 TEST_F(Predicted, ItsOwnRateGoesBeforeTheMachinesAndThatBeforeAGuess) {
   Basis basis = kernel();
   basis.own[rate_key("work", "naive")] = {2e9, 1e10};

@@ -67,8 +67,7 @@ void estimate(PlannedCase& planned, const Basis& basis) {
   const double by_traffic = bytes > 0 ? bytes / traffic.per_second : 0;
   // Ranks share the work, and what they train is proven on small models: no oracle takes the same step.
   const double call = std::max(by_compute, by_traffic) / planned.world_size;
-  const double oracle =
-      planned.world_size > 1 ? 0 : std::max(flops / device.oracle.flops, bytes / device.oracle.bytes);
+  const double oracle = planned.world_size > 1 ? 0 : std::max(flops / device.oracle.flops, bytes / device.oracle.bytes);
   const double launch = launch_of(device, std::max(call, 1e-9), std::max(oracle, 1e-9), bytes);
   if (!std::isfinite(launch) || launch > 1e9) return;
   planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(Seconds(launch * basis.launches));

@@ -1,7 +1,7 @@
 """The lab on a GPU, end to end: cases run there, are checked and timed, share a worker, and what goes wrong is told; the smoke
 preset of every experiment; and every rung, dtype and pass of every ladder at two shapes.
 
-    gpu_lab.py                      all of it, some four minutes on an H200
+    gpu_lab.py                      all of it, some seven minutes on an H100
     gpu_lab.py OnTheGpu             what unittest takes: classes, tests, -k PATTERN
     gpu_lab.py --ledger FILE        all of it, and a row about it at the end of the table in FILE (docs/performance.md); wants a checkout
 
@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -382,6 +383,18 @@ class EveryRung(Lab):
         self.assertTrue(heard, "no experiment has a rung for the GPU")
 
 
+class Timed(unittest.TextTestResult):
+    """Says how long each test took: what the lab may take on a GPU is short."""
+
+    def startTest(self, test):
+        self.began = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        self.stream.writeln(f"  {time.monotonic() - self.began:.1f} s")
+        super().stopTest(test)
+
+
 def result_of(tests):
     bad = len(tests.failures) + len(tests.errors) + len(tests.unexpectedSuccesses)
     skipped = len(tests.skipped)
@@ -407,7 +420,7 @@ def main():
         sys.path.insert(0, str(HERE.parents[1] / "tools"))
         import gpu_ledger  # a bundle has neither it nor the sources
         digest = gpu_ledger.digest(HERE.parents[1])  # of what is tested, not of what is there when the tests end
-    tests = unittest.main(argv=[sys.argv[0], *others], verbosity=2, exit=False).result
+    tests = unittest.main(argv=[sys.argv[0], *others], testRunner=unittest.TextTestRunner(verbosity=2, resultclass=Timed), exit=False).result
     print(result_of(tests))
     if asked.ledger:
         today = datetime.datetime.now(datetime.timezone.utc).date()

@@ -102,9 +102,8 @@ registry::Experiment describe_backward() {
       .metric("peak_scratch_bytes", "B", kScratch);
 }
 
-const registry::Experiment kFlashForward = describe_forward(), kFlashBackward = describe_backward();
-SYSLAB_EXPERIMENT(kFlashForward);
-SYSLAB_EXPERIMENT(kFlashBackward);
+SYSLAB_EXPERIMENT(flash_forward, describe_forward);
+SYSLAB_EXPERIMENT(flash_backward, describe_backward);
 
 }  // namespace
 }  // namespace syslab::experiment_flash

@@ -12,75 +12,83 @@ registry::Builder with_classes(registry::Builder made, Strategy strategy) {
   return made;
 }
 
-const registry::Experiment kNaiveDdp =
-    with_classes(ddp_experiment("naive_ddp", {"naive"}, {"small"}), Strategy::naive)
-        .title("Naive DDP")
-        .question(
-            "Trained on several processes, with every gradient all-reduced after the backward pass: do weights end as "
-            "those of one process on the whole batch?")
-        .problem("2025", "naive_ddp", 5)
-        .problem("2026", "naive_ddp", 5);
-SYSLAB_EXPERIMENT(kNaiveDdp);
+registry::Experiment describe_naive_ddp() {
+  return with_classes(ddp_experiment("naive_ddp", {"naive"}, {"small"}), Strategy::naive)
+      .title("Naive DDP")
+      .question(
+          "Trained on several processes, with every gradient all-reduced after the backward pass: do weights end as "
+          "those of one process on the whole batch?")
+      .problem("2025", "naive_ddp", 5)
+      .problem("2026", "naive_ddp", 5);
+}
+SYSLAB_EXPERIMENT(naive_ddp, describe_naive_ddp);
 
-const registry::Experiment kNaiveDdpBenchmarking =
-    ddp_experiment("naive_ddp_benchmarking", {"none", "naive"}, {"xl25", "xl26"})
-        .title("Naive DDP benchmark")
-        .question("How much of a training step goes into communicating gradients one by one behind the backward pass?")
-        .problem("2025", "naive_ddp_benchmarking", 3)
-        .problem("2026", "naive_ddp_benchmarking", 3);
-SYSLAB_EXPERIMENT(kNaiveDdpBenchmarking);
+registry::Experiment describe_naive_ddp_benchmarking() {
+  return ddp_experiment("naive_ddp_benchmarking", {"none", "naive"}, {"xl25", "xl26"})
+      .title("Naive DDP benchmark")
+      .question("How much of a training step goes into communicating gradients one by one behind the backward pass?")
+      .problem("2025", "naive_ddp_benchmarking", 3)
+      .problem("2026", "naive_ddp_benchmarking", 3);
+}
+SYSLAB_EXPERIMENT(naive_ddp_benchmarking, describe_naive_ddp_benchmarking);
 
-const registry::Experiment kMinimalDdpFlatBenchmarking =
-    with_classes(
-        ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"}, {"xl25", "xl26"}),
-        Strategy::flat)
-        .title("DDP with one flat all-reduce")
-        .question(
-            "What does one all-reduce of all gradients change against one a gradient, and how much of that do the "
-            "copies into one buffer and back take?")
-        .problem("2025", "minimal_ddp_flat_benchmarking", 2)
-        .problem("2026", "minimal_ddp_flat_benchmarking", 2);
-SYSLAB_EXPERIMENT(kMinimalDdpFlatBenchmarking);
+registry::Experiment describe_minimal_ddp_flat_benchmarking() {
+  return with_classes(ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"},
+                                     {"xl25", "xl26"}),
+                      Strategy::flat)
+      .title("DDP with one flat all-reduce")
+      .question(
+          "What does one all-reduce of all gradients change against one a gradient, and how much of that do the "
+          "copies into one buffer and back take?")
+      .problem("2025", "minimal_ddp_flat_benchmarking", 2)
+      .problem("2026", "minimal_ddp_flat_benchmarking", 2);
+}
+SYSLAB_EXPERIMENT(minimal_ddp_flat_benchmarking, describe_minimal_ddp_flat_benchmarking);
 
-const registry::Experiment kDdpOverlapIndividualParameters =
-    with_classes(ddp_experiment("ddp_overlap_individual_parameters", {"overlap"}, {"small"}), Strategy::individual)
-        .title("DDP with overlap of individual parameters")
-        .question(
-            "With each gradient all-reduced as soon as it is final, while the backward pass still runs: do weights end "
-            "as those of one process?")
-        .problem("2025", "ddp_overlap_individual_parameters", 5)
-        .problem("2026", "ddp_overlap_individual_parameters", 5);
-SYSLAB_EXPERIMENT(kDdpOverlapIndividualParameters);
+registry::Experiment describe_ddp_overlap_individual_parameters() {
+  return with_classes(ddp_experiment("ddp_overlap_individual_parameters", {"overlap"}, {"small"}), Strategy::individual)
+      .title("DDP with overlap of individual parameters")
+      .question(
+          "With each gradient all-reduced as soon as it is final, while the backward pass still runs: do weights end "
+          "as those of one process?")
+      .problem("2025", "ddp_overlap_individual_parameters", 5)
+      .problem("2026", "ddp_overlap_individual_parameters", 5);
+}
+SYSLAB_EXPERIMENT(ddp_overlap_individual_parameters, describe_ddp_overlap_individual_parameters);
 
-const registry::Experiment kDdpOverlapIndividualParametersBenchmarking =
-    ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"},
-                   {"xl25", "xl26"})
-        .title("DDP with overlap: benchmark")
-        .question(
-            "How long does a step take when gradients travel under the backward pass, and how much of the "
-            "communication is hidden?")
-        .problem("2025", "ddp_overlap_individual_parameters_benchmarking", 1)
-        .problem("2026", "ddp_overlap_individual_parameters_benchmarking", 1);
-SYSLAB_EXPERIMENT(kDdpOverlapIndividualParametersBenchmarking);
+registry::Experiment describe_ddp_overlap_individual_parameters_benchmarking() {
+  return ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"},
+                        {"xl25", "xl26"})
+      .title("DDP with overlap: benchmark")
+      .question(
+          "How long does a step take when gradients travel under the backward pass, and how much of the "
+          "communication is hidden?")
+      .problem("2025", "ddp_overlap_individual_parameters_benchmarking", 1)
+      .problem("2026", "ddp_overlap_individual_parameters_benchmarking", 1);
+}
+SYSLAB_EXPERIMENT(ddp_overlap_individual_parameters_benchmarking,
+                  describe_ddp_overlap_individual_parameters_benchmarking);
 
-const registry::Experiment kDdpOverlapBucketed =
-    with_classes(ddp_experiment("ddp_overlap_bucketed", {"bucketed"}, {"small"}, {1}), Strategy::bucketed)
-        .title("DDP with bucketed overlap")
-        .question(
-            "With gradients gathered into buckets of a limited size, in reverse order of registration, and each "
-            "reduced as soon as it is full: do weights end as those of one process?")
-        .problem("2025", "ddp_overlap_bucketed", 8);
-SYSLAB_EXPERIMENT(kDdpOverlapBucketed);
+registry::Experiment describe_ddp_overlap_bucketed() {
+  return with_classes(ddp_experiment("ddp_overlap_bucketed", {"bucketed"}, {"small"}, {1}), Strategy::bucketed)
+      .title("DDP with bucketed overlap")
+      .question(
+          "With gradients gathered into buckets of a limited size, in reverse order of registration, and each "
+          "reduced as soon as it is full: do weights end as those of one process?")
+      .problem("2025", "ddp_overlap_bucketed", 8);
+}
+SYSLAB_EXPERIMENT(ddp_overlap_bucketed, describe_ddp_overlap_bucketed);
 
-const registry::Experiment kDdpBucketedBenchmarking =
-    ddp_experiment("ddp_bucketed_benchmarking", {"none", "overlap", "bucketed", "planned"}, {"xl25"},
-                   {1, 10, 100, 1000})
-        .title("DDP with buckets: benchmark")
-        .question(
-            "How does the time of a step depend on the size of buckets, and what does a plan computed from measured "
-            "times choose?")
-        .problem("2025", "ddp_bucketed_benchmarking", 3);
-SYSLAB_EXPERIMENT(kDdpBucketedBenchmarking);
+registry::Experiment describe_ddp_bucketed_benchmarking() {
+  return ddp_experiment("ddp_bucketed_benchmarking", {"none", "overlap", "bucketed", "planned"}, {"xl25"},
+                        {1, 10, 100, 1000})
+      .title("DDP with buckets: benchmark")
+      .question(
+          "How does the time of a step depend on the size of buckets, and what does a plan computed from measured "
+          "times choose?")
+      .problem("2025", "ddp_bucketed_benchmarking", 3);
+}
+SYSLAB_EXPERIMENT(ddp_bucketed_benchmarking, describe_ddp_bucketed_benchmarking);
 
 }  // namespace
 }  // namespace syslab::experiment_ddp

@@ -1,4 +1,4 @@
-// The program: seals the registry, reads the command line, carries out one verb, and tells the shell.
+// The program: reads the command line, carries out one verb, and tells the shell.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,6 +23,7 @@
 #include "core/temporary_folder.hpp"
 #include "core/text.hpp"
 #include "registry/registry.hpp"
+#include "worker/serve.hpp"
 
 namespace syslab::cli {
 
@@ -110,8 +111,8 @@ void serve_what_is_judged(int argc, char** argv, int arguments) {
 }
 
 #ifdef __GLIBC__
-// Before this program's own statics are made, which are the experiments and half of what a start takes (101: the first
-// priority that a program may have). Nothing that serves a library may have such statics: tests/cli/no_statics.py.
+// Before this program's own statics are made (101: the first priority that a program may have). Nothing that serves a
+// library may have such statics: tests/cli/no_statics.py.
 [[gnu::constructor(101)]] void serve_early(int argc, char** argv) { serve_what_is_judged(argc, argv, 3); }
 #endif
 
@@ -122,6 +123,8 @@ int main(int argc, char** argv) {
   serve_what_is_judged(argc, argv, 4);
   // Makes a file size limit an error of write(), which the store reports, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Each case starts one: it needs no command line, and of the experiments only its own.
+  if (argc == 2 && std::string_view(argv[1]) == "worker") return syslab::worker::serve(STDIN_FILENO, STDOUT_FILENO);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   syslab::cli::cover_seed(argc, argv);
   return static_cast<int>(syslab::cli::run(arguments));

@@ -1,12 +1,14 @@
 // An experiment as data: what it asks, over which axes, with which implementations, and which function runs one case.
 // Everything the tool does with it (list, describe, plan, run, check, report) follows from this object.
 //
-//   const Experiment kFlashForward = experiment("flash_forward")
-//       .title("FlashAttention-2 forward pass").problem("2026", "flash_forward", 15)
-//       .axis("seq", {128, 512}, "queries and keys")
-//       .implementation({.name = "flash_tiled", ...})
-//       .runs(run_case);
-//   SYSLAB_EXPERIMENT(kFlashForward);
+//   Experiment describe() {
+//     return experiment("flash_forward")
+//         .title("FlashAttention-2 forward pass").problem("2026", "flash_forward", 15)
+//         .axis("seq", {128, 512}, "queries and keys")
+//         .implementation({.name = "flash_tiled", ...})
+//         .runs(run_case);
+//   }
+//   SYSLAB_EXPERIMENT(flash_forward, describe);
 #pragma once
 
 #include <chrono>

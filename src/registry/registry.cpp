@@ -46,11 +46,28 @@ std::vector<std::string> tags_of(std::span<const Experiment> experiments) {
   return tags;
 }
 
+// The latest of what is declared. Set before anything runs, so that it may be used by what runs first.
+constinit const Registration* g_declared = nullptr;
+
 }  // namespace
 
+Registration::Registration(const char* id_of_it, Experiment (*description)())
+    : id(id_of_it), describe(description), next(g_declared) {
+  g_declared = this;
+}
+
 Registry& Registry::global() {
-  static Registry registry;
+  static Registry& registry = *new Registry;  // never taken apart: the process ends as well without
   return registry;
+}
+
+void Registry::describe(const Registration& declared) {
+  Experiment made = declared.describe();
+  if (made.id != declared.id) {
+    throw Error(ErrorKind::internal,
+                fmt::format("what is declared as experiment '{}' describes itself as '{}'", declared.id, made.id));
+  }
+  add(std::move(made));
 }
 
 void Registry::add(Experiment experiment) {
@@ -73,10 +90,26 @@ void Registry::add(Experiment experiment) {
 
 void Registry::seal() {
   if (sealed_) return;
+  if (this == &global()) {
+    for (const Registration* one = g_declared; one != nullptr; one = one->next) {
+      if (std::ranges::find(experiments_, one->id, &Experiment::id) == experiments_.end()) describe(*one);
+    }
+  }
   std::sort(experiments_.begin(), experiments_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   // Not in add(): rules may call code with statics that are not yet initialised.
   for (const Experiment& experiment : experiments_) probe_skip_rules(experiment);
   sealed_ = true;
+}
+
+const Experiment& Registry::only(std::string_view id) {
+  const auto found = std::ranges::find(experiments_, id, &Experiment::id);
+  if (found != experiments_.end()) return *found;
+  for (const Registration* one = sealed_ ? nullptr : g_declared; one != nullptr; one = one->next) {
+    if (one->id != id) continue;
+    describe(*one);
+    return experiments_.back();
+  }
+  throw Error(ErrorKind::usage, fmt::format("there is no experiment '{}'", id));
 }
 
 void Registry::complete(std::string_view id, std::vector<Axis> axes, std::vector<Params> points) {

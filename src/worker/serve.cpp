@@ -43,7 +43,7 @@ EndRecord run_body(CaseContext& context) {
   const device::NvtxRange range(fmt::format("{}{}{} {}", request.experiment, request.law.empty() ? "" : " ",
                                             request.law, request.implementation));
   try {
-    const registry::Experiment& experiment = registry::Registry::global().find(request.experiment);
+    const registry::Experiment& experiment = registry::Registry::global().only(request.experiment);
     if (!experiment.run) {
       throw Error(ErrorKind::internal, fmt::format("experiment '{}' has no body to run", experiment.id));
     }

@@ -81,6 +81,35 @@ TEST(Registry, RefusesTheSameNameTwiceAndAdditionsAfterSealing) {
   message_of(ErrorKind::internal, [&] { registry.add(whole("other")); });
 }
 
+// What this program declares, and how often it was described.
+int g_described = 0;
+
+Experiment describe_late() {
+  ++g_described;
+  return whole("declared_late");
+}
+Experiment describe_other() {
+  ++g_described;
+  return whole("declared_other");
+}
+SYSLAB_EXPERIMENT(declared_late, describe_late);
+SYSLAB_EXPERIMENT(declared_other, describe_other);
+
+TEST(Registry, DescribesOnlyWhatIsAskedForUntilItIsSealed) {
+  Registry& registry = Registry::global();
+  EXPECT_EQ(g_described, 0) << "before anybody asked";
+  EXPECT_EQ(registry.only("declared_late").id, "declared_late");
+  EXPECT_EQ(registry.only("declared_late").title, "A title");
+  EXPECT_EQ(g_described, 1) << "of the other nothing was asked";
+  EXPECT_EQ(message_of(ErrorKind::usage, [&] { registry.only("declared"); }), "there is no experiment 'declared'");
+  registry.seal();
+  EXPECT_EQ(g_described, 2) << "each once";
+  EXPECT_EQ(registry.find("declared_other").id, "declared_other");
+  EXPECT_EQ(registry.only("declared_other").id, "declared_other");
+  EXPECT_EQ(registry.experiments().front().id, "declared_late") << "sorted";
+  EXPECT_EQ(g_described, 2);
+}
+
 TEST(Registry, FindsSkipRulesThatAskForAnAxisThatDoesNotExist) {
   Registry registry;
   registry.add(whole("flash_forward").skip_if("too long", [](const Params& params, std::string_view) {

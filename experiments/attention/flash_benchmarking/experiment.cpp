@@ -66,8 +66,7 @@ registry::Experiment describe() {
       .runs(run_autograd_case);
 }
 
-const registry::Experiment kFlashBenchmarking = describe();
-SYSLAB_EXPERIMENT(kFlashBenchmarking);
+SYSLAB_EXPERIMENT(flash_benchmarking, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_flash_benchmarking

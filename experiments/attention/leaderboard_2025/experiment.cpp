@@ -46,8 +46,7 @@ registry::Experiment describe() {
       .runs(run_autograd_case);
 }
 
-const registry::Experiment kLeaderboard2025 = describe();
-SYSLAB_EXPERIMENT(kLeaderboard2025);
+SYSLAB_EXPERIMENT(leaderboard_2025, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_leaderboard_2025

@@ -98,8 +98,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kPytorchAttention = describe();
-SYSLAB_EXPERIMENT(kPytorchAttention);
+SYSLAB_EXPERIMENT(pytorch_attention, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_pytorch_attention

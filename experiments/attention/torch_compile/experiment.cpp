@@ -72,8 +72,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kTorchCompile = describe();
-SYSLAB_EXPERIMENT(kTorchCompile);
+SYSLAB_EXPERIMENT(torch_compile, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_torch_compile

@@ -63,49 +63,48 @@ const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = st
 const Values kAll = registry::names_of(weighted_sum::ladder());
 const Value kCpu = std::string("cpu"), kCuda = std::string("cuda");
 
-const registry::Experiment kWeightedSum =
-    registry::experiment("weighted_sum")
-        .title("Weighted sum over the last dimension")
-        .question(
-            "y = Σ_d w_d · x[…, d], forward and backward: how near does one pass over x come to the speed of memory, "
-            "and what does it cost to sum dw over all rows without atomics?")
-        .problem("2025", "weighted_sum", 0)
-        .problem("2026", "weighted_sum", 0)
-        .evidence({.laws = true})
-        .evidence({.preset = "paper", .coarse = true})
-        .evidence({.need = registry::Need::asked, .preset = "paper"})
-        .tags({"kernel", "example"})
-        .axis("rows", {std::int64_t{4096}}, "product of all dimensions of x but the last")
-        .axis("dim", {std::int64_t{256}, std::int64_t{1024}}, "length of the sum, D")
-        .closed_axis("dtype", {kFp32}, "of x, w, y and their gradients; sums are carried in fp32",
-                     {kBf16, kFp16, kFp64})
-        .closed_axis("pass", {std::string("forward"), std::string("backward")}, "y, or dx and dw")
-        .preset("smoke", {{"rows", {std::int64_t{1000}}},
-                          {"dim", {std::int64_t{100}}},
-                          {"dtype", {kFp32, kBf16}},
-                          {"device", {kCpu, kCuda}},
-                          {"impl", kAll}})
-        .preset("laptop",
-                {{"rows", {std::int64_t{16384}}}, {"dim", registry::pow2(6, 10)}, {"device", {kCpu}}, {"impl", kAll}})
-        .preset("paper", {{"rows", {std::int64_t{65536}}},
-                          {"dim", registry::pow2(4, 12)},
-                          {"dtype", {kFp32, kBf16}},
-                          {"impl", kAll}})
-        .implementations(registry::implementations_of(weighted_sum::ladder()))
-        .metric("time", "s", "median time of one call, with its 95 % interval")
-        .metric("gbps", "GB/s", "each input read once and each output written once, over the time")
-        .metric("tflops", "TFLOP/s", "2·rows·D forward, 3·rows·D backward, over the time")
-        .metric("error_y", "1", "worst |y − reference| where largest beside its bound, tolerance_y")
-        .metric("error_dx", "1", "the same for dx")
-        .metric("error_dw", "1", "the same for dw")
-        .metric("peak_scratch_bytes", "B", "memory taken during a call: partial dw of every row tile")
-        .laws(weighted_sum::law_list())
-        .accepts_mine()
-        .flops(flops)
-        .bytes(bytes)
-        .memory([](const Params& params, std::string_view) { return bytes(params); })
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kWeightedSum);
+registry::Experiment describe() {
+  return registry::experiment("weighted_sum")
+      .title("Weighted sum over the last dimension")
+      .question(
+          "y = Σ_d w_d · x[…, d], forward and backward: how near does one pass over x come to the speed of memory, "
+          "and what does it cost to sum dw over all rows without atomics?")
+      .problem("2025", "weighted_sum", 0)
+      .problem("2026", "weighted_sum", 0)
+      .evidence({.laws = true})
+      .evidence({.preset = "paper", .coarse = true})
+      .evidence({.need = registry::Need::asked, .preset = "paper"})
+      .tags({"kernel", "example"})
+      .axis("rows", {std::int64_t{4096}}, "product of all dimensions of x but the last")
+      .axis("dim", {std::int64_t{256}, std::int64_t{1024}}, "length of the sum, D")
+      .closed_axis("dtype", {kFp32}, "of x, w, y and their gradients; sums are carried in fp32", {kBf16, kFp16, kFp64})
+      .closed_axis("pass", {std::string("forward"), std::string("backward")}, "y, or dx and dw")
+      .preset("smoke", {{"rows", {std::int64_t{1000}}},
+                        {"dim", {std::int64_t{100}}},
+                        {"dtype", {kFp32, kBf16}},
+                        {"device", {kCpu, kCuda}},
+                        {"impl", kAll}})
+      .preset("laptop",
+              {{"rows", {std::int64_t{16384}}}, {"dim", registry::pow2(6, 10)}, {"device", {kCpu}}, {"impl", kAll}})
+      .preset(
+          "paper",
+          {{"rows", {std::int64_t{65536}}}, {"dim", registry::pow2(4, 12)}, {"dtype", {kFp32, kBf16}}, {"impl", kAll}})
+      .implementations(registry::implementations_of(weighted_sum::ladder()))
+      .metric("time", "s", "median time of one call, with its 95 % interval")
+      .metric("gbps", "GB/s", "each input read once and each output written once, over the time")
+      .metric("tflops", "TFLOP/s", "2·rows·D forward, 3·rows·D backward, over the time")
+      .metric("error_y", "1", "worst |y − reference| where largest beside its bound, tolerance_y")
+      .metric("error_dx", "1", "the same for dx")
+      .metric("error_dw", "1", "the same for dw")
+      .metric("peak_scratch_bytes", "B", "memory taken during a call: partial dw of every row tile")
+      .laws(weighted_sum::law_list())
+      .accepts_mine()
+      .flops(flops)
+      .bytes(bytes)
+      .memory([](const Params& params, std::string_view) { return bytes(params); })
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(weighted_sum, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_weighted_sum

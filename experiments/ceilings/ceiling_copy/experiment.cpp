@@ -38,32 +38,33 @@ Values every_second_power(int low, int high) {
 
 double traffic(const Params& params) { return copy::traffic_bytes(problem_from(params)); }
 
-const registry::Experiment kCeilingCopy =
-    registry::experiment("ceiling_copy")
-        .title("Memory bandwidth ceiling")
-        .question(
-            "How many bytes a second does this machine copy, from a size that fits the first cache to one that fits "
-            "none? "
-            "The best rate beyond the caches is the measured ceiling that other tables count in percent of.")
-        .protocol("hot")
-        .tags({"ceiling", "kernel"})
-        .axis("bytes", registry::pow2(12, 28), "of one side, a multiple of 8; as much is read as is written")
-        .preset("smoke", {{"bytes", {std::int64_t{1} << 12, std::int64_t{1} << 18}},
-                          {"device", {std::string("cpu"), std::string("cuda")}}})
-        .preset("laptop", {{"bytes", every_second_power(12, 28)},
-                           {"impl", {std::string("memcpy"), std::string("threads_streaming")}}})
-        .preset("paper", {{"bytes", registry::pow2(12, 32)}})
-        .implementations(registry::implementations_of(copy::ladder()))
-        .metric("time", "s", "median time of one call, with its 95 % interval")
-        .metric("gbps", "GB/s", "bytes read and bytes written over the time; reading a line to write it is not counted")
-        .metric("error_to", "1", "largest |to − from|: 0, or the copy is wrong")
-        .laws(copy::law_list())
-        .bytes(traffic)
-        // The oracle and each look at the output hold a copy, too.
-        .memory([](const Params& params, std::string_view) { return 2 * traffic(params); })
-        .oom_is_an_answer()
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kCeilingCopy);
+registry::Experiment describe() {
+  return registry::experiment("ceiling_copy")
+      .title("Memory bandwidth ceiling")
+      .question(
+          "How many bytes a second does this machine copy, from a size that fits the first cache to one that fits "
+          "none? "
+          "The best rate beyond the caches is the measured ceiling that other tables count in percent of.")
+      .protocol("hot")
+      .tags({"ceiling", "kernel"})
+      .axis("bytes", registry::pow2(12, 28), "of one side, a multiple of 8; as much is read as is written")
+      .preset("smoke", {{"bytes", {std::int64_t{1} << 12, std::int64_t{1} << 18}},
+                        {"device", {std::string("cpu"), std::string("cuda")}}})
+      .preset("laptop", {{"bytes", every_second_power(12, 28)},
+                         {"impl", {std::string("memcpy"), std::string("threads_streaming")}}})
+      .preset("paper", {{"bytes", registry::pow2(12, 32)}})
+      .implementations(registry::implementations_of(copy::ladder()))
+      .metric("time", "s", "median time of one call, with its 95 % interval")
+      .metric("gbps", "GB/s", "bytes read and bytes written over the time; reading a line to write it is not counted")
+      .metric("error_to", "1", "largest |to − from|: 0, or the copy is wrong")
+      .laws(copy::law_list())
+      .bytes(traffic)
+      // The oracle and each look at the output hold a copy, too.
+      .memory([](const Params& params, std::string_view) { return 2 * traffic(params); })
+      .oom_is_an_answer()
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(ceiling_copy, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_ceiling_copy

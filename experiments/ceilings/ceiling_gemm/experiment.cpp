@@ -91,44 +91,45 @@ const Value kCpu = std::string("cpu"), kCuda = std::string("cuda");
 const Values kAll = registry::names_of(gemm::ladder()),
              kFastest = registry::names_of(gemm::ladder(), {"naive", "tiled"});
 
-const registry::Experiment kCeilingGemm =
-    registry::experiment("ceiling_gemm")
-        .title("Matrix multiplication ceiling")
-        .question(
-            "How many multiply-adds a second does this machine do in a square matrix product, in which precision, and "
-            "from "
-            "which size on? The best rate from size 1024 on is the measured ceiling that other tables count in percent "
-            "of.")
-        .tags({"ceiling", "kernel"})
-        .axis("size", registry::pow2(8, 11), "m = n = k")
-        .closed_axis("dtype", {kFp32}, "of all three matrices; sums are carried in fp32, for fp64 in fp64",
-                     {kFp64, kBf16, kFp16})
-        .preset("smoke",
-                {{"size", {std::int64_t{256}}}, {"dtype", {kFp32, kBf16}}, {"device", {kCpu, kCuda}}, {"impl", kAll}})
-        .preset("laptop",
-                {{"size", registry::pow2(8, 11)}, {"dtype", {kFp32, kFp64}}, {"device", {kCpu}}, {"impl", kFastest}})
-        .preset("paper", {{"size", registry::pow2(8, 13)}, {"dtype", {kFp32, kFp64, kBf16, kFp16}}, {"impl", kAll}})
-        .implementations(registry::implementations_of(gemm::ladder()))
-        .metric("time", "s", "median time of one call, with its 95 % interval")
-        .metric("tflops", "TFLOP/s", "2·size³ over the time")
-        .metric("gbps", "GB/s", "each matrix once, over the time")
-        .metric("error_c", "1", "worst |C − reference| where largest beside its bound, tolerance_c")
-        .metric("peak_scratch_bytes", "B", "memory taken during a call: what is packed")
-        .laws(gemm::law_list())
-        .accepts_mine()
-        .skip_if("beyond size 4096 a product takes seconds of a CPU, and tells nothing new",
-                 [](const Params& params, std::string_view implementation) {
-                   return params.integer("size") > 4096 && runs_on_cpu(implementation);
-                 })
-        .skip_if("one dot product an element takes seconds beyond size 1024, and tells nothing new",
-                 [](const Params& params, std::string_view implementation) {
-                   return implementation == "naive" && params.integer("size") > kLargestNaive;
-                 })
-        .flops([](const Params& params) { return gemm::flops(problem_from(params)); })
-        .bytes([](const Params& params) { return gemm::bytes(problem_from(params)); })
-        .memory(predicted_bytes)
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kCeilingGemm);
+registry::Experiment describe() {
+  return registry::experiment("ceiling_gemm")
+      .title("Matrix multiplication ceiling")
+      .question(
+          "How many multiply-adds a second does this machine do in a square matrix product, in which precision, and "
+          "from "
+          "which size on? The best rate from size 1024 on is the measured ceiling that other tables count in percent "
+          "of.")
+      .tags({"ceiling", "kernel"})
+      .axis("size", registry::pow2(8, 11), "m = n = k")
+      .closed_axis("dtype", {kFp32}, "of all three matrices; sums are carried in fp32, for fp64 in fp64",
+                   {kFp64, kBf16, kFp16})
+      .preset("smoke",
+              {{"size", {std::int64_t{256}}}, {"dtype", {kFp32, kBf16}}, {"device", {kCpu, kCuda}}, {"impl", kAll}})
+      .preset("laptop",
+              {{"size", registry::pow2(8, 11)}, {"dtype", {kFp32, kFp64}}, {"device", {kCpu}}, {"impl", kFastest}})
+      .preset("paper", {{"size", registry::pow2(8, 13)}, {"dtype", {kFp32, kFp64, kBf16, kFp16}}, {"impl", kAll}})
+      .implementations(registry::implementations_of(gemm::ladder()))
+      .metric("time", "s", "median time of one call, with its 95 % interval")
+      .metric("tflops", "TFLOP/s", "2·size³ over the time")
+      .metric("gbps", "GB/s", "each matrix once, over the time")
+      .metric("error_c", "1", "worst |C − reference| where largest beside its bound, tolerance_c")
+      .metric("peak_scratch_bytes", "B", "memory taken during a call: what is packed")
+      .laws(gemm::law_list())
+      .accepts_mine()
+      .skip_if("beyond size 4096 a product takes seconds of a CPU, and tells nothing new",
+               [](const Params& params, std::string_view implementation) {
+                 return params.integer("size") > 4096 && runs_on_cpu(implementation);
+               })
+      .skip_if("one dot product an element takes seconds beyond size 1024, and tells nothing new",
+               [](const Params& params, std::string_view implementation) {
+                 return implementation == "naive" && params.integer("size") > kLargestNaive;
+               })
+      .flops([](const Params& params) { return gemm::flops(problem_from(params)); })
+      .bytes([](const Params& params) { return gemm::bytes(problem_from(params)); })
+      .memory(predicted_bytes)
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(ceiling_gemm, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_ceiling_gemm

@@ -120,47 +120,47 @@ void run_case(worker::CaseContext& context) {
   worker::run_rank_case(context, made);
 }
 
-const registry::Experiment kExperiment =
-    registry::experiment("ddp_small_tensors")
-        .title("DDP buckets of many small tensors")
-        .question(
-            "With gradients in many small tensors, as many to be computed a second as can be sent: what do buckets of "
-            "a size expose, by the formula and measured, and which size is best?")
-        .problem("2025", "ddp_bucketed_benchmarking", 0)
-        .evidence({.need = Need::asked, .parts = {"a"}, .preset = "laptop"})
-        .evidence({.need = Need::nice, .parts = {"a"}, .preset = "paper"})
-        .tags({"communication"})
-        .protocol("cs336")
-        .axis("tensors", {number(1000)}, "gradients, all of one size")
-        .axis("tensor_bytes", {number(10'240)}, "of each, fp32")
-        .axis("bucket_kb", numbers({10, 40, 160, 640, 2'560, 10'240}), "limit of a bucket, in 2^10 bytes")
-        .axis("pace", {1.0}, "of computing: time for a tensor over time for its bytes on the wire")
-        .world_sizes({number(2)})
-        .preset("smoke", {{"tensors", {number(100)}}, {"bucket_kb", numbers({10, 100, 1'000})}})
-        .preset("laptop", {})
-        .preset("paper", {{"tensors", numbers({1'000, 4'000})},
-                          {"bucket_kb", numbers({10, 20, 40, 80, 160, 320, 640, 1'280, 2'560, 5'120, 10'240})},
-                          {"pace", {0.5, 1.0, 2.0}}})
-        .implementation({.name = "shm", .teaches = "CPU ranks that sleep where a device would compute"})
-        .metric("time", "s", "median of a backward pass and its communication; of the slowest rank at each (rank -1)")
-        .metric("exposed", "s", "from the last gradient to the end of the last all-reduce")
-        .metric("communicating", "s", "sum over buckets of the time from the start to the end of their all-reduce")
-        .metric("backward", "s", "to the last gradient")
-        .metric("buckets", "1", "all-reduces")
-        .metric("gradient_bytes", "B", "of all tensors")
-        .metric("bucket_bytes", "B", "of a bucket, on average")
-        .metric("overhead", "s", "o of t = o + bytes/w, measured on these ranks before the first step")
-        .metric("rate", "GB/s", "its w")
-        .metric("forecast_exposed", "s", "o + b/w + max(0, (n - 1)(o + b/w - b·g)); at pace 1 s/(n·w) + n·o")
-        .metric("best_bucket_bytes", "B", "that exposes least by that formula; at pace 1 √(s·w·o)")
-        .expects([](const Params& params) { expect_transfers(params, params.integer("world_size")); })
-        .memory([](const Params& params, std::string_view) {
-          return 2 * static_cast<double>(params.integer("tensors")) *
-                 static_cast<double>(params.integer("tensor_bytes"));
-        })
-        .oom_is_an_answer()
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kExperiment);
+registry::Experiment describe() {
+  return registry::experiment("ddp_small_tensors")
+      .title("DDP buckets of many small tensors")
+      .question(
+          "With gradients in many small tensors, as many to be computed a second as can be sent: what do buckets of "
+          "a size expose, by the formula and measured, and which size is best?")
+      .problem("2025", "ddp_bucketed_benchmarking", 0)
+      .evidence({.need = Need::asked, .parts = {"a"}, .preset = "laptop"})
+      .evidence({.need = Need::nice, .parts = {"a"}, .preset = "paper"})
+      .tags({"communication"})
+      .protocol("cs336")
+      .axis("tensors", {number(1000)}, "gradients, all of one size")
+      .axis("tensor_bytes", {number(10'240)}, "of each, fp32")
+      .axis("bucket_kb", numbers({10, 40, 160, 640, 2'560, 10'240}), "limit of a bucket, in 2^10 bytes")
+      .axis("pace", {1.0}, "of computing: time for a tensor over time for its bytes on the wire")
+      .world_sizes({number(2)})
+      .preset("smoke", {{"tensors", {number(100)}}, {"bucket_kb", numbers({10, 100, 1'000})}})
+      .preset("laptop", {})
+      .preset("paper", {{"tensors", numbers({1'000, 4'000})},
+                        {"bucket_kb", numbers({10, 20, 40, 80, 160, 320, 640, 1'280, 2'560, 5'120, 10'240})},
+                        {"pace", {0.5, 1.0, 2.0}}})
+      .implementation({.name = "shm", .teaches = "CPU ranks that sleep where a device would compute"})
+      .metric("time", "s", "median of a backward pass and its communication; of the slowest rank at each (rank -1)")
+      .metric("exposed", "s", "from the last gradient to the end of the last all-reduce")
+      .metric("communicating", "s", "sum over buckets of the time from the start to the end of their all-reduce")
+      .metric("backward", "s", "to the last gradient")
+      .metric("buckets", "1", "all-reduces")
+      .metric("gradient_bytes", "B", "of all tensors")
+      .metric("bucket_bytes", "B", "of a bucket, on average")
+      .metric("overhead", "s", "o of t = o + bytes/w, measured on these ranks before the first step")
+      .metric("rate", "GB/s", "its w")
+      .metric("forecast_exposed", "s", "o + b/w + max(0, (n - 1)(o + b/w - b·g)); at pace 1 s/(n·w) + n·o")
+      .metric("best_bucket_bytes", "B", "that exposes least by that formula; at pace 1 √(s·w·o)")
+      .expects([](const Params& params) { expect_transfers(params, params.integer("world_size")); })
+      .memory([](const Params& params, std::string_view) {
+        return 2 * static_cast<double>(params.integer("tensors")) * static_cast<double>(params.integer("tensor_bytes"));
+      })
+      .oom_is_an_answer()
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(ddp_small_tensors, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_ddp_small_tensors

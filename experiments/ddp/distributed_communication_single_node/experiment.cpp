@@ -133,8 +133,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kExperiment = describe();
-SYSLAB_EXPERIMENT(kExperiment);
+SYSLAB_EXPERIMENT(distributed_communication_single_node, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_distributed_communication_single_node

@@ -269,8 +269,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kCommunicationAccounting = describe();
-SYSLAB_EXPERIMENT(kCommunicationAccounting);
+SYSLAB_EXPERIMENT(communication_accounting, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_communication_accounting

@@ -90,60 +90,60 @@ void run_case(worker::CaseContext& context) {
   worker::run_rank_case(context, made);
 }
 
-const registry::Experiment kExperiment =
-    registry::experiment("layer_crossover")
-        .version("2")  // f is silu; it was max(u, 0)
-        .title("From compute-bound to communication-bound, measured")
-        .question(
-            "One gated layer on several ranks, fully sharded or split over its hidden dimension: from how many tokens, "
-            "or hidden numbers, on does computing take longer than communicating, and does the formula say so?")
-        .problem("2026", "fsdp_tp_calcs", 0)
-        .evidence({.need = Need::nice, .preset = "paper"})
-        .evidence({.need = Need::nice, .preset = "laptop"})
-        .tags({"communication"})
-        .protocol("cs336")
-        .axis("tokens", numbers({8, 32, 128, 512, 2048}), "B, of all ranks together")
-        .axis("d_model", numbers({256}), "D")
-        .axis("d_ff", numbers({8, 32, 128, 512, 2048}), "F")
-        .closed_axis("layout", {text("fsdp"), text("tensor")},
-                     "fsdp: a rank has its tokens and gathers all weights; tensor: all tokens and a part of F")
-        .world_sizes(numbers({2, 4}))
-        .preset("smoke", {{"tokens", numbers({8, 512})},
-                          {"d_ff", numbers({8, 512})},
-                          {"world_size", numbers({2})},
-                          {"impl", {text("shm")}}})
-        .preset("laptop", {{"impl", {text("shm")}}})
-        .preset("paper", {{"tokens", numbers({512, 2048, 8192, 32768})},
-                          {"d_model", numbers({4096})},
-                          {"d_ff", numbers({512, 2048, 8192})},
-                          {"device", {text("cuda")}},
-                          {"impl", {text("nccl")}}})
-        .implementation(
-            {.name = "shm", .teaches = "fp32: products on the CPU, collectives through shared memory, in turn"})
-        .implementation({.name = std::string(kOnGpus),
-                         .teaches =
-                             "bf16, a GPU a rank: products by cuBLAS, summed in fp32, collectives over NVLink or "
-                             "PCIe, in turn",
-                         .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
-                         .device = "cuda"})
-        .metric("time", "s", "median of a forward pass, nothing overlapped; of the slowest rank at each (rank -1)")
-        .metric("compute", "s", "of the three products and f alone")
-        .metric("communicate", "s", "of the gather, or of the sum, alone")
-        .metric("flops", "1", "of a rank's products: 6BDF/N")
-        .metric("sent_bytes", "B", "by a rank around a ring: 3DF(N-1)/N or 2BD(N-1)/N elements")
-        .metric("element_bytes", "B", "of what is multiplied and sent: 4 (fp32) or 2 (bf16)")
-        .expects(
-            [](const Params& params) { parallel::require_even(layer_from(params, {}), params.integer("world_size")); })
-        .memory([](const Params& params, std::string_view implementation) {
-          const auto bytes = static_cast<double>(layer_from(params, implementation).element_bytes);
-          const auto tokens = static_cast<double>(params.integer("tokens"));
-          const auto width = static_cast<double>(params.integer("d_model"));
-          const auto hidden = static_cast<double>(params.integer("d_ff"));
-          return bytes * (6 * width * hidden + 2 * tokens * (width + hidden));
-        })
-        .oom_is_an_answer()
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kExperiment);
+registry::Experiment describe() {
+  return registry::experiment("layer_crossover")
+      .version("2")  // f is silu; it was max(u, 0)
+      .title("From compute-bound to communication-bound, measured")
+      .question(
+          "One gated layer on several ranks, fully sharded or split over its hidden dimension: from how many tokens, "
+          "or hidden numbers, on does computing take longer than communicating, and does the formula say so?")
+      .problem("2026", "fsdp_tp_calcs", 0)
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.need = Need::nice, .preset = "laptop"})
+      .tags({"communication"})
+      .protocol("cs336")
+      .axis("tokens", numbers({8, 32, 128, 512, 2048}), "B, of all ranks together")
+      .axis("d_model", numbers({256}), "D")
+      .axis("d_ff", numbers({8, 32, 128, 512, 2048}), "F")
+      .closed_axis("layout", {text("fsdp"), text("tensor")},
+                   "fsdp: a rank has its tokens and gathers all weights; tensor: all tokens and a part of F")
+      .world_sizes(numbers({2, 4}))
+      .preset("smoke", {{"tokens", numbers({8, 512})},
+                        {"d_ff", numbers({8, 512})},
+                        {"world_size", numbers({2})},
+                        {"impl", {text("shm")}}})
+      .preset("laptop", {{"impl", {text("shm")}}})
+      .preset("paper", {{"tokens", numbers({512, 2048, 8192, 32768})},
+                        {"d_model", numbers({4096})},
+                        {"d_ff", numbers({512, 2048, 8192})},
+                        {"device", {text("cuda")}},
+                        {"impl", {text("nccl")}}})
+      .implementation(
+          {.name = "shm", .teaches = "fp32: products on the CPU, collectives through shared memory, in turn"})
+      .implementation({.name = std::string(kOnGpus),
+                       .teaches = "bf16, a GPU a rank: products by cuBLAS, summed in fp32, collectives over NVLink or "
+                                  "PCIe, in turn",
+                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
+      .metric("time", "s", "median of a forward pass, nothing overlapped; of the slowest rank at each (rank -1)")
+      .metric("compute", "s", "of the three products and f alone")
+      .metric("communicate", "s", "of the gather, or of the sum, alone")
+      .metric("flops", "1", "of a rank's products: 6BDF/N")
+      .metric("sent_bytes", "B", "by a rank around a ring: 3DF(N-1)/N or 2BD(N-1)/N elements")
+      .metric("element_bytes", "B", "of what is multiplied and sent: 4 (fp32) or 2 (bf16)")
+      .expects(
+          [](const Params& params) { parallel::require_even(layer_from(params, {}), params.integer("world_size")); })
+      .memory([](const Params& params, std::string_view implementation) {
+        const auto bytes = static_cast<double>(layer_from(params, implementation).element_bytes);
+        const auto tokens = static_cast<double>(params.integer("tokens"));
+        const auto width = static_cast<double>(params.integer("d_model"));
+        const auto hidden = static_cast<double>(params.integer("d_ff"));
+        return bytes * (6 * width * hidden + 2 * tokens * (width + hidden));
+      })
+      .oom_is_an_answer()
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(layer_crossover, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_layer_crossover

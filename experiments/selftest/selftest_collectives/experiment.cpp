@@ -53,19 +53,20 @@ void run_case(worker::CaseContext& context) {
   if (wrong != 0) throw worker::CheckFailed(check.message);
 }
 
-const registry::Experiment kSelftestCollectives =
-    registry::experiment("selftest_collectives")
-        .title("Ranks that meet again and again")
-        .question("Are the sums over all ranks right, however often they are asked for?")
-        .tags({"selftest"})
-        .axis("steps", {std::int64_t{100}}, "all-reduces")
-        .axis("limit_ms", {std::int64_t{2'000}}, "how long a rank waits for another, in milliseconds")
-        .limits_waits_by("limit_ms")
-        .world_sizes({std::int64_t{2}, std::int64_t{3}})
-        .preset("smoke", {{"world_size", {std::int64_t{2}}}})
-        .implementation({.name = "shm", .teaches = "what watches over ranks that meet in memory"})
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestCollectives);
+registry::Experiment describe() {
+  return registry::experiment("selftest_collectives")
+      .title("Ranks that meet again and again")
+      .question("Are the sums over all ranks right, however often they are asked for?")
+      .tags({"selftest"})
+      .axis("steps", {std::int64_t{100}}, "all-reduces")
+      .axis("limit_ms", {std::int64_t{2'000}}, "how long a rank waits for another, in milliseconds")
+      .limits_waits_by("limit_ms")
+      .world_sizes({std::int64_t{2}, std::int64_t{3}})
+      .preset("smoke", {{"world_size", {std::int64_t{2}}}})
+      .implementation({.name = "shm", .teaches = "what watches over ranks that meet in memory"})
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_collectives, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_collectives

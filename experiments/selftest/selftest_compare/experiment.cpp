@@ -140,29 +140,30 @@ void run_case(worker::CaseContext& context) {
   worker::run_operator_case(context, on_gpu ? gpu_case_of(params) : case_of(params));
 }
 
-const registry::Experiment kSelftestCompare =
-    registry::experiment("selftest_compare")
-        .title("Work of known length")
-        .question(
-            "Is the same work, in two fresh processes, called the same, and is a slowdown found that was put in on "
-            "purpose?")
-        .tags({"selftest"})
-        .axis("steps", {std::int64_t{500'000}}, "of a chain that nothing can shorten: 4 cycles each, about 1 ms in all")
-        .axis("slowdown", {0.0}, "percent more steps")
-        .closed_axis("work", {std::string("chain")}, "in registers (chain), or through a table of 256 KiB (walk)",
-                     {std::string("walk")})
-        .closed_axis("fault", {std::string("none")},
-                     "what goes wrong, after the check but for `wrong`; launch and illegal on a GPU alone",
-                     {std::string("wrong"), std::string("throw"), std::string("die"), std::string("hang"),
-                      std::string("launch"), std::string("illegal")})
-        .implementation({.name = "selftest", .teaches = "what a comparison can tell apart"})
-        .implementation({.name = "selftest_cuda",
-                         .teaches = "the same on a GPU",
-                         .unavailable = device::built_with_cuda() ? "" : "needs CUDA, which this build has not",
-                         .device = "cuda"})
-        .metric("time", "s", "median time of one call, with its 95 % interval")
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestCompare);
+registry::Experiment describe() {
+  return registry::experiment("selftest_compare")
+      .title("Work of known length")
+      .question(
+          "Is the same work, in two fresh processes, called the same, and is a slowdown found that was put in on "
+          "purpose?")
+      .tags({"selftest"})
+      .axis("steps", {std::int64_t{500'000}}, "of a chain that nothing can shorten: 4 cycles each, about 1 ms in all")
+      .axis("slowdown", {0.0}, "percent more steps")
+      .closed_axis("work", {std::string("chain")}, "in registers (chain), or through a table of 256 KiB (walk)",
+                   {std::string("walk")})
+      .closed_axis("fault", {std::string("none")},
+                   "what goes wrong, after the check but for `wrong`; launch and illegal on a GPU alone",
+                   {std::string("wrong"), std::string("throw"), std::string("die"), std::string("hang"),
+                    std::string("launch"), std::string("illegal")})
+      .implementation({.name = "selftest", .teaches = "what a comparison can tell apart"})
+      .implementation({.name = "selftest_cuda",
+                       .teaches = "the same on a GPU",
+                       .unavailable = device::built_with_cuda() ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
+      .metric("time", "s", "median time of one call, with its 95 % interval")
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_compare, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_compare

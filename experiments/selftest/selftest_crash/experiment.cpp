@@ -157,32 +157,32 @@ class Kills {
 
 void run_case(worker::CaseContext& context) { Kills(context).strike_all(context.params().integer("count")); }
 
-const registry::Experiment kSelftestCrash =
-    registry::experiment("selftest_crash")
-        .title("The parent killed at any moment")
-        .question(
-            "Is everything that a run acknowledged before it was killed found again, and is nothing of it left but its "
-            "database?")
-        .tags({"selftest"})
-        .axis("count", {std::int64_t{10}}, "kills (SIGKILL) of a `syslab run`")
-        .axis("seed", {std::int64_t{1}}, "of the moments")
-        .closed_axis("kind",
-                     {std::string("start"), std::string("promise"), std::string("between"), std::string("ranks")},
-                     "when: while it starts on a new database; right upon an acknowledgement; some milliseconds after "
-                     "one; at any moment of a run of several ranks")
-        .closed_axis("planted", {std::string("none")}, "a violation made on purpose, which must be found",
-                     {std::string("lost"), std::string("damage"), std::string("process"), std::string("file")})
-        .preset("smoke", {{"count", {std::int64_t{2}}}})
-        .preset("paper", {{"count", {std::int64_t{125}}}, {"seed", {std::int64_t{1}, std::int64_t{2}}}})
-        .implementation({.name = "selftest", .teaches = "what a promise of a database is worth"})
-        .metric("kills", "1", "runs that were killed before they ended")
-        .metric("acknowledged", "1", "attempts that were told as stored before")
-        .metric("lost", "1", "of these, not found again")
-        .metric("damaged", "1", "times the database could not be used, or was found damaged")
-        .metric("processes_left", "1", "3 s after the kill")
-        .metric("files_left", "1", "after the next command of the same user")
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestCrash);
+registry::Experiment describe() {
+  return registry::experiment("selftest_crash")
+      .title("The parent killed at any moment")
+      .question(
+          "Is everything that a run acknowledged before it was killed found again, and is nothing of it left but its "
+          "database?")
+      .tags({"selftest"})
+      .axis("count", {std::int64_t{10}}, "kills (SIGKILL) of a `syslab run`")
+      .axis("seed", {std::int64_t{1}}, "of the moments")
+      .closed_axis("kind", {std::string("start"), std::string("promise"), std::string("between"), std::string("ranks")},
+                   "when: while it starts on a new database; right upon an acknowledgement; some milliseconds after "
+                   "one; at any moment of a run of several ranks")
+      .closed_axis("planted", {std::string("none")}, "a violation made on purpose, which must be found",
+                   {std::string("lost"), std::string("damage"), std::string("process"), std::string("file")})
+      .preset("smoke", {{"count", {std::int64_t{2}}}})
+      .preset("paper", {{"count", {std::int64_t{125}}}, {"seed", {std::int64_t{1}, std::int64_t{2}}}})
+      .implementation({.name = "selftest", .teaches = "what a promise of a database is worth"})
+      .metric("kills", "1", "runs that were killed before they ended")
+      .metric("acknowledged", "1", "attempts that were told as stored before")
+      .metric("lost", "1", "of these, not found again")
+      .metric("damaged", "1", "times the database could not be used, or was found damaged")
+      .metric("processes_left", "1", "3 s after the kill")
+      .metric("files_left", "1", "after the next command of the same user")
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_crash, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_crash

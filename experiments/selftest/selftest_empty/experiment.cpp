@@ -13,15 +13,16 @@ void run_case(worker::CaseContext& context) {
   context.emit(check);
 }
 
-const registry::Experiment kSelftestEmpty =
-    registry::experiment("selftest_empty")
-        .title("An empty case")
-        .question("What does one isolated case cost, from the spawn of its worker to its end?")
-        .tags({"selftest"})
-        .axis("repeat", {std::int64_t{1}}, "a number without meaning, to ask for several cases")
-        .implementation({.name = "selftest", .teaches = "what nothing costs"})
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestEmpty);
+registry::Experiment describe() {
+  return registry::experiment("selftest_empty")
+      .title("An empty case")
+      .question("What does one isolated case cost, from the spawn of its worker to its end?")
+      .tags({"selftest"})
+      .axis("repeat", {std::int64_t{1}}, "a number without meaning, to ask for several cases")
+      .implementation({.name = "selftest", .teaches = "what nothing costs"})
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_empty, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_empty

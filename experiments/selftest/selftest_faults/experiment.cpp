@@ -127,23 +127,24 @@ void run_case(CaseContext& context) {
   faults().at(fault)(context);
 }
 
-const registry::Experiment kSelftestFaults =
-    registry::experiment("selftest_faults")
-        .title("Faults on purpose")
-        .question("Does every way of failing end in its status, with the reason, and does the sweep go on?")
-        .tags({"selftest"})
-        .closed_axis("fault", {std::string("none")}, "what goes wrong",
-                     [] {
-                       Values names;
-                       for (const auto& [name, body] : faults()) {
-                         if (name != "none") names.emplace_back(name);
-                       }
-                       return names;
-                     }())
-        .implementation({.name = "selftest", .teaches = "how a worker dies"})
-        .metric("answer", "1", "a number to find again in the store")
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestFaults);
+registry::Experiment describe() {
+  return registry::experiment("selftest_faults")
+      .title("Faults on purpose")
+      .question("Does every way of failing end in its status, with the reason, and does the sweep go on?")
+      .tags({"selftest"})
+      .closed_axis("fault", {std::string("none")}, "what goes wrong",
+                   [] {
+                     Values names;
+                     for (const auto& [name, body] : faults()) {
+                       if (name != "none") names.emplace_back(name);
+                     }
+                     return names;
+                   }())
+      .implementation({.name = "selftest", .teaches = "how a worker dies"})
+      .metric("answer", "1", "a number to find again in the store")
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_faults, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_faults

@@ -248,27 +248,27 @@ void run_case(worker::CaseContext& context) {
   HandedIn(context).try_all(static_cast<std::size_t>(context.params().integer("count")));
 }
 
-const registry::Experiment kSelftestHostile =
-    registry::experiment("selftest_hostile")
-        .title("Files that would rather be believed than be right")
-        .question(
-            "Does any of some sixty hostile classes and libraries pass though it is wrong, get a time that it did "
-            "not take, reach what is not its own, or leave anything?")
-        .tags({"selftest"})
-        .axis("count", {std::int64_t{0}}, "of the list, from its begin; 0: all")
-        .closed_axis("kind", {std::string("class"), std::string("library")},
-                     "Python classes; libraries, compiled by cc")
-        .closed_axis("walls", {std::string("up")}, "the walls of SECURITY.md, or none: what the walls are for",
-                     {std::string("none")})
-        .closed_axis("planted", {std::string("none")},
-                     "an honest class in the place of one, whose passing must be found", {std::string("success")})
-        .preset("smoke", {{"count", {std::int64_t{2}}}})
-        .preset("paper", {{"walls", {std::string("up"), std::string("none")}}})
-        .implementation({.name = "selftest", .teaches = "what a measurement is worth to whoever would rather cheat"})
-        .metric("tried", "1", "files handed in")
-        .metric("succeeded", "1", "of these, got what they wanted, or left something")
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestHostile);
+registry::Experiment describe() {
+  return registry::experiment("selftest_hostile")
+      .title("Files that would rather be believed than be right")
+      .question(
+          "Does any of some sixty hostile classes and libraries pass though it is wrong, get a time that it did "
+          "not take, reach what is not its own, or leave anything?")
+      .tags({"selftest"})
+      .axis("count", {std::int64_t{0}}, "of the list, from its begin; 0: all")
+      .closed_axis("kind", {std::string("class"), std::string("library")}, "Python classes; libraries, compiled by cc")
+      .closed_axis("walls", {std::string("up")}, "the walls of SECURITY.md, or none: what the walls are for",
+                   {std::string("none")})
+      .closed_axis("planted", {std::string("none")}, "an honest class in the place of one, whose passing must be found",
+                   {std::string("success")})
+      .preset("smoke", {{"count", {std::int64_t{2}}}})
+      .preset("paper", {{"walls", {std::string("up"), std::string("none")}}})
+      .implementation({.name = "selftest", .teaches = "what a measurement is worth to whoever would rather cheat"})
+      .metric("tried", "1", "files handed in")
+      .metric("succeeded", "1", "of these, got what they wanted, or left something")
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_hostile, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_hostile

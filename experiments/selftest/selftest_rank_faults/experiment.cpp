@@ -140,35 +140,35 @@ class RankFaults {
 
 void run_case(worker::CaseContext& context) { RankFaults(context).strike_all(context.params().integer("count")); }
 
-const registry::Experiment kSelftestRankFaults =
-    registry::experiment("selftest_rank_faults")
-        .title("Ranks killed and stopped")
-        .question(
-            "When a rank dies or stops, while the ranks meet or later, does the attempt end in time, name it, and "
-            "leave "
-            "nothing?")
-        .tags({"selftest"})
-        .axis("count", {std::int64_t{5}}, "faults, each in a run of its own")
-        .axis("seed", {std::int64_t{1}}, "of ranks and moments")
-        .closed_axis("kind",
-                     {std::string("kill_start"), std::string("kill_later"), std::string("stop_start"),
-                      std::string("stop_later")},
-                     "SIGKILL or SIGSTOP; while the ranks start and meet, or later, at some collective")
-        .axis("limit_ms", {std::int64_t{2'000}}, "how long a rank waits for another, in milliseconds")
-        .closed_axis("planted", {std::string("none")}, "a violation made on purpose, which must be found",
-                     {std::string("unnamed"), std::string("process"), std::string("file")})
-        .preset("smoke",
-                {{"count", {std::int64_t{1}}}, {"kind", {std::string("kill_later"), std::string("stop_start")}}})
-        .preset("paper", {{"count", {std::int64_t{25}}}, {"seed", {std::int64_t{1}, std::int64_t{2}}}})
-        .implementation({.name = "selftest", .teaches = "what watches over ranks"})
-        .metric("faults", "1", "ranks that were killed or stopped before their work was done")
-        .metric("named", "1", "of these, whose rank the attempt names first")
-        .metric("late", "1", "of these, told later than the limit and 3 s")
-        .metric("slowest", "s", "from a fault to its attempt, at most")
-        .metric("processes_left", "1", "3 s after the run's end")
-        .metric("files_left", "1", "after the run's end")
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestRankFaults);
+registry::Experiment describe() {
+  return registry::experiment("selftest_rank_faults")
+      .title("Ranks killed and stopped")
+      .question(
+          "When a rank dies or stops, while the ranks meet or later, does the attempt end in time, name it, and "
+          "leave "
+          "nothing?")
+      .tags({"selftest"})
+      .axis("count", {std::int64_t{5}}, "faults, each in a run of its own")
+      .axis("seed", {std::int64_t{1}}, "of ranks and moments")
+      .closed_axis(
+          "kind",
+          {std::string("kill_start"), std::string("kill_later"), std::string("stop_start"), std::string("stop_later")},
+          "SIGKILL or SIGSTOP; while the ranks start and meet, or later, at some collective")
+      .axis("limit_ms", {std::int64_t{2'000}}, "how long a rank waits for another, in milliseconds")
+      .closed_axis("planted", {std::string("none")}, "a violation made on purpose, which must be found",
+                   {std::string("unnamed"), std::string("process"), std::string("file")})
+      .preset("smoke", {{"count", {std::int64_t{1}}}, {"kind", {std::string("kill_later"), std::string("stop_start")}}})
+      .preset("paper", {{"count", {std::int64_t{25}}}, {"seed", {std::int64_t{1}, std::int64_t{2}}}})
+      .implementation({.name = "selftest", .teaches = "what watches over ranks"})
+      .metric("faults", "1", "ranks that were killed or stopped before their work was done")
+      .metric("named", "1", "of these, whose rank the attempt names first")
+      .metric("late", "1", "of these, told later than the limit and 3 s")
+      .metric("slowest", "s", "from a fault to its attempt, at most")
+      .metric("processes_left", "1", "3 s after the run's end")
+      .metric("files_left", "1", "after the run's end")
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_rank_faults, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_rank_faults

@@ -264,30 +264,31 @@ void run_case(CaseContext& context) {
                                       fmt::format("I was rank {} of {}", context.rank(), context.world_size())});
 }
 
-const registry::Experiment kSelftestRanks =
-    registry::experiment("selftest_ranks")
-        .title("Ranks that work together")
-        .question("Does a case of several processes end as one, in its status, with the rank that is to blame?")
-        .tags({"selftest"})
-        .closed_axis("fault", {std::string("none")}, "what goes wrong in the last rank",
-                     [] {
-                       Values names;
-                       for (const auto& [name, body] : faults()) {
-                         if (name != "none") names.emplace_back(name);
-                       }
-                       return names;
-                     }())
-        .axis("steps", {std::int64_t{8}}, "how often the ranks meet")
-        .axis("share_us", {std::int64_t{500}},
-              "what rank 0 works at a step, in microseconds; rank 1 twice that, and so on")
-        .axis("limit_ms", {std::int64_t{10'000}}, "how long a rank waits for another, in milliseconds")
-        .limits_waits_by("limit_ms")
-        .world_sizes({std::int64_t{2}, std::int64_t{3}})
-        .preset("smoke", {{"world_size", {std::int64_t{2}}}})
-        .implementation({.name = "selftest", .teaches = "how ranks begin and end together"})
-        .metric("answer", "1", "the rank's number, to find again in the store")
-        .runs(run_case);
-SYSLAB_EXPERIMENT(kSelftestRanks);
+registry::Experiment describe() {
+  return registry::experiment("selftest_ranks")
+      .title("Ranks that work together")
+      .question("Does a case of several processes end as one, in its status, with the rank that is to blame?")
+      .tags({"selftest"})
+      .closed_axis("fault", {std::string("none")}, "what goes wrong in the last rank",
+                   [] {
+                     Values names;
+                     for (const auto& [name, body] : faults()) {
+                       if (name != "none") names.emplace_back(name);
+                     }
+                     return names;
+                   }())
+      .axis("steps", {std::int64_t{8}}, "how often the ranks meet")
+      .axis("share_us", {std::int64_t{500}},
+            "what rank 0 works at a step, in microseconds; rank 1 twice that, and so on")
+      .axis("limit_ms", {std::int64_t{10'000}}, "how long a rank waits for another, in milliseconds")
+      .limits_waits_by("limit_ms")
+      .world_sizes({std::int64_t{2}, std::int64_t{3}})
+      .preset("smoke", {{"world_size", {std::int64_t{2}}}})
+      .implementation({.name = "selftest", .teaches = "how ranks begin and end together"})
+      .metric("answer", "1", "the rank's number, to find again in the store")
+      .runs(run_case);
+}
+SYSLAB_EXPERIMENT(selftest_ranks, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_selftest_ranks

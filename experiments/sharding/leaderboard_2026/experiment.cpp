@@ -233,8 +233,7 @@ registry::Experiment describe() {
   return made;
 }
 
-const registry::Experiment kLeaderboard2026 = describe();
-SYSLAB_EXPERIMENT(kLeaderboard2026);
+SYSLAB_EXPERIMENT(leaderboard_2026, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_leaderboard_2026

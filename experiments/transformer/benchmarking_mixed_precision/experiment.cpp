@@ -112,8 +112,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kBenchmarkingMixedPrecision = describe();
-SYSLAB_EXPERIMENT(kBenchmarkingMixedPrecision);
+SYSLAB_EXPERIMENT(benchmarking_mixed_precision, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_benchmarking_mixed_precision

@@ -128,8 +128,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kBenchmarkingScript = describe();
-SYSLAB_EXPERIMENT(kBenchmarkingScript);
+SYSLAB_EXPERIMENT(benchmarking_script, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_benchmarking_script

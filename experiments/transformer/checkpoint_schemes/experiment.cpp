@@ -93,8 +93,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kCheckpointSchemes = describe();
-SYSLAB_EXPERIMENT(kCheckpointSchemes);
+SYSLAB_EXPERIMENT(checkpoint_schemes, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_checkpoint_schemes

@@ -164,8 +164,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kGradientCheckpointing = describe();
-SYSLAB_EXPERIMENT(kGradientCheckpointing);
+SYSLAB_EXPERIMENT(gradient_checkpointing, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_gradient_checkpointing

@@ -281,8 +281,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kMemoryProfiling = describe();
-SYSLAB_EXPERIMENT(kMemoryProfiling);
+SYSLAB_EXPERIMENT(memory_profiling, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_memory_profiling

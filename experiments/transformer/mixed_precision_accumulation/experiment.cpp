@@ -100,8 +100,7 @@ registry::Experiment describe() {
   return builder;
 }
 
-const registry::Experiment kMixedPrecisionAccumulation = describe();
-SYSLAB_EXPERIMENT(kMixedPrecisionAccumulation);
+SYSLAB_EXPERIMENT(mixed_precision_accumulation, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_mixed_precision_accumulation

@@ -155,8 +155,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kNormPrecision = describe();
-SYSLAB_EXPERIMENT(kNormPrecision);
+SYSLAB_EXPERIMENT(norm_precision, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_norm_precision

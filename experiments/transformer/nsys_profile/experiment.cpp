@@ -312,8 +312,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kNsysProfile = describe();
-SYSLAB_EXPERIMENT(kNsysProfile);
+SYSLAB_EXPERIMENT(nsys_profile, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_nsys_profile

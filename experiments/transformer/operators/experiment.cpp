@@ -175,8 +175,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kOperators = describe();
-SYSLAB_EXPERIMENT(kOperators);
+SYSLAB_EXPERIMENT(operators, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_operators

@@ -300,8 +300,7 @@ registry::Experiment describe() {
       .runs(run_case);
 }
 
-const registry::Experiment kTrainLm = describe();
-SYSLAB_EXPERIMENT(kTrainLm);
+SYSLAB_EXPERIMENT(train_lm, describe);
 
 }  // namespace
 }  // namespace syslab::experiment_train_lm

@@ -144,11 +144,16 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
       flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
       break;
   }
+  // SQLite counts its memory under a lock, at each of some thousand allocations an attempt; nobody here asks it how
+  // much.
+  [[maybe_unused]] static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(target.c_str(), &raw, flags, nullptr);
   handle_.reset(raw);
   if (code != SQLITE_OK) fail(code, "open the file");
   sqlite3_extended_result_codes(raw, 1);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 1200,
+                    400);  // a statement's small pieces, ten times as many
   wait_for_locks(kBusyTimeout);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -167,6 +172,14 @@ void Connection::execute(const char* sql) {
     shown = shown.substr(0, shown.find('\n'));
     fail(code, fmt::format("run \"{}\"", shown.substr(0, 80)));
   }
+}
+
+void Connection::carry_out(std::string_view sql) {
+  struct Done {
+    Statement& statement;
+    ~Done() { statement.reset(); }  // one that failed would keep its transaction busy
+  } done{cached(sql)};
+  done.statement.step();
 }
 
 std::int64_t Connection::integer(std::string_view sql) {
@@ -284,7 +297,7 @@ void Connection::fail(int code, std::string_view action) {
 
 Transaction::Transaction(Connection& connection) : connection_(connection) {
   connection_.require_synced();
-  connection_.execute("BEGIN IMMEDIATE");
+  connection_.carry_out("BEGIN IMMEDIATE");
 }
 
 Transaction::~Transaction() {
@@ -298,11 +311,11 @@ void Transaction::commit() {
 }
 
 void Transaction::commit_unsynced() {
-  connection_.execute("COMMIT");
+  connection_.carry_out("COMMIT");
   open_ = false;
 }
 
-Savepoint::Savepoint(Connection& connection) : connection_(connection) { connection_.execute("SAVEPOINT part"); }
+Savepoint::Savepoint(Connection& connection) : connection_(connection) { connection_.carry_out("SAVEPOINT part"); }
 
 Savepoint::~Savepoint() {
   if (!open_ || !connection_.in_transaction()) return;
@@ -310,7 +323,7 @@ Savepoint::~Savepoint() {
 }
 
 void Savepoint::keep() {
-  connection_.execute("RELEASE part");
+  connection_.carry_out("RELEASE part");
   open_ = false;
 }
 

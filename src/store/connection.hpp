@@ -97,6 +97,8 @@ class Connection {
   ~Connection() = default;
 
   void execute(const char* sql);
+  // One statement without a result, kept for the next time.
+  void carry_out(std::string_view sql);
   void execute(const std::string& sql) { execute(sql.c_str()); }
   std::int64_t integer(std::string_view sql);  // first column of the first row; 0 when there is none
   std::string text(std::string_view sql);

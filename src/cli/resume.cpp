@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.hpp"
@@ -94,7 +96,33 @@ store::StoredRun find_run(const Context& context, const store::Store& store, con
   return refused.value_or(*newest);
 }
 
+// What Slurm and LSF say to a job that they start again.
+bool is_requeued() {
+  const auto said = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  const std::string_view restarts = said("SLURM_RESTART_COUNT");
+  return (!restarts.empty() && restarts != "0") || said("LSB_RESTART") == "Y";
+}
+
 }  // namespace
+
+std::optional<std::string> begun_before_requeue(const Context& context) {
+  std::error_code none;
+  if (!is_requeued() || !std::filesystem::exists(context.global.database, none)) return std::nullopt;
+  const store::Store store = open_for_writing(context);  // which closes what was cut off
+  store::Cell command;
+  command.type = store::Cell::Type::text;
+  command.text = json_text(Json(command_words(context)));
+  for (const auto& row :
+       store.query("SELECT uid FROM run WHERE verb = 'run' AND argv = ?1 ORDER BY started_at DESC, uid DESC", {command})
+           .rows) {
+    const std::optional<store::StoredRun> run = store.find_run(row[0].text);
+    if (has_missing(store, *run, {}) && difference_of_builds(store, *run).empty()) return run->uid;
+  }
+  return std::nullopt;
+}
 
 Exit execute(const Context& context, const ResumeOptions& options) {
   require_database(context);

@@ -19,7 +19,8 @@ void note_missing_walls(const Console& console) {
         "under compute-sanitizer what --mine names may do whatever you may, and no time means anything");
   }
   if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
-  const std::vector<std::string> missing = judge::missing_walls();
+  judge::hide_this_process();
+  const std::vector<std::string> missing = judge::missing_walls(/*shared_memory=*/true);
   if (missing.empty()) return;
   console.note(
       fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));
@@ -27,6 +28,11 @@ void note_missing_walls(const Console& console) {
 
 Exit execute(const Context& context, const RunOptions& options) {
   if (is_whole_handout(options.selection)) return run_handout(context, options);
+  if (const std::optional<std::string> begun = begun_before_requeue(context)) {
+    context.console.note(
+        fmt::format("started again by the scheduler: goes on with run {}, as `syslab resume` does", *begun));
+    return execute(context, ResumeOptions{.run = *begun, .budget = options.budget, .mine = options.selection.mine});
+  }
   const plan::Selection selection = to_selection(context, options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {

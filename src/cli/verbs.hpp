@@ -1,6 +1,9 @@
 // The verbs: one function each, in a file of its name. Each prints its results and returns the exit code.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "cli/options.hpp"
 #include "session/context.hpp"
 #include "session/exit_code.hpp"
@@ -35,7 +38,12 @@ Exit execute(const Context& context, const DoctorOptions& options);
 Exit execute(const Context& context, const CompletionOptions& options);
 Exit execute(const Context& context, const WorkerOptions& options);
 
-// What SECURITY.md promises of --mine, and this kernel has not.
+// The uid of what a job began, if a scheduler starts it again: the newest run of this very command that lacks
+// something.
+std::optional<std::string> begun_before_requeue(const Context& context);
+
+// For a process whose workers have something judged: hides it from that, and says what SECURITY.md promises of --mine
+// and this kernel has not.
 void note_missing_walls(const Console& console);
 
 }  // namespace syslab::cli

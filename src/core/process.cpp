@@ -6,7 +6,9 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@
 
 #include "core/descendants.hpp"
 #include "core/error.hpp"
+#include "core/own_shared_memory.hpp"
 
 extern char** environ;
 
@@ -96,6 +99,9 @@ constexpr long kLandlockRestrictSelf = SYS_landlock_restrict_self;
 
 // The errno of what failed, or 0. The filter comes last: it may refuse what is called before it.
 int confine(const Confinement& confinement) {
+  if (confinement.own_shared_memory) {
+    if (const int failed = take_own_shared_memory(confinement.landlock_ruleset); failed != 0) return failed;
+  }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   // Root's privileges as well: they would read other processes' memory in spite of the rest. After the line above no
   // program gives them back.
@@ -160,6 +166,25 @@ int become(const ChildPlan& plan) {
   return pid;
 }
 
+// For what must not be done in the parent's memory. The parent waits all the same, and hears of a failure through a
+// page of memory that both have.
+[[gnu::noinline]] pid_t spawn_child_apart(const ChildPlan& plan, volatile int* failure) {
+  void* const page = ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) {
+    *failure = errno;
+    return -1;
+  }
+  auto* const failed = static_cast<volatile int*>(page);
+  const auto pid = static_cast<pid_t>(::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (pid == 0) {
+    *failed = become(plan);
+    ::_exit(127);
+  }
+  *failure = pid < 0 ? errno : *failed;
+  ::munmap(page, sizeof(int));
+  return pid;
+}
+
 }  // namespace
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
@@ -215,7 +240,8 @@ Process Process::spawn(const SpawnOptions& options) {
   ::pthread_sigmask(SIG_SETMASK, &all, &plan.signal_mask);
   volatile int failure = 0;
   OwnChildren own;
-  const pid_t pid = spawn_child(plan, &failure);
+  const bool apart = options.confinement != nullptr && options.confinement->own_shared_memory;
+  const pid_t pid = apart ? spawn_child_apart(plan, &failure) : spawn_child(plan, &failure);
   ::pthread_sigmask(SIG_SETMASK, &plan.signal_mask, nullptr);
   if (failure == 0) own.add(pid, options.own_group);
   if (failure != 0) {

@@ -43,6 +43,7 @@ class FileDescriptor {
 struct Confinement {
   int landlock_ruleset = -1;                  // −1: none
   const struct sock_fprog* filter = nullptr;  // null: none
+  bool own_shared_memory = false;             // core/own_shared_memory.hpp
 };
 
 struct SpawnOptions {

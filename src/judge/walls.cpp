@@ -24,6 +24,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/own_shared_memory.hpp"
 #include "core/path_list.hpp"
 #include "core/state_folder.hpp"
 #include "judge/landlock.hpp"
@@ -188,6 +189,9 @@ struct Walls::Filter {
 
 Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
+  // On a GPU NCCL's ranks meet in /dev/shm, and whether CUDA works in a user namespace has not been tried.
+  confinement_.own_shared_memory = python && !options.gpu && offers_own_shared_memory();
+  const bool shares_memory = python && !confinement_.own_shared_memory;
   if (landlock_version() > 0) {
     std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE")), unlisted;
     std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
@@ -195,7 +199,8 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
       return std::filesystem::is_directory(one, none);
     });
     hidden.push_back(options.hidden);
-    ruleset_ = make_ruleset(options.writable, hidden, python, options.network, variable("SYSLAB_WALLS_SHOW"), unlisted);
+    ruleset_ =
+        make_ruleset(options.writable, hidden, shares_memory, options.network, variable("SYSLAB_WALLS_SHOW"), unlisted);
     confinement_.landlock_ruleset = ruleset_.get();
   }
 
@@ -264,7 +269,7 @@ void deny_processes() {
   demand(::seccomp_load(filter.get()), "seccomp_load");
 }
 
-std::vector<std::string> missing_walls() {
+std::vector<std::string> missing_walls(bool shared_memory) {
   std::vector<std::string> missing;
   const int version = landlock_version();
   if (version == 0) {
@@ -274,6 +279,9 @@ std::vector<std::string> missing_walls() {
   }
   if (version < 6) missing.emplace_back("signals (Landlock 6)");
   if (::prctl(PR_GET_SECCOMP) < 0) missing.emplace_back("system calls (seccomp)");
+  if (shared_memory && !offers_own_shared_memory()) {
+    missing.emplace_back("for classes a /dev/shm of their own (user namespaces)");
+  }
   return missing;
 }
 

@@ -48,8 +48,9 @@ std::string keys_folder();
 // programs.
 void deny_processes();
 
-// What this kernel lacks, in words for people; empty where all walls stand.
-std::vector<std::string> missing_walls();
+// What this kernel lacks, in words for people; empty where all walls stand. With `shared_memory` also what keeps the
+// /dev/shm of a class on the CPU its own.
+std::vector<std::string> missing_walls(bool shared_memory = false);
 
 // SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere; and so does
 // compute-sanitizer.

@@ -224,14 +224,19 @@ store::Store open_for_writing(const Context& context) {
   return store;
 }
 
+std::vector<std::string> command_words(const Context& context) {
+  std::vector<std::string> words{"syslab"};
+  words.insert(words.end(), context.arguments.begin(), context.arguments.end());
+  return words;
+}
+
 store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
                        const plan::Plan& plan, const Conditions& conditions) {
   const Json facts = runner::environment_facts();
   store::RunRow run;
   run.verb = verb;
   run.label = label;
-  run.argv = {"syslab"};
-  run.argv.insert(run.argv.end(), context.arguments.begin(), context.arguments.end());
+  run.argv = command_words(context);
   run.protocol_json = json_text(to_json(conditions));
   run.root_seed = std::to_string(plan.root_seed);
   run.author = plan.author;

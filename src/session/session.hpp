@@ -55,6 +55,9 @@ void hide_database(const std::string& file);
 // Opens the database for writing, tells its notices, and closes what writers that died left open.
 store::Store open_for_writing(const Context& context);
 
+// This process's command line as a run keeps it.
+std::vector<std::string> command_words(const Context& context);
+
 // Stores a new run with its plan; returns its key.
 store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
                        const plan::Plan& plan, const Conditions& conditions);

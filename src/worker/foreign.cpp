@@ -98,7 +98,8 @@ Json ForeignWorker::walls_facts() const {
   if (options_.device != "cpu") facts["gpu_memory"] = gpu_ ? "shared" : "copied";
   if (!options_.walls) return facts;
   facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
-  if (const std::vector<std::string> missing = judge::missing_walls(); !missing.empty()) {
+  const bool shm = *options_.walls == judge::Profile::python && options_.device == "cpu";
+  if (const std::vector<std::string> missing = judge::missing_walls(shm); !missing.empty()) {
     facts["walls_missing"] = missing;
   }
   return facts;

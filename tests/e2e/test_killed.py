@@ -98,21 +98,18 @@ class Killed(Lab):
         self.assertFalse(any(self.alive(pid) for pid in workers))
 
     def test_what_a_python_class_started_ends_with_its_case(self):
-        told = pathlib.Path("/dev/shm") / self.folder.name  # where it can be written behind the walls
-        self.addCleanup(told.unlink, missing_ok=True)
+        marked = f"import time; time.sleep(300)  # {self.folder.name}"  # names and command lines are told through all walls
         (self.folder / "mine.py").write_text(
-            "import pathlib, subprocess, sys\n"
-            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
-            f"pathlib.Path('{told}').write_text(str(child.pid))\n"
+            "import subprocess, sys\n"
+            f"child = subprocess.Popen([sys.executable, '-c', {marked!r}])\n"
             "child.wait()\n"
             "class Mine: pass\n")
         self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl", "me",
                     "--mine", "me=mine.py:Mine", "--timeout", "3s", expect=3)
-        child = told.read_text()
         deadline = time.monotonic() + 5
-        while self.alive(child) and time.monotonic() < deadline:
+        while self.running(marked) and time.monotonic() < deadline:
             time.sleep(0.02)
-        self.assertFalse(self.alive(child))
+        self.assertEqual(self.running(marked), [])
 
     def start_what_leaves_its_group(self):
         """A case whose Python class starts a session of its own, below a parent that is gone at once."""
@@ -161,6 +158,16 @@ class Killed(Lab):
             return pathlib.Path(f"/proc/{pid}/comm").read_text()
         except OSError:
             return ""
+
+    @staticmethod
+    def running(word):
+        found = []
+        for commands in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                found += [commands.parent.name] if word in commands.read_text() else []
+            except OSError:  # it has ended meanwhile
+                pass
+        return found
 
     @staticmethod
     def alive(pid):
@@ -252,6 +259,33 @@ class Killed(Lab):
                              [("aborted", f"stopped by {number.name}")])
             self.assertEqual(self.stopped_again(number), 75)
             self.assertEqual([line["status"] for line in attempts(self.lines("resume", expect=3))], ["timeout", "ok"])
+
+    def test_a_job_that_is_started_again_goes_on_with_its_own_part(self):
+        part = ("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "2s", "--shard", "1/1", "--json")
+        again = {**self.environment(), "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "1"}
+
+        def started(environment):
+            process = subprocess.Popen(self.command(*part), cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            return process
+
+        first = started({**self.environment(), "SLURM_JOB_ID": "7"})
+        first.stdout.readline()
+        while not self.sql("SELECT 1 FROM attempt"):
+            time.sleep(0.02)
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=30)
+        self.assertEqual(first.returncode, 75)
+        second = started(again)
+        out, told = second.communicate(timeout=60)
+        self.assertEqual(second.returncode, 3, told)  # the hang is found, and nothing is left to requeue for
+        self.assertIn("started again by the scheduler: goes on with run", told)
+        self.assertEqual([line["status"] for line in attempts([json.loads(line) for line in out.splitlines()])], ["timeout", "ok"])
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
+        # What is whole is not gone on with: the same command is then a run of its own.
+        third = started(again)
+        third.communicate(timeout=60)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(2,)])
 
     def test_folders_of_a_killed_run_go_with_the_next_and_a_living_ones_stay(self):
         temporary = self.folder / "temporary"

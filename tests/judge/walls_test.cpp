@@ -29,6 +29,7 @@
 #include <string>
 #include <thread>
 
+#include "core/own_shared_memory.hpp"
 #include "tests/judge/behind.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -285,6 +286,37 @@ TEST(Walls, AfterDenyingProcessesThereAreThreadsAlone) {
                      return done;
                    }),
             0);
+}
+
+TEST(Walls, AClassHasItsOwnSharedMemoryWhichIsGoneWithIt) {
+  if (!offers_own_shared_memory()) GTEST_SKIP() << "no user namespaces here";
+  const test::TemporaryFolder folder;
+  const Walls walls({.profile = Profile::python, .writable = (folder / ".").string()});
+  const std::string left = "/dev/shm/syslab-walls-test-" + std::to_string(::getpid());
+  std::ofstream(left) << "of another";
+  SpawnOptions options;
+  options.argv = {
+      "/bin/sh", "-c",
+      "test ! -e \"$0\" && echo mine > \"$0\" && cat \"$0\" && mkdir \"$0.d\" && mv \"$0\" \"$0.d/there\" && "
+      "id -u && echo more 2>/dev/null > /dev/syslab-walls-test || echo kept",
+      left};
+  options.confinement = walls.confinement();
+  hide_this_process();  // as workers do
+  Process child = Process::spawn(options);
+  child.close_input();
+  std::array<char, 256> said{};
+  std::string all;
+  for (ssize_t got = 0; (got = ::read(child.from_child(), said.data(), said.size())) > 0;) {
+    all.append(said.data(), static_cast<std::size_t>(got));
+  }
+  ::prctl(PR_SET_DUMPABLE, 1);
+  EXPECT_EQ(child.wait().describe(), "exit code 0");
+  EXPECT_EQ(all, "mine\n" + std::to_string(::geteuid()) + "\nkept\n");
+  std::string kept;
+  std::getline(std::ifstream(left), kept);
+  EXPECT_EQ(kept, "of another");
+  EXPECT_NE(::access((left + ".d").c_str(), F_OK), 0);
+  ::unlink(left.c_str());
 }
 
 TEST(Walls, OnlyTheWordNoneLeavesThemOut) {

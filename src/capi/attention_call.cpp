@@ -26,18 +26,23 @@ Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const sys
   return problem;
 }
 
-const Rung& choose(const Problem& problem, Pass pass, const syslab_attention_options& options, device::Stream stream,
-                   bool walkable) {
+attention::Dispatched choose_with_reason(const Problem& problem, Pass pass, const syslab_attention_options& options,
+                                         device::Stream stream, bool walkable) {
   const auto want = options.deterministic != 0 ? attention::Want::deterministic : attention::Want::fastest;
   attention::Where where = attention::where_of(stream);
   where.walkable = walkable;
-  if (options.implementation == nullptr) return *attention::dispatch(problem, pass, where, want).rung;
+  if (options.implementation == nullptr) return attention::dispatch(problem, pass, where, want);
   const Rung& rung = attention::find_rung(options.implementation);
   if (const auto reason = attention::reason_against(rung, problem, pass, where, want)) {
     throw Error(ErrorKind::usage,
                 fmt::format("'{}' {}; the tensors lie on {}", rung.name, *reason, to_string(device::place_of(stream))));
   }
-  return rung;
+  return {&rung, "it was asked for by name"};
+}
+
+const Rung& choose(const Problem& problem, Pass pass, const syslab_attention_options& options, device::Stream stream,
+                   bool walkable) {
+  return *choose_with_reason(problem, pass, options, stream, walkable).rung;
 }
 
 void forget_accounts(device::Place place) noexcept {

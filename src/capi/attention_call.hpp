@@ -13,6 +13,9 @@ attention::Problem problem_of(const ConstTensorView& q, const ConstTensorView& k
 
 // The rung that the options name, else the dispatcher's; for work on `stream`. `walkable`: attention::walkable() of the
 // call's tensors. Error(usage) with the reason if the named one cannot take the problem there.
+attention::Dispatched choose_with_reason(const attention::Problem& problem, Pass pass,
+                                         const syslab_attention_options& options, device::Stream stream, bool walkable);
+// The same without the reason.
 const attention::Rung& choose(const attention::Problem& problem, Pass pass, const syslab_attention_options& options,
                               device::Stream stream, bool walkable);
 

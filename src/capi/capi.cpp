@@ -139,6 +139,31 @@ ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Pass pass
   return {options.workspace, options.workspace_bytes};
 }
 
+// A question about tensors of whose memory nothing is read.
+struct ShapesAlone {
+  Site site;
+  ConstTensorView q, k, v;
+  Problem problem;
+
+  ShapesAlone(const DLTensor* given_q, const DLTensor* given_k, const DLTensor* given_v,
+              const syslab_attention_options& options)
+      : site({{"q", given_q}, {"k", given_k}, {"v", given_v}}, nullptr),
+        q(read_matrix("q", given_q, Memory::unused)),
+        k(read_matrix("k", given_k, Memory::unused)),
+        v(read_matrix("v", given_v, Memory::unused)) {
+    require_same_rank(given_q, {{"k", given_k}, {"v", given_v}});
+    problem = problem_of(q, k, options);
+    for (const auto& [name, view] : {std::pair{"k", k}, std::pair{"v", v}}) {
+      const Shape shape{problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim};
+      if (view.shape != shape || view.dtype != problem.dtype) {
+        throw Error(ErrorKind::usage,
+                    fmt::format("{} is {} {}; beside q and k it must be {} {}", name, to_string(view.dtype),
+                                to_string(view.shape), to_string(problem.dtype), to_string(shape)));
+      }
+    }
+  }
+};
+
 }  // namespace
 }  // namespace syslab::capi
 
@@ -193,25 +218,29 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
     if (bytes == nullptr) throw Error(ErrorKind::usage, "bytes is NULL; it takes the answer");
     *bytes = 0;
     const syslab_attention_options options = read_options(given);
-    const Site site({{"q", q}, {"k", k}, {"v", v}}, nullptr);
-    const ConstTensorView q_view = read_matrix("q", q, Memory::unused), k_view = read_matrix("k", k, Memory::unused);
-    const ConstTensorView v_view = read_matrix("v", v, Memory::unused);
-    require_same_rank(q, {{"k", k}, {"v", v}});
-    const Problem problem = problem_of(q_view, k_view, options);
-    for (const auto& [name, view] : {std::pair{"k", k_view}, std::pair{"v", v_view}}) {
-      const Shape shape{problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim};
-      if (view.shape != shape || view.dtype != problem.dtype) {
-        throw Error(ErrorKind::usage,
-                    fmt::format("{} is {} {}; beside q and k it must be {} {}", name, to_string(view.dtype),
-                                to_string(view.shape), to_string(problem.dtype), to_string(shape)));
-      }
-    }
+    const ShapesAlone asked(q, k, v, options);
     const Pass pass = backward != 0 ? Pass::backward : Pass::forward;
     // The largest for any strides of the call's other tensors.
     for (const bool walkable : {true, false}) {
-      const Rung& rung = choose(problem, pass, options, site.stream(), walkable);
-      *bytes = std::max(*bytes, rung.workspace_bytes(problem, pass));
+      const Rung& rung = choose(asked.problem, pass, options, asked.site.stream(), walkable);
+      *bytes = std::max(*bytes, rung.workspace_bytes(asked.problem, pass));
     }
+  });
+}
+
+int syslab_attention_choice(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
+                            const syslab_attention_options* given, const char** implementation, const char** because) {
+  return guarded("syslab_attention_choice", [&] {
+    if (implementation == nullptr || because == nullptr) {
+      throw Error(ErrorKind::usage, "implementation and because take the answer; neither may be NULL");
+    }
+    const syslab_attention_options options = read_options(given);
+    const ShapesAlone asked(q, k, v, options);
+    const attention::Dispatched chosen =
+        choose_with_reason(asked.problem, backward != 0 ? Pass::backward : Pass::forward, options, asked.site.stream(),
+                           attention::walkable({asked.q, asked.k, asked.v}));
+    *implementation = chosen.rung->name.data();
+    *because = chosen.because.data();
   });
 }
 

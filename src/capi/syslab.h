@@ -69,6 +69,13 @@ SYSLAB_API int syslab_attention_backward(const DLTensor* q, const DLTensor* k, c
 SYSLAB_API int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
                                           const syslab_attention_options* options, size_t* bytes);
 
+/* Which implementation a call on tensors shaped and strided like these takes, and why it and no other: the sentence of
+ * the first row of the library's rule that fits. backward != 0 for the backward pass. Looks at no data; takes every
+ * tensor that a call makes or is given besides to lie like q. Both texts last as long as the process. */
+SYSLAB_API int syslab_attention_choice(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
+                                       const syslab_attention_options* options, const char** implementation,
+                                       const char** because);
+
 /* Data parallelism: which gradients travel together, who updates what, whose rows are whose. Every rank that asks alike
  * is answered alike; bytes and tensors are the caller's affair (tools/python/syslab_parallel.py is one for torch). */
 

@@ -44,7 +44,8 @@ ChosenAttention named_by(Precision precision, Variant variant, device::Kind devi
 ChosenAttention dispatched(const attention::Problem& problem, const attention::Where& where, attention::Want want) {
   const attention::Dispatched forward = dispatch(problem, Pass::forward, where, want),
                               backward = dispatch(problem, Pass::backward, where, want);
-  if (forward.rung->name == backward.rung->name) return {attention::as_autograd(*backward.rung), backward.because};
+  if (forward.rung->name == backward.rung->name)
+    return {attention::as_autograd(*backward.rung), std::string(backward.because)};
   return {attention::as_autograd(*forward.rung, *backward.rung),
           fmt::format("forward: {}; backward: {}", forward.because, backward.because)};
 }

@@ -409,6 +409,32 @@ TEST(CInterface, AWorkspaceOfTheAskedSizeChangesNoBit) {
   EXPECT_EQ(given.backward(&options), SYSLAB_ERROR_USAGE);
 }
 
+TEST(CInterface, SaysWhichImplementationACallTakesAndWhy) {
+  Call call;
+  call.q.tensor.data = nullptr;  // only shapes are looked at
+  const char *implementation = nullptr, *because = nullptr;
+  const auto ask = [&](const syslab_attention_options* options, int backward) {
+    return syslab_attention_choice(call.q.get(), call.k.get(), call.v.get(), backward, options, &implementation,
+                                   &because);
+  };
+  for (const int backward : {0, 1}) {
+    ASSERT_EQ(ask(nullptr, backward), SYSLAB_OK) << syslab_last_error();
+    EXPECT_STREQ(implementation, "flash_tiled");
+    EXPECT_NE(std::string(because).find("the fastest on the CPU"), std::string::npos) << because;
+  }
+  syslab_attention_options options = defaults();
+  options.implementation = "naive";
+  ASSERT_EQ(ask(&options, 0), SYSLAB_OK) << syslab_last_error();
+  EXPECT_STREQ(implementation, "naive");
+  EXPECT_NE(std::string(because).find("asked for by name"), std::string::npos) << because;
+
+  options.implementation = "flash_wgmma";
+  EXPECT_EQ(ask(&options, 0), SYSLAB_ERROR_USAGE) << "it runs on a GPU";
+  EXPECT_STREQ(implementation, "naive") << "a refusal writes no answer";
+  EXPECT_EQ(syslab_attention_choice(call.q.get(), call.k.get(), call.v.get(), 0, nullptr, &implementation, nullptr),
+            SYSLAB_ERROR_USAGE);
+}
+
 TEST(CInterface, TheLastErrorIsTheThreadsOwnAndGoesWithSuccess) {
   Call call;
   syslab_attention_options wrong = defaults();

@@ -18,6 +18,9 @@ import unittest
 from lab import Lab
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/peers"))
+import attention_log  # noqa: E402
+
 # What means something to Markdown, TeX, HTML, CSV, JSON, SQL or a shell.
 NASTY = r"""a_b & 50% # <b>x</b> | \tex{y} $z$ ~^ "q" 'r' `c` [l](m) *s* é中 ; {{body}}"""
 
@@ -341,6 +344,35 @@ class Words(Lab):
             done = subprocess.run([latex, "-interaction=nonstopmode", "-halt-on-error", name], cwd=self.folder,
                                   capture_output=True, timeout=240, check=False)
             self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+
+
+class Peers(Lab):
+    """What tools/peers/attention.py writes of PyTorch's attention, beside ours."""
+
+    def test_a_figure_a_pass_has_rungs_peers_and_the_measured_ceiling(self):
+        case = attention_log.Case(batch=1, heads=2, seq=64, head_dim=32, causal=True)
+        right = {name: (1e-3, 8e-3) for name in ("out", "dq", "dk", "dv")}
+        wrong = {**right, "dk": (9e-3, 8e-3)}
+        (self.folder / "env.json").write_text(self.syslab("env", "--json").stdout)
+        lines = [attention_log.log_head("few", self.folder / "env.json")]
+        for which in ("forward", "backward"):
+            for seq in (64, 128):
+                longer = case._replace(seq=seq)
+                lines += attention_log.log_of("cudnn", "2.11.0", longer, "fp32", which, [1.0, 1.1, 1.3], right)
+                lines += attention_log.log_of("efficient", "2.11.0", longer, "fp32", which, [1.0, 1.1, 1.3], wrong)
+        (self.folder / "peers.jsonl").write_text(attention_log.written(lines))
+        few = ("--protocol", "few", "--laws", "none", "--device", "cpu")
+        self.syslab("run", "ceiling_gemm", "-a", "size=1024", "-a", "dtype=fp32", "--impl", "openblas", *few)
+        self.syslab("run", "flash_forward", "flash_backward", "-a", "batch=1", "-a", "heads=2", "-a", "seq=64,128", "-a", "head_dim=32",
+                    "-a", "causal=true", "--impl", "flash_tiled", *few)
+        self.syslab("import", "peers.jsonl")
+        self.syslab("report", "flash_forward", "flash_backward", "-o", "report.md")
+        for which, peers in (("forward", {"cudnn", "efficient"}), ("backward", {"cudnn"})):
+            drawn = (self.folder / "figures" / f"flash_{which}-rate.svg").read_text()
+            words = set(re.findall(r"<text[^>]*>([^<]+)</text>", drawn))
+            self.assertLessEqual({"flash_tiled", "measured GEMM", *(f"{peer} (pytorch, self-reported)" for peer in peers)}, words)
+            self.assertEqual([word for word in words if "(mine)" in word], [], "a peer is nobody's own")
+            self.assertEqual(any("efficient" in word for word in words), "efficient" in peers, "a wrong gradient has no time")
 
 
 class Large(Lab):

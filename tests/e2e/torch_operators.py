@@ -71,6 +71,17 @@ def check_gives_the_bits_of_ctypes():
         kept.unlink(missing_ok=True)
 
 
+def check_says_which_implementation_it_takes_and_why():
+    q, k, v, _ = (t.detach() for t in draw((2, 16, 1024, 64)))
+    name, why = syslab_torch.choice(q, k, v, True)
+    assert name in ("flash_wgmma", "flash_mma") and why, (name, why)
+    if torch.cuda.get_device_capability() == (9, 0):
+        assert name == "flash_wgmma", (name, why)
+    equal((FlashAttention.apply(q, k, v, True),), (FlashAttention.apply(q, k, v, True, name),))
+    assert syslab_torch.choice(q.cpu(), k.cpu(), v.cpu(), backward=True)[0] == "flash_tiled"
+    assert syslab_torch.choice(q, k, v, True, implementation="flash_mma_deterministic")[0] == "flash_mma_deterministic"
+
+
 def check_compiles_into_one_graph():
     def attend(q, k, v, causal):
         return FlashAttention.apply(q * 2, k, v, causal) + 1

@@ -17,7 +17,12 @@ cudnn, efficient, math. TFLOP/s count 4·B·H·pairs·D forward and 2.5 times th
 Grids: paper (16k tokens, hidden 2048, head_dim 64 and 128, S 512 to 16,384, full and causal) · handout (one head, causal,
 head_dim 16 to 128, S 128 to 8192) · long (the same, S 16,384 to 65,536) · leaderboard (16 heads, S 16,384, head_dim 64) ·
 wide (16k tokens, hidden 1920 or 2048, head_dim 192 or 256, S 1024, 4096 and 16,384, full and causal) · between (the same of
-head_dim 96, hidden 2016). `--cases "D64 causal"` leaves those whose label has all of these words.
+head_dim 96, hidden 2016) · figure (16 heads, causal, head_dim 128, S 512 to 16,384: for the
+report's figures of the rate). `--cases "D64 causal"` leaves those whose label has all of these words.
+
+`--log FILE` writes the peers' results for `syslab import`, so that tables and figures have them beside ours. A peer's outputs
+are then held to the same bound as ours, and one that misses it is not in the file. `--environment` names what `syslab env
+--json` prints on this machine; without it the results are comparable with nothing.
 """
 import argparse
 import csv
@@ -26,13 +31,13 @@ import math
 import pathlib
 import statistics
 import sys
-from collections import namedtuple
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from attention_log import Case, log_head, log_of, operations, written  # noqa: E402
 from syslab_torch import LIBRARY, FlashAttention, Options, as_dlpack  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -47,9 +52,6 @@ BACKENDS = {
 USUAL_ERROR = {"fp32": 1e-6, "fp16": 5e-4, "bf16": 4e-3}
 ROWS_AT_ONCE = 1 << 26  # scores of the float64 reference held at once
 MOST_SCORES = 1 << 31  # of op by op
-BACKWARD = 2.5  # products of a backward pass over those of a forward pass
-
-Case = namedtuple("Case", "batch heads seq head_dim causal")
 
 
 def grid(name):
@@ -65,18 +67,15 @@ def grid(name):
     if name == "wide":
         return [Case(16384 // s, 2048 // d, s, d, c) for d in (192, 256) for c in (True, False)
                 for s in (1024, 4096, 16384)]
+    if name == "figure":
+        return [Case(1, 16, s, 128, True) for s in (512, 1024, 2048, 4096, 8192, 16384)]
     if name == "between":
         return [Case(16384 // s, 2048 // 96, s, 96, c) for c in (True, False) for s in (1024, 4096, 16384)]
-    sys.exit(f"unknown grid '{name}'; there are paper, handout, long, leaderboard, wide and between")
+    sys.exit(f"unknown grid '{name}'; there are paper, handout, long, leaderboard, wide, between and figure")
 
 
 def label_of(case):
     return f"B{case.batch} H{case.heads} S{case.seq} D{case.head_dim}{' causal' if case.causal else ' full'}"
-
-
-def flops(case):
-    pairs = case.seq * (case.seq + 1) // 2 if case.causal else case.seq**2
-    return 4 * case.batch * case.heads * pairs * case.head_dim
 
 
 def draw(case, dtype, seed):
@@ -168,14 +167,22 @@ def relative_error(found, wanted):
     return ((found.double() - wanted).norm() / wanted.norm()).item()  # NaN compares as wrong below
 
 
+def errors_of(found, wanted, tensors, case, dtype):
+    """{tensor: (its error, the error allowed)}"""
+    yardstick = {}
+    if case.batch * case.heads * case.seq**2 <= MOST_SCORES:
+        yardstick = {name: relative_error(t, wanted[name]) for name, t in op_by_op(*tensors, case.causal).items()}
+    usual = USUAL_ERROR[dtype]
+    allowed = {name: 2 * max(yardstick.get(name, 1.5 * usual), usual / 2) for name in found}
+    if "lse" in found:
+        allowed["lse"] = USUAL_ERROR["fp32"]
+    return {name: (relative_error(tensor, wanted[name]), allowed[name]) for name, tensor in found.items()}
+
+
 def check(rung, case, dtype, passes):
     """{tensor: (its error, the error allowed)}"""
     q, k, v, do = draw(case, dtype, seed=1)
     wanted = exact(q, k, v, do, case.causal)
-    small = case.batch * case.heads * case.seq**2 <= MOST_SCORES
-    yardstick = {}
-    if small:
-        yardstick = {name: relative_error(t, wanted[name]) for name, t in op_by_op(q, k, v, do, case.causal).items()}
     found = {}
     if "forward" in passes:
         found["out"] = torch.full_like(q, math.nan)
@@ -186,11 +193,20 @@ def check(rung, case, dtype, passes):
         rung.backward(q, k, v, wanted["out"].to(q.dtype), wanted["lse"].float(), do, *gradients.values(), case.causal)
         found.update(gradients)
     torch.cuda.synchronize()
-    usual = USUAL_ERROR[dtype]
-    allowed = {name: 2 * max(yardstick.get(name, 1.5 * usual), usual / 2) for name in found}
-    if "lse" in found:
-        allowed["lse"] = USUAL_ERROR["fp32"]
-    return {name: (relative_error(tensor, wanted[name]), allowed[name]) for name, tensor in found.items()}
+    return errors_of(found, wanted, (q, k, v, do), case, dtype)
+
+
+def check_peer(peer, case, dtype):
+    """The same of a peer, both passes; None if it does not take the case."""
+    q, k, v, do = draw(case, dtype, seed=1)
+    inputs = [t.detach().clone().requires_grad_() for t in (q, k, v)]
+    try:
+        with sdpa_kernel(BACKENDS[peer]):
+            out = F.scaled_dot_product_attention(*inputs, is_causal=case.causal)
+            found = dict(zip(("out", "dq", "dk", "dv"), (out.detach(), *torch.autograd.grad(out, inputs, do))))
+    except RuntimeError:
+        return None
+    return errors_of(found, exact(q, k, v, do, case.causal), (q, k, v, do), case, dtype)
 
 
 # --- clocks -----------------------------------------------------------------------------------------------------------
@@ -206,7 +222,7 @@ def between_events(work):
 
 
 def milliseconds(call, sets, eager, together_ms=1.5, most_calls=64, total_ms=60):
-    """Median time of call(i), i going round the sets; in a graph, or launched one by one."""
+    """Times of call(i), i going round the sets; in a graph, or launched one by one."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for i in range(3):
@@ -226,11 +242,11 @@ def milliseconds(call, sets, eager, together_ms=1.5, most_calls=64, total_ms=60)
             timed = graph.replay
         timed()
         repeats = max(5, min(30, int(total_ms / (one * calls))))
-        return statistics.median(between_events(timed) for _ in range(repeats)) / calls
+        return [between_events(timed) / calls for _ in range(repeats)]
 
 
 def times(rungs, peers, case, dtype, passes, eager):
-    """{(pass, who): milliseconds, None where there is no time}, and how many times of ours are missing."""
+    """{(pass, who): milliseconds of each replay, None where there is no time}, and how many of ours are missing."""
     bytes_of_set = 4 * case.batch * case.heads * case.seq * case.head_dim * DTYPES[dtype].itemsize
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     sets = max(1, min(8, 2 * cache // bytes_of_set + 1))
@@ -300,12 +316,16 @@ def main():
     parser.add_argument("--eager", action="store_true", help="launch call by call instead of in graphs")
     parser.add_argument("--no-check", action="store_true", help="time only what was checked before")
     parser.add_argument("--csv", help="write one line a time to this file")
+    parser.add_argument("--log", help="write the peers' results to this file, for `syslab import`")
+    parser.add_argument("--environment", help="file that `syslab env --json` wrote on this machine, for --log")
     arguments = parser.parse_args()
     rungs = [Rung(name) for name in arguments.rungs.split(",")]
     peers, passes = [name for name in arguments.peers.split(",") if name], arguments.passes.split(",")
     for peer in peers:
         if peer not in BACKENDS:
             sys.exit(f"unknown peer '{peer}'; there are {', '.join(BACKENDS)}")
+    if arguments.log and arguments.eager:
+        sys.exit("--log is of graphs: how the launch of single calls is timed here is none of syslab's protocols")
     torch.backends.cuda.matmul.allow_tf32 = False
     # Else whatever a deterministic kernel's caller takes would be filled with NaN first, inside what is timed.
     torch.utils.deterministic.fill_uninitialized_memory = False
@@ -315,7 +335,7 @@ def main():
     names = [rung.name for rung in rungs] + peers
     print("| case | pass | " + " | ".join(f"{name} ms (TFLOP/s)" for name in names) + " |")
     print("| --- | --- |" + " --- |" * len(names))
-    wrong, ratios, lines = 0, {}, []
+    wrong, ratios, lines, log = 0, {}, [], []
     cases = [case for case in grid(arguments.grid) if set(arguments.cases.split()) <= set(label_of(case).split())]
     if not cases:
         sys.exit(f"no case of grid '{arguments.grid}' has all of '{arguments.cases}'")
@@ -334,9 +354,15 @@ def main():
             continue
         found, untimed = times(right, peers, case, arguments.dtype, passes, arguments.eager)
         wrong += untimed
+        if arguments.log:
+            torch.cuda.empty_cache()
+            errors = {peer: check_peer(peer, case, arguments.dtype) for peer in peers}
+            log += [line for which in passes for peer in peers if errors[peer] and found.get((which, peer))
+                    for line in log_of(peer, torch.__version__, case, arguments.dtype, which, found[which, peer], errors[peer])]
+        found = {key: statistics.median(all_of_it) if all_of_it else None for key, all_of_it in found.items()}
         for which in passes:
             row = [found.get((which, name)) for name in names]
-            work = flops(case) * (BACKWARD if which == "backward" else 1)
+            work = operations(case, which)
             cells = ["–" if ms is None else f"{ms:.4f} ({work / ms * 1e-9:.0f})" for ms in row]
             print(f"| {label} | {which} | " + " | ".join(cells) + " |", flush=True)
             lines += [(label, which, name, how, ms) for name, ms in zip(names, row) if ms is not None]
@@ -353,6 +379,8 @@ def main():
     if arguments.csv:
         with open(arguments.csv, "w", newline="") as file:
             csv.writer(file).writerows([("case", "pass", "implementation", "launch", "milliseconds"), *lines])
+    if arguments.log:
+        pathlib.Path(arguments.log).write_text(written([log_head("graph", arguments.environment), *log]))
     print(f"{wrong} wrong" + (", nothing checked" if arguments.no_check else ""))
     return 1 if wrong else 0
 

@@ -4,6 +4,7 @@
     o = FlashAttention.apply(q, k, v, True)        # (batch, n, d) or (batch, heads, n, d); True: causal
     o.backward(do)
     o = FlashAttention.apply(q, k, v, True, "flash_mma")   # by this implementation, not the library's choice
+    choice(q, k, v, True)                          # ("flash_wgmma", "Hopper's own instructions, and work for …")
 
 L (the log-sum-exp of each row), Q, K, V and O are saved for the backward pass, so o.grad_fn.saved_tensors holds exactly
 one tensor of shape (batch, n_queries). fp32, fp16 and bf16; any strides; fewer key/value heads than query heads are
@@ -129,6 +130,18 @@ def call(function, tensors, is_causal, implementation=None):
     if status != 0:
         kind = {1: ValueError, 2: MemoryError}.get(status, RuntimeError)
         raise kind(LIBRARY.syslab_last_error().decode())
+
+
+def choice(q, k, v, is_causal=False, backward=False, implementation=None):
+    """(name, why): the implementation that FlashAttention.apply takes for such tensors, and the reason that the library's
+    rule gives for it. Reads none of their data."""
+    options = Options(struct_size=ctypes.sizeof(Options), causal=1 if is_causal else 0)
+    options.implementation = implementation.encode() if implementation else None
+    name, why = ctypes.c_char_p(), ctypes.c_char_p()
+    views = [ctypes.byref(as_dlpack(unit_last_stride(t.detach()))) for t in (q, k, v)]
+    if LIBRARY.syslab_attention_choice(*views, int(backward), ctypes.byref(options), ctypes.byref(name), ctypes.byref(why)) != 0:
+        raise ValueError(LIBRARY.syslab_last_error().decode())
+    return name.value.decode(), why.value.decode()
 
 
 def unit_last_stride(tensor):

@@ -104,7 +104,7 @@ Dispatched dispatch(const Problem& problem, Pass pass, const Where& where, Want 
     if (row.applies != nullptr && !row.applies(problem, pass, where)) continue;
     const Rung& rung = find_rung(row.rung);
     const std::optional<std::string> reason = reason_against(rung, problem, pass, where, want);
-    if (!reason) return {&rung, std::string(row.because)};
+    if (!reason) return {&rung, row.because};
     reasons += fmt::format("{}{} {}", reasons.empty() ? "" : "; ", rung.name, *reason);
   }
   throw Error(ErrorKind::usage, fmt::format("attention: no implementation takes {}: {}", to_string(problem), reasons));

@@ -44,7 +44,7 @@ std::span<const DispatchRow> dispatch_rows();
 
 struct Dispatched {
   const Rung* rung = nullptr;
-  std::string because;
+  std::string_view because;  // lasts as long as the process, and ends with a 0
 };
 
 // Error(usage) with every rung's reason if no rung of that device takes the problem.

@@ -7,7 +7,7 @@
 -- series: implementation
 -- panel: dtype, head_dim, mask, batch, heads, heads_kv, protocol, device
 SELECT params ->> '$.seq' AS seq, iif(is_good, tflops, NULL) AS rate,
-       implementation || iif(is_mine, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
+       implementation || iif(is_mine AND measured_here, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
        iif(params ->> '$.causal', 'causal', 'full') AS mask, params ->> '$.dtype' AS dtype,
        params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch, params ->> '$.heads' AS heads,
        params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid

@@ -14,7 +14,7 @@ WITH nearest AS (
    WHERE experiment = ?1 AND time_ms IS NOT NULL ORDER BY abs(params ->> '$.head_dim' - 64), 1 DESC LIMIT 1
 )
 SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
-       implementation || iif(is_mine, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
+       implementation || iif(is_mine AND measured_here, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
        iif(params ->> '$.causal', 'causal', 'full') AS mask, params ->> '$.dtype' AS dtype,
        params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch, params ->> '$.heads' AS heads,
        params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid

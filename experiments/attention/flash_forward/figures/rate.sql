@@ -12,7 +12,7 @@ WITH gemm AS MATERIALIZED (
 )
 SELECT params ->> '$.seq' AS seq, iif(is_good, tflops, NULL) AS rate,
        gemm.value AS ceiling,
-       implementation || iif(is_mine, ' (mine)', '') AS implementation, iif(params ->> '$.causal', 'causal', 'full') AS mask,
+       implementation || iif(is_mine AND measured_here, ' (mine)', '') AS implementation, iif(params ->> '$.causal', 'causal', 'full') AS mask,
        params ->> '$.dtype' AS dtype, params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch,
        params ->> '$.heads' AS heads, params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid
   FROM v_measured m

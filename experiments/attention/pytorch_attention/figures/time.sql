@@ -9,7 +9,7 @@
 -- panel: pass, head_dim, dtype, mask, batch, heads, protocol, device
 -- note: Slope 2 is quadratic growth.
 SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
-       implementation || iif(is_mine, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
+       implementation || iif(is_mine AND measured_here, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
        iif(params ->> '$.causal', 'causal', 'full') AS mask, params ->> '$.dtype' AS dtype,
        params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch, params ->> '$.heads' AS heads, protocol, device,
        status, run_uid

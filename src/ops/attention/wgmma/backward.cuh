@@ -25,6 +25,22 @@
 //   before is then queued after the exponentials, and overlaps with dS. Otherwise dQ follows dV, and S and dP of the
 //   next step follow dK.
 //
+// A STEP, READ ALOUD, at head_dim 128 (without `early_dq`). `names` are mbarriers, see below.
+//   The loader waits at q `empty` and asks TMA for Q and L of the step, waits at dout `empty` and asks for dO and δ.
+//
+//   A computing group begins with S ready and dP under way. It makes P of S and L; waits for dP; makes dS of P, dP and
+//   δ and packs both. When ds `empty` says that both groups are done with the dS of two steps ago, it stores dS there
+//   and says so at ds `full`. It queues dV += Pᵀ·dO. At ds `full` of the step before it knows that the other group has
+//   stored its half too, and queues dQ = dS·K of that step. When dV has ended dO's slot is free (dout `empty`), and it
+//   queues dK += dSᵀ·Q. When dQ has ended the older dS is free (ds `empty`), and dQ goes to an adder's slot, which dq
+//   `empty` says is free and dq `full` hands over. It waits for the next Q and queues S; when dK has ended this Q's
+//   slot is free (q `empty`); it waits for the next dO and queues dP; when S is there the next step begins.
+//
+//   An adder waits at dq `full`, in order also for its block's turn at that tile of queries; tells TMA to add the whole
+//   tile; frees the slot when TMA has read it; and in order passes the turn on when the addition is complete.
+//
+//   After the last step dK and dV go over K and V in shared memory, and TMA stores them.
+//
 // WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
 //   mbarriers, one for each job of a slot. Who arrives → what may then be done:

@@ -18,6 +18,22 @@
 //   registers that they go to. Between groups (`take_turns`): a group queues its products when the group before it has
 //   queued its own, so that the softmax of one overlaps with the products of the other.
 //
+// AN ITEM, READ ALOUD: two blocks of keys, of which block 1 is met first. `names` are mbarriers, see below.
+//   The loader takes the item's number. When k `empty` says that a slot is free it asks TMA for K1; when q `empty` says
+//   that O of an item before has left its place, for Q there, and writes the number beside it. Then it asks for K0, V1
+//   and V0, each when its slot is free, and at the last of them learns which item is next.
+//
+//   A computing group waits at q `full` and reads the number, waits at k `full` and queues S1 = Q·K1ᵀ. Under it, one
+//   thread gives back the place of the item before, once TMA has read that O. When S1 is there the slot of K1 is free
+//   (k `empty`). The group hides what its rows do not see, makes weights of S1, and packs them as P1.
+//
+//   It waits for K0, and for its turn; queues S0 = Q·K0ᵀ and, when V1 is there, O += P1·V1; and passes the turn on.
+//   When S0 is there K0's slot is free; weights are made of S0 while P1·V1 runs. When that has ended V1's slot is free
+//   (v `empty`), P0 is packed, and O is multiplied by what the maximum has risen by (above head_dim 128 only when the
+//   next P·V is about to be queued).
+//
+//   It waits for V0, adds P0·V0, and frees the slot. O/l goes over Q, and one thread tells TMA to store it.
+//
 // WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
 //   Rings. Each slot has two mbarriers, one for each job. Who arrives → what may then be done:
@@ -418,6 +434,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
       }
     };
 
+    // The place of Q in which O lies that was stored last: TMA has read it, so the next Q may come.
     const auto give_back = [&](int stage) {
       if (threadIdx.x % 128 != 0) return;
       ptx::wait_stores_read();

@@ -18,7 +18,7 @@ struct ForwardTileShape {
   int keys = 128;          // met at a time
   int groups = 2;          // warpgroups that compute, 64 query rows each
   bool take_turns = true;  // a group computes its softmax while another has the tensor cores
-  double block_us = 0;     // of a block of keys, on an H100 with few heads (docs/performance.md)
+  double block_us = 0;     // of a block of keys, on an H100 with few heads (docs/performance/attention.md)
 
   constexpr int rows() const { return 64 * groups; }
 };

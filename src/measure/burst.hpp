@@ -35,6 +35,7 @@ class Burst {
   int calls_per_sample() const { return rig_.calls_per_sample(); }
   std::int64_t verified() const { return rig_.verified(); }
   std::int64_t warmup_calls() const { return rig_.warmup_calls(); }
+  std::optional<bool> clock_settled() const { return rig_.clock_settled(); }
   bool uses_graphs() const { return rig_.uses_graphs(); }
   const std::string& why_not_captured() const { return rig_.why_not_captured(); }
 

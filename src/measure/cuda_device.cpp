@@ -191,6 +191,11 @@ Captured CudaDevice::capture(const std::function<void()>& work) {
   return {std::make_unique<CapturedCalls>(std::move(*captured.graph), stream_.view()), {}};
 }
 
+GpuState CudaDevice::state() const {
+  if (place().kind == device::Kind::cpu || nvml_device_ == nullptr) return {};
+  return nvml_.state(nvml_device_);
+}
+
 std::string CudaDevice::blind_to() const {
   return place().kind == device::Kind::cpu ? std::string() : blind_to_clocks(nvml_, nvml_device_);
 }

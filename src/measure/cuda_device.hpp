@@ -49,6 +49,7 @@ class CudaDevice final : public Device {
   void flush(std::uint64_t bytes) override;
   bool captures_graphs() const override { return place().kind == device::Kind::cuda; }
   Captured capture(const std::function<void()>& work) override;
+  GpuState state() const override;
   std::string blind_to() const override;
 
  private:

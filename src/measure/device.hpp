@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nvml.hpp"
 #include "core/units.hpp"
 #include "measure/clock.hpp"
 
@@ -62,6 +63,10 @@ class Device {
   virtual bool captures_graphs() const { return false; }
   // Runs `work` once to record it; what it launches is not executed. No graph, and why, when it cannot be captured.
   virtual Captured capture(const std::function<void()>& /*work*/) { return {nullptr, name() + " captures no graphs"}; }
+
+  // Clocks, temperature and what holds clocks down, as the driver tells them now; empty where it tells nothing. Asking
+  // takes less than a millisecond and disturbs no work.
+  virtual GpuState state() const { return {}; }
 
   // Which flags cannot be observed here, and why; empty: all can.
   virtual std::string blind_to() const { return {}; }

@@ -70,10 +70,10 @@ void Rig::warm_up() {
   warm_ = true;
 }
 
-// Ends once there were enough calls, enough time in them and, if asked, no trend any more; at the latest when
-// warmup_limit has passed on the clock, though never before the first call. That is left out only for a protocol that
-// asks for no warm-up at all and groups no calls, so that nothing wants their length: its first sample is the first
-// call.
+// Ends once there were enough calls, enough time in them and, if asked, no trend any more in them and in the device's
+// clock rate; at the latest when warmup_limit has passed on the clock, though never before the first call. That is left
+// out only for a protocol that asks for no warm-up at all and groups no calls, so that nothing wants their length: its
+// first sample is the first call.
 void Rig::warm_up_for_a_time() {
   if (protocol_.warmup_calls == 0 && protocol_.warmup_time == Nanoseconds{} && !protocol_.warmup_until_steady &&
       protocol_.sample_floor == Nanoseconds{}) {
@@ -97,10 +97,23 @@ void Rig::warm_up_for_a_time() {
     refresh();
     const std::size_t recent = std::min(calls.size(), kSteadyWindow);
     estimate_ = Nanoseconds(std::llround(median_time(std::span(calls).last(recent))));
-    enough = static_cast<int>(calls.size()) >= protocol_.warmup_calls && in_calls >= protocol_.warmup_time &&
-             (!protocol_.warmup_until_steady || is_steady(calls));
+    const bool steady = !protocol_.warmup_until_steady || (clock_is_steady() && is_steady(calls));
+    enough = steady && static_cast<int>(calls.size()) >= protocol_.warmup_calls && in_calls >= protocol_.warmup_time;
   } while (!enough && (!limited || clock_.now() - began < protocol_.warmup_limit));
   warmup_calls_ = static_cast<std::int64_t>(calls.size());
+}
+
+// A device that tells its clock rate is warm when that has stopped rising, whatever the calls look like: they get
+// faster by a percent over a second, which two windows of eight calls do not show.
+bool Rig::clock_is_steady() {
+  constexpr auto kLeast = 2 * ClockSettling::kPairs * ClockSettling::kBetween;
+  if (protocol_.warmup_limit > Nanoseconds{} && protocol_.warmup_limit < kLeast)
+    return true;  // it cannot be known then
+  if (const Nanoseconds now = clock_.now(); clock_rate_.due(now)) {
+    const std::optional<unsigned> mhz = device_.state().sm_mhz;
+    clock_rate_.take(now, mhz ? std::optional(1e6 * *mhz) : std::nullopt);
+  }
+  return !clock_rate_.tells() || clock_rate_.settled();
 }
 
 // The first calls show what a warm-up looks like; a fast one has hundreds of thousands.

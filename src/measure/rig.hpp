@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "measure/clock.hpp"
+#include "measure/clock_settling.hpp"
 #include "measure/device.hpp"
 #include "measure/protocol.hpp"
 #include "measure/subject.hpp"
@@ -35,6 +37,11 @@ class Rig {
   int calls_per_sample() const { return calls_per_sample_; }
   std::int64_t warmup_calls() const { return warmup_calls_; }
   const std::vector<double>& warmup_seconds() const { return warmup_seconds_; }  // of its first calls, in order
+  // Whether the device's clock had stopped rising when the warm-up ended; nothing where the device does not tell its
+  // clock, the protocol's warm-up is a recipe of its own, or calls are so long that there were too few readings.
+  std::optional<bool> clock_settled() const {
+    return clock_rate_.knows() ? std::optional(clock_rate_.settled()) : std::nullopt;
+  }
   Nanoseconds call_estimate() const { return estimate_; }
   int samples_wanted() const { return samples_wanted_; }  // by the protocol's estimate; 0: it makes none
   bool uses_graphs() const { return capture_; }
@@ -70,6 +77,7 @@ class Rig {
   void verify_some(std::span<const int> sets, bool last);
   void warm_up_for_a_time();
   void warm_up_by_estimate();
+  bool clock_is_steady();
   void choose_granularity();
   Graph* graph_of(int first_set);
 
@@ -87,6 +95,7 @@ class Rig {
   int samples_wanted_ = 0;
   int calls_per_sample_ = 1;
   bool warm_ = false, capture_ = false;
+  ClockSettling clock_rate_;
   std::string why_not_captured_;
   std::map<int, std::unique_ptr<Graph>> graphs_;  // of a sample, by its first set
 

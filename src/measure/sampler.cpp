@@ -46,11 +46,13 @@ class Sampler {
       : protocol_(protocol),
         clock_(bench.clock),
         sleeper_(bench.sleeper),
+        device_(bench.device),
         rig_(protocol, subject, bench.device, bench.clock, random),
         progress_(progress) {}
 
   Samples run() {
     rig_.warm_up();
+    samples_.before = device_.state();
     most_ = rig_.samples_wanted() > 0 ? rig_.samples_wanted() : protocol_.max_samples;
     next_look_ = std::min(protocol_.min_samples, most_);
     began_ = last_progress_ = clock_.now();
@@ -64,6 +66,8 @@ class Sampler {
       if (look) next_look_ = static_cast<int>(std::ceil(next_look_ * kLookGrowth));
       if (look && samples_.stop.empty()) cool_down();
     }
+    samples_.after = device_.state();
+    samples_.clock_settled = rig_.clock_settled();
     samples_.calls_per_sample = rig_.calls_per_sample();
     samples_.graphs = rig_.uses_graphs();
     samples_.why_not_captured = rig_.why_not_captured();
@@ -152,6 +156,7 @@ class Sampler {
   const Protocol& protocol_;
   Clock& clock_;
   Sleeper& sleeper_;
+  Device& device_;
   Rig rig_;
   const Progress& progress_;
   Samples samples_;

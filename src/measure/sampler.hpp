@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Samples {
   std::vector<double> warmup_seconds;  // of the first of them, in order
   Nanoseconds in_windows{}, wall{};    // wall without verification
   int pauses = 0;                      // to let the device cool down
+  std::optional<bool> clock_settled;   // when the warm-up ended (rig.hpp)
+  GpuState before, after;              // of the device: behind the warm-up, behind the last sample
 };
 
 // Where samples are taken.

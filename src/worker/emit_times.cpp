@@ -106,9 +106,25 @@ void emit_times(CaseContext& context, const measure::Samples& samples, const Wor
   Times(context, work).emit(samples);
 }
 
+namespace {
+
+// What it tells, in the units of its keys.
+Json to_json(const GpuState& state) {
+  Json json = Json::object();
+  if (state.sm_mhz) json["sm_mhz"] = *state.sm_mhz;
+  if (state.memory_mhz) json["memory_mhz"] = *state.memory_mhz;
+  if (state.celsius) json["celsius"] = *state.celsius;
+  if (state.watts) json["watts"] = *state.watts;
+  if (state.slowed_by) json["slowed_by"] = *state.slowed_by;
+  return json;
+}
+
+}  // namespace
+
 Json timing_facts(const measure::Protocol& protocol, const measure::Samples& samples, const measure::HostLoad& load) {
   std::vector<std::string> noise = stats::noise_labels(samples.seconds);
   if (load.contended()) noise.emplace_back("contended");
+  if (samples.clock_settled == false) noise.emplace_back("clock_moving");
   Json facts{{"protocol", measure::to_json(protocol)},
              {"stop", samples.stop},
              {"samples", samples.seconds.size()},
@@ -119,6 +135,11 @@ Json timing_facts(const measure::Protocol& protocol, const measure::Samples& sam
              {"cool_downs", samples.pauses},
              {"verified", samples.verified},
              {"noise", noise}};
+  if (samples.clock_settled) facts["clock_settled"] = *samples.clock_settled;
+  for (const GpuState& state : {samples.before, samples.after}) {
+    if (Json told = to_json(state); !told.empty()) facts["device_state"].push_back(std::move(told));
+  }
+  if (!samples.clocks_hz.empty()) facts["clock_mhz"] = stats::summarize(samples.clocks_hz).median / 1e6;
   if (!samples.why_not_captured.empty()) facts["not_captured"] = samples.why_not_captured;
   if (load.load_average) facts["load_average"] = *load.load_average;
   if (load.steal_share) facts["steal_share"] = *load.steal_share;

@@ -58,6 +58,10 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
                 {"warmup_calls", burst.warmup_calls()},
                 {"timed_calls", checked.timed_calls()},
                 {"verified", burst.verified()}});
+  if (const auto settled = burst.clock_settled()) {
+    facts["clock_settled"] = *settled;
+    if (!*settled) facts["noise"] = {"clock_moving"};
+  }
   if (!burst.why_not_captured().empty()) facts["not_captured"] = burst.why_not_captured();
   facts.update(bench.facts());
   facts.update(floor_facts(checked, bench, seconds));

@@ -49,6 +49,7 @@ class FakeDevice final : public Device {
     return std::exchange(windows_, {});
   }
   void synchronize() override {}
+  GpuState state() const override { return driver_tells ? driver_tells() : GpuState{}; }
   void flush(std::uint64_t bytes) override {
     clock_.advance(flush_cost);
     events_.push_back("flush " + std::to_string(bytes));
@@ -74,6 +75,7 @@ class FakeDevice final : public Device {
   std::uint64_t cache = 1 << 20;
   std::function<double()> clock_rate;   // of the window just queued
   std::function<std::int64_t()> flags;  // the same
+  std::function<GpuState()> driver_tells;
   bool captures = false, capturable = true;
   Nanoseconds flush_cost{};
   std::vector<int> blocks;  // windows of each collect()

@@ -163,6 +163,53 @@ TEST(Rig, DoesNotPauseForeverForAPowerCap) {
   EXPECT_EQ(samples.stop, "max_samples");
 }
 
+// --- warm-up by the clock -------------------------------------------------------------------------------------------
+
+// A card that was idle: calls look steady from the first on, and its clock climbs for 1.2 seconds.
+TEST(Rig, WarmsUpUntilTheClockHasStoppedRising) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(500); };
+  const auto mhz = [&] {
+    return 1000 + static_cast<unsigned>(std::min<std::int64_t>(fake.clock.now().count(), 1'200'000'000) / 1'500'000);
+  };
+  fake.device.driver_tells = [&] { return GpuState{.sm_mhz = mhz(), .celsius = 40}; };
+  const Samples samples = fake.take(Protocol());
+  EXPECT_EQ(samples.clock_settled, true);
+  EXPECT_GE(samples.warmup_calls, 2400);
+  EXPECT_LE(samples.warmup_calls, 2400 + 400);
+  EXPECT_EQ(samples.before.sm_mhz, 1800U);
+  EXPECT_EQ(samples.after.celsius, 40U);
+}
+
+TEST(Rig, SaysThatTheClockHadNotSettled) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(500); };
+  fake.device.driver_tells = [&] {
+    return GpuState{.sm_mhz = 500 + static_cast<unsigned>(fake.clock.now().count() / 5'000'000)};
+  };
+  const Samples samples = fake.take(Protocol());
+  EXPECT_EQ(samples.clock_settled, false);
+  EXPECT_GE(samples.warmup_calls, 3900) << "two seconds, the limit";
+}
+
+TEST(Rig, AClockShakenByAPowerCapHasSettled) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(500); };
+  int asked = 0;
+  fake.device.driver_tells = [&] { return GpuState{.sm_mhz = ++asked % 2 == 0 ? 1400U : 1600U}; };
+  const Samples samples = fake.take(Protocol());
+  EXPECT_EQ(samples.clock_settled, true);
+  EXPECT_LE(samples.warmup_calls, 600);
+}
+
+TEST(Rig, NobodyWaitsForAClockThatIsNotTold) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(500); };
+  const Samples samples = fake.take(Protocol());
+  EXPECT_EQ(samples.clock_settled, std::nullopt);
+  EXPECT_LE(samples.warmup_calls, 420);
+}
+
 // --- graphs ---------------------------------------------------------------------------------------------------------
 
 TEST(Rig, ReplaysGroupsOfShortCallsAsGraphsWhereItCan) {

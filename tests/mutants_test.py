@@ -41,6 +41,11 @@ class Patches(unittest.TestCase):
         self.assertEqual((patch.gpu, patch.survives, patch.files), (True, "nobody calls it", ["src/f.cpp"]))
         self.assertFalse(patches.parse("f_of_two", HEAD + BODY).gpu)
 
+    def test_a_head_says_which_laws_may_find_it(self):
+        patch = patches.parse("f_of_two", HEAD + "Laws: laws_f *naive*\n" + BODY)
+        self.assertEqual((patch.test, patch.laws_test, patch.laws_cases), ("unit_f", "laws_f", "*naive*"))
+        self.assertEqual(patches.parse("f_of_two", HEAD + BODY).laws_test, "")
+
     def test_a_hunk_is_planted_where_its_lines_stand(self):
         texts = patches.apply(patches.parse("f_of_two", HEAD + BODY), lambda file: SOURCE)
         self.assertEqual(texts, {"src/f.cpp": SOURCE.replace("n < 2", "n <= 2")})
@@ -119,6 +124,29 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(mutants.outcome_of(77, "no GPU\n"), ("skipped", []))
         self.assertEqual(mutants.outcome_of(0, "[==========] Running 0 tests\n"), ("no case", []))
 
+    def test_which_laws_found_it(self):
+        said = "f.is_even: even of even\nfalsified after 3 cases: 1\ng.is_odd: odd\npassed after 9 cases: \n"
+        self.assertEqual(mutants.laws_found(said, ["Ladder/Law.Holds/naive_is_even_full"]), ["f.is_even"])
+        cases = ["All/Laws.Add/fp32", "Laws.Add", "Laws.Cut"]  # laws that are test cases
+        self.assertEqual(mutants.laws_found("", cases), ["Laws.Add", "Laws.Cut"])
+        self.assertEqual(mutants.laws_found("", []), [])
+
+    def test_laws_are_searched_once_the_named_test_has_killed(self):
+        patch = patches.parse("f", HEAD + "Laws: laws_f *naive*\n" + BODY)
+        build = mock.Mock(output="f.is_even: even\nfalsified after 3 cases: 1\n", make=lambda tests: (True, ""),
+                          run=mock.Mock(return_value=("failed", ["L.A"])))
+        with mock.patch.object(mutants.mutant_patches, "apply", return_value={}):
+            self.assertEqual(mutants.try_one(build, patch, laws=True).laws, ["f.is_even"])
+            self.assertEqual([call.args[0] for call in build.run.call_args_list], ["unit_f", "laws_f"])
+            self.assertIsNone(mutants.try_one(build, patch).laws)
+            build.run.side_effect = [("failed", ["L.A"]), ("timed out", [])]
+            self.assertIsNone(mutants.try_one(build, patch, laws=True).laws)
+            build.run.reset_mock(side_effect=True)
+            build.run.return_value = ("failed", ["L.A"])
+            same = patches.parse("f", HEAD + "Laws: unit_f F.*:G.Two\n" + BODY)  # nothing is run twice
+            self.assertEqual(mutants.try_one(build, same, laws=True).laws, ["f.is_even"])
+            self.assertEqual(build.run.call_count, 1)
+
     def test_what_pythons_unittest_prints(self):
         said = "FAIL: test_one (__main__.F.test_one)\n----\nERROR: test_two (__main__.F)\n----\nFAILED (failures=1, errors=1)\n"
         self.assertEqual(mutants.outcome_of(1, said), ("failed", ["F.test_one", "F.test_two"]))
@@ -146,6 +174,19 @@ class Outcomes(unittest.TestCase):
         changed = patches.parse("f", HEAD + BODY.replace("<=", "<= 1 +"))
         self.assertIn("| not run yet |", report.page([changed], {}, report.read_rows(first), []))
 
+
+    def test_the_page_keeps_which_laws_found_a_fault_until_its_patch_changes(self):
+        laws = lambda body: patches.parse("f", HEAD + "Laws: laws_f\n" + body)  # noqa: E731
+        found = report.Outcome("killed", "unit_f: F.One", laws=["f.is_even", "f.is_odd"])
+        first = report.page([laws(BODY)], {"f": found}, {}, [])
+        row = "| `f` | laws_f | `f.is_even`, `f.is_odd` |"
+        self.assertIn(row, first)
+        self.assertIn("| `f.is_odd` | 1 |", first)
+        # Also after a run that did not look for laws.
+        again = report.page([laws(BODY)], {"f": report.Outcome("killed", "")}, report.read_rows(first), [], report.read_laws(first))
+        self.assertIn(row, again)
+        changed = report.page([laws(BODY.replace("<=", "<= 1 +"))], {}, report.read_rows(first), [], report.read_laws(first))
+        self.assertNotIn("laws_f", changed)
 
     def test_settled_is_what_came_out_as_its_head_says_and_has_not_changed(self):
         names = ("killed", "lived", "hung", "new", "changed")

@@ -18,8 +18,9 @@ def git(*arguments):
 
 sha = git("rev-parse", "HEAD") or "unknown"
 dirty = "true" if git("status", "--porcelain", "--untracked-files=no") else "false"
-# Of a tree with changes, which ones: two builds of one revision are the same code only if this agrees.
-diff = hashlib.sha256(git("diff", "HEAD", "--binary").encode()).hexdigest() if dirty == "true" else ""
+# Of a tree with changes, which ones: two builds of one revision are the same code only if this agrees. A repository without a
+# commit has nothing to differ from.
+diff = hashlib.sha256((git("diff", "HEAD", "--binary") or "").encode()).hexdigest() if dirty == "true" else ""
 quote = json.dumps
 text = f"""// Written by tools/build_info.py.
 #include "core/build_info.hpp"

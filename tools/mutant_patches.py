@@ -3,6 +3,7 @@
     Plants: a sentence: what a careless author would have got wrong
     Killed by: TEST [CASES]          a test of Meson's and, of GoogleTest, a filter of its cases; of Python, Class.test_name,
                                      several with ':' between them
+    Laws: TEST [CASES]               a test of Meson's that searches laws which may find it, too; for the page alone
     Needs: gpu                       only of patches to what only a GPU runs
     Survives: why                    only of a fault that no test can be expected to find
     --- a/src/…/file.cpp
@@ -20,7 +21,7 @@ import pathlib
 import re
 
 FOLDER = "tests/mutants"
-FIELDS = ("Plants", "Killed by", "Needs", "Survives")
+FIELDS = ("Plants", "Killed by", "Laws", "Needs", "Survives")
 NAME = re.compile(r"[a-z0-9_]+")
 
 
@@ -45,6 +46,8 @@ class Patch:
     survives: str  # why; empty: it is to be killed
     hunks: list
     digest: str  # of the hunks
+    laws_test: str = ""  # where laws are searched that may find it; empty: nowhere
+    laws_cases: str = ""
 
     @property
     def files(self):
@@ -114,8 +117,10 @@ def parse(name, text):
     head_end = next((i for i, line in enumerate(lines) if line.startswith("--- ")), len(lines))
     fields = read_head(name, lines[:head_end])
     test, _, cases = fields["Killed by"].partition(" ")
+    laws_test, _, laws_cases = fields.get("Laws", "").partition(" ")
     return Patch(name, fields["Plants"], test, cases.strip(), "Needs" in fields, fields.get("Survives", ""),
-                 read_hunks(name, lines[head_end:]), hashlib.sha256("\n".join(lines[head_end:]).encode()).hexdigest()[:7])
+                 read_hunks(name, lines[head_end:]), hashlib.sha256("\n".join(lines[head_end:]).encode()).hexdigest()[:7],
+                 laws_test, laws_cases.strip())
 
 
 def load_all(root):

@@ -5,6 +5,7 @@ import re
 
 PAGE = "docs/mutants.md"
 ROW = re.compile(r"^\| `([a-z0-9_]+)` \|.*\| ([^|]*) \| ([^|]*) \| `([0-9a-f]{7})` \|$")
+LAWS_ROW = re.compile(r"^\| `([a-z0-9_]+)` \| ([^|]*) \| ([^|]*) \| `([0-9a-f]{7})` \|$")
 TWIN = re.compile(r'\{Fault::\w+, "(\w+)",\s*"([\w.]+)"\}')
 KILLED = ("killed", "killed by another")
 
@@ -14,6 +15,7 @@ class Outcome:
     status: str  # killed, killed by another, survived, timed out, does not compile
     killers: str  # test: cases
     said: str = ""
+    laws: list = None  # those that find it; None: not searched
 
 
 def wrong(patch, outcome):
@@ -55,6 +57,15 @@ def read_rows(text):
     return rows
 
 
+def read_laws(text):
+    """Name → (laws that find it, digest) of an earlier page."""
+    rows = {}
+    for line in text.splitlines():
+        if (found := LAWS_ROW.match(line)) and not ROW.match(line):
+            rows[found[1]] = (re.findall(r"`([^`]+)`", found[3]), found[4])
+    return rows
+
+
 def settled(patches, rows):
     """Those that were tried as they are now, and came out as their heads say."""
     return [patch for patch in patches if patch.name in rows and rows[patch.name][2] == patch.digest
@@ -65,7 +76,42 @@ def cell(text):
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def page(patches, outcomes, earlier, of_twins):
+def laws_section(patches, outcomes, earlier):
+    """Faults × laws, by fault and by law."""
+    rows, found_by, searched = [], {}, 0
+    for patch in patches:
+        if not patch.laws_test:
+            continue
+        laws = outcomes[patch.name].laws if patch.name in outcomes else None
+        if laws is None and patch.name in earlier and earlier[patch.name][1] == patch.digest:
+            laws = earlier[patch.name][0]
+        if laws is None:
+            continue
+        searched += 1
+        for law in laws:
+            found_by.setdefault(law, []).append(patch.name)
+        rows.append(f"| `{patch.name}` | {patch.laws_test} | {', '.join(f'`{law}`' for law in laws) or 'none'} | `{patch.digest}` |")
+    if not rows:
+        return []
+    most_first = sorted(found_by.items(), key=lambda one: (-len(one[1]), one[0]))
+    return [
+        "## Faults and laws",
+        "",
+        f"The laws of `property_tests` and of the rooms, searched with CI's budget, beside the tests that the table above names: {searched} faults",
+        "whose code a law looks at. A fault that no law finds here is one of speed, of memory that is freed, or of inputs outside of what is drawn.",
+        "",
+        "| fault | searched by | laws that find it | patch |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        "| law | faults that it finds |",
+        "|---|---:|",
+        *(f"| `{law}` | {len(names)} |" for law, names in most_first),
+        "",
+    ]
+
+
+def page(patches, outcomes, earlier, of_twins, earlier_laws=None):
     """Rows of faults that did not run now stay as they were, unless the patch has changed since."""
     rows, lived, known = [], [], {}
     for patch in patches:
@@ -100,6 +146,7 @@ def page(patches, outcomes, earlier, of_twins):
         "",
         *(lived or ["None."]),
         "",
+        *laws_section(patches, outcomes, earlier_laws or {}),
         "## Faults in kernels of their own",
         "",
         "`property_tests/mutants` has plain kernels with one fault each, by which the laws' own tests (`laws_mutants`, on every change)",
@@ -118,4 +165,6 @@ def earlier_rows(root):
 
 
 def write(root, patches, outcomes):
-    (pathlib.Path(root) / PAGE).write_text(page(patches, outcomes, earlier_rows(root), twins(root)), encoding="utf-8")
+    path = pathlib.Path(root) / PAGE
+    laws = read_laws(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(page(patches, outcomes, earlier_rows(root), twins(root), laws), encoding="utf-8")

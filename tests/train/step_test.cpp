@@ -119,6 +119,27 @@ TEST(TrainingStep, ClipsToTheGlobalNorm) {
   EXPECT_NEAR(std::sqrt(clipped), 0.5 * std::sqrt(squares), 1e-4 * std::sqrt(squares));
 }
 
+// AdamW hardly minds a factor in all gradients, so that weights alone would hide one that is left in: the moments keep
+// it, and the next step with another scale mixes both.
+TEST(TrainingStep, OfALossScaledByAPowerOfTwoLeavesTheSameBits) {
+  Transformer plain = tiny(Precision::fp32), scaled = tiny(Precision::fp32);
+  TrainingStep once(plain, {}, 2, 32), other(scaled, {}, 2, 32);
+  for (const double scale : {65536.0, 1024.0}) {
+    const Sequences batch = batch_of(5);
+    once.load(0, batch.ids, batch.targets);
+    other.load(0, batch.ids, batch.targets);
+    once.run(1e-2);
+    other.run(1e-2, scale);
+    EXPECT_EQ(once.result().loss, other.result().loss);
+    for (const Plane plane : {Plane::weight, Plane::first_moment, Plane::second_moment}) {
+      for (int i = 0; i < plain.parameters().layout().size(); ++i) {
+        EXPECT_EQ(plain.parameters().read(plane, i), scaled.parameters().read(plane, i))
+            << to_string(plane) << " of " << plain.parameters().layout().info(i).name << ", loss times " << scale;
+      }
+    }
+  }
+}
+
 TEST(TrainingStep, AnInfiniteLossWithFiniteGradientsUpdatesNothingWhereSkippingIsAsked) {
   for (const bool skips : {true, false}) {
     Transformer model = tiny(Precision::fp32);

@@ -61,14 +61,4 @@ ops::ForeignImplementation foreign_implementation(Context& context, std::shared_
           .channel = std::move(channel)};
 }
 
-// The channel of a case of another operator than attention. Error(usage) for a library on a GPU.
-template <typename Context>
-std::shared_ptr<CallChannel> operator_channel(Context& context) {
-  const auto& request = context.request();
-  if (request.mine->python_class.empty() && request.device == "cuda") {
-    throw Error(ErrorKind::usage, "a library's syslab_operator is called with host memory: run with --device cpu");
-  }
-  return context.channel();
-}
-
 }  // namespace syslab::capi

@@ -17,8 +17,8 @@ namespace {
 class Call {
  public:
   Call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
-       const Params& options)
-      : function_(function) {
+       const Params& options, device::Stream stream)
+      : function_(function), stream_(stream) {
     const std::string option(ops::kWholeNumbersOption);
     if (options.has(option)) whole_ = split(options.text(option), ',');
     for (const NamedInput& one : inputs) add(inputs_, one.name, one.view);
@@ -43,17 +43,18 @@ class Call {
                                     .outputs_count = outputs_.size(),
                                     .numbers = numbers_.data(),
                                     .numbers_count = numbers_.size()};
-    return entry(&call, nullptr);
+    return entry(&call, stream_.handle);
   }
 
  private:
   void add(std::vector<syslab_named_tensor>& list, std::string_view name, const ConstTensorView& view) {
-    OutgoingTensor& tensor = tensors_.emplace_back(view, false, device::Place{});
+    OutgoingTensor& tensor = tensors_.emplace_back(view, false, device::place_of(stream_));
     if (std::ranges::find(whole_, name) != whole_.end()) tensor.get()->dtype = {kDLInt, 64, 1};
     list.push_back({names_.emplace_back(name).c_str(), tensor.get()});
   }
 
   std::string function_;
+  device::Stream stream_;
   std::vector<std::string> whole_;
   std::deque<std::string> names_;  // stay where they are
   std::deque<OutgoingTensor> tensors_;
@@ -66,8 +67,9 @@ class LibraryEntry : public OperatorEntry {
   LibraryEntry(Library library, decltype(&syslab_operator) entry) : library_(std::move(library)), entry_(entry) {}
 
   std::function<void()> prepare(std::string_view function, std::span<const NamedInput> inputs,
-                                std::span<const NamedOutput> outputs, const Params& options) const override {
-    const auto call = std::make_shared<const Call>(function, inputs, outputs, options);
+                                std::span<const NamedOutput> outputs, const Params& options,
+                                device::Stream stream) const override {
+    const auto call = std::make_shared<const Call>(function, inputs, outputs, options, stream);
     return [this, call] { library_.check_status("syslab_operator", call->make(entry_)); };
   }
 

@@ -9,15 +9,18 @@
 #include <string_view>
 
 #include "core/call_channel.hpp"
+#include "device/device.hpp"
 
 namespace syslab::capi {
 
 class OperatorEntry {
  public:
   virtual ~OperatorEntry() = default;
-  // What runs the call; views live as long as that. Throws what the library answers.
+  // What runs the call, on that stream, where its tensors lie; views live as long as that. Throws what the library
+  // answers.
   virtual std::function<void()> prepare(std::string_view function, std::span<const NamedInput> inputs,
-                                        std::span<const NamedOutput> outputs, const Params& options) const = 0;
+                                        std::span<const NamedOutput> outputs, const Params& options,
+                                        device::Stream stream) const = 0;
 };
 
 // Null where the library does not have the entry. Error(usage) where it cannot be opened, has the entry alone, or

@@ -81,9 +81,7 @@ class PluginCallee : public Callee {
                                 std::span<const NamedOutput> outputs, const Params& options) override {
     if (!function.starts_with("attention_")) {
       if (!operators_) throw Unsupported(fmt::format("'{}' has no syslab_operator, and so no {}", name_, function));
-      if (stream_.kind != device::Kind::cpu)
-        throw Unsupported("a library's syslab_operator is called with host memory");
-      return operators_->prepare(function, inputs, outputs, options);
+      return operators_->prepare(function, inputs, outputs, options, stream_);
     }
     if (!rung_) throw Unsupported(fmt::format("'{}' has syslab_operator and no attention", name_));
     if (function == "attention_workspace") {

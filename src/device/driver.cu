@@ -45,6 +45,12 @@ Function driver_symbol(const char* symbol) {
 }
 
 __global__ void nothing() {}
+__global__ void touch(unsigned long long* words, std::size_t count) {
+  for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count;
+       i += std::size_t{gridDim.x} * blockDim.x) {
+    words[i] += 1;
+  }
+}
 
 void expect_driver(int error, const char* call, const char* asked = "order a stream by a word in memory") {
   if (error == 0) return;
@@ -101,6 +107,15 @@ void leave_context(void* before) noexcept {
 void run_nothing(void* stream) {
   nothing<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>();
   check(cudaGetLastError(), "run an empty kernel", "cudaLaunchKernel");
+}
+
+void run_touch(void* memory, std::size_t bytes, void* stream) {
+  constexpr std::size_t kThreads = 256, kMostBlocks = 1024;
+  const std::size_t words = bytes / sizeof(unsigned long long);
+  const std::size_t blocks = words / kThreads < 1 ? 1 : words / kThreads > kMostBlocks ? kMostBlocks : words / kThreads;
+  touch<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
+      static_cast<unsigned long long*>(memory), words);
+  check(cudaGetLastError(), "run a kernel", "cudaLaunchKernel");
 }
 
 void write_word(void* stream, void* at, std::uint32_t value) {

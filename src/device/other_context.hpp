@@ -1,28 +1,38 @@
-// A second context of a GPU in this process, which does nothing. A GPU runs the kernels of one context at a time, and
-// takes a time of its own (140 µs on an H100) to go from one to another. Handing over to this one and back measures
-// what handing over to another process costs.
+// A second context of a GPU in this process, which stands for another process. A GPU runs the kernels of one context at
+// a time, and takes a time of its own (140 µs on an H100) to go from one to another, longer where memory has been
+// written. Handing over to this one and back measures what handing over to another process costs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "core/units.hpp"
 #include "device/device.hpp"
 
 namespace syslab::device {
 
 class OtherContext {
  public:
-  explicit OtherContext(Place place);  // a GPU. Error(device), Unsupported
+  // A GPU, and how much memory the other context has there. Error(device), Error(oom), Unsupported.
+  OtherContext(Place place, std::size_t bytes);
   OtherContext(const OtherContext&) = delete;
   OtherContext& operator=(const OtherContext&) = delete;
   ~OtherContext();
 
-  // Queues there: wait until *heard has reached `value`, run an empty kernel, write `value` to *answered. Both words
-  // lie in a MappedPage.
-  void answer(const std::uint32_t* heard, std::uint32_t* answered, std::uint32_t value);
+  // Queues there: wait until *heard has reached `value`, run an empty kernel, then one that reads and writes `touched`
+  // bytes between two marks of time, and write `value` to *answered. Both words lie in a MappedPage.
+  void answer(const std::uint32_t* heard, std::uint32_t* answered, std::uint32_t value, std::size_t touched);
+  // Waits: between the marks of the last answer.
+  Nanoseconds took() const;
 
  private:
+  void close() noexcept;
+
   void* context_ = nullptr;
   void* stream_ = nullptr;
+  void* memory_ = nullptr;
+  void* begin_ = nullptr;
+  void* end_ = nullptr;
 };
 
 // Queues an empty kernel: what is queued behind it, marks of time too, comes when the GPU runs this process's context.

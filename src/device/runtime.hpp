@@ -82,6 +82,7 @@ void* create_context(int gpu);  // is not entered
 void destroy_context(void* context) noexcept;
 void* enter_context(void* context);  // the one before, for leave_context()
 void leave_context(void* before) noexcept;
-void run_nothing(void* stream);  // an empty kernel
+void run_nothing(void* stream);                                 // an empty kernel
+void run_touch(void* memory, std::size_t bytes, void* stream);  // a kernel that reads and writes all of it
 
 }  // namespace syslab::device::runtime

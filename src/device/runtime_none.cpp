@@ -60,6 +60,7 @@ void destroy_context(void*) noexcept {}
 void* enter_context(void*) { throw_no_cuda("enter a context"); }
 void leave_context(void*) noexcept {}
 void run_nothing(void*) { throw_no_cuda("run an empty kernel"); }
+void run_touch(void*, std::size_t, void*) { throw_no_cuda("run a kernel"); }
 
 }  // namespace runtime
 }  // namespace syslab::device

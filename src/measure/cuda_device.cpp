@@ -90,7 +90,7 @@ std::uint64_t CudaDevice::last_level_cache() const {
 
 int CudaDevice::most_windows() const { return kMostWindows; }
 
-void CudaDevice::queue_window(const std::function<void()>& work) {
+void CudaDevice::queue_window(const std::function<void()>& before, const std::function<void()>& work) {
   if (queued_ == kMostWindows) {
     throw Error(ErrorKind::internal, fmt::format("{} windows at most may be queued on {}", kMostWindows, name()));
   }
@@ -101,6 +101,7 @@ void CudaDevice::queue_window(const std::function<void()>& work) {
   if (blocks_past_gate_ < kBlocksToGiveUpGates) gate_.close();
   const device::NvtxRange range("sample");
   Marks& marks = marks_[static_cast<std::size_t>(queued_)];
+  before();
   clock_.begin(queued_);
   marks.begin.record(stream_);
   work();

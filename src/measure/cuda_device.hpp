@@ -8,7 +8,7 @@
 // A window is laid into the stream like this; the gate opens once all of it is queued, so the host's part in launching
 // is not timed, and the clock is read outside the events:
 //
-//   gate | read clocks | event | the work | event | read clocks
+//   gate | what comes before | read clocks | event | the work | event | read clocks
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,11 @@ class CudaDevice final : public Device {
   std::string name() const override;  // "GPU 0 (NVIDIA H100 80GB HBM3)"
   std::uint64_t last_level_cache() const override;
   int most_windows() const override;
-  void queue_window(const std::function<void()>& work) override;
+  void queue_window(const std::function<void()>& work) override {
+    queue_window([] {}, work);
+  }
+  // The same, and in front of the window what `before` queues, which is no part of its time.
+  void queue_window(const std::function<void()>& before, const std::function<void()>& work);
   // Error(check) when work goes on, block after block, long after its windows have closed, or leaves them empty: it
   // runs on a stream of its own that does not join ours, so its time is not known.
   std::vector<Window> collect() override;

@@ -39,12 +39,12 @@ int at_least_one(Nanoseconds budget, Nanoseconds each) {
 
 }  // namespace
 
-void require_launch(const Protocol& protocol, const Device& device, bool in_another_process) {
-  if (protocol.launch != Launch::graph) return;
+void require_launch(const Protocol& protocol, const Device& device, bool in_another_process, bool captured_there) {
+  if (protocol.launch != Launch::graph || captured_there) return;
   if (in_another_process) {
     throw Unsupported(
-        fmt::format("protocol '{}' captures calls as a graph, which an implementation in another process does not "
-                    "allow; use --protocol kernel",
+        fmt::format("protocol '{}' captures calls as a graph, which of what runs in another process only a library on "
+                    "a GPU allows; use --protocol kernel",
                     protocol.name));
   }
   if (!device.captures_graphs()) {
@@ -57,7 +57,7 @@ void require_launch(const Protocol& protocol, const Device& device, bool in_anot
 
 Rig::Rig(const Protocol& protocol, const Subject& subject, Device& device, Clock& clock, std::uint64_t random)
     : protocol_(protocol), subject_(subject), device_(device), clock_(clock), generator_(random), sets_(subject.sets) {
-  require_launch(protocol, device, static_cast<bool>(subject.self_time));
+  require_launch(protocol, device, static_cast<bool>(subject.self_time), subject.self_graphs);
 }
 
 void Rig::warm_up() {
@@ -245,13 +245,19 @@ std::vector<int> Rig::queue(int calls) {
 // Each by the other process's clock, so that there is time between them for a look and new content.
 std::vector<int> Rig::call_by_call(int calls) {
   Window window;
+  std::optional<double> cycles = 0;
   int set = 0;
   for (int i = 0; i < calls; ++i) {
     if (i > 0) settle(set);
     set = take_set();
     subject_.call(set);
-    window.elapsed += subject_.self_time();
+    const Nanoseconds took = subject_.self_time();
+    const Window state = subject_.self_state ? subject_.self_state() : Window{};
+    window.elapsed += took;
+    window.flags |= state.flags;
+    cycles = cycles && state.clock_hz ? std::optional(*cycles + *state.clock_hz * Seconds(took).count()) : std::nullopt;
   }
+  if (cycles && window.elapsed > Nanoseconds{}) window.clock_hz = *cycles / Seconds(window.elapsed).count();
   self_timed_.push_back(window);
   return {set};
 }

@@ -20,8 +20,9 @@
 namespace syslab::measure {
 
 // Unsupported, saying what to use instead, when the protocol insists on graphs and there is no capturing here:
-// the device does not, or the calls happen in another process.
-void require_launch(const Protocol& protocol, const Device& device, bool in_another_process);
+// the device does not, or the calls happen in another process, unless they are captured there.
+void require_launch(const Protocol& protocol, const Device& device, bool in_another_process,
+                    bool captured_there = false);
 
 class Rig {
  public:

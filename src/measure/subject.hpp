@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/units.hpp"
+#include "measure/device.hpp"
 
 namespace syslab::measure {
 
@@ -32,6 +33,9 @@ struct Subject {
   std::optional<double> verify_share;
   // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
   std::function<Nanoseconds()> self_time;
+  // Of that call besides, as far as it is known: clock rate and flags. May be empty.
+  std::function<Window()> self_state;
+  bool self_graphs = false;  // and it is captured as a graph there
 };
 
 }  // namespace syslab::measure

@@ -32,6 +32,17 @@ void require_device(const CaseRequest& request, device::Kind kind) {
   }
 }
 
+Json facts_of(device::Place place) {
+  const device::DeviceProperties gpu = device::properties(place);
+  const device::GpuProbe probe = device::probe_gpus();
+  return {{"name", gpu.name},
+          {"uuid", gpu.uuid},
+          {"sm", gpu.sm},
+          {"multiprocessors", gpu.multiprocessors},
+          {"runtime", probe.runtime_version},
+          {"driver", probe.driver_version}};
+}
+
 }  // namespace
 
 Bench::Bench(const CaseRequest& request, device::Kind device, bool in_another_process)
@@ -57,20 +68,14 @@ measure::Peaks Bench::peaks(DType dtype) const {
 
 Json Bench::facts() const {
   if (stream().kind == device::Kind::cpu) {
-    return {{"device", computes_on_}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
+    Json facts{{"device", computes_on_}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
+    if (computes_on_ == "cuda" && gpu_.index < device::gpu_count()) facts["gpu"] = facts_of(gpu_);
+    return facts;
   }
-  const device::DeviceProperties gpu = device::properties(gpu_);
-  const device::GpuProbe probe = device::probe_gpus();
   const device::CachingAllocator& allocator = device::allocator_of(gpu_);
   const device::CachingAllocator::Use use = allocator.use();
   Json facts{{"device", "cuda"},
-             {"gpu",
-              {{"name", gpu.name},
-               {"uuid", gpu.uuid},
-               {"sm", gpu.sm},
-               {"multiprocessors", gpu.multiprocessors},
-               {"runtime", probe.runtime_version},
-               {"driver", probe.driver_version}}},
+             {"gpu", facts_of(gpu_)},
              {"allocator",
               {{"live_bytes", use.asked},
                {"library_bytes", allocator.log().library_bytes()},

@@ -14,11 +14,13 @@ namespace {
 
 Json to_json(const SharedTensor& tensor) {
   const int rank = tensor.shape.rank();
-  return {{"name", tensor.name},
-          {"dtype", to_string(tensor.dtype)},
-          {"shape", tensor.shape.to_vector()},
-          {"strides", std::vector<std::int64_t>(tensor.strides.begin(), tensor.strides.begin() + rank)},
-          {"offset", tensor.offset}};
+  Json json{{"name", tensor.name},
+            {"dtype", to_string(tensor.dtype)},
+            {"shape", tensor.shape.to_vector()},
+            {"strides", std::vector<std::int64_t>(tensor.strides.begin(), tensor.strides.begin() + rank)},
+            {"offset", tensor.offset}};
+  if (tensor.lent) json["lent"] = true;
+  return json;
 }
 
 Json to_json(const std::vector<SharedTensor>& tensors) {
@@ -44,6 +46,7 @@ SharedTensor tensor_from_json(const Json& json) {
   tensor.shape = Shape(shape);
   std::copy(strides.begin(), strides.end(), tensor.strides.begin());
   tensor.offset = static_cast<std::uint64_t>(fields.integer("offset"));
+  tensor.lent = json.value("lent", false);
   return tensor;
 }
 
@@ -64,6 +67,7 @@ Json to_json(const CallRequest& request) {
             {"memory_bytes", request.memory_bytes}};
   if (request.release) json["release"] = true;
   if (request.guarded) json["guarded"] = true;
+  if (request.graph) json["graph"] = true;
   if (!request.gpu_memory.empty()) json.update({{"gpu_memory", request.gpu_memory}, {"step", request.step}});
   return json;
 }
@@ -78,6 +82,7 @@ CallRequest call_request_from_json(const Json& json) {
   request.memory_bytes = static_cast<std::uint64_t>(fields.integer("memory_bytes"));
   request.release = json.value("release", false);
   request.guarded = json.value("guarded", false);
+  request.graph = json.value("graph", false);
   request.gpu_memory = json.value("gpu_memory", "");
   request.step = json.value("step", std::uint32_t{0});
   return request;
@@ -89,7 +94,13 @@ std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json
   if (type == "returned") {
     const std::int64_t elapsed = fields.integer("elapsed_ns");
     if (elapsed < 0) fields.fail(fmt::format("field 'elapsed_ns' must not be negative, found {}", elapsed));
-    return Returned{Nanoseconds(elapsed)};
+    Returned returned{.elapsed = Nanoseconds(elapsed), .flags = fields.integer_or("flags", 0)};
+    returned.clock_hz = fields.optional_number("clock_hz");
+    constexpr double kFastest = 1e11;
+    if (returned.clock_hz && !(*returned.clock_hz > 0 && *returned.clock_hz <= kFastest)) {
+      fields.fail(fmt::format("field 'clock_hz' is no clock rate: {}", *returned.clock_hz));
+    }
+    return returned;
   }
   if (type == "failed") {
     return Failed{fields.text("kind"), fields.text("message"), fields.text_or("traceback", "")};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,7 +21,7 @@ struct SharedTensor {
   Shape shape;
   Strides strides{};
   std::uint64_t offset = 0;
-  bool lent = false;  // an output that is room to work in: nobody reads what it holds. Not told to the worker
+  bool lent = false;  // an output that is room to work in on a GPU: nobody carries what it holds
 };
 
 struct CallRequest {
@@ -34,6 +35,7 @@ struct CallRequest {
   std::string gpu_memory;
   std::uint32_t step = 0;
   bool guarded = false;  // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
+  bool graph = false;    // on a GPU: what is timed is the call captured as a graph
 };
 
 // Everything is prepared but the content of inputs. Those named `early` it needs before the clock starts.
@@ -53,6 +55,9 @@ struct Queued {
 
 struct Returned {
   Nanoseconds elapsed{};  // by the worker's own clock, device-synchronised, without transport
+  // Of a GPU while it ran, where the worker knows: its clock rate, and flags of measure/device.hpp.
+  std::optional<double> clock_hz;
+  std::int64_t flags = 0;
 };
 
 // Kinds: "exception" (the implementation raised), "unsupported", "oom", "check" (what it did was wrong), "device" (a

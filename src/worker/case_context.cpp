@@ -206,6 +206,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   if (revives()) return channel_ = std::make_shared<Revived>(std::move(options));
   kept().worker->guard_pages(false);
   kept().worker->serve_cold(false);
+  kept().worker->serve_graphs(false);
   kept().worker->call_timeout(options.call_timeout);
   return channel_ = kept().worker;
 }
@@ -228,6 +229,14 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
 
 bool CaseContext::serve_cold(bool wanted) const {
   return channel_ && kept().worker && kept().worker->serve_cold(wanted);
+}
+
+bool CaseContext::serve_graphs(bool wanted) const {
+  return channel_ && kept().worker && kept().worker->serve_graphs(wanted);
+}
+
+measure::Window CaseContext::last_window() const {
+  return channel_ && kept().worker ? kept().worker->last_window() : measure::Window{};
 }
 
 bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }

@@ -8,6 +8,7 @@
 #include "core/call_channel.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "measure/device.hpp"
 #include "worker/wire.hpp"
 
 namespace syslab::worker {
@@ -46,6 +47,9 @@ class CaseContext {
   std::shared_ptr<CallChannel> channel() { return opened(false); }
   // Of that process, from its next call on (worker/foreign.hpp); false if there is none, or it cannot be had.
   bool serve_cold(bool wanted) const;
+  bool serve_graphs(bool wanted) const;
+  // Of its last call: what is known of the GPU meanwhile (worker/foreign.hpp).
+  measure::Window last_window() const;
   // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).
   std::shared_ptr<CallChannel> rank_channel() { return opened(true); }
   // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, turned to the

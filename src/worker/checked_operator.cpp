@@ -250,6 +250,8 @@ measure::Subject CheckedOperator::subject() {
   }
   begin_series();
   subject.self_time = operation_.self_time;
+  if (operation_.self_time && is_mine()) subject.self_state = [this] { return context_.last_window(); };
+  subject.self_graphs = operation_.self_time && protocol_.launch == measure::Launch::graph;
   return subject;
 }
 

@@ -18,6 +18,7 @@
 #include "core/refusal.hpp"
 #include "device/evict.hpp"
 #include "judge/unnamed_threads.hpp"
+#include "measure/cuda_device.hpp"
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
@@ -27,6 +28,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kDyingTime{2000};  // from the end of its pipe to its own end
 constexpr std::int64_t kTickMs = 250;  // noticed at a tick if a child of a dead worker holds its pipe open
+
+// What a worker may say of its own window.
+constexpr std::int64_t kToldFlags =
+    measure::kHostInWindow | measure::kPowerCapped | measure::kHot | measure::kHardwareSlowdown;
 
 constexpr std::chrono::microseconds kBriefCall{300};  // calls up to here are waited for without a system call
 
@@ -96,6 +101,11 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
 Json ForeignWorker::walls_facts() const {
   Json facts{{"walls", "none"}};
   if (options_.device != "cpu") facts["gpu_memory"] = gpu_ ? "shared" : "copied";
+  if (nvml_) {
+    if (const std::string blind = measure::blind_to_clocks(*nvml_, nvml_device_); !blind.empty()) {
+      facts["flags_missing"] = blind;
+    }
+  }
   if (!options_.walls) return facts;
   facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
   const bool shm = *options_.walls == judge::Profile::python && options_.device == "cpu";
@@ -127,12 +137,14 @@ void ForeignWorker::greet() {
   name_ = fields.text("name");
   language_ = fields.text("language");
   declared_ = std::make_shared<const Json>(reply.value("domain", Json::object()));
-  const Json serves = reply.value("serves", Json::array());
-  if (std::find(serves.begin(), serves.end(), "call") == serves.end()) fields.fail("it does not serve calls");
-  if (std::find(serves.begin(), serves.end(), "gpu_release") == serves.end()) gpu_.reset();
+  const Json said = reply.value("serves", Json::array());
+  const auto serves = [&said](const char* what) { return std::find(said.begin(), said.end(), what) != said.end(); };
+  if (!serves("call")) fields.fail("it does not serve calls");
+  if (!serves("gpu_release")) gpu_.reset();
+  captures_ = options_.device != "cpu" && serves("graph");
   if (gpu_) clock_ = CallClock::of_gpu();
   // Else a call's tensors on a GPU travel through host memory, which is no part of its time.
-  waits_for_release_ = options_.device == "cpu" && std::find(serves.begin(), serves.end(), "release") != serves.end();
+  waits_for_release_ = options_.device == "cpu" && serves("release");
 }
 
 void ForeignWorker::turn_to(std::string about) {
@@ -316,7 +328,11 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
   request.function = function;
   request.options = options;
   for (const NamedInput& input : inputs) request.inputs.push_back(describe(input.name, input.view));
-  for (const NamedOutput& output : outputs) request.outputs.push_back(describe(output.name, output.view));
+  for (const NamedOutput& output : outputs) {
+    request.outputs.push_back(describe(output.name, output.view));
+    request.outputs.back().lent = options_.device != "cpu" && output.view.data == nullptr;
+  }
+  request.graph = graphs_ && !request.inputs.empty();
   if (gpu_ && !is_question(request)) return call_on_gpu(request, inputs, outputs);
   request.guarded = guarded_;
   demand_finished();
@@ -364,6 +380,8 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
   if (returned == nullptr)
     throw Error(ErrorKind::comm, fmt::format("the worker '{}' is ready and did not return", name_));
   spent.its_own = returned->elapsed;
+  last_window_ = {.clock_hz = returned->clock_hz, .flags = returned->flags & kToldFlags};
+  if (!request.inputs.empty()) last_window_.flags |= flags_of_gpu();
   if (spent.its_own > spent.whole) {
     throw Error(ErrorKind::check,
                 fmt::format("the worker '{}' reports {} ns for {}, but the whole call took {} ns: its clock is not the "

@@ -14,10 +14,12 @@
 
 #include "core/call_channel.hpp"
 #include "core/declares_domain.hpp"
+#include "core/nvml.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
 #include "judge/private_folder.hpp"
 #include "judge/walls.hpp"
+#include "measure/device.hpp"
 #include "worker/call_clock.hpp"
 #include "worker/gpu_handover.hpp"
 #include "worker/shared_segment.hpp"
@@ -84,6 +86,14 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   // From the next call on, no cache holds anything of a call's tensors when its inputs are released. False where that
   // cannot be had: on a processor that does not let a program do it, and on a GPU whose memory is not shared.
   bool serve_cold(bool wanted);
+  // From the next call on, each is captured as a graph, whose replay is timed. False where the worker cannot do that.
+  bool serve_graphs(bool wanted) {
+    graphs_ = wanted && captures_;
+    return graphs_;
+  }
+  // Of the last call on a GPU, besides its time: what holds its clocks down, as NVML tells us right behind it; the
+  // clock rate, as the worker tells.
+  const measure::Window& last_window() const { return last_window_; }
   // Which walls stand around it, and which are missing; and how tensors travel to a GPU.
   Json walls_facts() const;
 
@@ -98,6 +108,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Json run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
            const std::function<void()>& take_outputs);
   void share_gpu();
+  std::int64_t flags_of_gpu();
   static bool is_question(const CallRequest& request);
   Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                           std::span<const NamedOutput> outputs);
@@ -120,7 +131,10 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   std::unique_ptr<GpuHandover> gpu_;        // of what computes on a GPU; null: tensors travel through host memory
   std::unique_ptr<SharedSegment> staging_;  // then: where they lie here
   int gates_missed_ = 0;                    // calls in a row that were released before they had queued all
-  bool waits_for_release_ = false, guarded_ = false, cold_ = false;
+  bool waits_for_release_ = false, guarded_ = false, cold_ = false, captures_ = false, graphs_ = false;
+  std::unique_ptr<Nvml> nvml_;  // of what computes on a GPU
+  NvmlDevice nvml_device_ = nullptr;
+  measure::Window last_window_;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
   CallClock clock_{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};

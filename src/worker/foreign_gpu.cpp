@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "device/launch.hpp"
+#include "device/properties.hpp"
+#include "measure/cuda_device.hpp"
 #include "worker/foreign.hpp"
 
 namespace syslab::worker {
@@ -42,6 +44,16 @@ void ForeignWorker::share_gpu() {
   }
 }
 
+// Right behind a call; what holds clocks down lasts longer than calls.
+std::int64_t ForeignWorker::flags_of_gpu() {
+  if (options_.device == "cpu") return 0;
+  if (!nvml_) {
+    nvml_ = std::make_unique<Nvml>();
+    if (device::gpu_count() > 0) nvml_device_ = nvml_->device(device::properties({device::Kind::cuda, 0}).uuid);
+  }
+  return measure::flags_of_clocks(nvml_->slowed_by(nvml_device_).value_or(0));
+}
+
 // What has no inputs and one small answer has nothing to compute on a GPU; both go through host memory.
 bool ForeignWorker::is_question(const CallRequest& request) {
   return request.inputs.empty() && request.outputs.size() == 1 && extent_bytes(request.outputs[0]) <= kAnswerBytes;
@@ -49,7 +61,6 @@ bool ForeignWorker::is_question(const CallRequest& request) {
 
 Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                                        std::span<const NamedOutput> outputs) {
-  for (std::size_t i = 0; i < outputs.size(); ++i) request.outputs[i].lent = outputs[i].view.data == nullptr;
   staging_->arrange(request.inputs, request.outputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) staging_->copy_in(request.inputs[i], inputs[i].view.data);
   gpu_->begin(request, staging_->data(), staging_->bytes());

@@ -16,19 +16,10 @@ namespace {
 constexpr std::uint32_t kStepsOfACall = 3;
 constexpr int kNanByte = 0xff;           // NaN in every floating-point type
 constexpr std::size_t kMostViews = 256;  // of their memory; closed when there are more
-constexpr int kIdleTries = 16;
-// After copying this much or more, switching takes some µs longer (on an H100 8 of 280).
-constexpr std::size_t kLittle = 4096, kMuch = 64U << 20;
+constexpr int kIdleTries = 8;
+// Handing over takes longer where memory was touched. Beyond the last it has not been seen to grow.
+constexpr std::size_t kTouched[] = {4U << 10, 1U << 20, 4U << 20, 16U << 20, 64U << 20};
 constexpr std::chrono::milliseconds kLongestIdle{1};  // longer is no switch, but others' turns
-
-// Calls part(first byte, bytes) for the zones around an output, and with `elements` for what is between them, too.
-template <typename Part>
-void for_each_part(const SharedTensor& output, bool elements, const Part& part) {
-  const std::size_t first = output.offset - kGuardBytes, extent = extent_bytes(output);
-  if (elements) return part(first, extent + 2 * kGuardBytes);
-  part(first, kGuardBytes);
-  part(output.offset + extent, kGuardBytes);
-}
 
 bool has_gaps(const SharedTensor& output) {
   return extent_bytes(output) != static_cast<std::size_t>(output.shape.elements()) * size_of(output.dtype);
@@ -47,9 +38,9 @@ GpuHandover::GpuHandover(std::byte* words, device::Place place)
       stream_(place),
       given_at_(place, device::Timing::yes),
       taken_at_(place, device::Timing::yes) {
-  idle_after_little_ = shortest_idle(kLittle);
-  idle_after_much_ = shortest_idle(kMuch);
-  if (std::max(idle_after_little_, idle_after_much_) > kLongestIdle) {
+  flush_ = device::Buffer(2 * device::properties(place_).cache_bytes, "flushes the cache", stream_.view());
+  measure_handing_over();
+  if (std::ranges::any_of(idle_, [](const Idle& one) { return std::max(one.hot, one.cold) > kLongestIdle; })) {
     throw Unsupported("the GPU does other work: how long it takes to switch to another process is not known");
   }
 }
@@ -68,15 +59,15 @@ void GpuHandover::room_for(std::size_t bytes) {
 
 void GpuHandover::begin(CallRequest& request, const std::byte* staging, std::size_t bytes) {
   room_for(bytes);
-  std::size_t in = 0;
+  touched_ = 0;
   for (const SharedTensor& one : request.inputs) {
     const std::size_t extent = extent_bytes(one);
-    in += extent;
+    touched_ += extent;
     if (extent > 0) device::copy(truth_.as<std::byte>() + one.offset, staging + one.offset, extent, stream_);
   }
-  much_ = cold_ || in >= kMuch / 4;
   device::fill_bytes(shared_->at(0), kNanByte, bytes, stream_);
   for (const SharedTensor& one : request.outputs) {
+    if (!one.lent) touched_ += extent_bytes(one);
     for_each_part(one, has_gaps(one) && !one.lent, [&](std::size_t first, std::size_t count) {
       device::copy(shared_->at(first), staging + first, count, stream_);
     });
@@ -157,12 +148,17 @@ Nanoseconds GpuHandover::between() const {
 
 Nanoseconds GpuHandover::finish(Nanoseconds& whole) {
   whole = between();
-  return std::max(Nanoseconds{}, whole - (much_ ? idle_after_much_ : idle_after_little_));
+  Nanoseconds idle{};
+  for (const Idle& one : idle_) {
+    if (one.touched <= std::max(touched_, idle_.front().touched)) idle = cold_ ? one.cold : one.hot;
+  }
+  return std::max(Nanoseconds{}, whole - idle);
 }
 
-// Of several: whatever disturbs a handover makes it longer. The first may load kernels.
-Nanoseconds GpuHandover::shortest_idle(std::size_t bytes) {
-  device::OtherContext other(place_);
+// The shortest of several: whatever disturbs a handover makes it longer. The first may load kernels.
+void GpuHandover::measure_handing_over() {
+  const std::size_t most = *std::ranges::max_element(kTouched);
+  device::OtherContext other(place_, most);
   // If something is thrown: the other context's stream must not wait for ever when it is destroyed, which is after
   // this.
   const struct Freed {
@@ -174,17 +170,25 @@ Nanoseconds GpuHandover::shortest_idle(std::size_t bytes) {
   } freed{*this};
   device::come_to_turn(stream_);
   device::synchronize(stream_);
-  room_for(bytes);
-  const std::vector<SharedTensor> all{{"all", DType::f32, {static_cast<std::int64_t>(bytes / sizeof(float))}, {1}, 0}};
-  Nanoseconds shortest = Nanoseconds::max();
-  for (int i = 0; i < kIdleTries; ++i) {
-    step_ += kStepsOfACall;
-    other.answer(step_word(), done_word(), step_ + 1);
-    give(all);
-    take({});
-    shortest = std::min(shortest, between());
+  room_for(most);
+  for (const std::size_t touched : kTouched) {
+    const auto elements = static_cast<std::int64_t>(touched / sizeof(float));
+    const std::vector<SharedTensor> all{{"all", DType::f32, {elements}, {1}, 0}};
+    Idle idle{.touched = touched};
+    for (const bool cold : {false, true}) {
+      Nanoseconds& shortest = cold ? idle.cold : idle.hot;
+      cold_ = cold;
+      for (int i = 0; i < kIdleTries; ++i) {
+        step_ += kStepsOfACall;
+        other.answer(step_word(), done_word(), step_ + 1, touched);
+        give(all);
+        take({});
+        shortest = std::min(shortest, between() - other.took());
+      }
+    }
+    idle_.push_back(idle);
   }
-  return shortest;
+  cold_ = false;
 }
 
 void GpuHandover::fetch(std::span<const SharedTensor> outputs, std::byte* staging) {
@@ -211,12 +215,6 @@ std::optional<std::string> GpuHandover::changed(std::span<const SharedTensor> in
     }
   }
   return std::nullopt;
-}
-
-void GpuHandover::serve_cold(bool wanted) {
-  cold_ = wanted;
-  if (!wanted || flush_.bytes() > 0) return;
-  flush_ = device::Buffer(2 * device::properties(place_).cache_bytes, "flushes the cache", stream_.view());
 }
 
 void GpuHandover::give_up() noexcept {

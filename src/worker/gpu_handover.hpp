@@ -7,8 +7,9 @@
 // A GPU runs the kernels of one process at a time, and both marks of time are behind a kernel of ours. So theirs begins
 // once it has been switched to, which is after our inputs are there, and what it has queued is over when it is switched
 // back, before [taken] and the copies: whatever it says by its word, nothing of its kernels runs while we copy. Of the
-// time between the marks that of both switches is subtracted: as long as it takes when a context of our own, which does
-// nothing, answers. That is measured at the beginning, before anything that is judged has run.
+// time between the marks that of both switches is subtracted: what is beyond a kernel's own time when a context of our
+// own answers, with one kernel that touches no more memory than the call has inputs and outputs. That is measured at
+// the beginning, before anything that is judged has run.
 #pragma once
 
 #include <atomic>
@@ -47,21 +48,21 @@ class GpuHandover {
   // Where outputs will be: in our memory, between guard zones, or in theirs. Error(comm) for a place that is none.
   void locate(std::span<const SharedTensor> outputs, const std::vector<Queued::Place>& places);
   void take(std::span<const SharedTensor> outputs);
-  // Waits. `whole`: from given to taken; returned is that less what switching takes, 0 at least.
+  // Waits. `whole`: from given to taken; returned is that less what handing over takes, 0 at least.
   Nanoseconds finish(Nanoseconds& whole);
   // From the outputs that were taken, and the zones around them, to their offsets in host memory.
   void fetch(std::span<const SharedTensor> outputs, std::byte* staging);
   // An input whose place in the memory that both see no longer holds what it was given.
   std::optional<std::string> changed(std::span<const SharedTensor> inputs) const;
   // Whether, from the next call on, the cache holds nothing of the inputs when they are given.
-  void serve_cold(bool wanted);
+  void serve_cold(bool wanted) { cold_ = wanted; }
   // Nobody waits any longer, neither their stream nor ours.
   void give_up() noexcept;
 
  private:
   void room_for(std::size_t bytes);
   void copy_in(std::span<const SharedTensor> inputs);
-  Nanoseconds shortest_idle(std::size_t bytes);
+  void measure_handing_over();
   Nanoseconds between() const;
   std::uint32_t* step_word() const { return words_; }
   std::uint32_t* done_word() const { return words_ + 16; }
@@ -75,9 +76,14 @@ class GpuHandover {
   std::size_t bytes_ = 0;
   std::vector<const std::byte*> from_;  // where this call's outputs are
   device::Event given_at_, taken_at_;
-  std::map<std::string, device::PeerView> views_;        // of their memory, by handle
-  Nanoseconds idle_after_little_{}, idle_after_much_{};  // by how much was copied in
-  bool much_ = false;                                    // of this call
+  std::map<std::string, device::PeerView> views_;  // of their memory, by handle
+  // What handing over takes by how much memory is touched, with caches as they are, and after a flush.
+  struct Idle {
+    std::size_t touched = 0;
+    Nanoseconds hot = Nanoseconds::max(), cold = Nanoseconds::max();
+  };
+  std::vector<Idle> idle_;
+  std::size_t touched_ = 0;  // by this call: its inputs and outputs
   bool cold_ = false;
   std::uint32_t step_ = 0;
 };

@@ -80,7 +80,8 @@ void run_operator_case(CaseContext& context, const Operation& operation) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
   const Bench bench(context.request(), operation.device, static_cast<bool>(operation.self_time));
   measure::Device& device = bench.device();
-  measure::require_launch(protocol, device, static_cast<bool>(operation.self_time));
+  const bool captured_there = operation.self_time && context.serve_graphs(protocol.launch == measure::Launch::graph);
+  measure::require_launch(protocol, device, static_cast<bool>(operation.self_time), captured_there);
   CheckedOperator checked(context, operation, protocol, device, unforeseeable_seed(context.request()), bench.stream());
   context.progress(0, "checking");
   checked.check();
@@ -99,6 +100,7 @@ void run_operator_case(CaseContext& context, const Operation& operation) {
     const device::NvtxRange one_by_one("eager");
     checked.emit_verified("samples");
     checked.begin_series();
+    context.serve_graphs(false);
     eager = measure::take_eager_samples(protocol, subject, {device}, unforeseeable_seed(context.request()));
     facts["eager_samples"] = eager->seconds.size();
     facts["eager_verified"] = eager->verified;

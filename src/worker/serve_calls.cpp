@@ -143,6 +143,7 @@ class Server {
       return false;
     }
     Json serves{"call", "release"};
+    if (gpu_) serves.push_back("graph");
     if (gpu_ && gpu_->shares()) serves.push_back("gpu_release");
     write_frame(out_, {{"type", "hello"},
                        {"protocol", kWireVersion},
@@ -154,10 +155,13 @@ class Server {
   }
 
   Json answer(const Json& message) {
-    Nanoseconds elapsed{};
-    const Json failure = failure_of([&] { elapsed = call(call_request_from_json(message)); });
+    Returned returned;
+    const Json failure = failure_of([&] { returned = call(call_request_from_json(message)); });
     if (!failure.is_null()) return failure;
-    return {{"type", "returned"}, {"elapsed_ns", elapsed.count()}};
+    Json said{{"type", "returned"}, {"elapsed_ns", returned.elapsed.count()}};
+    if (returned.clock_hz) said["clock_hz"] = *returned.clock_hz;
+    if (returned.flags != 0) said["flags"] = returned.flags;
+    return said;
   }
 
   // Before anything of the library runs: the driver may start what a judged process may not.
@@ -182,23 +186,24 @@ class Server {
     for (const SharedTensor& one : request.outputs) {
       outputs.push_back({one.name, {memory + one.offset, one.dtype, one.shape, one.strides}});
     }
-    return callee_->prepare(request.function, inputs, outputs, request.options);
+    std::function<void()> body = callee_->prepare(request.function, inputs, outputs, request.options);
+    return request.graph && gpu_ ? gpu_->captured(body) : body;
   }
 
-  Nanoseconds call_on_gpu(const CallRequest& request) {
+  Returned call_on_gpu(const CallRequest& request) {
     if (request.gpu_memory.empty()) {
       std::byte* const memory = memory_->of(request.memory_bytes);
-      const auto body = prepared(request, gpu_->copied(memory, request.memory_bytes));
+      const auto body = prepared(request, gpu_->copied(request, memory));
       return gpu_->run(request, body, memory);
     }
     const auto body = prepared(request, gpu_->memory(request.gpu_memory));
     write_frame(out_, {{"type", "ready"}});
-    return gpu_->run(request.step, body, [&] {
+    return {.elapsed = gpu_->run(request.step, body, [&] {
       write_frame(out_, {{"type", "queued"}, {"outputs", Json(request.outputs.size(), nullptr)}});
-    });
+    })};
   }
 
-  Nanoseconds call(const CallRequest& request) {
+  Returned call(const CallRequest& request) {
     if (gpu_ && !request.inputs.empty()) return call_on_gpu(request);
     std::byte* const memory = memory_->of(request.memory_bytes);
     memory_->guard(request);
@@ -212,7 +217,7 @@ class Server {
     body();
     const Nanoseconds elapsed = std::chrono::steady_clock::now() - begin;
     if (request.release) bell.finish();
-    return elapsed;
+    return {.elapsed = elapsed};
   }
 
   FrameReader reader_;

@@ -42,14 +42,22 @@ class ServedGpu {
   // by events. Throws what either throws, and failures of kernels.
   Nanoseconds run(std::uint32_t step, const std::function<void()>& body, const std::function<void()>& queued);
 
-  // Where memory is not shared: a copy of so much of the host's, which holds that until the next one; and a call on it,
-  // timed as a rung of ours is (measure/cuda_device.hpp), after which all tensors, with what lies around outputs, are
-  // copied back. Throws what body() throws, failures of kernels, and Error(check) for work on a stream of its own.
-  std::byte* copied(const std::byte* memory, std::size_t bytes);
-  Nanoseconds run(const CallRequest& request, const std::function<void()>& body, std::byte* memory);
+  // Where memory is not shared: room for a call's tensors, at the host's offsets, until the next one's. Outputs, with
+  // what lies around them, are as the host's; inputs hold NaN until the call's turn on its stream.
+  std::byte* copied(const CallRequest& request, const std::byte* memory);
+  // That call, timed as a rung of ours is (measure/cuda_device.hpp): gate · inputs copied in · [begin] · body() ·
+  // [end]. Then tensors, and what lies around outputs, are copied to the host's memory, but for what is lent. Throws
+  // what body() throws, failures of kernels, and Error(check) for work on a stream of its own.
+  Returned run(const CallRequest& request, const std::function<void()>& body, std::byte* memory);
+
+  // What replays body(), captured as a graph. Unsupported, with the reason, where it cannot be.
+  std::function<void()> captured(const std::function<void()>& body) const;
 
  private:
   void wait(std::uint32_t step) const;
+  void give(const CallRequest& request);
+  void copy_back(const CallRequest& request, std::byte* memory);
+  void look_for_early_reads(const CallRequest& request, const std::function<void()>& body, std::byte* memory);
   std::uint32_t* word(std::size_t at) const { return words_ + at; }
 
   device::Place place_;
@@ -59,7 +67,8 @@ class ServedGpu {
   std::unique_ptr<device::MappedPage> page_;
   std::string handle_;
   std::unique_ptr<device::PeerView> view_;
-  device::Buffer copy_;
+  device::Buffer truth_, copy_;  // truth_: inputs, until they are given
+  int looked_at_ = 0;            // calls
 };
 
 }  // namespace syslab::worker

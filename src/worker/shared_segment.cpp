@@ -107,10 +107,20 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
     }
   }
   grow(round_up(end + kGuardBytes));
-  std::fill_n(data_, bytes_, kUnset);
+  std::size_t filled = 0;
+  const auto fill_to = [&](std::size_t to) {
+    if (to > filled) std::fill_n(data_ + filled, to - filled, kUnset);
+  };
   for (const SharedTensor& tensor : outputs) {
-    std::fill_n(data_ + tensor.offset - kGuardBytes, extent_bytes(tensor) + 2 * kGuardBytes, kGuard);
-    fill_elements(tensor, kUnset);
+    if (!tensor.lent) continue;
+    fill_to(tensor.offset);
+    filled = tensor.offset + extent_bytes(tensor);
+  }
+  fill_to(bytes_);
+  for (const SharedTensor& tensor : outputs) {
+    for_each_part(tensor, !tensor.lent,
+                  [&](std::size_t first, std::size_t bytes) { std::fill_n(data_ + first, bytes, kGuard); });
+    if (!tensor.lent) fill_elements(tensor, kUnset);
   }
   doorbell().reset();
 }
@@ -158,14 +168,16 @@ std::optional<std::string> SharedSegment::written_since(std::span<const SharedTe
 std::optional<std::string> SharedSegment::violation(std::span<const SharedTensor> outputs) {
   for (const SharedTensor& tensor : outputs) {
     // With the elements erased, a whole zone must hold nothing but the pattern, whatever the strides are.
-    fill_elements(tensor, kGuard);
-    const std::byte* first = data_ + tensor.offset - kGuardBytes;
-    const std::byte* last = data_ + tensor.offset + extent_bytes(tensor) + kGuardBytes;
-    const std::byte* found = std::find_if(first, last, [](std::byte byte) { return byte != kGuard; });
-    if (found != last) {
-      return fmt::format("output '{}': a byte outside its elements was written, at byte {} from its first element",
-                         tensor.name, found - (data_ + tensor.offset));
-    }
+    if (!tensor.lent) fill_elements(tensor, kGuard);
+    std::optional<std::string> violation;
+    for_each_part(tensor, !tensor.lent, [&](std::size_t first, std::size_t bytes) {
+      const std::byte* const begin = data_ + first;
+      const std::byte* const found = std::find_if(begin, begin + bytes, [](std::byte byte) { return byte != kGuard; });
+      if (found == begin + bytes || violation) return;
+      violation = fmt::format("output '{}': a byte outside its elements was written, at byte {} from its first element",
+                              tensor.name, found - (data_ + tensor.offset));
+    });
+    if (violation) return violation;
   }
   return std::nullopt;
 }

@@ -28,7 +28,7 @@ class SharedSegment {
   // Lays out `tensors` (sets their offsets, 256-byte aligned), grows to hold them, fills all of it with NaN and what
   // is around outputs with the guard pattern; resets the doorbell. Error(oom) if it cannot grow, Error(internal) for
   // negative strides. `guarded`: each tensor, its bytes rounded up to 256, ends where a page begins that the worker
-  // takes away from itself.
+  // takes away from itself. What is lent has its place and its zones; between them nothing is touched, here or later.
   void arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs, bool guarded = false);
 
   std::byte* data() { return data_; }              // after arrange(); another after the next
@@ -60,6 +60,14 @@ class SharedSegment {
 constexpr std::size_t kGuardBytes = 256;
 // Bytes from a tensor's first to its last element.
 std::size_t extent_bytes(const SharedTensor& tensor);
+// Calls part(first byte, bytes) for the zones around an output, and with `elements` for what is between them, too.
+template <typename Part>
+void for_each_part(const SharedTensor& output, bool elements, const Part& part) {
+  const std::size_t first = output.offset - kGuardBytes, extent = extent_bytes(output);
+  if (elements) return part(first, extent + 2 * kGuardBytes);
+  part(first, kGuardBytes);
+  part(output.offset + extent, kGuardBytes);
+}
 // Of a guarded segment, where the page behind a tensor begins, and how long it is.
 std::size_t guard_page_of(const SharedTensor& tensor);
 std::size_t page_bytes();

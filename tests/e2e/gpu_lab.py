@@ -205,14 +205,15 @@ class OnTheGpu(Lab):
         return self.ended(*ATTENTION, "--mine", f"me={self.built_library()}")
 
     @classmethod
-    def built_library(cls):
+    def built_library(cls, source=HERE / "hostile" / "library.cu"):
         """Once for all tests."""
-        if not hasattr(cls, "folder_of_library"):
-            cls.folder_of_library = tempfile.TemporaryDirectory()
-            cls.addClassCleanup(cls.folder_of_library.cleanup)
-            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", "-o",
-                            f"{cls.folder_of_library.name}/library.so", HERE / "hostile" / "library.cu"], check=True)
-        return f"{cls.folder_of_library.name}/library.so"
+        if not hasattr(cls, "folder_of_libraries"):
+            cls.folder_of_libraries = tempfile.TemporaryDirectory()
+            cls.addClassCleanup(cls.folder_of_libraries.cleanup)
+        library = pathlib.Path(cls.folder_of_libraries.name) / f"{source.stem}.so"
+        if not library.exists():
+            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", "-o", library, source], check=True)
+        return library
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_the_labs_own_clock_times_a_judged_class(self):
@@ -246,6 +247,28 @@ class OnTheGpu(Lab):
         self.assertEqual((status, facts.get("gpu_memory"), facts.get("walls")), ("ok", "copied", "native"), detail)
         [seconds] = self.metrics("time")
         self.assertTrue(1e-3 < seconds < 0.1, seconds)
+        self.assertNotIn("flags_missing", facts)
+        ((clocks,),) = self.sql("SELECT count(*) FROM sample s JOIN series n ON n.id = s.series_id WHERE n.name = 'clock'"
+                                " AND s.value BETWEEN 2e8 AND 4e9")
+        self.assertGreater(clocks, 0)
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_a_judged_library_is_captured_as_a_graph(self):
+        library = f"me={self.built_library()}"
+        status, detail, _ = self.ended(*ATTENTION[:-1], "graph", "--mine", library)
+        self.assertEqual(status, "ok", detail)
+        self.asked = {"HOSTILE": "before"}  # which waits for its stream
+        status, detail, _ = self.ended(*ATTENTION[:-1], "graph", "--mine", library)
+        self.assertEqual(status, "unsupported", detail)
+        self.assertIn("cannot be captured as a graph", detail)
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_operators_of_a_judged_library_are_checked_and_timed(self):
+        library = f"me={self.built_library(HERE.parent / 'fixtures' / 'plugins' / 'operators.cu')}"
+        status, detail, facts = self.ended("weighted_sum", *SMALL, "-a", "pass=forward", "-a", "dtype=fp32", "--mine", library)
+        self.assertEqual((status, facts.get("walls")), ("ok", "native"), detail)
+        [seconds] = self.metrics("time")
+        self.assertTrue(1e-6 < seconds < 1e-2, seconds)
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_the_labs_own_clock_times_a_judged_library(self):
@@ -263,7 +286,7 @@ class OnTheGpu(Lab):
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_no_shortcut_of_a_judged_library_is_ranked(self):
-        shortcuts = (("aside", "work went on"), ("again", "sample"), ("less", "sample"), ("leave", "ended"), ("inputs", "changed its input 'k'"),
+        shortcuts = (("aside", "work went on"), ("before", "read its inputs before"), ("again", "sample"), ("less", "sample"), ("leave", "ended"), ("inputs", "changed its input 'k'"),
                      ("behind", "outside its elements"))
         for memory, hostile, said in (*(("copied", *one) for one in shortcuts), ("shared", "done", "")):
             status, detail, _ = self.judged_library(hostile, SYSLAB_GPU_MEMORY=memory)

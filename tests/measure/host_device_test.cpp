@@ -65,6 +65,8 @@ TEST(HostDevice, CapturesNothingAndTheProtocolSaysWhatToUse) {
     EXPECT_NE(std::string(unsupported.what()).find("GPU"), std::string::npos);
   }
   EXPECT_NO_THROW(require_launch(find_protocol("kernel"), *device, true));
+  EXPECT_THROW(require_launch(find_protocol("graph"), *device, true), Unsupported);
+  EXPECT_NO_THROW(require_launch(find_protocol("graph"), *device, true, true)) << "it captures them itself";
 }
 
 TEST(HostDevice, HasALastLevelCacheOfAPlausibleSize) {

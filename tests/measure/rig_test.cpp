@@ -38,6 +38,20 @@ TEST(Rig, QueuesBlocksOfSixteenSamplesAndWaitsOnceForEach) {
   EXPECT_EQ(tail, (std::vector{16, 4, 10, 15, 16, 7, 16, 16}));
 }
 
+TEST(Rig, WhatAnotherProcessKnowsOfItsDeviceBecomesTheSamples) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  Subject subject = fake.subject();
+  subject.self_time = [] { return Nanoseconds(milliseconds(1)); };
+  EXPECT_TRUE(fake.take({}, subject).clocks_hz.empty());
+  double hertz = 1e9;
+  subject.self_state = [&hertz] { return Window{.clock_hz = hertz += 1, .flags = kHot}; };
+  const Samples samples = fake.take({}, subject);
+  ASSERT_EQ(samples.clocks_hz.size(), samples.seconds.size());
+  EXPECT_NEAR(samples.clocks_hz.front(), 1e9, 1e4);
+  EXPECT_EQ(samples.flags, std::vector<std::int64_t>(samples.seconds.size(), kHot));
+}
+
 TEST(Rig, ABlockEndsAtTheNextLook) {
   FakeLab fake;
   fake.device.block = 16;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <thread>
 #include <vector>
 
@@ -41,7 +43,7 @@ class ServedGpuTest : public testing::Test {
 
   // As a call whose memory is not shared.
   void run(const std::function<void(std::byte*)>& body) {
-    std::byte* const there = gpu.copied(segment.data(), request.memory_bytes);
+    std::byte* const there = gpu.copied(request, segment.data());
     ASSERT_NE(there, segment.data());
     gpu.run(
         request, [&] { body(there); }, segment.data());
@@ -58,6 +60,35 @@ TEST_F(ServedGpuTest, ACallComputesOnACopyAndItsOutputsComeBack) {
   EXPECT_EQ(outputs(), expected);
   EXPECT_FALSE(segment.differs(request.inputs[0], x.data()));
   EXPECT_EQ(segment.violation(request.outputs), std::nullopt);
+}
+
+// Whoever works before the call's turn on its stream works on NaN.
+TEST_F(ServedGpuTest, InputsAreNotThereBeforeTheirTurn) {
+  std::byte* const there = gpu.copied(request, segment.data());
+  const auto* inputs = reinterpret_cast<const float*>(there + request.inputs[0].offset);
+  EXPECT_TRUE(std::all_of(inputs, inputs + kElements, [](float value) { return std::isnan(value); }));
+  gpu.run(
+      request, [&] { EXPECT_EQ(std::vector<float>(inputs, inputs + kElements), x); }, segment.data());
+}
+
+TEST_F(ServedGpuTest, WhatIsLentIsNotCarried) {
+  request.outputs.push_back({.name = "room", .shape = {kElements}, .strides = {1}, .lent = true});
+  segment.arrange(request.inputs, request.outputs);
+  segment.copy_in(request.inputs[0], x.data());
+  request.memory_bytes = segment.bytes();
+  const std::size_t room = request.outputs[1].offset;
+  segment.data()[room] = std::byte{7};
+  run([&](std::byte* there) {
+    EXPECT_EQ(there[room], std::byte{0xff});
+    add_one(there, request);
+    there[room] = std::byte{3};
+  });
+  EXPECT_EQ(outputs(), expected);
+  EXPECT_EQ(segment.data()[room], std::byte{7});
+  EXPECT_EQ(segment.violation(request.outputs), std::nullopt);
+  EXPECT_EQ(segment.data()[room], std::byte{7});
+  run([&](std::byte* there) { there[room + kElements * sizeof(float)] = std::byte{3}; });  // but its end is watched
+  EXPECT_NE(segment.violation(request.outputs), std::nullopt);
 }
 
 TEST_F(ServedGpuTest, TheHostSeesInputsThatWereChanged) {

@@ -48,6 +48,33 @@ TEST(Wire, ACallOnAGpuSaysWhereAndWhen) {
   EXPECT_EQ(back.step, 7U);
 }
 
+TEST(Wire, ACallSaysWhatIsLentAndWhetherAGraphIsWanted) {
+  CallRequest request;
+  request.function = "f";
+  request.outputs = {{.name = "y", .shape = {3}, .strides = {1}},
+                     {.name = "room", .shape = {9}, .strides = {1}, .lent = true}};
+  CallRequest back = call_request_from_json(Json::parse(to_json(request).dump()));
+  EXPECT_FALSE(back.graph);
+  EXPECT_FALSE(back.outputs[0].lent);
+  EXPECT_TRUE(back.outputs[1].lent);
+  request.graph = true;
+  back = call_request_from_json(Json::parse(to_json(request).dump()));
+  EXPECT_TRUE(back.graph);
+}
+
+TEST(Wire, AReturnMayTellOfItsGpu) {
+  const auto reply = [](const char* more) {
+    return std::get<Returned>(
+        call_reply_from_json(Json::parse(std::string(R"({"type": "returned", "elapsed_ns": 7)") + more + "}")));
+  };
+  EXPECT_EQ(reply("").elapsed, Nanoseconds(7));
+  EXPECT_FALSE(reply("").clock_hz.has_value());
+  EXPECT_EQ(reply(R"(, "clock_hz": 1.5e9, "flags": 2)").clock_hz, 1.5e9);
+  EXPECT_EQ(reply(R"(, "clock_hz": 1.5e9, "flags": 2)").flags, 2);
+  EXPECT_THROW(reply(R"(, "clock_hz": -1)"), Error);
+  EXPECT_THROW(reply(R"(, "clock_hz": 1e300)"), Error);
+}
+
 TEST(Wire, OutputsOfAQueuedCallHaveTheirPlaces) {
   const auto reply = call_reply_from_json(
       Json::parse(R"({"type": "queued", "outputs": [{"handle": "gpu:0a", "offset": 512}, null]})"));

@@ -67,7 +67,7 @@ void run_rung(worker::CaseContext& context, const Rung& rung, const std::shared_
 void run_case(worker::CaseContext& context) {
   const worker::CaseRequest& request = context.request();
   if (!request.mine) return run_rung(context, gemm::find_rung(request.implementation), nullptr);
-  const auto channel = std::make_shared<ops::TimedChannel>(capi::operator_channel(context));
+  const auto channel = std::make_shared<ops::TimedChannel>(context.channel());
   run_rung(context, gemm::foreign_rung(capi::foreign_implementation(context, channel)), channel);
 }
 

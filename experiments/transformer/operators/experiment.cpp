@@ -34,7 +34,7 @@ Operation any_operation(const Params& params) {
 }
 
 void run_mine(worker::CaseContext& context) {
-  const auto channel = std::make_shared<ops::TimedChannel>(capi::operator_channel(context));
+  const auto channel = std::make_shared<ops::TimedChannel>(context.channel());
   const ops::ForeignImplementation mine = capi::foreign_implementation(context, channel);
   if (context.is_law()) return worker::run_law(context, operators::of_law(context.request().law).laws_of_mine(mine));
   const Operator& one = operators::find(context.params().text("operator"));

@@ -163,6 +163,14 @@ void give_again(DLTensor* out, DLTensor* lse, cudaStream_t stream) {
                   stream);
 }
 
+// A small kernel's worth of work: an element, again.
+void copy_of(DLTensor* to, cudaStream_t stream) {
+  static float* kept = nullptr;
+  if (kept == nullptr) cudaMalloc(&kept, sizeof(float));
+  cudaMemcpyAsync(kept, floats(to), sizeof(float), cudaMemcpyDefault, stream);
+  cudaMemcpyAsync(floats(to), kept, sizeof(float), cudaMemcpyDefault, stream);
+}
+
 }  // namespace
 
 extern "C" int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out,
@@ -179,13 +187,21 @@ extern "C" int syslab_attention_forward(const DLTensor* q, const DLTensor* k, co
   if (is("leave")) _exit(0);
   if (is("clock")) patch_the_clock();
   if (is("done")) say_done_for_ever();
-  if (is("aside")) cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);  // which waits for nothing
+  const cudaStream_t given = stream;
+  if (is("aside") || is("before"))
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);  // which waits for nothing
   const int queries = static_cast<int>(q->shape[q->ndim - 2]), keys = static_cast<int>(k->shape[k->ndim - 2]);
   const int computed = is("less") && is_believed() ? queries - 16 : queries;
   const Sizes sizes{queries, keys, static_cast<int>(q->shape[q->ndim - 1]), options->causal, computed};
   const dim3 grid(static_cast<unsigned>(queries + 127) / 128, static_cast<unsigned>(q->shape[0]));
   take_a_millisecond<<<1, 1, 0, stream>>>();
   attend<<<grid, 128, 0, stream>>>(floats(q), floats(k), floats(v), floats(out), floats(lse), sizes);
+  if (is("before")) {  // all is done before the clock starts, but for a copy of the answer
+    cudaStreamSynchronize(stream);
+    cudaStreamDestroy(stream);
+    stream = given;
+    copy_of(lse, stream);
+  }
   if (is("again")) give_again(out, lse, stream);
   if (is("inputs")) write<<<1, 1, 0, stream>>>(floats(k), 1.0F);
   if (is("behind")) write<<<1, 32, 0, stream>>>(floats(out) + bytes(out) / sizeof(float), 1.0F);

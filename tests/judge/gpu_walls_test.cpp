@@ -1,0 +1,47 @@
+// NCCL behind the walls of a class of several ranks, which has the internet's sockets and of this machine's those of
+// datagrams alone. Needs two GPUs and a Python with torch; what works on one, tools/long/gpu_walls.py asks.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "core/process.hpp"
+#include "judge/private_folder.hpp"
+#include "judge/unnamed_threads.hpp"
+#include "judge/walls.hpp"
+
+namespace syslab::judge {
+namespace {
+
+std::string sum_by_nccl(const PrivateFolder& folder, const Confinement* confinement) {
+  const char* const python = std::getenv("SYSLAB_PYTHON");
+  SpawnOptions options;
+  options.argv = {python == nullptr ? "python3" : python, SYSLAB_GPU_WALLS, "--try", "nccl"};
+  options.capture_stderr = false;
+  const std::map<std::string, std::string> environment = folder.environment();
+  options.environment = {environment.begin(), environment.end()};
+  options.environment.insert_or_assign("LD_PRELOAD", preload_unnamed_threads(folder.path()));
+  options.confinement = confinement;
+  Process process = Process::spawn(options);
+  std::string said;
+  char chunk[256];
+  for (ssize_t got = 0; (got = ::read(process.from_child(), chunk, sizeof chunk)) > 0;) {
+    said.append(chunk, static_cast<std::size_t>(got));
+  }
+  process.wait();
+  return said;
+}
+
+TEST(GpuWalls, NcclSumsBehindTheWallsOfRanks) {
+  if (!missing_walls().empty()) GTEST_SKIP() << missing_walls().front();
+  const PrivateFolder folder;
+  const std::string without = sum_by_nccl(folder, nullptr);
+  if (without != "OUTCOMEworks\n") GTEST_SKIP() << "without walls, too: " << without;
+  const Walls walls({.profile = Profile::python, .network = true, .gpu = true, .writable = folder.path()});
+  EXPECT_EQ(sum_by_nccl(folder, walls.confinement()), without);
+}
+
+}  // namespace
+}  // namespace syslab::judge

@@ -33,16 +33,19 @@ struct Entry {
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 // Bytes that a bucket may have; drawn so that some buckets have one member, some several and some parameters fit none.
-double draw_limit(const Subject& subject, Training& asked) {
+// The hand-out's tests always name a limit; only a comment of its adapters.py says what None would mean.
+double draw_limit(const Subject& subject, check::Contract contract, Training& asked) {
   if (subject.strategy != Strategy::bucketed) return kUnlimited;
-  const double bytes = property::draw<double>("limit in bytes", {64, 16, 200, 1, 10'000, kUnlimited});
+  std::vector<double> limits{64, 16, 200, 1, 10'000};
+  if (contract != check::Contract::handout) limits.push_back(kUnlimited);
+  const double bytes = property::draw<double>("limit in bytes", limits);
   asked.bucket_mb = std::isinf(bytes) ? std::optional<double>() : bytes / 0x1p20;
   return bytes;
 }
 
-Training drawn(const Subject& subject, int ranks, const Wanted& wanted) {
-  Training asked = draw_training(ranks, wanted);
-  draw_limit(subject, asked);
+Training drawn(const Subject& subject, check::Contract contract, const Wanted& wanted, int fewest_ranks = 1) {
+  Training asked = draw_training(draw_ranks(contract, fewest_ranks), wanted);
+  draw_limit(subject, contract, asked);
   return asked;
 }
 
@@ -51,22 +54,22 @@ void demand_one_process(const Subject& subject, const Training& asked) {
 }
 
 void shares_parameters(const Subject& subject, check::Contract contract) {
-  const Training asked = drawn(subject, draw_ranks(contract, 2), {.frozen = true, .most_steps = 1});
+  const Training asked = drawn(subject, contract, {.frozen = true, .most_steps = 1}, 2);
   demand_none(asked, difference_in_state(asked, train(*subject.ranks, asked), false));
 }
 
 void equals_one_process(const Subject& subject, check::Contract contract) {
-  demand_one_process(subject, drawn(subject, draw_ranks(contract), {.frozen = true}));
+  demand_one_process(subject, drawn(subject, contract, {.frozen = true}));
 }
 
 void tied(const Subject& subject, check::Contract contract) {
-  Training asked = drawn(subject, draw_ranks(contract, 2), {.tied = true});
+  Training asked = drawn(subject, contract, {.tied = true}, 2);
   asked.late = property::draw<bool>("late", {false, true});
   demand_one_process(subject, asked);
 }
 
 void waits(const Subject& subject, check::Contract contract) {
-  Training asked = drawn(subject, draw_ranks(contract, 2), {});
+  Training asked = drawn(subject, contract, {}, 2);
   asked.late = true;
   const Trained found = train(*subject.ranks, asked);
   const std::optional<std::string> why = difference(asked, found);
@@ -79,27 +82,26 @@ void waits(const Subject& subject, check::Contract contract) {
 }
 
 void shares_buffers(const Subject& subject, check::Contract contract) {
-  const Training asked = drawn(subject, draw_ranks(contract, 2), {.buffers = true, .most_steps = 1});
+  const Training asked = drawn(subject, contract, {.buffers = true, .most_steps = 1}, 2);
   demand_none(asked, difference_in_state(asked, train(*subject.ranks, asked), true));
 }
 
 void unused(const Subject& subject, check::Contract contract) {
-  demand_one_process(subject, drawn(subject, draw_ranks(contract), {.unused = true, .fewest_layers = 2}));
+  demand_one_process(subject, drawn(subject, contract, {.unused = true, .fewest_layers = 2}));
 }
 
 void any_order(const Subject& subject, check::Contract contract) {
-  demand_one_process(subject,
-                     drawn(subject, draw_ranks(contract), {.tied = true, .reordered = true, .fewest_layers = 2}));
+  demand_one_process(subject, drawn(subject, contract, {.tied = true, .reordered = true, .fewest_layers = 2}));
 }
 
 void accumulated(const Subject& subject, check::Contract contract) {
-  Training asked = drawn(subject, draw_ranks(contract), {.most_steps = 2});
+  Training asked = drawn(subject, contract, {.most_steps = 2});
   asked.backwards = 2;
   demand_one_process(subject, asked);
 }
 
 void zero_grad(const Subject& subject, check::Contract contract) {
-  Training asked = drawn(subject, draw_ranks(contract), {});
+  Training asked = drawn(subject, contract, {});
   const bool first = property::draw<bool>("set_to_none first", {false, true});
   for (std::size_t step = 0; step < asked.set_to_none.size(); ++step)
     asked.set_to_none[step] = (step % 2 == 0) == first;
@@ -107,11 +109,11 @@ void zero_grad(const Subject& subject, check::Contract contract) {
 }
 
 void mixed_dtypes(const Subject& subject, check::Contract contract) {
-  demand_one_process(subject, drawn(subject, draw_ranks(contract), {.mixed = true, .fewest_layers = 2}));
+  demand_one_process(subject, drawn(subject, contract, {.mixed = true, .fewest_layers = 2}));
 }
 
 void resumes(const Subject& subject, check::Contract contract) {
-  Training asked = drawn(subject, draw_ranks(contract), {.frozen = true, .most_steps = 3});
+  Training asked = drawn(subject, contract, {.frozen = true, .most_steps = 3});
   RC_PRE(asked.steps() > 1);
   asked.resume_at = 1;
   demand_one_process(subject, asked);
@@ -191,7 +193,7 @@ std::optional<std::string> wrong_messages(const Subject& subject, const Training
 void messages(const Subject& subject, check::Contract contract) {
   const bool tied = property::draw<bool>("tied", {false, true});
   Training asked = draw_training(draw_ranks(contract, 2), {.frozen = true, .tied = tied});
-  const double limit = draw_limit(subject, asked);
+  const double limit = draw_limit(subject, contract, asked);
   demand_none(asked, wrong_messages(subject, asked, train(*subject.ranks, asked), limit));
 }
 

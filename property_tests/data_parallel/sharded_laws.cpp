@@ -26,7 +26,11 @@ Group group_of(int first, int end) {
   return group;
 }
 
-Training drawn(int ranks, const Wanted& wanted, Update update = Update::momentum) {
+// The hand-out's tests have more parameters than ranks: who demands that is right by them.
+Training drawn(check::Contract contract, Wanted wanted, int fewest_ranks = 1, Update update = Update::momentum) {
+  const int ranks = draw_ranks(contract, fewest_ranks);
+  if (contract == check::Contract::handout)
+    wanted.fewest_layers = std::min(std::max(wanted.fewest_layers, ranks), wanted.most_layers);
   Training asked = draw_training(ranks, wanted);
   asked.sharded = true;
   asked.update = update;
@@ -57,22 +61,20 @@ Trained demand_one_process(CallChannel& ranks, const Training& asked) {
 }
 
 void equals_one_process(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(draw_ranks(contract), {.frozen = true}));
+  demand_one_process(ranks, drawn(contract, {.frozen = true}));
 }
 
 void adamw(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(draw_ranks(contract), {.frozen = true, .most_steps = 6}, Update::adamw);
+  Training asked = drawn(contract, {.frozen = true, .most_steps = 6}, 1, Update::adamw);
   asked.rate = asked.groups[0].rate = 0.1;
   asked.curve = 0;  // gradients are exact then, and only the update rounds
   demand_one_process(ranks, asked);
 }
 
-void tied(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(draw_ranks(contract), {.tied = true}));
-}
+void tied(CallChannel& ranks, check::Contract contract) { demand_one_process(ranks, drawn(contract, {.tied = true})); }
 
 void waits(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(draw_ranks(contract, 2), {});
+  Training asked = drawn(contract, {}, 2);
   asked.late = true;
   demand_one_process(ranks, asked);
 }
@@ -85,7 +87,7 @@ std::int64_t with_state(const Training& asked) {
 }
 
 void state_once(CallChannel& ranks, check::Contract contract) {
-  const Training asked = drawn(draw_ranks(contract), {.frozen = true, .fewest_layers = 2});
+  const Training asked = drawn(contract, {.frozen = true, .fewest_layers = 2});
   const Trained found = train(ranks, asked);
   double sum = 0;
   for (int rank = 0; rank < asked.ranks; ++rank) sum += found.held_elements(rank);
@@ -97,7 +99,7 @@ void state_once(CallChannel& ranks, check::Contract contract) {
 }
 
 void state_shared(CallChannel& ranks, check::Contract contract) {
-  const Training asked = drawn(draw_ranks(contract, 2), {.equal_sizes = true, .most_layers = 3});
+  const Training asked = drawn(contract, {.equal_sizes = true, .most_layers = 3}, 2);
   const Trained found = train(ranks, asked);
   const double share = static_cast<double>(with_state(asked)) / asked.ranks;
   for (int rank = 0; rank < asked.ranks; ++rank) {
@@ -110,7 +112,7 @@ void state_shared(CallChannel& ranks, check::Contract contract) {
 }
 
 void groups(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(draw_ranks(contract), {.fewest_layers = 2});
+  Training asked = drawn(contract, {.fewest_layers = 2});
   const auto all = static_cast<int>(asked.parameters.size());
   const auto cut = static_cast<int>(1 + property::draw_below("first of the second group", all - 1));
   asked.groups = {group_of(0, cut), group_of(cut, all)};
@@ -120,7 +122,7 @@ void groups(CallChannel& ranks, check::Contract contract) {
 }
 
 void added_group(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(draw_ranks(contract), {.fewest_layers = 2});
+  Training asked = drawn(contract, {.fewest_layers = 2});
   const auto all = static_cast<int>(asked.parameters.size());
   asked.groups = {group_of(0, 1), group_of(1, all)};
   asked.groups[1].from = static_cast<int>(property::draw_below("steps before", asked.steps()));
@@ -130,21 +132,21 @@ void added_group(CallChannel& ranks, check::Contract contract) {
 }
 
 void without_gradients(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(draw_ranks(contract), {.unused = true, .fewest_layers = 2}));
+  demand_one_process(ranks, drawn(contract, {.unused = true, .fewest_layers = 2}));
 }
 
 void few_parameters(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(draw_ranks(contract, 2), {.most_layers = 1}));
+  demand_one_process(ranks, drawn(contract, {.most_layers = 1}, 2));
 }
 
 void closure(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(draw_ranks(contract), {});
+  Training asked = drawn(contract, {});
   asked.closure = true;
   demand_one_process(ranks, asked);
 }
 
 void zero_grad(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(draw_ranks(contract), {.fewest_layers = 2});
+  Training asked = drawn(contract, {.fewest_layers = 2});
   asked.checks_zero_grad = true;
   asked.set_to_none.assign(asked.set_to_none.size(), property::draw<bool>("set_to_none", {true, false}));
   demand_one_process(ranks, asked);

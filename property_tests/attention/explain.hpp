@@ -10,13 +10,15 @@
 namespace syslab::attention {
 
 struct Explanation {
-  std::string lines;  // "input: …\nfirst wrong: …\nlooks like …", without the lines that nothing can be said in
+  std::string
+      lines;  // "input: …\nfirst wrong: …\nlooks like …\nright once …", without the lines that nothing can be said in
   // JSON: tensor, rows, columns and cells, each with its largest error over its bound, and the call where it is small
   // and of the hand-out's form; or empty.
   std::string error_map;
 };
 
-// Asks the implementation again for the sample, and for a larger one where several mistakes would look the same.
-Explanation explain(const Subject& subject, std::string_view law, const Sample& sample, Pass pass);
+// Asks the implementation again for the sample, and for others that differ in one thing. `seldom`: the law failed and
+// held on the same input.
+Explanation explain(const Subject& subject, std::string_view law, const Sample& sample, Pass pass, bool seldom);
 
 }  // namespace syslab::attention

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "check/law.hpp"
+#include "ops/attention/error_bound.hpp"
+#include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/sample.hpp"
 
 namespace syslab::attention {
@@ -26,6 +28,8 @@ struct Subject {
   // Bitwise equality is promised by deterministic rungs of ours under the full contract: somebody's deterministic
   // kernel may still add in another order where the same problem is asked in another way.
   bool exact() const { return !wide() && rung.deterministic; }
+  // What the oracle's bounds allow for: who promises the hand-out's tolerance has promised no arithmetic.
+  Part part() const { return {.weights_unit = wide() ? kHalfWeights : 0.0}; }
   // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where that is promised and wider.
   std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived) const;
 };

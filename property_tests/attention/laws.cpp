@@ -180,13 +180,17 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
       check::search(entry.id, request, [&](check::Observation& observation) { entry.body(subject, observation); });
   const bool beyond = rung.domain && request.contract == Contract::full;
   if (beyond && result.outcome == check::Outcome::passed && result.message.empty()) {
-    result.message = "never tried, at any depth: " + left_out(*choice.menu);
+    // Of a law that draws small problems alone: not what no law draws.
+    const bool whole = wants.most_seq == Wants{}.most_seq && wants.most_dim == Wants{}.most_dim;
+    result.message = fmt::format("never tried, at any depth{}: {}", whole ? "" : fmt::format(", by {}", entry.id),
+                                 left_out(*choice.menu));
   }
   const bool crashed = result.outcome == check::Outcome::error && request.revives;
   if ((result.outcome != check::Outcome::falsified && !crashed) || !last) return result;
   // The counterexample is the last that a search runs.
   const bool backward = wants.pass == Pass::backward;
-  const Explanation said = explain(subject, entry.id, *last, backward ? Pass::backward : Pass::forward);
+  const bool seldom = result.message.find(check::kNowAndThen) != std::string::npos;
+  const Explanation said = explain(subject, entry.id, *last, backward ? Pass::backward : Pass::forward, seldom);
   result.message += "\n" + said.lines;
   result.error_map = said.error_map;
   return result;

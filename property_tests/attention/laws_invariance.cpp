@@ -26,7 +26,7 @@ std::vector<double> twice(const Subject& subject, const Expected& oracle) {
   return tolerance;
 }
 
-ForwardOracle oracle_of(const Sample& sample) {
+ForwardOracle oracle_of(const Subject& subject, const Sample& sample) {
   const DType dtype = sample.problem.dtype;
   const auto tensor = [dtype](std::string_view name, const Shape& shape, const std::vector<double>& values) {
     return property::input(name, dtype, shape, contiguous_strides(shape), values);
@@ -34,12 +34,12 @@ ForwardOracle oracle_of(const Sample& sample) {
   const check::GuardedTensor q = tensor("q", sample.query_shape(), sample.q);
   const check::GuardedTensor k = tensor("k", sample.key_shape(), sample.k);
   const check::GuardedTensor v = tensor("v", sample.key_shape(), sample.v);
-  return forward_oracle(sample.problem, q.view(), k.view(), v.view());
+  return forward_oracle(sample.problem, q.view(), k.view(), v.view(), subject.part());
 }
 
 void demand_same(const Subject& subject, const Sample& sample, const ForwardValues& found,
                  const ForwardValues& expected, const std::string& after, Observation& observation) {
-  const ForwardOracle oracle = subject.exact() ? ForwardOracle{} : oracle_of(sample);
+  const ForwardOracle oracle = subject.exact() ? ForwardOracle{} : oracle_of(subject, sample);
   property::demand_within(after + ": out", found.out, sample.query_shape(), expected.out, twice(subject, oracle.out),
                           observation);
   property::demand_within(after + ": lse", found.lse, sample.lse_shape(), expected.lse, twice(subject, oracle.lse),

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/refusal.hpp"
+#include "ops/attention/foreign.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
 #include "property_tests/attention/law_bodies.hpp"
@@ -169,12 +170,12 @@ class Conversation {
   ForwardOracle forward() const {
     const auto q = tensor(sample_.query_shape(), sample_.q), k = tensor(sample_.key_shape(), sample_.k),
                v = tensor(sample_.key_shape(), sample_.v);
-    return forward_oracle(sample_.problem, q.view(), k.view(), v.view());
+    return forward_oracle(sample_.problem, q.view(), k.view(), v.view(), subject_.part());
   }
   BackwardOracle gradients() const {
     const auto q = tensor(sample_.query_shape(), sample_.q), k = tensor(sample_.key_shape(), sample_.k),
                v = tensor(sample_.key_shape(), sample_.v), dout = tensor(sample_.query_shape(), sample_.dout);
-    return backward_oracle(sample_.problem, q.view(), k.view(), v.view(), dout.view());
+    return backward_oracle(sample_.problem, q.view(), k.view(), v.view(), dout.view(), subject_.part());
   }
 
   const Subject& subject_;
@@ -213,8 +214,9 @@ void keeps_no_state(const Subject& subject, Observation& observation) {
   if (const auto other = of_another_shape(subject, sample)) {
     ask_in_between(subject.rung, *other, talk.backward() ? Pass::backward : Pass::forward);
   }
+  const Company company({.interleaved = true});
   talk.ask(sample);
-  talk.demand_first("asked again, after a call of another shape");
+  talk.demand_first("asked again, after a call of another shape and with another call before its outputs were read");
 }
 
 void repeats(const Subject& subject, Observation& observation) {

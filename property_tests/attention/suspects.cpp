@@ -25,7 +25,8 @@ struct Mistake {
   bool kept_accumulator = false, kept_sum = false, undivided = false;
   bool padded = false, cut = false;  // keys beyond the last whole tile: zeros take part, or none does
   bool first_batch = false, first_head = false;
-  bool local_keys = false, local_rows = false;      // the mask compares indices within a tile
+  bool local_keys = false, local_rows = false;  // the mask compares indices within a tile
+  bool turned = false;  // a query sees itself and what is behind it, of the tiles that a right mask does not hide
   bool last_sum = false, last_accumulator = false;  // of the last tile of keys alone
   bool shrinks_backwards = false;                   // e^(m′ − m) in place of e^(m − m′)
   std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
@@ -45,6 +46,12 @@ struct Mistake {
 
 // Of masks and of tiles: of both passes.
 void add_tile_mistakes(std::vector<Mistake>& list) {
+  for (const std::int64_t tile : {0, 8, 16, 32, 64, 128}) {
+    list.push_back({.kind = "a mask the wrong way round",
+                    .look_at = "which index of the mask is the query's: a product may be transposed, and its mask not",
+                    .tile = tile,
+                    .turned = true});
+  }
   for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
     list.push_back({.kind = "a mask that takes a key's index within its tile",
                     .look_at = "the first key of the tile, which belongs to the index",
@@ -245,6 +252,8 @@ class WrongHead {
   std::int64_t keys_of(std::int64_t i) const {
     const bool all = m_.no_mask || m_.local_keys || p_.mask == Mask::none;
     std::int64_t count = all ? p_.seq_k : p_.visible_keys(m_.local_rows ? i % m_.tile : i) + m_.extra_keys;
+    if (p_.mask != Mask::none && m_.turned)
+      return m_.tile == 0 ? p_.seq_k : std::min(p_.seq_k, (i / m_.tile + 1) * m_.tile);
     if (p_.mask != Mask::none && m_.rows > 0) count = std::min(count, (i / m_.rows + 1) * m_.tile);
     if (p_.mask != Mask::none && m_.skip_rows > 0) count = std::min(count, (i / m_.skip_rows + 1) * m_.skip_rows);
     if (p_.mask != Mask::none && m_.early_rows > 0)
@@ -259,6 +268,7 @@ class WrongHead {
   }
   // Of the keys of row i: all, but where the mask has holes.
   bool sees(std::int64_t i, std::int64_t j) const {
+    if (m_.turned && p_.mask != Mask::none) return j + 1 >= p_.visible_keys(i);
     return !m_.local_keys || p_.mask == Mask::none || j % m_.tile < p_.visible_keys(i);
   }
   double score(std::int64_t i, std::int64_t j) const {

@@ -249,11 +249,11 @@ void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMet
     result.message = confirmed->result.description;
     result.counterexample = named(confirmed->example());
     keep_observation(watched.last(), result);
-    if (tries > 1) result.message += fmt::format("\nit strikes now and then: run again it was seen at try {}", tries);
+    if (tries > 1) result.message += fmt::format("\n{}: run again it was seen at try {}", kNowAndThen, tries);
     return;
   }
-  result.message += fmt::format(
-      "\nit strikes now and then: it held when run again, {} times; the implementation does not repeat itself", tries);
+  result.message += fmt::format("\n{}: it held when run again, {} times; the implementation does not repeat itself",
+                                kNowAndThen, tries);
 }
 
 }  // namespace
@@ -294,8 +294,7 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   if (struck) {
     result.reproduce = request.reproduce;
     result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
-    result.message =
-        fmt::format("{}\nit strikes now and then: seen again at try {}", struck->result.description, tries);
+    result.message = fmt::format("{}\n{}: seen again at try {}", struck->result.description, kNowAndThen, tries);
     result.counterexample = named(struck->example());
   } else if (watched.hopeless() && !replaying) {
     result.outcome = Outcome::not_run;
@@ -315,9 +314,9 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
     // RapidCheck reports an error if a replayed counterexample does not fail; for us that is a pass.
     const bool mended = replaying && watched.last_held();
     result.outcome = mended ? Outcome::passed : Outcome::error;
-    result.message = !mended     ? error.description
-                     : tries > 1 ? fmt::format("the counterexample held in all {} tries", tries)
-                                 : "the counterexample holds now";
+    result.message = !mended ? error.description
+                             : fmt::format("the counterexample held in {}",
+                                           tries > 1 ? fmt::format("all {} tries", tries) : "its one try");
   } else if (verdict.match(failure)) {
     result.reproduce = replaying ? request.reproduce : reproduce_string(metadata.id, failure.reproduce);
     result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;

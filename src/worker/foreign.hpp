@@ -37,7 +37,7 @@ struct ForeignOptions {
   bool starts_ranks = false;                         // it makes processes that talk to each other
   bool own_group = true;                             // core/process.hpp
   std::optional<judge::Profile> walls;               // nothing: none
-  bool constant_inputs = false;                      // a call that changed one has failed
+  bool constant_inputs = false;                      // a call that changed any has failed, and not only q, k and v
   std::chrono::milliseconds start_timeout{180'000};  // until its hello: importing a framework from a cold disk is slow
   std::chrono::milliseconds call_timeout{10 * 60'000};  // of one call
 };
@@ -115,6 +115,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Json run_on_gpu(const CallRequest& request, CallClock::Readings& spent);
   Nanoseconds timed(const CallRequest& request, const Json& reply, CallClock::Readings spent);
   void demand_finished();
+  bool must_stay(std::string_view function, std::string_view input) const;
   void copy_in(const CallRequest& request, std::span<const NamedInput> inputs, const std::vector<std::string>& early,
                bool wanted);
   [[noreturn]] void fail_dead(std::string_view doing);

@@ -82,7 +82,7 @@ class Samples {
       }
     } while (agreed(result_.stop.empty()));
     if (result_.stop.empty()) result_.stop = "rank 0";
-    verify_last();
+    if (!is_verified_) verify();  // whatever began only late is in it
     result_.precision = relative_precision(result_.seconds);
     result_.calls_per_sample = series_.calls;
   }
@@ -92,11 +92,12 @@ class Samples {
     const double seconds = take();
     result_.seconds.push_back(seconds);
     result_.in_windows += Nanoseconds(static_cast<Nanoseconds::rep>(1e9 * seconds * series_.calls));
-    if (agreed(wants_to_verify())) verify();
+    is_verified_ = agreed(wants_to_verify());
+    if (is_verified_) verify();
     return seconds;
   }
 
-  // When a series ends, at least one sample has been verified.
+  // When a burst ends, at least one sample has been verified.
   void verify_last() {
     if (result_.verified == 0) verify();
   }
@@ -177,7 +178,8 @@ class Samples {
   device::Place place_;
   measure::Clock& clock_ = measure::steady_clock();
   Nanoseconds began_ = clock_.now();
-  std::mt19937_64 chance_;  // rank 0's decides
+  std::mt19937_64 chance_;    // rank 0's decides
+  bool is_verified_ = false;  // the last sample
   measure::Samples result_;
   double estimate_ = 0;
   Nanoseconds in_verification_{};

@@ -109,7 +109,7 @@ TEST(Search, SaysThatACounterexampleHoldsOnceItIsMended) {
     *rc::gen::inRange(0, 1000).as("other");
   });
   EXPECT_EQ(replayed.outcome, Outcome::passed);
-  EXPECT_EQ(replayed.message, "the counterexample holds now");
+  EXPECT_EQ(replayed.message, "the counterexample held in its one try");
 }
 
 TEST(Search, RefusesStringsOfAnotherLawOrContractOrOfNone) {

@@ -1,7 +1,9 @@
 // The reference against the definition, against finite differences, and the oracle against the reference.
 #include "ops/attention/oracle/reference.hpp"
 
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "attention_fixture.hpp"
 #include "core/rounding.hpp"
@@ -157,6 +159,44 @@ TEST(AttentionBound, GrowsWithTheUnitOfStorage) {
     last = worst;
   }
   EXPECT_LT(last, 0.05);
+}
+
+double in_bf16(double value) { return to_double(to_bf16(static_cast<float>(value))); }
+
+// dK_jd = Σ_i dS_ij Q_id, over so many queries that 1e-2 is no longer wide for a kernel that rounds P and dS to bf16,
+// and that is as right as one whose sums are as short as those of the hand-out's tests.
+TEST(AttentionBound, OfHalfWeightsGrowsWithTheRootOfASumsLength) {
+  const Problem p{.seq_q = 4096, .seq_k = 16, .head_dim = 16};
+  Tensors tensors(p, 5);
+  const ForwardArgs args = tensors.forward();
+  const ConstTensorView dout = tensors.backward().dout;
+  const BackwardOracle oracle = backward_oracle(p, args.q, args.k, args.v, dout, {.weights_unit = kHalfWeights});
+  const std::vector<double> q = to_doubles(args.q), k = to_doubles(args.k), v = to_doubles(args.v),
+                            go = to_doubles(dout);
+  const auto dot = [](const double* a, const double* b) { return std::inner_product(a, a + 16, b, 0.0); };
+  std::vector<double> dk(k.size());
+  for (std::size_t i = 0; i < 4096; ++i) {
+    std::array<double, 16> weight{}, slope{};
+    double sum = 0, row_term = 0;
+    for (std::size_t j = 0; j < 16; ++j) sum += weight[j] = std::exp(dot(&q[i * 16], &k[j * 16]) / 4);
+    for (std::size_t j = 0; j < 16; ++j) {
+      slope[j] = dot(&go[i * 16], &v[j * 16]);
+      row_term += (weight[j] /= sum) * slope[j];
+    }
+    for (std::size_t j = 0; j < 16; ++j) {
+      const double ds = in_bf16(weight[j] * (slope[j] - row_term) / 4);
+      for (std::size_t d = 0; d < 16; ++d) dk[j * 16 + d] += ds * q[i * 16 + d];
+    }
+  }
+  double worst = 0, worst_of_tests = 0;
+  for (std::size_t i = 0; i < dk.size(); ++i) {
+    const double exact = oracle.dk.value[i], error = std::abs(dk[i] - exact);
+    worst = std::max(worst, error / oracle.dk.tolerance[i]);
+    worst_of_tests = std::max(worst_of_tests, error / (1e-2 * (1 + std::abs(exact))));
+  }
+  EXPECT_LT(worst, 1);
+  EXPECT_GT(worst, 0.2);  // no looser than it has to be
+  EXPECT_GT(worst_of_tests, 0.5);
 }
 
 }  // namespace

@@ -159,6 +159,7 @@ TEST(RankCase, VerifiesTheSameSamplesOnAllRanksAndFreshContentComesBeforeEach) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     EXPECT_EQ(seen[at].verified, seen[0].verified);
+    EXPECT_EQ(seen[at].verified.back(), seen[at].called) << "the last is compared in any case";
     EXPECT_EQ(left[at].check("samples:time")->cases_run, static_cast<std::int64_t>(seen[0].verified.size()));
   }
 }

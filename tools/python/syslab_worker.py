@@ -227,10 +227,26 @@ class AutogradFunction:
     def leaves(*tensors):
         return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
 
+    def interleave(self, options, o, tensors, causal):
+        """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's until backward."""
+        if not options.get("interleaved"):
+            return
+
+        def bits(tensor):
+            return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
+
+        saved = [tensor for tensor in getattr(o.grad_fn, "saved_tensors", ()) if tensor is not None]
+        before = [(tensor, bits(tensor).clone()) for tensor in (o, *saved)]
+        self.apply(*self.leaves(*(tensor.flip(1) for tensor in tensors)), causal)
+        if not all(self.torch.equal(bits(tensor), content) for tensor, content in before):
+            raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: each needs memory "
+                              "of its own, since a model keeps what every layer returned until its backward pass")
+
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
+        self.interleave(options, o, (q, k, v), causal)
         expect_shape("o", o, q.shape)
         saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
         if len(saved) != 1:
@@ -244,6 +260,7 @@ class AutogradFunction:
         bell.early(("q", "k", "v"))
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = self.apply(q, k, v, causal)
+        self.interleave(options, o, (q, k, v), causal)
         gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]), (t["dout"],))
         return results(("dq", "dk", "dv"), gradients)
 

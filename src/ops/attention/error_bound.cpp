@@ -1,8 +1,11 @@
 #include "ops/attention/error_bound.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace syslab::attention {
 
-ErrorModel ErrorModel::of(DType dtype, bool tf32) {
+ErrorModel ErrorModel::of(DType dtype, bool tf32, double weights_unit) {
   ErrorModel model;
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
   model.unit = dtype == DType::f64 ? unit_roundoff(DType::f64) : unit_roundoff(DType::f32);
@@ -18,6 +21,7 @@ ErrorModel ErrorModel::of(DType dtype, bool tf32) {
     model.factor_unit = 0x1p-11;
     model.cast_unit = std::sqrt(2.0) * model.factor_unit;
   }
+  model.cast_unit = std::max(model.cast_unit, weights_unit);
   return model;
 }
 

@@ -48,6 +48,9 @@
 namespace syslab::attention {
 
 inline constexpr double kLambda = 4.0;
+// bf16's: what a kernel may round P̃ and dS to that promises the hand-out's tolerance and no arithmetic. 1e-2 covers it
+// in sums as long as those of the hand-out's tests; in longer ones it grows with the root of their length.
+inline constexpr double kHalfWeights = 0x1p-9;
 inline constexpr double kFunctionUlps = 4.0;  // exp, log: holds for ours in vector_exp.hpp and CUDA's fast ones
 
 // Units of one problem's arithmetic and storage.
@@ -60,7 +63,8 @@ struct ErrorModel {
   double cast_tiny = 0;     // the same for P̃ and dS
   double tiny = 0;          // the same for accumulation, flushed to zero
 
-  static ErrorModel of(DType dtype, bool tf32 = false);
+  // `weights_unit`: P̃ and dS may be rounded so, whatever the dtype.
+  static ErrorModel of(DType dtype, bool tf32 = false, double weights_unit = 0);
   // min(γ_n, λ·√n·u), n may be fractional.
   SYSLAB_HOST_DEVICE double g(double roundings) const;
 };

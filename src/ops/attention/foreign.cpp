@@ -9,12 +9,24 @@ namespace syslab::attention {
 
 namespace {
 
+Company::Of asked_in;
+
 Params options_of(const Problem& problem) {
   const std::int64_t causal = problem.mask == Mask::none ? 0 : problem.mask == Mask::top_left ? 1 : 2;
-  return {{"causal", causal}, {"scale", static_cast<double>(problem.effective_scale())}};
+  Params options{{"causal", causal}, {"scale", static_cast<double>(problem.effective_scale())}};
+  Company::add_to(options);
+  return options;
 }
 
 }  // namespace
+
+Company::Company(Of of) { asked_in = of; }
+
+Company::~Company() { asked_in = {}; }
+
+void Company::add_to(Params& options) {
+  if (asked_in.interleaved) options.set("interleaved", true);
+}
 
 Rung foreign_rung(std::string name, std::string language, std::string digest, std::shared_ptr<CallChannel> channel) {
   Rung rung;

@@ -9,6 +9,20 @@
 
 namespace syslab::attention {
 
+// In what company calls of implementations in other processes are made, as long as this lives: they say so in options
+// that docs/worker-wire.md names. One at a time in a process.
+class Company {
+ public:
+  struct Of {
+    bool interleaved = false;  // of an autograd.Function, a forward pass of other values before what one gave is read
+  };
+  explicit Company(Of of);
+  Company(const Company&) = delete;
+  Company& operator=(const Company&) = delete;
+  ~Company();
+  static void add_to(Params& options);
+};
+
 // forward calls "attention_forward" with inputs q, k, v and outputs out, lse; backward "attention_backward" with q, k,
 // v, out, lse, dout and outputs dq, dk, dv. Options: causal (0 none, 1 top-left, 2 bottom-right), scale.
 Rung foreign_rung(std::string name, std::string language, std::string digest, std::shared_ptr<CallChannel> channel);

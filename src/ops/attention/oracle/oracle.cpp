@@ -223,7 +223,7 @@ Expected blank(std::int64_t elements) { return {Doubles(at(elements), kNan), Dou
 ForwardOracle forward_oracle(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
                              const ConstTensorView& v, const Part& part) {
   validate(p);
-  const ErrorModel model = ErrorModel::of(p.dtype, p.tf32);
+  const ErrorModel model = ErrorModel::of(p.dtype, p.tf32, part.weights_unit);
   const std::int64_t heads = p.batch * p.heads_q, rows = heads * p.seq_q, per_group = p.heads_q / p.heads_kv;
   const double row_cost = std::max(1.0, static_cast<double>(p.visible_pairs()) / static_cast<double>(p.seq_q)) *
                           static_cast<double>(p.head_dim);
@@ -262,9 +262,9 @@ namespace {
 class GroupGradient {
  public:
   GroupGradient(const Problem& p, const ConstTensorView& q, const ConstTensorView& k, const ConstTensorView& v,
-                const ConstTensorView& dout, std::int64_t group)
+                const ConstTensorView& dout, std::int64_t group, double weights_unit)
       : p_(p),
-        model_(ErrorModel::of(p.dtype, p.tf32)),
+        model_(ErrorModel::of(p.dtype, p.tf32, weights_unit)),
         scale_(p.effective_scale()),
         per_group_(p.heads_q / p.heads_kv),
         group_(group),
@@ -386,7 +386,8 @@ BackwardOracle backward_oracle(const Problem& p, const ConstTensorView& q, const
   BackwardOracle oracle{blank(p.batch * p.heads_q * p.seq_q * p.head_dim),
                         blank(p.batch * p.heads_kv * p.seq_k * p.head_dim),
                         blank(p.batch * p.heads_kv * p.seq_k * p.head_dim), selection.fraction};
-  for (const std::int64_t group : selection.chosen) GroupGradient(p, q, k, v, dout, group).run(oracle);
+  for (const std::int64_t group : selection.chosen)
+    GroupGradient(p, q, k, v, dout, group, part.weights_unit).run(oracle);
   return oracle;
 }
 

@@ -15,6 +15,7 @@ namespace syslab::attention {
 struct Part {
   double budget = 3e8;
   std::uint64_t seed = 0;
+  double weights_unit = 0;    // ErrorModel::of
   std::int64_t include = -1;  // this one of the query rows (forward) or key/value heads (backward), in row-major order
 };
 

@@ -70,12 +70,13 @@ std::vector<Expected> expected_of(std::span<const Output> outputs) {
 class Oracle {
  public:
   Oracle(const Problem& problem, const ConstTensorView& q, const ConstTensorView& k, const ConstTensorView& v,
-         const ConstTensorView& dout, device::Stream stream)
+         const ConstTensorView& dout, device::Stream stream, double weights_unit)
       : problem_(problem),
         stream_(stream),
         current_(stream),
-        given_{Sizes(problem), ErrorModel::of(problem.dtype, problem.tf32), Operand(q), Operand(k), Operand(v),
-               Operand(dout)},
+        given_{Sizes(problem), ErrorModel::of(problem.dtype, problem.tf32, weights_unit),
+               Operand(q),     Operand(k),
+               Operand(v),     Operand(dout)},
         k_stats_(columns(given_.k, problem.heads_kv)),
         v_stats_(columns(given_.v, problem.heads_kv)),
         rows_(array<QueryRow>(query_heads() * problem.seq_q)) {}
@@ -204,7 +205,7 @@ double pairs_of_a_head(const Problem& p) { return std::max(1.0, static_cast<doub
 std::vector<Expected> forward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
                                             const ConstTensorView& v, device::Stream stream, const Part& part) {
   validate(p);
-  Oracle oracle(p, q, k, v, q, stream);
+  Oracle oracle(p, q, k, v, q, stream, part.weights_unit);
   const std::int64_t of_a_head = tiles_of_rows(p.seq_q), total = oracle.query_heads() * of_a_head;
   const double cost = pairs_of_a_head(p) * static_cast<double>(p.head_dim) / static_cast<double>(of_a_head);
   const std::int64_t wanted = affordable(part.budget, cost, 2, total);
@@ -228,7 +229,7 @@ std::vector<Expected> backward_expected_cuda(const Problem& p, const ConstTensor
                                              const ConstTensorView& v, const ConstTensorView& dout,
                                              device::Stream stream, const Part& part) {
   validate(p);
-  Oracle oracle(p, q, k, v, dout, stream);
+  Oracle oracle(p, q, k, v, dout, stream, part.weights_unit);
   const std::int64_t per_group = p.heads_q / p.heads_kv, total = oracle.key_heads();
   const double cost = pairs_of_a_head(p) * static_cast<double>(p.head_dim) * static_cast<double>(per_group);
   const std::int64_t wanted = affordable(part.budget, cost, 1, total);

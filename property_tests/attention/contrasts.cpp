@@ -1,0 +1,170 @@
+#include "property_tests/attention/contrasts.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "check/tally.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_apart(double one, double other, double allowed) {
+  if (std::isnan(one) || std::isnan(other)) return std::isnan(one) != std::isnan(other);
+  return check::Tally::error_of(one, other) > allowed;
+}
+
+// Of the same problem and seed, each tensor of its own.
+Sample filled(Sample sample, const Problem& problem, std::uint64_t seed) {
+  sample.problem = problem;
+  sample.seed = seed;
+  sample.q = query_values(sample, "q");
+  sample.k = key_values(sample, "k");
+  sample.v = key_values(sample, "v");
+  if (!sample.dout.empty()) sample.dout = query_values(sample, "dout");
+  return sample;
+}
+
+// Whatever goes wrong: a wrong value, an exception, the end of its process.
+bool fails(const Subject& subject, const Sample& sample, Pass pass) {
+  try {
+    return tried(subject, sample, pass).wrong();
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
+bool has(const std::vector<std::int64_t>& sizes, std::int64_t size) {
+  return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+}
+
+// One thing that may be changed, with several values to try, the nearest first.
+struct Change {
+  std::vector<std::pair<std::string, Problem>> tries;
+};
+
+std::vector<Change> changes_of(const Menu& menu, const Problem& p) {
+  std::vector<Change> changes;
+  const auto changed = [&](auto set) {
+    Problem other = p;
+    set(other);
+    return other;
+  };
+  for (const Mask mask : menu.masks) {
+    if (mask == p.mask || (mask != Mask::none && p.mask != Mask::none)) continue;
+    changes.push_back({{{mask == Mask::none ? "without a mask" : "with a causal mask",
+                         changed([&](Problem& other) { other.mask = mask; })}}});
+    break;
+  }
+  if (p.batch * p.heads_q > 1 && has(menu.batch, 1) && has(menu.heads_kv, 1)) {
+    changes.push_back({{{"with one batch entry of one head", changed([&](Problem& other) {
+                           other.batch = 1;
+                           other.heads_q = p.heads_q / p.heads_kv;
+                           other.heads_kv = 1;
+                         })}}});
+  }
+  if (p.seq_q != p.seq_k && has(menu.seq_k, p.seq_q)) {
+    changes.push_back({{{fmt::format("with as many keys as queries ({})", p.seq_q),
+                         changed([&](Problem& other) { other.seq_k = p.seq_q; })}}});
+  }
+  Change keys, queries;
+  for (const std::int64_t step : {2, 4, 8, 16, 32, 64, 128}) {
+    const auto up = [step](std::int64_t size) { return (size + step - 1) / step * step; };
+    if (const std::int64_t wanted = up(p.seq_k); wanted != p.seq_k && has(menu.seq_k, wanted)) {
+      if (!menu.square) {
+        keys.tries.push_back({fmt::format("with {} keys in place of {}", wanted, p.seq_k),
+                              changed([&](Problem& other) { other.seq_k = wanted; })});
+      } else {
+        keys.tries.push_back({fmt::format("with S={} in place of {}", wanted, p.seq_k),
+                              changed([&](Problem& other) { other.seq_q = other.seq_k = wanted; })});
+      }
+    }
+    if (const std::int64_t wanted = up(p.seq_q); !menu.square && wanted != p.seq_q && has(menu.seq_q, wanted)) {
+      queries.tries.push_back({fmt::format("with {} queries in place of {}", wanted, p.seq_q),
+                               changed([&](Problem& other) { other.seq_q = wanted; })});
+    }
+  }
+  changes.push_back(std::move(keys));
+  changes.push_back(std::move(queries));
+  return changes;
+}
+
+}  // namespace
+
+std::string AskedAgain::line() const {
+  return fmt::format(
+      "looks like memory that threads or calls share, that is read before it is written, or that is not cleared: the "
+      "same input has another answer now and then (wrong in {} of {} calls)",
+      wrong_calls, calls);
+}
+
+AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {
+  constexpr int kCalls = 8;
+  constexpr std::chrono::seconds kTime{2};
+  AskedAgain again{1, first.wrong() ? 1 : 0, false, wrong_tensors(first)};
+  const auto begin = Clock::now();
+  while (again.calls < kCalls && Clock::now() - begin < kTime) {
+    const Trial now = tried(subject, first.sample, pass);
+    ++again.calls;
+    again.wrong_calls += now.wrong() ? 1 : 0;
+    const std::string wrong = wrong_tensors(now);
+    for (std::size_t t = 0; t < first.tensors.size(); ++t) {
+      if (wrong[t] == '1') again.wrong[t] = '1';
+      const Judged &then = first.tensors[t], &found = now.tensors[t];
+      for (std::size_t i = 0; !again.differs && i < then.allowed.size(); ++i) {
+        again.differs = is_apart(then.found.values[i], found.found.values[i], 2 * then.allowed[i]);
+      }
+    }
+  }
+  return again;
+}
+
+std::string right_with(const Subject& subject, const Sample& sample, Pass pass) {
+  constexpr std::chrono::seconds kTime{3};
+  constexpr std::uint64_t kSeeds = 2;
+  const auto begin = Clock::now();
+  const auto always = [&](const Problem& problem, bool wrong) {
+    for (std::uint64_t i = 1; i <= kSeeds; ++i) {
+      if (fails(subject, filled(sample, problem, sample.seed + i), pass) != wrong) return false;
+    }
+    return true;
+  };
+  if (!always(sample.problem, true)) return {};  // then the values decide, too
+  std::string text;
+  for (const Change& change : changes_of(subject.menu, sample.problem)) {
+    for (const auto& [words, problem] : change.tries) {
+      if (Clock::now() - begin > kTime) break;
+      if (subject.rung.supports(problem, pass) || !always(problem, false)) continue;
+      text += (text.empty() ? "right once it is asked " : ", or ") + words;
+      break;
+    }
+  }
+  return text;
+}
+
+std::string of_large_scores(const Subject& subject, const Sample& sample) {
+  constexpr double kScore = 1000;  // e^±1000 is infinite, and nothing
+  const auto with_scores_near = [&](double score) {
+    Sample all = filled(sample, sample.problem, sample.seed);
+    const double scale = sample.problem.effective_scale(), size = std::sqrt(kScore / std::abs(scale));
+    const auto width = static_cast<std::size_t>(sample.problem.head_dim);
+    for (std::size_t i = 0; i < all.q.size(); i += width) all.q[i] = size;
+    for (std::size_t i = 0; i < all.k.size(); i += width) all.k[i] = score / kScore * std::copysign(size, scale);
+    return all;
+  };
+  if (fails(subject, with_scores_near(kScore), Pass::forward)) {
+    return "looks like exp without the row's maximum subtracted: right for scores of order one, wrong where all of a "
+           "row are near 1000; look at where m is taken off";
+  }
+  if (fails(subject, with_scores_near(-kScore), Pass::forward)) {
+    return "looks like a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where "
+           "all of a row are near −1000; look at where m begins";
+  }
+  return "right where all scores of a row are near 1000 or near −1000, wrong where they lie far apart: look at exp "
+         "itself far below 0, where it must come out as 0, and whether the maximum is over all keys that the row sees";
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,151 @@
+"""`check --mine` says what a fault depends on: other inputs that are right, calls that disagree, tensors that are changed or given twice."""
+import os
+import textwrap
+import unittest
+
+from lab import Lab, attempts
+
+FAULTS = """
+import sys
+import numpy as np
+sys.path.insert(0, {mine!r})
+from plain import Naive, probabilities
+
+
+class TurnedMask(Naive):
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
+        p = np.exp(scores - lse[..., None])
+        if is_causal:
+            p = p * (np.arange(q.shape[1])[:, None] <= np.arange(k.shape[1])[None, :])
+        ds = p * (do @ v.transpose(0, 2, 1) - (do * o).sum(-1, keepdims=True)) / np.sqrt(q.shape[-1])
+        return ds @ k, ds.transpose(0, 2, 1) @ q, p.transpose(0, 2, 1) @ do
+
+
+class EveryThird(Naive):
+    calls = 0
+
+    def backward(self, *arguments):
+        dq, dk, dv = super().backward(*arguments)
+        EveryThird.calls += 1
+        return dq, dk, dv + (EveryThird.calls % 3 == 0)
+
+
+class QuartersOfKeys(Naive):
+    def forward(self, q, k, v, is_causal):
+        whole = k.shape[1] // 4 * 4 if is_causal else k.shape[1]
+        return super().forward(q, k[:, :whole], v[:, :whole], is_causal)
+
+
+class FarBelow(Naive):
+    def forward(self, q, k, v, is_causal):
+        p, lse = probabilities(q, k, is_causal)
+        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
+        hidden = np.arange(q.shape[1])[:, None] < np.arange(k.shape[1])[None, :] if is_causal else False
+        return np.where((scores < lse[..., None] - 87) & ~np.asarray(hidden), 3, p) @ v, lse
+
+
+class FromZero(Naive):
+    def forward(self, q, k, v, is_causal):
+        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
+        if is_causal:
+            scores = np.where(np.arange(q.shape[1])[:, None] >= np.arange(k.shape[1])[None, :], scores, -np.inf)
+        top = np.maximum(scores.max(-1, keepdims=True), 0)
+        with np.errstate(all="ignore"):
+            p = np.exp(scores - top)
+            return p / p.sum(-1, keepdims=True) @ v, (top + np.log(p.sum(-1, keepdims=True)))[..., 0]
+
+
+class ScalesInPlace(Naive):
+    def forward(self, q, k, v, is_causal):
+        q *= np.float32(1 / np.sqrt(q.shape[-1]))
+        return super().forward(q * np.float32(np.sqrt(q.shape[-1])), k, v, is_causal)
+
+
+class ScalesTheGradient(Naive):
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        result = super().backward(q, k, v, o, lse, do, is_causal)
+        do *= 2
+        return result
+"""
+
+SAME_BUFFER = """
+import torch
+
+
+class Flash(torch.autograd.Function):
+    kept = {}
+
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False):
+        s = q @ k.mT * q.shape[-1] ** -0.5
+        if is_causal:
+            s = s.masked_fill(torch.arange(k.shape[1]) > torch.arange(q.shape[1])[:, None], -torch.inf)
+        lse = torch.logsumexp(s, -1)
+        o = torch.exp(s - lse[..., None]) @ v
+        if OWN:
+            o = Flash.kept.setdefault(o.shape, torch.empty_like(o)).copy_(o)
+        ctx.save_for_backward(lse, q, k, v)
+        ctx.o, ctx.is_causal = o.detach(), is_causal
+        return o
+
+    @staticmethod
+    def backward(ctx, do):
+        lse, q, k, v = ctx.saved_tensors
+        p = torch.exp(q @ k.mT * q.shape[-1] ** -0.5 - lse[..., None])
+        p = p.tril() if ctx.is_causal else p
+        ds = p * (do @ v.mT - (do * ctx.o).sum(-1, keepdim=True)) * q.shape[-1] ** -0.5
+        return ds @ k, ds.mT @ q, p.mT @ do, None
+"""
+
+
+class Contrasts(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "faults.py").write_text(textwrap.dedent(FAULTS).format(mine=os.environ["SYSLAB_MINE"]))
+
+    def wrong(self, name, verb, law, *options, file="faults.py", expect=1):
+        """What is said of the first law that fails, or nothing."""
+        lines = self.lines("check", verb, "--mine", f"me={file}:{name}", "--impl", "me", "--cases", "20", "-k", law, *options, expect=expect)
+        return next((one["detail"] for one in attempts(lines) if one["status"] == "check_failed"), "")
+
+    def test_a_mask_that_is_transposed_is_named_and_that_it_is_the_mask(self):
+        said = self.wrong("TurnedMask", "flash_backward", "gradients_equal", "--contract", "full")
+        self.assertIn("\nlooks like a mask the wrong way round: ", said)
+        self.assertIn("\nright once it is asked without a mask", said)
+
+    def test_calls_that_disagree_are_told_in_place_of_a_formula(self):
+        said = self.wrong("EveryThird", "flash_backward", "gradients_equal", "--contract", "handout")
+        self.assertIn("\nlooks like memory that threads or calls share, ", said)
+        self.assertRegex(said, r"another answer now and then \(wrong in [23] of 8 calls\)")
+        self.assertEqual(said.count("looks like"), 1, said)
+
+    def test_a_length_that_makes_it_right_is_told(self):
+        said = self.wrong("QuartersOfKeys", "flash_forward", "attention.equals_oracle", "--contract", "full")
+        self.assertRegex(said, r"\nright once it is asked without a mask(, or with as many keys as queries \(\d+\))?, or with \d+ keys in place of \d+")
+
+    def test_scores_that_lie_far_apart_and_maxima_that_begin_at_zero_are_told_apart(self):
+        far = self.wrong("FarBelow", "flash_forward", "large_scores", "--contract", "full")
+        self.assertIn("wrong where they lie far apart", far)
+        self.assertNotIn("looks like", far)
+        self.assertIn("\nlooks like a maximum that does not begin at −∞", self.wrong("FromZero", "flash_forward", "large_scores", "--contract",
+                                                                                     "full"))
+
+    def test_an_input_that_is_changed_is_named_but_for_the_gradient_that_came_in(self):
+        self.assertIn("the call changed its input 'q'", self.wrong("ScalesInPlace", "flash_forward", "attention.equals_oracle", "--contract",
+                                                                   "handout"))
+        self.assertEqual(self.wrong("ScalesTheGradient", "flash_backward", "gradients_equal", "--contract", "handout", expect=0), "")
+
+    def test_a_function_that_returns_the_same_memory_twice_loses_what_the_layer_before_gave(self):
+        for own in ("True", "False"):
+            (self.folder / "flash.py").write_text(SAME_BUFFER.replace("OWN", own))
+            for verb in ("flash_forward", "flash_backward"):
+                said = self.wrong("Flash", verb, "keeps_no_state", "--contract", "full", file="flash.py", expect=1 if own == "True" else 0)
+                self.assertEqual("wrote over what the one before had returned or saved" in said, own == "True", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

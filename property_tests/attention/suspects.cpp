@@ -268,7 +268,7 @@ class WrongHead {
   }
   // Of the keys of row i: all, but where the mask has holes.
   bool sees(std::int64_t i, std::int64_t j) const {
-    if (m_.turned && p_.mask != Mask::none) return j + 1 >= p_.visible_keys(i);
+    if (m_.turned && p_.mask != Mask::none) return j >= i + (p_.mask == Mask::bottom_right ? p_.seq_k - p_.seq_q : 0);
     return !m_.local_keys || p_.mask == Mask::none || j % m_.tile < p_.visible_keys(i);
   }
   double score(std::int64_t i, std::int64_t j) const {

@@ -73,9 +73,10 @@ MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/judged.cpp", "src/cli/plan_buckets.
 ONLY_HEADERS = {**{(room, "contract"): {"contract/axis.hpp", "contract/law.hpp", "contract/measure_spec.hpp"}
                    for room in ("plan", "runner", "evidence", "session", "compare", "cli")},
                 ("runner", "worker"): {"worker/wire.hpp"}, ("store", "worker"): {"worker/wire.hpp"},
-                ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
+                ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp",
+                                       "worker/command_params.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
                 ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
-                ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp"},
+                ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
                 ("evidence", "report"): {"report/deliverables.hpp"},
                 ("claim", "report"): {"report/document.hpp", "report/table.hpp"}, ("claim", "store"): {"store/store.hpp"},
                 ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}

@@ -230,14 +230,16 @@ CheckOptions with_settings(const Context& context, CheckOptions options) {
   return options;
 }
 
-// A function has no laws: its check is that of its cases' outputs, and the shortest protocol's samples.
+// A function or command has no laws: its check is that of its cases' outputs, and the shortest protocol's samples.
 Exit check_function(const Context& context, const CheckOptions& options) {
   for (const auto& [given, option] : {std::pair{!options.keyword.empty(), "-k"},
                                       {options.watch, "--watch"},
                                       {options.last_failed, "--last-failed"},
                                       {!options.map.empty(), "--map"},
                                       {!options.until.empty(), "--until"}}) {
-    if (given) throw Error(ErrorKind::usage, fmt::format("{} is about laws, and a function has none", option));
+    if (given)
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} is about laws, and neither a function nor a command has any", option));
   }
   RunOptions run;
   run.selection = options.selection;
@@ -297,7 +299,9 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
 }
 
 Exit execute(const Context& context, const CheckOptions& asked) {
-  if (!asked.selection.reference.empty() || !asked.selection.inputs.empty()) return check_function(context, asked);
+  if (!asked.selection.reference.empty() || !asked.selection.inputs.empty() || !asked.selection.commands.empty()) {
+    return check_function(context, asked);
+  }
   CheckOptions options = with_settings(context, asked);
   const auto check = [&] {
     return names_submission(options) ? check_submission(context, options) : check_once(context, options).exit;

@@ -129,10 +129,13 @@ class Grammar {
     verb<CheckOptions>("check", "Search the laws of experiments for counterexamples", kHeadlines,
                        {"flash_forward --cases 20", "flash_forward --mine me=flash.py:Flash -k causal"});
     verb<RunOptions>("run", "Check, then measure, and store everything", kHeadlines,
-                     {"all --preset smoke", "flash_forward -a seq=128,1024 -a head_dim=64 --impl flash_tiled"});
+                     {"all --preset smoke", "flash_forward -a seq=128,1024 -a head_dim=64 --impl flash_tiled",
+                      "--mine me=f.py:fn --reference f.py:ref --inputs f.py:cases --backward",
+                      "--mine me=lib.so:symbol --inputs manifest.json", "--command './bench {n}' -a n=1k:16k"});
     verb<CompareOptions>("compare", "Measure two sides again, in turns, and say which is faster", kHeadlines,
                          {"flash_forward A:impl=naive B:impl=flash_tiled -a seq=512",
-                          "flash_forward A:build=old/syslab B:build=new/syslab --preset smoke --delta 0.5"});
+                          "flash_forward A:build=old/syslab B:build=new/syslab --preset smoke --delta 0.5",
+                          "--command old='./old {n}' --command new='./new {n}' -a n=4k --reads 'time: {} ms'"});
     verb<ReportOptions>("report", "The write-up from what is stored, or all of an experiment", kHeadlines,
                         {"-o report.html", "flash_forward --to md"});
   }
@@ -161,7 +164,8 @@ class Grammar {
     verb<PinOptions>("pin", "Give a run a name that stays; without arguments, list the names", kMore,
                      {"baseline latest --note \"before the change\"", ""});
     verb<GateOptions>("gate", "Measure a pinned run's cases again: has anything become slower or wrong?", kMore,
-                      {"--against baseline", "flash_forward --against baseline --build old/syslab --budget 5m"});
+                      {"--against baseline", "flash_forward --against baseline --build old/syslab --budget 5m",
+                       "--against baseline --github"});
     verb<GradeOptions>("grade", "A folder of submissions by a rubric: a table, and a page of evidence each", kMore,
                        {"submissions/ --handout 2026 -o grades/ --jobs 2",
                         "submissions/ --handout 2026 -o second/ --rubric ours.toml --seed 4711"});

@@ -139,6 +139,17 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
   return sweep;
 }
 
+Exit gate_in_turns(const Context& context, store::Store& store, const Pinned& pinned, const GateOptions& options,
+                   const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
+  plan::ComparisonPlan plan;
+  const std::vector<SweptComparison> sweep = gate_by_build(context, store, pinned, options, conditions, plan);
+  for (const SweptComparison& it : sweep) {
+    const plan::PlannedCase& planned = it.measured.point->b;
+    lines.push_back({label_of(planned), it.judgement, annotated_file(pinned.plan.mine, planned.implementation)});
+  }
+  return exit_of(sweep, plan.points.size() - sweep.size());
+}
+
 void tell_missing(const Context& context, const Pinned& pinned) {
   for (const std::string& line : pinned.missing) {
     if (context.console.json()) {
@@ -153,6 +164,7 @@ void tell_missing(const Context& context, const Pinned& pinned) {
 
 Exit execute(const Context& context, const GateOptions& options) {
   require_database(context);
+  if (options.github) require_github();
   if (options.budget && !options.build) {
     throw Error(ErrorKind::usage,
                 "--budget is for --build, which decides by itself how many launches are enough; against stored values "
@@ -172,14 +184,15 @@ Exit execute(const Context& context, const GateOptions& options) {
 
   Exit exit = pinned.missing.empty() ? Exit::well : Exit::incomplete;
   tell_missing(context, pinned);
-  if (pinned.plan.cases.empty()) return exit;
-  if (!pinned.plan.mine.empty()) note_missing_walls(context.console);
-  if (options.build) {
-    plan::ComparisonPlan plan;
-    const auto sweep = gate_by_build(context, store, pinned, options, conditions, plan);
-    return worse(exit, exit_of(sweep, plan.points.size() - sweep.size()));
+  std::vector<GatedLine> lines;
+  if (!pinned.plan.cases.empty()) {
+    if (!pinned.plan.mine.empty()) note_missing_walls(context.console);
+    exit = worse(exit, options.build
+                           ? gate_in_turns(context, store, pinned, options, conditions, lines)
+                           : gate_by_stored(context, store, pinned.run, pinned.plan, options, conditions, lines));
   }
-  return worse(exit, gate_by_stored(context, store, pinned.run, pinned.plan, options, conditions));
+  if (options.github) tell_github(context, options.against, lines, pinned.missing);
+  return exit;
 }
 
 }  // namespace syslab::cli

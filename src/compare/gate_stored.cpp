@@ -55,7 +55,16 @@ class StoredGate {
     run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
   }
 
-  Exit run() {
+  Exit run(std::vector<GatedLine>& found) {
+    const Exit exit = measured_and_told();
+    for (const Gated& it : cases_) {
+      found.push_back({label_of(*it.planned), it.judgement, annotated_file(plan_.mine, it.planned->implementation)});
+    }
+    return exit;
+  }
+
+ private:
+  Exit measured_and_told() {
     const std::vector<std::string> differing = differing_conditions(store_, pinned_.id, run_);
     if (!differing.empty()) {
       for (Gated& it : cases_) it.judgement = incomparable(fmt::format("{}", fmt::join(differing, "; ")));
@@ -79,7 +88,6 @@ class StoredGate {
     return report();
   }
 
- private:
   // `launches_` rounds over the cases: each round is a launch of every case.
   void measure(const std::vector<Gated*>& cases) {
     plan::Plan plan = plan_;
@@ -308,7 +316,7 @@ std::string build_of_run(const store::Store& store, store::RowId run) {
 }
 
 Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-                    const GateOptions& options, const ComparisonConditions& conditions) {
+                    const GateOptions& options, const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
   if (parse_json(pinned.protocol_json).value("name", "") == "paired") {
     throw Error(ErrorKind::usage,
                 fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. Give "
@@ -324,7 +332,7 @@ Exit gate_by_stored(const Context& context, store::Store& store, const store::St
                     "the program that made this one",
                     pinned.uid, kFewestLaunches, with_launches(pinned, kFewestLaunches), shell_word(options.against)));
   }
-  return StoredGate(context, store, pinned, plan, std::move(cases), options, conditions).run();
+  return StoredGate(context, store, pinned, plan, std::move(cases), options, conditions).run(lines);
 }
 
 }  // namespace syslab::cli

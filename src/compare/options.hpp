@@ -33,6 +33,7 @@ struct GateOptions {
   std::optional<std::string> budget, delta;
   std::string timeout = "10m";
   std::string label;
+  bool github = false;  // annotations, and a page in GITHUB_STEP_SUMMARY
 };
 
 }  // namespace syslab::cli

@@ -5,10 +5,12 @@
 #include <charconv>
 #include <filesystem>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "plan/command.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::plan {
@@ -20,8 +22,10 @@ constexpr std::string_view kAgainst = " against ", kOn = " on ";  // of a functi
 std::size_t find_behind_place(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const std::string_view before = text.substr(0, at);
-    const std::size_t colon = before.rfind(".py:");
-    if (colon != std::string_view::npos && before.find_first_of("/ ", colon) == std::string_view::npos) return at;
+    const std::size_t colon = before.rfind(':');
+    if (colon == std::string_view::npos || before.find_first_of("/ ", colon) != std::string_view::npos) continue;
+    const std::string_view file = before.substr(before.rfind('/') + 1, colon - before.rfind('/') - 1);
+    if (file.ends_with(".py") || file.find(".so") != std::string_view::npos) return at;
   }
   return std::string_view::npos;
 }
@@ -29,9 +33,10 @@ std::size_t find_behind_place(std::string_view text, std::string_view word) {
 constexpr std::size_t kMostValues = 100'000;  // of one assignment: a longer range is a typing error
 
 [[noreturn]] void malformed(std::string_view text, std::string_view why) {
-  throw Error(ErrorKind::usage, fmt::format("'{}': {}; write axis=v1,v2 or axis=lo:hi:step or axis=pow2:lo:hi "
-                                            "(exponents), for example seq=128,1024 or seq=pow2:7:12",
-                                            text, why));
+  throw Error(ErrorKind::usage,
+              fmt::format("'{}': {}; write axis=v1,v2 or axis=lo:hi (doubling) or "
+                          "axis=lo:hi:step or axis=pow2:lo:hi (exponents), for example seq=128,1024 or seq=pow2:7:12",
+                          text, why));
 }
 
 std::int64_t bound(std::string_view whole, const std::string& text) {
@@ -48,7 +53,16 @@ void expand(std::string_view whole, const std::string& item, std::vector<std::st
     values.push_back(item);
     return;
   }
-  if (parts.size() != 3) malformed(whole, fmt::format("the range '{}' needs three parts", item));
+  if (parts.size() == 2 && !power) {  // doubled from low to high
+    const std::int64_t low = bound(whole, parts[0]), high = bound(whole, parts[1]);
+    if (low < 1 || high < low) malformed(whole, fmt::format("'{}' does not rise from low to high, from 1 on", item));
+    for (std::int64_t value = low; value <= high; value *= 2) {
+      values.push_back(std::to_string(value));
+      if (value > high / 2) break;
+    }
+    return;
+  }
+  if (parts.size() != 3) malformed(whole, fmt::format("the range '{}' needs two or three parts", item));
   if (power) {
     const std::int64_t low = bound(whole, parts[1]), high = bound(whole, parts[2]);
     if (low < 0 || high > 62 || low > high) {
@@ -124,18 +138,29 @@ std::string parse_python_place(std::string_view option, std::string_view text) {
   const auto refuse = [&](std::string_view why) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}': {}; write {} file.py:name", option, text, why, option));
   };
+  const bool of_inputs = option == "--inputs";
+  const std::string whole = of_inputs && text.ends_with(".json") ? fmt::format("{}:manifest", text) : std::string(text);
+  text = whole;
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || text.find('/', colon) != std::string_view::npos || colon + 1 == text.size()) {
     refuse("names nothing in the file, after a ':'");
   }
   const std::filesystem::path path(text.substr(0, colon));
-  if (path.extension() != ".py") refuse("is no Python file");
+  const bool is_library = path.filename().string().find(".so") != std::string::npos;
+  if (path.extension() != ".py" && !(of_inputs ? path.extension() == ".json" : is_library)) {
+    refuse(of_inputs ? "is no Python file, nor a manifest in JSON" : "is no Python file, nor a library");
+  }
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", path.string()));
   return std::filesystem::absolute(path).lexically_normal().string() + std::string(text.substr(colon));
 }
 
 MineSpec parse_mine(std::string_view text) {
+  if (const std::size_t equals = text.find('='); equals != std::string_view::npos) {
+    if (const auto place = parse_command_place(text.substr(equals + 1))) {
+      return command_mine(std::string(text.substr(0, equals)), *place);
+    }
+  }
   if (const std::size_t against = find_behind_place(text, kAgainst); against != std::string_view::npos) {
     const std::string_view rest = text.substr(against + kAgainst.size());
     const std::size_t on = find_behind_place(rest, kOn);
@@ -169,7 +194,9 @@ MineSpec parse_mine(std::string_view text) {
   const std::filesystem::path path(file);
   const bool is_source = path.extension() == ".py";
   if (is_source && mine.python_class.empty()) refuse("a Python file needs the class that computes, after a ':'");
-  if (!is_source && !mine.python_class.empty()) refuse("only a .py file takes a ':Class'");
+  if (!is_source && !mine.python_class.empty() && path.filename().string().find(".so") == std::string::npos) {
+    refuse("only a .py file takes a ':Class'");
+  }
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", file));
   mine.path = std::filesystem::absolute(path).lexically_normal().string();
@@ -178,6 +205,7 @@ MineSpec parse_mine(std::string_view text) {
 }
 
 std::string digest_of(const MineSpec& mine) {
+  if (mine.is_command()) return digest_of_command(mine.path);
   const std::string own = sha256_hex_of_file(mine.path);
   if (!mine.is_function()) return own;
   const auto of_place = [](const std::string& place) { return sha256_hex_of_file(place.substr(0, place.rfind(':'))); };

@@ -13,26 +13,33 @@
 
 namespace syslab::plan {
 
-// "--mine NAME=PATH": somebody's implementation, a C library, a Python class, or, with --reference, any function.
+// "--mine NAME=PATH": somebody's implementation, a C library, a Python class, or, with --reference, any function;
+// "--command NAME='./bench {n}'": any program.
 inline constexpr std::string_view kReferenceName = "reference";  // of a function's reference, as an implementation
 struct MineSpec {
   std::string name;
-  std::string path;          // absolute; "kernel.so" or "flash.py"
-  std::string python_class;  // after the colon; empty for a library
+  std::string path;          // absolute; "kernel.so" or "flash.py"; of a command as core/command_text.hpp has it
+  std::string python_class;  // after the colon: a class, a function, a library's symbol; else empty
   std::string digest;        // digest_of()
   // Of a function: "/…/file.py:name" of what it is compared with, and of what makes its arguments; else empty.
   std::string reference = {}, inputs = {};
-  bool is_python() const { return !python_class.empty(); }
+  bool is_python() const { return !python_class.empty() && path.ends_with(".py"); }
+  bool is_symbol() const { return !python_class.empty() && !path.ends_with(".py"); }  // of a library; a function, too
   bool is_function() const { return !reference.empty(); }
+  bool is_command() const { return path.starts_with("in /"); }
 };
 // Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".
 // A function's reference and inputs may stand behind it, as in the store: "me=flash.py:fn against ref.py:fn on
-// in.py:cases".
+// in.py:cases"; a command as there, too: "me=in /home/me: ./bench {n}".
 MineSpec parse_mine(std::string_view text);
+// Of --command: "NAME=./bench {n}", or "./bench {n}", which is called `me`; starts in the folder in which we are.
+// Error(usage) where there is no such program.
+MineSpec parse_command(std::string_view text);
 // SHA-256 of the file; of a function, of the three digests of its file, its reference's and its inputs': what it is
-// judged by belongs to it.
+// judged by belongs to it. Of a command, of its text and of the files of the user's that it names.
 std::string digest_of(const MineSpec& mine);
-// "FILE.py:NAME" of --reference and --inputs, with the file's absolute path. Error(usage) naming the option.
+// "FILE.py:NAME" or "FILE.so:SYMBOL" of --reference, "FILE.py:NAME" or a manifest "FILE.json" of --inputs, with the
+// file's absolute path; a manifest is called "FILE.json:manifest". Error(usage) naming the option.
 std::string parse_python_place(std::string_view option, std::string_view text);
 
 // "-a seq=128,256", "-a seq=128:512:128", "-a seq=pow2:7:12": name and values, typed by the axis it will meet.

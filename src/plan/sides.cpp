@@ -59,10 +59,15 @@ void check_shared(const Selection& selection, const std::set<std::string>& side_
   }
 }
 
-// Of a function and its reference: the only one of these names that the other side does not have.
+// Two functions, or two commands: nothing else can be meant by the sides.
+bool is_pair(const Selection& selection) {
+  return selection.mine.size() == 2 && (selection.mine[0].is_function() || selection.mine[0].is_command());
+}
+
+// The only one of the two names that the other side does not have.
 bool fill_in_function(SideSpec& missing, const SideSpec& other, const Selection& selection) {
   const AxisAssignment* impl = other.find(kImpl);
-  if (impl == nullptr || selection.mine.size() != 2 || !selection.mine[0].is_function()) return false;
+  if (impl == nullptr || !is_pair(selection)) return false;
   const bool first = selection.mine[0].name == impl->values.front();
   missing.axes = {{std::string(kImpl), {selection.mine[first ? 1 : 0].name}}};
   return true;
@@ -70,8 +75,9 @@ bool fill_in_function(SideSpec& missing, const SideSpec& other, const Selection&
 
 void fill_in(Sides& sides, const Selection& selection) {
   if (sides.a.given && sides.b.given) return;
-  if (!sides.a.given && !sides.b.given && selection.mine.size() == 2 && selection.mine[0].is_function()) {
-    sides.a.axes = {{std::string(kImpl), {std::string(kReferenceName)}}};
+  if (!sides.a.given && !sides.b.given && is_pair(selection)) {
+    const bool has_reference = selection.mine[1].name == kReferenceName || selection.mine[0].is_function();
+    sides.a.axes = {{std::string(kImpl), {has_reference ? std::string(kReferenceName) : selection.mine[0].name}}};
     fill_in_function(sides.b, sides.a, selection);
     return;
   }

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "registry/registry.hpp"
 #include "worker/function_cases.hpp"
 #include "worker/python_probe.hpp"
@@ -39,6 +44,27 @@ plan::MineSpec reference_of(const std::string& place) {
   return mine;
 }
 
+// "reference" of a library's manifest; a relative file is beside it.
+std::string reference_of_manifest(const std::string& manifest) {
+  std::ifstream file(manifest);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const Json json = json_or_discarded(text);
+  if (!json.is_object())
+    refuse(fmt::format("--inputs {}: the manifest cannot be read, or is no object of JSON", manifest));
+  const auto found = json.find("reference");
+  if (found == json.end() || !found->is_string()) {
+    refuse(fmt::format("--inputs {}: the manifest names no \"reference\", and --reference is not given", manifest));
+  }
+  const std::filesystem::path place = found->get<std::string>();
+  return (std::filesystem::path(manifest).parent_path() / place).string();
+}
+
+// Where nobody says which cases there are: `cases` of the reference's file.
+std::string cases_beside(const std::string& reference) {
+  const std::size_t colon = reference.rfind(".py:");
+  return colon == std::string::npos ? "" : reference.substr(0, colon) + ".py:cases";
+}
+
 }  // namespace
 
 void select_function(const SelectionOptions& options, plan::Selection& selection) {
@@ -46,26 +72,44 @@ void select_function(const SelectionOptions& options, plan::Selection& selection
   // As a run prints them: each names its reference and inputs itself.
   const bool complete = !all.empty() && std::ranges::all_of(all, &plan::MineSpec::is_function);
   if (options.reference.empty() && options.inputs.empty() && !complete) {
+    if (options.backward) refuse("--backward is of functions: --mine, --reference and --inputs (docs/any-function.md)");
+    for (const plan::MineSpec& mine : all) {
+      if (!mine.is_symbol()) continue;
+      refuse(
+          fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json "
+                      "(docs/any-function.md)",
+                      mine.name, mine.python_class));
+    }
     if (std::ranges::count(selection.patterns, kFunctionExperiment) == 0) return;
     refuse(
         "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
         "file.py:cases (docs/any-function.md)");
   }
-  if (!complete && (options.reference.empty() || options.inputs.empty())) {
+  const std::string manifest = options.inputs.ends_with(".json") ? options.inputs : "";
+  const std::string named =
+      options.reference.empty() && !manifest.empty() ? reference_of_manifest(manifest) : options.reference;
+  const std::string given = options.inputs.empty() ? cases_beside(named) : options.inputs;
+  if (!complete && (named.empty() || given.empty())) {
     refuse("--reference says what a function should return and --inputs which cases there are; write both");
   }
+  if (all.empty()) refuse("--mine NAME=file.py:function says which function is compared with --reference");
   if (selection.patterns.empty()) selection.patterns = {std::string(kFunctionExperiment)};
   if (selection.patterns != std::vector{std::string(kFunctionExperiment)}) {
     refuse("--reference and --inputs are of the experiment function alone; leave the other names out");
   }
-  const std::string reference =
-      options.reference.empty() ? all[0].reference : plan::parse_python_place("--reference", options.reference);
-  const std::string inputs =
-      options.inputs.empty() ? all[0].inputs : plan::parse_python_place("--inputs", options.inputs);
+  const std::string reference = named.empty() ? all[0].reference : plan::parse_python_place("--reference", named);
+  const std::string inputs = given.empty() ? all[0].inputs : plan::parse_python_place("--inputs", given);
   bool has_reference = false;
   for (plan::MineSpec& mine : all) {
-    if (!mine.is_python()) {
-      refuse(fmt::format("--mine {}: a function is in a Python file: {}=file.py:function", mine.name, mine.name));
+    if (mine.python_class.empty()) {
+      refuse(
+          fmt::format("--mine {}: a function is in a Python file: {}=file.py:function; or in a library with a "
+                      "manifest: {}=lib.so:symbol",
+                      mine.name, mine.name, mine.name));
+    }
+    if (mine.is_symbol() && !inputs.ends_with(".json:manifest")) {
+      refuse(fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json",
+                         mine.name, mine.python_class));
     }
     if (mine.is_function() && (mine.reference != reference || mine.inputs != inputs)) {
       refuse(fmt::format("--mine {} has another reference or other inputs than the rest", mine.name));
@@ -82,7 +126,7 @@ void select_function(const SelectionOptions& options, plan::Selection& selection
   all.back().reference = reference;
   all.back().inputs = inputs;
   for (plan::MineSpec& mine : all) mine.digest = plan::digest_of(mine);
-  std::vector<Params> points = worker::function_cases(reference, inputs);
+  std::vector<Params> points = worker::function_cases(reference, inputs, options.backward);
   std::vector<Axis> axes = axes_of(points);
   registry::Registry::global().complete(kFunctionExperiment, std::move(axes), std::move(points));
 }

@@ -110,6 +110,13 @@ std::optional<std::vector<std::string>> exported_names(const std::string& path) 
   return std::nullopt;
 }
 
+std::string symbol_problem(const std::string& path, const std::string& symbol) {
+  if (!is_shared_library(path)) return "this is no shared library; build one with -shared -fPIC";
+  const std::optional<std::vector<std::string>> exported = exported_names(path);
+  if (!exported || std::ranges::find(*exported, symbol) != exported->end()) return {};
+  return fmt::format("it exports no '{}'; {}", symbol, found_among(*exported));
+}
+
 std::string library_problem(const std::string& path) {
   if (!is_shared_library(path)) {
     return "this is no shared library; build one with -shared -fPIC, or give a Python file as flash.py:Class";

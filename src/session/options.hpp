@@ -29,10 +29,13 @@ struct SelectionOptions {
   std::vector<std::string> assignments;  // "seq=128,1024"
   std::optional<std::string> preset;
   std::vector<std::string> implementations;
-  std::vector<std::string> devices;  // "cpu", "cuda", "cpu,cuda"; empty: by the machine
-  std::vector<std::string> mine;     // "me=kernel.so"
-  std::string reference, inputs;     // "file.py:name": --mine is a function of any arguments
-  std::string python;                // interpreter of --mine in Python; empty: SYSLAB_PYTHON, else python3
+  std::vector<std::string> devices;   // "cpu", "cuda", "cpu,cuda"; empty: by the machine
+  std::vector<std::string> mine;      // "me=kernel.so"
+  std::string reference, inputs;      // "file.py:name": --mine is a function of any arguments
+  bool backward = false;              // and its gradients are cases, too
+  std::vector<std::string> commands;  // "./bench {n}", "old=./bench {n}": any program
+  std::string reads;                  // "time: {} ms": the number that it prints; empty: its process's time
+  std::string python;                 // interpreter of --mine in Python; empty: SYSLAB_PYTHON, else python3
   std::string handout;
   std::uint64_t seed = 0;
   std::string shard;   // "3/8": of the cases every eighth, from the third on; empty: all

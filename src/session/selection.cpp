@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "plan/shard.hpp"
+#include "session/command_selection.hpp"
 #include "session/function_selection.hpp"
 #include "session/library_problem.hpp"
 #include "session/this_machine.hpp"
@@ -60,6 +61,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   selection.devices = options.devices;
   if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);  // workers inherit it
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
+  select_command(options, selection);
   select_function(options, selection);
   if (!selection.mine.empty()) {
     selection.author = options.author.empty() ? selection.mine.front().name : options.author;
@@ -152,8 +154,11 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
 
 void check_mine(const std::vector<plan::MineSpec>& mine) {
   for (const plan::MineSpec& one : mine) {
-    const std::string problem = one.is_python() ? worker::python_problem(one.path, one.python_class, one.is_function())
-                                                : library_problem(one.path);
+    if (one.is_command()) continue;  // looked for when it was read
+    const std::string problem = one.is_symbol() ? symbol_problem(one.path, one.python_class)
+                                : one.is_python()
+                                    ? worker::python_problem(one.path, one.python_class, one.is_function())
+                                    : library_problem(one.path);
     if (!problem.empty()) {
       throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", one.name, path_of(one), problem));
     }
@@ -175,7 +180,7 @@ std::string path_of(const plan::MineSpec& mine) {
   if (mine.is_function()) {
     return fmt::format("{}:{} against {} on {}", mine.path, mine.python_class, mine.reference, mine.inputs);
   }
-  return mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
+  return mine.python_class.empty() ? mine.path : mine.path + ":" + mine.python_class;
 }
 
 std::string case_label(const registry::Registry& registry, const std::string& experiment,

@@ -34,9 +34,9 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
     if (mine.name != planned.implementation) continue;
     row.is_mine = true;
     row.digest = mine.digest;
-    row.language = mine.is_python() ? "Python" : "C";
+    row.language = mine.is_command() ? "a program" : mine.is_python() ? "Python" : "C";
     row.path = path_of(mine);
-    if (mine.is_function() && mine.name == plan::kReferenceName)
+    if ((mine.is_function() || mine.is_command()) && mine.name == plan::kReferenceName)
       row.role = to_string(Role::peer);  // what else there is
     return row;
   }

@@ -239,7 +239,10 @@ void ForeignWorker::copy_in(const CallRequest& request, std::span<const NamedInp
 // What a backward pass may have before its clock starts: all but the gradients that come in, as after a forward pass.
 void refuse_early(const CallRequest& request, const std::vector<std::string>& early) {
   for (const std::string& name : early) {
-    if (request.function.ends_with("_backward") && !name.starts_with("d")) continue;
+    // What a gradient arrives by comes last: "dout" of an operator, "d(out)" of a function, whose arguments may have
+    // any name.
+    const std::string_view late = request.function == "function_backward" ? "d(" : "d";
+    if (request.function.ends_with("_backward") && !name.starts_with(late)) continue;
     throw Error(ErrorKind::comm,
                 fmt::format("the worker wants input '{}' of {} before the clock starts", name, request.function));
   }

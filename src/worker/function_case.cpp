@@ -20,7 +20,8 @@ namespace {
 // What the reference's process said of the case when it started.
 struct Described {
   std::vector<TensorSpec> inputs, outputs;
-  Params options;  // of every call of the function
+  Params options;                     // of every call of the function
+  std::string function = "function";  // on the wire; of gradients, function_backward
   double flops = 0, bytes = 0;
 };
 
@@ -50,6 +51,7 @@ Described described(const Json& domain, const std::string& planned) {
   found.outputs = specs_from(domain.value("outputs", Json::array()), fields);
   found.options.set("signature", fields.text("signature"));
   found.options.set("outputs", fields.text("results"));
+  if (fields.text_or("pass", "forward") == "backward") found.function = "function_backward";
   found.flops = fields.optional_number("flops").value_or(0);
   found.bytes = fields.optional_number("bytes").value_or(0);
   return found;
@@ -104,7 +106,7 @@ class FunctionCase {
     Params options = described_.options;
     if (!std::exchange(examined_, true)) options.set("examine", true);
     try {
-      elapsed_ = function_->call("function", inputs, outputs, options);
+      elapsed_ = function_->call(described_.function, inputs, outputs, options);
     } catch (const Refusal&) {
       throw;
     } catch (const Error& error) {

@@ -16,9 +16,10 @@ namespace {
 
 constexpr std::size_t kMostOfList = 64U << 20;  // of the list
 
-std::string listed(const std::string& reference, const std::string& inputs) {
+std::string listed(const std::string& reference, const std::string& inputs, bool backward) {
   std::vector<std::string> argv = python_reference_command(reference, inputs);
   argv.insert(argv.end(), {"--list", "1"});
+  if (backward) argv.emplace_back("--backward");
   PythonAnswer answer = ask_python(std::move(argv), kMostOfList);
   if (answer.is_cut) throw Error(ErrorKind::usage, "--inputs: the list of cases has more than 64 MiB");
   if (answer.exit.signalled || answer.exit.code != 0 || answer.output.empty()) {
@@ -30,8 +31,8 @@ std::string listed(const std::string& reference, const std::string& inputs) {
 
 }  // namespace
 
-std::vector<Params> function_cases(const std::string& reference, const std::string& inputs) {
-  const Json answer = json_or_discarded(listed(reference, inputs));
+std::vector<Params> function_cases(const std::string& reference, const std::string& inputs, bool backward) {
+  const Json answer = json_or_discarded(listed(reference, inputs, backward));
   if (!answer.is_object())
     throw Error(ErrorKind::usage, fmt::format("--inputs {}: the list of cases is no JSON", inputs));
   if (const auto failed = answer.find("failed"); failed != answer.end()) {

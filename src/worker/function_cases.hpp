@@ -12,8 +12,9 @@ namespace syslab::worker {
 inline constexpr const char* kFunctionProblem = "problem";  // "softmax@1f2e3d4c"
 inline constexpr const char* kFunctionCase = "case";
 
-// What `cases` of a file gives: each case's axes and kFunctionCase, and the problem; in order, at least one. Runs the
-// files, behind walls where there are such. Error(usage), saying what is wrong with them. Both are "file.py:name".
-std::vector<Params> function_cases(const std::string& reference, const std::string& inputs);
+// What `cases` of a file gives: each case's axes and kFunctionCase, and the problem; in order, at least one. With
+// `backward` each has its gradients beside it, as another case. Runs the files, behind walls where there are such.
+// Error(usage), saying what is wrong with them. Both are "file.py:name"; `inputs` may be "manifest.json:manifest".
+std::vector<Params> function_cases(const std::string& reference, const std::string& inputs, bool backward);
 
 }  // namespace syslab::worker

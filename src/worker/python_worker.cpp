@@ -12,9 +12,12 @@
 namespace syslab::worker {
 
 // Files of tools/python, put in by the build.
+extern const char* const kPythonAutogradText;
+extern const char* const kPythonCompilersText;
 extern const char* const kPythonFunctionsText;
 extern const char* const kPythonGpuText;
 extern const char* const kPythonGuardsText;
+extern const char* const kPythonLibraryText;
 extern const char* const kPythonLoadingText;
 extern const char* const kPythonTensorsText;
 extern const char* const kPythonWorkerText;
@@ -75,12 +78,15 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
 }
 
 // What imports somebody's class or function, and what that stands on.
-std::array<Script, 6> worker_scripts() {
+std::array<Script, 9> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
            {"syslab_loading", kPythonLoadingText},
            {"syslab_tensors", kPythonTensorsText},
            {"syslab_gpu", kPythonGpuText},
+           {"syslab_compilers", kPythonCompilersText},
+           {"syslab_library", kPythonLibraryText},
            {"syslab_functions", kPythonFunctionsText},
+           {"syslab_autograd", kPythonAutogradText},
            {"syslab_worker", kPythonWorkerText}}};
 }
 
@@ -100,7 +106,8 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
   const Script scripts[]{{"syslab_guards", kPythonGuardsText},      {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},    {"syslab_functions", kPythonFunctionsText},
+                         {"syslab_tensors", kPythonTensorsText},    {"syslab_compilers", kPythonCompilersText},
+                         {"syslab_library", kPythonLibraryText},    {"syslab_functions", kPythonFunctionsText},
                          {"syslab_worker", kPythonWorkerText},      {"syslab_collectives", kPythonCollectivesText},
                          {"syslab_handed_in", kPythonHandedInText}, {"syslab_training", kPythonTrainingText},
                          {"syslab_ranks", kPythonRanksText}};
@@ -108,7 +115,7 @@ std::vector<std::string> python_ranks_command(const MineRequest& mine) {
 }
 
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs) {
-  const std::array<Script, 6> beside = worker_scripts();
+  const auto beside = worker_scripts();
   std::vector<Script> scripts(beside.begin(), beside.end());
   scripts.push_back({"syslab_reference", kPythonReferenceText});
   std::vector<std::string> command = python_program(scripts);

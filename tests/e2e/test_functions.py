@@ -1,6 +1,7 @@
 """Any function against its reference: right, wrong, and everything that it may not do, one line each."""
 import os
 import re
+import time
 import unittest
 
 from lab import Lab, attempts
@@ -33,6 +34,12 @@ class Functions(Lab):
         self.assertTrue(all(row[3] > 0 for row in found))
         table = self.table("function", "function")
         self.assertEqual(len(table["rows"]), 4)
+
+    def test_two_flags_are_enough_where_the_references_file_has_cases(self):
+        began = time.monotonic()
+        ended = attempts(self.lines("check", "--mine", f"me={SOFTMAX}:fast", "--reference", f"{SOFTMAX}:reference", expect=0))
+        self.assertEqual(len(ended), 4)
+        self.assertLess(time.monotonic() - began, 60)
 
     def test_axes_of_the_file_choose_cases(self):
         ended = self.of_me("mine", "-a", "n=33", file=SUMS, expect=0)
@@ -81,13 +88,19 @@ class Functions(Lab):
                 "double": "'out' is float64, expected float32",
                 "noisy": "it draws random numbers of its own (the state of torch has moved)",
                 "own_noise": "two calls with equal arguments differ: 'out'",
-                "flags": "it changes torch.backends.cuda.matmul.allow_tf32 from False to True"}
+                "flags": "it changes torch.backends.cuda.matmul.allow_tf32 from False to True",
+                "deterministic": "it changes torch.use_deterministic_algorithms from False to True",
+                "compiles": "it compiles at each call: with equal arguments it starts true again"}
         for (name, _), ended in self.of_each(said, "-a", "n=24", expect=1).items():
             with self.subTest(name):
                 self.assertEqual(ended["status"], "check_failed")
                 self.assertIn(said[name], ended["detail"])
                 self.assertNotIn("\n", ended["detail"])
                 self.assertEqual(ended["params"]["case"], "n=24 dtype=float32")
+
+    def test_what_the_first_call_makes_may_take_as_long_as_it_likes(self):
+        self.assertEqual({key: one["status"] for key, one in self.of_each(("compiles_once",), expect=0).items()},
+                         {("compiles_once", 24): "ok", ("compiles_once", 40): "ok"})
 
     def test_one_case_that_fails_leaves_the_others(self):
         first, second = self.of_me("small_only", expect=3)
@@ -110,7 +123,8 @@ class Functions(Lab):
             self.assertIn(said, ended[0]["detail"])
 
     def test_the_options_belong_together(self):
-        self.assertIn("write both", self.syslab("run", "--reference", f"{SOFTMAX}:reference", expect=2).stderr)
+        self.assertIn("write both", self.syslab("run", "--inputs", f"{SOFTMAX}:cases", expect=2).stderr)
+        self.assertIn("--mine NAME=file.py:function", self.syslab("run", "--reference", f"{SOFTMAX}:reference", expect=2).stderr)
         self.assertIn("--reference", self.syslab("run", "function", expect=2).stderr)
         self.assertIn("leave the other names out",
                       self.syslab("run", "flash_forward", *self.files("fast"), expect=2).stderr)

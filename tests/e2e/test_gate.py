@@ -208,6 +208,53 @@ class Gate(Comparing):
         self.assertTrue(all("check_failed" in line["reason"] for line in lines))
 
 
+class Github(Comparing):
+    """What a workflow sees, by the variables and files that GitHub Actions gives it."""
+
+    def environment(self):
+        return {**super().environment(), "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.folder),
+                "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md")}
+
+    def bench(self, tenths):
+        script = self.folder / "bench.sh"
+        script.write_text(f"#!/bin/sh\necho 0.{tenths} ms\n", encoding="utf-8")
+        script.chmod(0o755)
+
+    def test_a_summary_and_annotations(self):
+        self.bench(5)
+        self.syslab("run", "--command", "me=./bench.sh {n}", "-a", "n=1,2", "--reads", "{} ms", "--launches", "3", "--protocol", "quick")
+        self.syslab("pin", "base", "latest")
+        gate = ("gate", "--against", "base", "--launches", "3", "--github")
+        self.assertNotIn("::", self.syslab(*gate, expect=0).stdout)
+        self.bench(7)
+        slower = [line for line in self.syslab(*gate, expect=6).stdout.splitlines() if line.startswith("::")]
+        self.assertEqual(len(slower), 2, slower)
+        self.assertTrue(slower[0].startswith("::error file=bench.sh,title=command me n=1"), slower)
+        self.assertIn("slower::now takes 40.0 %25 more time than pinned", slower[0])
+        self.assertIn("::error file=bench.sh", self.syslab(*gate, "--json", expect=6).stderr)
+        well, ill, _ = (self.folder / "summary.md").read_text(encoding="utf-8").split("### Gate against base\n")[1:]
+        self.assertIn("2 cases: 0 slower or wrong", well)
+        self.assertIn("2 cases: 2 slower or wrong", ill)
+        self.assertIn("| ❌ | command me n=1", ill)
+        self.assertIn("| +40.0 % |", ill)
+
+    def test_a_build_in_turns_and_a_case_that_is_missing(self):
+        self.pinned()
+        gate = ("gate", "--against", "base", "--launches", "3", "--github")
+        told = self.syslab(*gate, "--build", self.other_build(change={"slowdown": -30.0}), expect=6).stdout
+        self.assertIn("::error title=selftest_compare", told)
+        Gate.change_stored_version(self)
+        told = self.syslab(*gate, expect=3).stdout
+        self.assertIn("::error title=missing::selftest_compare", told)
+        self.assertIn("| missing |", (self.folder / "summary.md").read_text(encoding="utf-8"))
+
+    def test_without_a_file_for_the_summary_nothing_is_measured(self):
+        self.pinned()
+        (self.folder / "summary.md").mkdir()
+        self.assertIn("cannot be written to", self.syslab("gate", "--against", "base", "--github", expect=2).stderr)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
+
+
 class Fitness(Comparing):
     def test_a_quick_run_of_one_launch_is_not_fit(self):
         self.pinned()

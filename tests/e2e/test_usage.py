@@ -40,7 +40,7 @@ class Usage(Lab):
         self.wrong("run", "flash_forward", "-a", "sek=128", names="unknown axis 'sek' of flash_forward; did you mean 'seq'")
         self.wrong("run", "flash_forward", "-a", "dtype=bf61", names="'bf16'")
         self.wrong("plan", "flash_forward", "-a", "seq=many", names="whole numbers")
-        self.wrong("plan", "flash_forward", "-a", "seq=1:9", names="lo:hi:step")
+        self.wrong("plan", "flash_forward", "-a", "seq=9:1", names="lo:hi:step")
         self.wrong("run", "flash_forward", "--preset", "smoek", names="'smoke'")
         self.wrong("run", "flash_forward", "--impl", "niave", names="'naive'")
 

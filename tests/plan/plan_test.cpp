@@ -108,14 +108,17 @@ TEST(ParseAssignment, ReadsListsRangesAndPowers) {
   EXPECT_EQ(parse_assignment("seq=128:512:128").values, (Texts{"128", "256", "384", "512"}));
   EXPECT_EQ(parse_assignment("seq=1:6:2").values, (Texts{"1", "3", "5"}));
   EXPECT_EQ(parse_assignment("seq=pow2:7:9,1000").values, (Texts{"128", "256", "512", "1000"}));
+  EXPECT_EQ(parse_assignment("seq=1k:5k,3:3").values, (Texts{"1000", "2000", "4000", "3"}));
+  EXPECT_EQ(parse_assignment("seq=4611686018427387904:9223372036854775807").values, (Texts{"4611686018427387904"}));
   EXPECT_EQ(parse_assignment("bytes=1Ki:3Ki:1Ki").values, (Texts{"1024", "2048", "3072"}));
   EXPECT_EQ(parse_assignment(" dtype = bf16 ").values, (Texts{"bf16"}));
   EXPECT_EQ(parse_assignment("side=A:strategy").values, (Texts{"A:strategy"}));
 }
 
 TEST(ParseAssignment, RefusesWhatIsMalformed) {
-  for (const char* text : {"seq", "=5", "seq=", "seq=1,,2", "seq=5:1:1", "seq=1:5:0", "seq=1:5", "seq=pow2:9:7",
-                           "seq=pow2:1:99", "seq=0:9223372036854775807:1", "seq=1:x:2"}) {
+  for (const char* text :
+       {"seq", "=5", "seq=", "seq=1,,2", "seq=5:1:1", "seq=1:5:0", "seq=5:1", "seq=0:5", "seq=1:2:3:4", "seq=pow2:9:7",
+        "seq=pow2:1:99", "seq=0:9223372036854775807:1", "seq=1:x:2"}) {
     EXPECT_NE(usage_error([&] { parse_assignment(text); }).find(text), std::string::npos) << text;
   }
 }

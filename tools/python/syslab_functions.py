@@ -14,8 +14,10 @@ import pathlib
 import random
 import sys
 
+from syslab_compilers import Watch
+from syslab_library import Symbol
 from syslab_loading import load_module
-from syslab_tensors import Memory, TorchTensors, Unsupported, host_time
+from syslab_tensors import Memory, NoDoorbell, TorchTensors, Unsupported, host_time
 
 MODULE_SEED = 0  # of the parameters of a module that is constructed here
 
@@ -46,7 +48,11 @@ def load_object(path, name):
 
 
 def load_callable(path, name, device="cpu"):
-    """The function to call: a function, a module, an instance with __call__, or a class that makes one of these."""
+    """The function to call: a function, a module, an instance with __call__, or a class that makes one of these; of a library, its
+    symbol.
+    """
+    if pathlib.Path(path).suffix != ".py":
+        return Symbol(path, name)
     found = load_object(path, name)
     torch = sys.modules.get("torch")
     if inspect.isclass(found):
@@ -85,18 +91,25 @@ def item_bytes(value):
 
 
 class Signature:
-    """How the arguments of a call are put together: `tree` is JSON, its leaves are tensors' numbers or plain values."""
+    """How the arguments of a call are put together: `tree` is JSON, its leaves are tensors' numbers or plain values. `abi`: how a
+    library's symbol takes them (syslab_library.py). `late`: outputs whose gradients are the last of the tensors (syslab_autograd.py).
+    """
 
-    def __init__(self, tree, tensors):
+    def __init__(self, tree, tensors, abi=None, late=()):
         self.tree, self.tensors = tree, tensors  # tensors: {"name", "library", "dtype", "shape"} each
+        self.abi, self.late = abi, list(late)
 
     def text(self):
-        return json.dumps({"tree": self.tree, "tensors": self.tensors})
+        return json.dumps({"tree": self.tree, "tensors": self.tensors, "abi": self.abi, "late": self.late})
 
     @classmethod
     def parse(cls, text):
         read = json.loads(text)
-        return cls(read["tree"], read["tensors"])
+        return cls(read["tree"], read["tensors"], read.get("abi"), read.get("late", ()))
+
+    def early(self):
+        """How many of the tensors are the arguments' own."""
+        return len(self.tensors) - len(self.late)
 
     def build(self, values):
         """The positional arguments, of a value for each tensor."""
@@ -181,7 +194,7 @@ def raw_view(memory, memory_bytes, offset, tensor):
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def named_results(value, what="the function"):
+def named_results(value, what="the function", keeps_graph=False):
     """Names and tensors of what was returned: `out`, or `out0`, `out1` of a sequence, or a dict's own keys."""
     if isinstance(value, dict):
         pairs = [(str(key), each) for key, each in value.items()]
@@ -191,16 +204,16 @@ def named_results(value, what="the function"):
         pairs = [("out", value)]
     if not pairs:
         raise WrongAnswer(f"{what} returned nothing")
-    return [(name, dense(name, each, what)) for name, each in pairs]
+    return [(name, dense(name, each, what, keeps_graph)) for name, each in pairs]
 
 
-def dense(name, value, what):
+def dense(name, value, what, keeps_graph=False):
     """A result whose content is there: a tensor of torch or NumPy itself, never of a class that computes when it is read."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
         if value.layout != torch.strided or value.is_meta:
             raise WrongAnswer(f"{what}: '{name}' is no dense tensor ({value.layout}, on {value.device})")
-        return value.detach()
+        return value if keeps_graph else value.detach()
     if numpy is not None and type(value) is numpy.ndarray:
         return value
     if numpy is not None and isinstance(value, numpy.generic):
@@ -330,7 +343,10 @@ class Function:
         self.torch = sys.modules.get("torch")
         self.flags = global_flags()  # what a file sets when it is imported is its own affair
         self.clock = None
+        self.watch = Watch()
         if device != "cpu":
+            if isinstance(self.function, Symbol):
+                self.torch = importlib.import_module("torch")
             if self.torch is None:
                 raise Unsupported(f"{name} does not import torch, and NumPy's arrays are the CPU's; run it with --device cpu")
             self.clock = TorchTensors(self.memory, device)
@@ -338,6 +354,9 @@ class Function:
     def signature(self, text):
         if text not in self.signatures:
             signature = Signature.parse(text)
+            if isinstance(self.function, Symbol) and self.device != "cpu":
+                for tensor in signature.tensors:
+                    tensor["library"] = "torch"  # the addresses are the GPU's
             for library in {tensor["library"] for tensor in signature.tensors}:
                 importlib.import_module(library)
             self.signatures = {text: signature}
@@ -350,28 +369,55 @@ class Function:
         with torch.no_grad():
             return self.function(*arguments)
 
+    def on_device(self, value):
+        return value.to(self.device) if self.device != "cpu" and is_torch(value) else value
+
+    def prepared(self, signature, views, bell):
+        """What is to be timed, once the call's inputs have been released; and the tensors that it reads."""
+        if signature.late:
+            from syslab_autograd import Backward
+
+            first = signature.early()
+            bell.early([tensor["name"] for tensor in signature.tensors[:first]])
+            back = Backward(self.function, signature, [self.on_device(value) for value in views[:first]])
+            back.demand(signature.late, views[first:])
+            bell.wait()
+            given = [self.on_device(value) for value in views[first:]]
+            return lambda: back.gradients(given), back.named, given
+        values = [self.on_device(value) for value in views]
+        if isinstance(self.function, Symbol):
+            body = self.function.bound(signature.abi, values, self.device)
+        else:
+            arguments = signature.build(values)
+
+            def body():
+                return self.called(arguments)
+
+        bell.wait()
+        return body, lambda returned: returned, values
+
     def call(self, message, bell):
         """Runs the function once; returns the nanoseconds that it took by its own clock."""
         size, options = message["memory_bytes"], message["options"]
         signature = self.signature(options["signature"])
         expected = json.loads(options["outputs"])
-        bell_inputs = [raw_view(self.memory, size, wire["offset"], tensor)
-                       for wire, tensor in zip(message["inputs"], signature.tensors)]
-        values = [value.to(self.device) if self.device != "cpu" and is_torch(value) else value for value in bell_inputs]
-        arguments = signature.build(values)
+        views = [raw_view(self.memory, size, wire["offset"], tensor)
+                 for wire, tensor in zip(message["inputs"], signature.tensors)]
         if options.get("examine"):
             bell.wait()
-            self.examine(arguments, expected, dict(zip((tensor["name"] for tensor in signature.tensors), values)))
-        bell.wait()
-        returned, elapsed = self.timed(lambda: self.called(arguments), values)
-        results = named_results(returned)
+            self.examine(signature, views, expected)
+        body, named, values = self.prepared(signature, views, bell)
+        returned, elapsed = self.timed(body, values)
+        results = named_results(named(returned))
         # The host's clock runs until the results are where it reads them: what they must be is asked behind that.
         if [(list(value.shape), dtype_name(value)) for _, value in results] == [(each["shape"], each["dtype"]) for each in expected]:
             for (_, value), wire in zip(results, message["outputs"]):
                 write_result(self.memory, size, wire["offset"], wire["dtype"], value)
         bell.finish()
         demand(results, expected)
-        for name, value in results:
+        if isinstance(self.function, Symbol) and (name := self.function.overrun()):
+            raise WrongAnswer(f"the call wrote behind the end of its output '{name}'")
+        for name, value in results if not signature.late else ():  # a gradient that goes through unchanged is right
             self.demand_own(name, value, values)
         return elapsed
 
@@ -388,11 +434,17 @@ class Function:
             raise WrongAnswer(f"'{name}' is a view of an argument: nothing was computed that a time could be of; return a tensor of "
                               "its own")
 
-    def examine(self, arguments, expected, tensors):
-        """Two calls that nobody times, and what they left behind. `tensors`: those among the arguments, by name."""
+    def examine(self, signature, views, expected):
+        """Two calls that nobody times, and what they left behind."""
+
+        def called():
+            body, named, _ = self.prepared(signature, views, NoDoorbell())
+            return named_results(named(body()))
+
         flags, states = self.flags, generators()
+        tensors = dict(zip((tensor["name"] for tensor in signature.tensors), views))
         before = {name: copy_of(value) for name, value in tensors.items()}
-        first = named_results(self.called(arguments))
+        first = called()
         for name, value in tensors.items():
             if not same_content(value, before[name]):
                 raise WrongAnswer(f"the call changed its input '{name}'")
@@ -406,7 +458,11 @@ class Function:
             if flags.get(name, now) != now:
                 raise WrongAnswer(f"it changes {name} from {flags[name]} to {now}, which others compute by; set it when the file "
                                   "is imported, or put it back")
-        for (name, once), (_, again) in zip(first, named_results(self.called(arguments))):
+        second, compiled = self.watch.during(called)
+        if compiled and (still := self.watch.during(called)[1]):
+            raise WrongAnswer(f"it compiles at each call: with equal arguments it {still} again, which would be in every time; keep "
+                              "what the first call has made")
+        for (name, once), (_, again) in zip(first, second):
             difference, allowed = largest_difference(once, again)
             if difference > allowed:
                 raise WrongAnswer(f"two calls with equal arguments differ: '{name}' by {difference:.3g} of its largest value, which "

@@ -1,6 +1,6 @@
 """The other side of a function that is judged: makes its arguments, and says what it should have returned.
 
-    python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases --list FD
+    python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases --list FD [--backward]
     python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases
 
 syslab starts this by itself, in a process of its own: what is judged shares nothing with it. The first form writes the
@@ -23,12 +23,14 @@ import random
 import resource
 import sys
 
-from syslab_functions import (FLOATS, dtype_name, is_numpy, is_torch, item_bytes, load_callable, load_object,
+from syslab_autograd import BACKWARD, Backward
+from syslab_functions import (FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, load_callable, load_object,
                               named_results, raw_view, take_apart, wire_tensor)
+from syslab_library import BadCases, ManifestCase, Symbol, manifest_cases
 from syslab_tensors import Memory
 from syslab_worker import PROTOCOL, Pipe, failed
 
-FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes")
+FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
 MOST_CASES = 10_000
 
 PROBES = 4                    # random changes of the arguments, by which the result's sensitivity is known
@@ -41,10 +43,6 @@ FACTOR = DEVIATIONS * math.sqrt(ROUNDINGS / 3)
 
 
 # --- cases ------------------------------------------------------------------------------------------------------------
-
-
-class BadCases(Exception):
-    """What the file of inputs gives is not a list of cases."""
 
 
 def field(case, name, otherwise=None):
@@ -87,7 +85,7 @@ def check_case(case, number, axes, names):
 
 def read_cases(path, name):
     """The cases by name, in order."""
-    made = load_object(path, name)
+    made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else load_object(path, name)
     made = made() if callable(made) else made
     cases, axes = {}, []
     for number, case in enumerate(made, 1):
@@ -99,8 +97,25 @@ def read_cases(path, name):
     return cases
 
 
+def passes_of(cases, backward):
+    """Names and axes of all that can be asked: with gradients, each case that has them twice."""
+    def has(case):
+        return backward or bool(field(case, "backward"))
+
+    passes = any(map(has, cases.values()))
+    for name, case in cases.items():
+        axes = dict(field(case, "axes") or {})
+        if passes and "pass" in axes:
+            raise BadCases(f"case '{name}': with gradients 'pass' is an axis already; call yours otherwise")
+        yield {"name": name, "axes": {**axes, "pass": "forward"} if passes else axes}
+        if has(case):
+            yield {"name": name + BACKWARD, "axes": {**axes, "pass": "backward"}}
+
+
 def source_of(path, name):
     """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes it."""
+    if pathlib.Path(path).suffix != ".py":
+        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
     found = load_object(path, name)
     if inspect.isroutine(found) or inspect.isclass(found):
         with contextlib.suppress(OSError, TypeError):
@@ -170,19 +185,49 @@ class Reference:
     def __init__(self, reference, inputs, case_name):
         self.native = load_callable(*reference)
         cases = read_cases(*inputs)
-        if case_name not in cases:
-            raise BadCases(f"there is no case '{case_name}' any more (there are {', '.join(list(cases)[:8])})")
-        self.case, self.name, self.problem = cases[case_name], case_name, problem_of(reference, inputs)
+        plain = case_name.removesuffix(BACKWARD)
+        if plain not in cases:
+            raise BadCases(f"there is no case '{plain}' any more (there are {', '.join(list(cases)[:8])})")
+        self.case, self.name, self.problem = cases[plain], case_name, problem_of(reference, inputs)
         self.signature, first = self.arguments(1)
         if self.same(first, self.arguments(2)[1]) and first:
             raise BadCases(f"case '{case_name}': its arguments are the same with every seed; draw their content with the seed, so "
                            "that each timed call meets what no call has seen")
+        if case_name.endswith(BACKWARD):
+            self.differentiate(first)
+            _, first = self.arguments(1)
         self.outputs = self.describe_outputs(self.run(self.native, first))
         self.wide = self.native
         if "torch" in sys.modules and isinstance(self.native, sys.modules["torch"].nn.Module):
             self.wide = load_callable(*reference).double()
         self.precision = self.precision_of(first)
-        self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in each.shape])
+        self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in self.sums_over(each)])
+
+    def sums_over(self, value):
+        """Lengths of sums that a tensor may be an operand of: its dimensions; of gradients of what all rows share, its rows."""
+        sizes = list(value.shape)
+        return sizes + [math.prod(sizes[:-1])] if self.signature.late else sizes
+
+    def differentiate(self, values):
+        """From here on a call takes the gradients of its outputs, too, and returns those of its arguments and parameters."""
+        if not values or not all(map(is_torch, values)) or isinstance(self.native, Symbol):
+            raise BadCases(f"case '{self.name}': gradients are torch's by autograd, of tensors of torch")
+        back = Backward(self.native, self.signature, [value.clone() for value in values])
+        if not back.results or not back.wanted:
+            raise BadCases(f"case '{self.name}': no output of the reference depends on an argument by way of autograd")
+        late = [{"name": f"d({name})", "library": "torch", "dtype": dtype_name(value), "shape": list(value.shape)}
+                for name, value in back.results]
+        self.signature = Signature(self.signature.tree, self.signature.tensors + late, late=[name for name, _ in back.results])
+
+    def gradients(self, seed):
+        """Of the outputs, drawn as the arguments are."""
+        torch = sys.modules.get("torch")
+        late = self.signature.tensors[self.signature.early():]
+        if not late:
+            return []
+        generator = torch.Generator().manual_seed(seed + 2 ** 32)
+        return [torch.randn(each["shape"], generator=generator, dtype=getattr(torch, each["dtype"])
+                            if each["dtype"].startswith("complex") else None).to(getattr(torch, each["dtype"])) for each in late]
 
     def arguments(self, seed):
         random.seed(seed)
@@ -190,13 +235,18 @@ class Reference:
             sys.modules["numpy"].random.seed(seed % 2 ** 32)
         if "torch" in sys.modules:
             sys.modules["torch"].manual_seed(seed)
-        signature, values = take_apart(field(self.case, "arguments")(seed))
-        if hasattr(self, "signature") and (signature.tree, signature.tensors) != (self.signature.tree, self.signature.tensors):
+        made = field(self.case, "arguments")(seed)
+        if isinstance(self.case, ManifestCase):
+            return Signature(self.case.tree, self.case.inputs, self.case.abi), made
+        signature, values = take_apart(made)
+        if not hasattr(self, "signature"):
+            return signature, values
+        if (signature.tree, signature.tensors) != (self.signature.tree, self.signature.tensors[:self.signature.early()]):
             changed = [f"'{now['name']}' {tuple(now['shape'])} {now['dtype']}" for now, was in
                        zip(signature.tensors, self.signature.tensors) if now != was]
             raise BadCases(f"case '{self.name}': another seed makes arguments of another form ({', '.join(changed) or 'not tensors'});"
                            " only the content of tensors may depend on it")
-        return signature, values
+        return self.signature, values + self.gradients(seed)
 
     @staticmethod
     def same(first, second):
@@ -206,6 +256,12 @@ class Reference:
     def run(self, function, values):
         torch = sys.modules.get("torch")
         copies = [value.clone() if is_torch(value) else value.copy() for value in values]
+        if self.signature.late:
+            back = Backward(function, self.signature, copies[:self.signature.early()])
+            back.demand(self.signature.late, copies[self.signature.early():])
+            return named_results(back.named(back.gradients(copies[self.signature.early():])), "the reference")
+        if isinstance(function, Symbol):
+            return named_results(function.bound(self.signature.abi, copies)(), "the reference")
         arguments = self.signature.build(copies)
         if torch is None:
             return named_results(function(*arguments), "the reference")
@@ -335,9 +391,9 @@ class Reference:
         inputs = [wire_tensor(each["name"], item, math.prod(each["shape"]))
                   for each, item in zip(self.signature.tensors, (item_bytes(value) for value in self.arguments(1)[1]))]
         return {"problem": self.problem, "inputs": inputs, "outputs": outputs, "signature": self.signature.text(),
-                "results": json.dumps(self.outputs), "reference_in": self.precision, "terms": self.terms,
+                "results": json.dumps(self.outputs), "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision, "terms": self.terms,
                 "bound": "declared" if any(field(self.case, key) is not None for key in ("rtol", "atol")) else "derived",
-                "flops": float(field(self.case, "flops") or 0), "bytes": float(field(self.case, "bytes") or 0)}
+                **{key: 0.0 if self.signature.late else float(field(self.case, key) or 0) for key in ("flops", "bytes")}}
 
     def views(self, memory, size, tensors):
         return [raw_view(memory, size, wire["offset"], tensor) for wire, tensor in zip(tensors, self.signature.tensors)]
@@ -374,13 +430,12 @@ def of_case(error, name, path):
     return message
 
 
-def list_cases(reference, inputs, descriptor):
+def list_cases(reference, inputs, backward, descriptor):
     with os.fdopen(descriptor, "w") as out:
         try:
             load_callable(*reference)
             cases = read_cases(*inputs)
-            json.dump({"problem": problem_of(reference, inputs),
-                       "cases": [{"name": name, "axes": field(case, "axes") or {}} for name, case in cases.items()]}, out)
+            json.dump({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}, out)
         except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
             json.dump({"failed": of_case(error, "", inputs[0])["message"]}, out)
 
@@ -390,13 +445,14 @@ def main():
     parser.add_argument("--reference", required=True, type=parse_place, metavar="FILE.py:NAME")
     parser.add_argument("--inputs", required=True, type=parse_place, metavar="FILE.py:NAME")
     parser.add_argument("--list", type=int, metavar="FD")
+    parser.add_argument("--backward", action="store_true")
     given = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the host's own limit leaves no room for a framework
     if given.list is not None:
         descriptor = os.dup(given.list)
         os.dup2(2, 1)  # what the files print is no answer
-        return list_cases(given.reference, given.inputs, descriptor)
+        return list_cases(given.reference, given.inputs, given.backward, descriptor)
 
     pipe, memory, served, about = Pipe(), None, None, ""
     while (message := pipe.read()) is not None and message["type"] != "bye":

@@ -145,7 +145,8 @@ def as_they_are(tensor, whole):
     return {**tensor, "dtype": "int64"} if tensor["name"] in whole else tensor
 
 
-CALLABLE = "function"  # what a call of a callable is named on the wire (syslab_functions.py)
+# What a call of a callable is named on the wire (syslab_functions.py), and one of its gradients.
+CALLABLE = ("function", "function_backward")
 # What hand-outs give a form of its own; every other function is a method of its name.
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
 
@@ -406,8 +407,8 @@ class CallableImplementation:
         self.domain = {}
 
     def call(self, message, pipe):
-        if message["function"] != CALLABLE:
-            raise Unsupported(f"this worker knows '{CALLABLE}', not '{message['function']}'")
+        if message["function"] not in CALLABLE:
+            raise Unsupported(f"this worker knows '{CALLABLE[0]}', not '{message['function']}'")
         words = self.function.memory.words(message["memory_bytes"])
         bell = Doorbell(pipe, words, True) if message.get("release") else NoDoorbell()
         return {"type": "returned", "elapsed_ns": self.function.call(message, bell)}

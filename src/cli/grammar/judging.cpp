@@ -14,6 +14,7 @@ void declare(CLI::App& app, CompareOptions& options) {
   device(app, options.selection);
   many(app, "--mine", "NAME=FILE", options.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
   function_files(app, options.selection);
+  commands(app, options.selection);
   preset(app, options.selection);
   seed(app, options.selection);
   judging(app, options);
@@ -81,6 +82,10 @@ void declare(CLI::App& app, GateOptions& options) {
           "Fresh processes a side, at least 3 (default: with --build 12 to 20, as many as it takes to know the ratio "
           "to "
           "±0.25 %; else 5)");
+  app.add_flag(
+      "--github", options.github,
+      "In GitHub Actions: an annotation for each case that is slower, wrong or unclear, and a page in the job's "
+      "summary (docs/gate-on-github.md)");
   app.get_option("--budget")->description("With --build: time for all comparisons together, but for confirming: 5m");
 }
 

@@ -70,8 +70,21 @@ void function_files(CLI::App& app, SelectionOptions& options) {
   app.add_option("--reference", options.reference,
                  "--mine is any function, compared with this one in float64 (docs/any-function.md)")
       ->type_name("FILE.py:NAME");
-  app.add_option("--inputs", options.inputs, "With --reference: what gives the cases, each with its arguments")
+  app.add_option("--inputs", options.inputs,
+                 "With --reference: what gives the cases, each with its arguments (default: cases of its file); "
+                 "FILE.json: the manifest of a library's "
+                 "symbol, NAME=lib.so:symbol")
       ->type_name("FILE.py:NAME");
+  app.add_flag("--backward", options.backward, "With --inputs: its gradients are cases, too, as pass=backward");
+}
+
+void commands(CLI::App& app, SelectionOptions& options) {
+  many(app, "--command", "[NAME=]COMMAND", options.commands,
+       "Any program, with places for axes: './bench {n}' -a n=1k:16k (docs/any-command.md)");
+  app.add_option("--reads", options.reads,
+                 "With --command: the number that it prints, 'time: {} ms' (default: the "
+                 "time of its process)")
+      ->type_name("PATTERN");
 }
 
 void launches(CLI::App& app, std::optional<int>& option) {
@@ -89,6 +102,7 @@ void selection(CLI::App& app, SelectionOptions& options) {
   many(app, "--mine", "NAME=FILE", options.mine,
        "Your own: NAME=kernel.so or NAME=flash.py:Class; of check a hand-out's folder or zip with adapters.py, too");
   function_files(app, options);
+  commands(app, options);
   app.add_option("--python", options.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
       ->type_name("FILE");
   app.add_option("--author", options.author, "Alias under which --mine is handed in (default: its NAME)")
@@ -109,7 +123,8 @@ void shard(CLI::App& app, SelectionOptions& options) {
 
 void axes(CLI::App& app, SelectionOptions& options) {
   many(app, "-a,--axis", "AXIS=VALUES", options.assignments,
-       "axis=v1,v2 | axis=lo:hi:step | axis=pow2:lo:hi (exponents); impl, device and world_size (ranks) are axes, "
+       "axis=v1,v2 | axis=lo:hi (doubling) | axis=lo:hi:step | axis=pow2:lo:hi (exponents); impl, device and "
+       "world_size (ranks) are axes, "
        "too");
 }
 

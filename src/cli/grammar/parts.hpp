@@ -25,7 +25,8 @@ std::vector<std::string> words_of(CLI::Option& option);
 void many(CLI::App& app, const char* name, const char* type, std::vector<std::string>& values, const char* help);
 
 void recorded_mine(CLI::App& app, std::vector<std::string>& values);
-void function_files(CLI::App& app, SelectionOptions& options);  // --reference, --inputs
+void function_files(CLI::App& app, SelectionOptions& options);  // --reference, --inputs, --backward
+void commands(CLI::App& app, SelectionOptions& options);        // --command, --reads
 void device(CLI::App& app, SelectionOptions& options);
 void seed(CLI::App& app, SelectionOptions& options);
 void preset(CLI::App& app, SelectionOptions& options);

@@ -1,5 +1,6 @@
 """A softmax of torch, right and wrong in every way that test_functions.py asks for."""
 import os
+import subprocess
 
 import numpy as np
 import torch
@@ -110,3 +111,26 @@ def cached(x, scale):
     if CALLS[0] == 1 or not hasattr(cached, "kept"):
         cached.kept = reference(x, scale)
     return cached.kept.clone()
+
+
+def compiles(x, scale):
+    subprocess.run(["true"], check=True)  # a compiler
+    return reference(x, scale)
+
+
+BUILT = []
+
+
+def compiles_once(x, scale):
+    if not BUILT:
+        BUILT.append(subprocess.run(["true"], check=True))
+    return reference(x, scale)
+
+
+def deterministic(x, scale):
+    torch.use_deterministic_algorithms(True)
+    return reference(x, scale)
+
+
+def early_exit(x, scale):
+    raise SystemExit(0)

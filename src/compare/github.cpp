@@ -1,0 +1,145 @@
+#include "compare/github.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/command_text.hpp"
+#include "core/error.hpp"
+#include "core/format_seconds.hpp"
+#include "core/text.hpp"
+#include "report/writers.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using stats::Verdict;
+
+enum class Level { well, warning, error };
+
+Level level_of(const Judgement& it) {
+  if (it.verdict == Verdict::slower || it.failed_a || it.failed_b) return Level::error;
+  return it.verdict == Verdict::faster || it.verdict == Verdict::same ? Level::well : Level::warning;
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// As GitHub's runner reads them: text that was stored must begin no command of its own.
+std::string escaped(std::string_view text, bool is_property) {
+  std::string out;
+  for (const char c : text) {
+    const bool special = c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ','));
+    out += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return out;
+}
+
+std::string said(const Judgement& it) { return sentence(it, "pinned", "now"); }
+
+std::string annotation(std::string_view level, const std::string& file, const std::string& title,
+                       const std::string& text) {
+  return fmt::format("::{} {}title={}::{}\n", level, file.empty() ? "" : "file=" + escaped(file, true) + ",",
+                     escaped(title, true), escaped(text, false));
+}
+
+std::string time_of(const std::optional<double>& seconds) { return seconds ? format_seconds(*seconds) : "–"; }
+
+const char* mark_of(Level level) { return level == Level::error ? "❌" : level == Level::warning ? "⚠️" : "✅"; }
+
+}  // namespace
+
+std::string annotated_file(const std::vector<plan::MineSpec>& mine, std::string_view implementation) {
+  namespace fs = std::filesystem;
+  const auto own = std::ranges::find(mine, implementation, &plan::MineSpec::name);
+  if (own == mine.end()) return {};
+  fs::path file = own->path;
+  if (own->is_command()) {  // its program, or a script that it runs: the first that is a file of the user's
+    const std::optional<CommandPlace> place = parse_command_place(own->path);
+    file.clear();
+    for (const std::string& word : place ? command_words(place->command) : std::vector<std::string>{}) {
+      std::error_code none;
+      const fs::path named = fs::path(place->folder) / word;
+      if (file.empty() && fs::is_regular_file(named, none)) file = named.lexically_normal();
+    }
+  }
+  const std::string workspace = variable("GITHUB_WORKSPACE");
+  if (workspace.empty() || file.empty()) return file.string();
+  const fs::path relative = file.lexically_relative(workspace);
+  return relative.empty() || *relative.begin() == ".." ? file.string() : relative.string();
+}
+
+std::string github_annotations(const std::vector<GatedLine>& lines, const std::vector<std::string>& missing) {
+  std::string text;
+  for (const auto& [title, it, file] : lines) {
+    const Level level = level_of(it);
+    if (level == Level::well) continue;
+    text += annotation(level == Level::error ? "error" : "warning", file,
+                       fmt::format("{}: {}", title, stats::to_string(it.verdict)), said(it));
+  }
+  for (const std::string& line : missing) text += annotation("error", "", "missing", line);
+  return text;
+}
+
+std::string github_summary(const std::string& against, const std::vector<GatedLine>& lines,
+                           const std::vector<std::string>& missing) {
+  std::vector<const GatedLine*> sorted;
+  for (const GatedLine& line : lines) sorted.push_back(&line);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const GatedLine* a, const GatedLine* b) {
+    return level_of(a->judgement) > level_of(b->judgement);
+  });
+  const auto ill = std::count_if(lines.begin(), lines.end(),
+                                 [](const GatedLine& line) { return level_of(line.judgement) == Level::error; });
+  std::string text =
+      fmt::format("### Gate against {}\n\n{}: {} slower or wrong{}.\n\n", report::escape_markdown(against),
+                  counted(static_cast<std::int64_t>(lines.size()), "case"), ill,
+                  missing.empty() ? "" : fmt::format(", {} missing", missing.size()));
+  text += "| | case | pinned | now | change | 95 % | verdict |\n|---|---|---:|---:|---:|---:|---|\n";
+  for (const GatedLine* line : sorted) {
+    const Judgement& it = line->judgement;
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} |\n", mark_of(level_of(it)), report::escape_markdown(line->title),
+        time_of(it.seconds_a), time_of(it.seconds_b), it.log_ratio ? change_text(*it.log_ratio) : "–",
+        it.low ? interval_text(it) : "–",
+        report::escape_markdown(it.reason.empty() ? std::string(stats::to_string(it.verdict))
+                                                  : fmt::format("{}: {}", stats::to_string(it.verdict), it.reason)));
+  }
+  for (const std::string& line : missing) {
+    text += fmt::format("| ❌ | {} | – | – | – | – | missing |\n", report::escape_markdown(line));
+  }
+  return text + "\n";
+}
+
+void require_github() {
+  const std::string file = variable("GITHUB_STEP_SUMMARY");
+  if (file.empty()) {
+    throw Error(ErrorKind::usage,
+                "--github writes its summary to the file that GITHUB_STEP_SUMMARY names, as GitHub "
+                "Actions sets it, and it is not set");
+  }
+  if (!std::ofstream(file, std::ios::app)) {
+    throw Error(ErrorKind::usage, fmt::format("--github: '{}' (GITHUB_STEP_SUMMARY) cannot be written to", file));
+  }
+}
+
+void tell_github(const Context& context, const std::string& against, const std::vector<GatedLine>& lines,
+                 const std::vector<std::string>& missing) {
+  const std::string annotations = github_annotations(lines, missing);
+  if (context.console.json()) {
+    to_error(annotations);
+  } else {
+    context.console.print(annotations);
+  }
+  const std::string file = variable("GITHUB_STEP_SUMMARY");
+  std::ofstream out(file, std::ios::app | std::ios::binary);
+  out << github_summary(against, lines, missing);
+  out.close();
+  if (!out) throw Error(ErrorKind::store, fmt::format("'{}' (GITHUB_STEP_SUMMARY) could not be written", file));
+}
+
+}  // namespace syslab::cli

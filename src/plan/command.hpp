@@ -1,0 +1,15 @@
+// `--command './bench {n}'`: somebody's program as an implementation.
+#pragma once
+
+#include <string>
+
+#include "core/command_text.hpp"
+#include "plan/plan.hpp"
+
+namespace syslab::plan {
+
+// Error(usage) where the folder or its program is not there.
+MineSpec command_mine(std::string name, const CommandPlace& place);
+std::string digest_of_command(const std::string& path);  // of MineSpec::path
+
+}  // namespace syslab::plan

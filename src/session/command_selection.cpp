@@ -1,0 +1,128 @@
+#include "session/command_selection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/command_text.hpp"
+#include "core/error.hpp"
+#include "plan/assignment.hpp"
+#include "registry/registry.hpp"
+#include "worker/command_params.hpp"
+
+namespace syslab::cli {
+namespace {
+
+[[noreturn]] void refuse_command(const std::string& message) { throw Error(ErrorKind::usage, message); }
+
+bool is_reserved(std::string_view axis) { return axis == "impl" || axis == "device" || axis == "world_size"; }
+
+// Of the first type that all its values have: whole numbers, numbers, texts.
+Axis axis_of(const plan::AxisAssignment& assignment) {
+  Axis axis{assignment.name, {}, "of the command line", true, {}};
+  for (const Value& like : {Value(std::int64_t{}), Value(0.0), Value(std::string())}) {
+    axis.values.clear();
+    for (const std::string& text : assignment.values) {
+      const std::optional<Value> value = plan::typed(text, like);
+      if (!value) break;
+      axis.values.push_back(*value);
+    }
+    if (axis.values.size() == assignment.values.size()) break;
+  }
+  return axis;
+}
+
+std::vector<Params> product(const std::vector<Axis>& axes) {
+  constexpr std::size_t kMost = 100'000;
+  std::vector<Params> points(1);
+  for (const Axis& axis : axes) {
+    std::vector<Params> longer;
+    for (const Params& point : points) {
+      for (const Value& value : axis.values) {
+        longer.push_back(point);
+        longer.back().set(axis.name, value);
+      }
+    }
+    points = std::move(longer);
+    if (points.size() > kMost) refuse_command(fmt::format("the axes of --command make more than {} cases", kMost));
+  }
+  return points;
+}
+
+void demand_axes(const std::vector<plan::MineSpec>& commands, const std::vector<Axis>& axes) {
+  std::vector<std::string> places;
+  for (const plan::MineSpec& mine : commands) {
+    for (const std::string& place : places_in(parse_command_place(mine.path)->command)) places.push_back(place);
+  }
+  const auto is_axis = [&](const std::string& name) {
+    return std::ranges::find(axes, name, &Axis::name) != axes.end();
+  };
+  for (const std::string& place : places) {
+    if (!is_axis(place))
+      refuse_command(fmt::format("--command has a place {{{}}} and -a no axis '{}': -a {}=…", place, place, place));
+  }
+  for (const Axis& axis : axes) {
+    if (std::ranges::find(places, axis.name) != places.end()) continue;
+    refuse_command(fmt::format("no --command has a place {{{}}} for the axis '{}'", axis.name, axis.name));
+  }
+}
+
+// What its output must equal becomes part of each of the others.
+void take_reference(std::vector<plan::MineSpec>& commands) {
+  const auto reference = std::ranges::find(commands, plan::kReferenceName, &plan::MineSpec::name);
+  if (reference == commands.end()) return;
+  const std::string place = reference->path;
+  for (plan::MineSpec& mine : commands) {
+    CommandPlace own = *parse_command_place(mine.path);
+    if (mine.name == plan::kReferenceName || !own.reference.empty()) continue;
+    own.reference = place;
+    mine.path = to_string(own);
+    mine.digest = plan::digest_of(mine);
+  }
+}
+
+}  // namespace
+
+void select_command(const SelectionOptions& options, plan::Selection& selection) {
+  std::vector<plan::MineSpec>& all = selection.mine;
+  for (const std::string& text : options.commands) all.push_back(plan::parse_command(text));
+  const auto commands = std::ranges::count_if(all, &plan::MineSpec::is_command);
+  if (commands == 0) {
+    if (!options.reads.empty()) refuse_command("--reads is about what --command prints, and there is no --command");
+    if (std::ranges::count(selection.patterns, kCommandExperiment) == 0) return;
+    refuse_command("command is about a program of yours: --command './bench {n}' -a n=1k:16k (docs/any-command.md)");
+  }
+  if (static_cast<std::size_t>(commands) != all.size() || !options.reference.empty() || !options.inputs.empty()) {
+    refuse_command(
+        "--command stands alone: programs are measured beside programs; leave out --mine, --reference and --inputs");
+  }
+  if (selection.patterns.empty()) selection.patterns = {std::string(kCommandExperiment)};
+  if (selection.patterns != std::vector{std::string(kCommandExperiment)}) {
+    refuse_command("--command is of the experiment command alone; leave the other names out");
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (all[i].name != all[j].name) continue;
+      refuse_command(fmt::format("two commands are called '{}'; write --command NAME='…'", all[i].name));
+    }
+  }
+  std::vector<Axis> axes;
+  std::string reads = options.reads;
+  for (const plan::AxisAssignment& assignment : selection.assignments) {
+    if (assignment.name == worker::kCommandReads && reads.empty()) reads = assignment.values.front();
+    if (is_reserved(assignment.name) || assignment.name == worker::kCommandReads) continue;
+    axes.push_back(axis_of(assignment));
+  }
+  demand_axes(all, axes);
+  take_reference(all);
+  if (reads.empty()) reads = worker::kProcessTime;
+  if (reads != worker::kProcessTime) const NumberPattern valid(reads);
+  axes.push_back({worker::kCommandReads, {reads}, "what its time is", true, {}});
+  std::vector<Params> points = product(axes);
+  registry::Registry::global().complete(kCommandExperiment, std::move(axes), std::move(points));
+}
+
+}  // namespace syslab::cli

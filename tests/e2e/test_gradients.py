@@ -1,0 +1,50 @@
+"""Gradients of functions and modules by autograd: asked for by a flag or by the file, compared, and timed as a pass of their own."""
+import os
+import unittest
+
+from lab import Lab, attempts
+
+FILE = f"{os.environ['SYSLAB_FUNCTIONS']}/gradients.py"
+
+
+class Gradients(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def of_each(self, names, *arguments, expect, reference="reference", inputs="cases"):
+        mine = [word for name in names for word in ("--mine", f"{name}={FILE}:{name}")]
+        ended = attempts(self.lines("check", *mine, "--reference", f"{FILE}:{reference}", "--inputs", f"{FILE}:{inputs}", "--impl",
+                                    ",".join(names), *arguments, expect=expect))
+        return {(one["impl"], one["params"].get("n"), one["params"]["pass"]): one for one in ended}
+
+    def test_a_flag_makes_each_cases_gradients_a_case(self):
+        ended = self.of_each(("ByHand", "Forgets", "detached", "fails_backward"), "--backward", expect=1)
+        statuses = {key: one["status"] for key, one in ended.items()}
+        wanted = {(name, n, "forward"): "ok" for name in ("ByHand", "Forgets", "detached", "fails_backward") for n in (24, 40)}
+        for n in (24, 40):
+            wanted.update({("ByHand", n, "backward"): "ok", ("Forgets", n, "backward"): "check_failed", ("detached", n, "backward"): "check_failed"})
+        wanted.update({("fails_backward", 24, "backward"): "ok", ("fails_backward", 40, "backward"): "error"})
+        self.assertEqual(statuses, wanted)
+        self.assertIn("d(x)", ended["Forgets", 24, "backward"]["detail"])
+        self.assertIn("'out' has no gradient", ended["detached", 24, "backward"]["detail"])
+        self.assertIn("no kernel for 40 columns (gradients.py", ended["fails_backward", 40, "backward"]["detail"])
+        times = self.sql("SELECT params ->> '$.pass', count(*) FROM v_latest WHERE metric = 'time' AND implementation = 'ByHand' GROUP BY 1")
+        self.assertEqual(times, [("backward", 2), ("forward", 2)])
+
+    def test_the_file_asks_for_them_and_an_axis_chooses(self):
+        ended = self.of_each(("ByHand",), "-a", "pass=backward", "-a", "n=24", inputs="cases_with_gradients", expect=0)
+        self.assertEqual(list(ended), [("ByHand", 24, "backward")])
+        bounds = self.sql("SELECT DISTINCT facts ->> '$.bound', facts ->> '$.reference_in' FROM v_attempt")
+        self.assertEqual(bounds, [("derived", "float64")])
+
+    def test_a_modules_parameters_have_gradients_too(self):
+        ended = self.of_each(("SameLayer", "WrongBias"), "-a", "pass=backward", reference="Layer", inputs="inputs_of_layer", expect=1)
+        self.assertEqual([one["status"] for one in ended.values()], ["ok", "check_failed"])
+        self.assertIn("d(inner.bias)", ended["WrongBias", None, "backward"]["detail"])
+
+    def test_a_gradient_that_goes_through_unchanged_is_right(self):
+        self.of_each(("added",), "-a", "n=24", "-a", "pass=backward", reference="added", inputs="cases_with_gradients", expect=0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,88 @@
+"""A symbol of somebody's library against its reference, by a manifest: right, wrong, and what it may not do."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from lab import Lab, attempts
+
+FILES = pathlib.Path(os.environ["SYSLAB_FUNCTIONS"])
+
+
+@unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+class Symbols(Lab):
+    @classmethod
+    def setUpClass(cls):
+        cls.built = pathlib.Path(tempfile.mkdtemp(prefix="syslab_symbols_"))
+        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
+        cls.library = cls.built / "symbols.so"
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", cls.library, FILES / "symbols.c", "-lm"], check=True)
+        for name in ("symbols.json", "symbols.py"):
+            shutil.copy(FILES / name, cls.built)
+        cls.manifest = cls.built / "symbols.json"
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def of_each(self, names, *arguments, expect, manifest=None):
+        mine = [word for name in names for word in ("--mine", f"{name}={self.library}:{name}")]
+        ended = attempts(self.lines("check", *mine, "--inputs", manifest or self.manifest, "--impl", ",".join(names), *arguments, expect=expect))
+        return {(one["impl"], one["params"]["n"]): one for one in ended}
+
+    def manifest_with(self, name="other.json", **changes):
+        path = self.built / name
+        path.write_text(json.dumps({**json.loads(self.manifest.read_text()), **changes}))
+        return path
+
+    def test_one_flag_beside_mine_is_enough_and_the_run_is_stored_as_any_other(self):
+        ended = attempts(self.lines("run", "--mine", f"me={self.library}:softmax", "--inputs", self.manifest, "--protocol", "quick", expect=0))
+        self.assertEqual([one["status"] for one in ended], 4 * ["ok"])
+        found = self.sql("SELECT implementation, params ->> '$.n' FROM v_latest WHERE experiment = 'function' AND metric = 'time' ORDER BY 1, 2")
+        self.assertEqual(found, [("me", 24), ("me", 40), ("reference", 24), ("reference", 40)])
+        self.assertEqual(self.sql("SELECT DISTINCT language FROM implementation ORDER BY 1"), [("C",), ("Python",)])
+        self.assertEqual(self.sql("SELECT DISTINCT facts ->> '$.reference_in' FROM v_attempt"), [("float64",)])
+        # Its own files are found again by the run alone.
+        self.syslab("pin", "base", "latest")
+        self.assertIn("fewer than 3 launches", self.syslab("gate", "--against", "base", expect=2).stderr)
+
+    def test_wrong_ones_are_told_with_the_case_and_the_others_go_on(self):
+        ended = self.of_each(("softmax", "half_done", "too_far", "in_place", "small_only", "dies"), expect=1)
+        statuses = {key: one["status"] for key, one in ended.items()}
+        self.assertEqual(statuses, {("softmax", 24): "ok", ("softmax", 40): "ok", ("half_done", 24): "check_failed",
+                                    ("half_done", 40): "check_failed", ("too_far", 24): "check_failed", ("too_far", 40): "check_failed",
+                                    ("in_place", 24): "check_failed", ("in_place", 40): "check_failed", ("small_only", 24): "ok",
+                                    ("small_only", 40): "error", ("dies", 24): "ok", ("dies", 40): "error"})
+        self.assertIn("wrote behind the end of its output 'y'", ended["too_far", 24]["detail"])
+        self.assertIn("changed its input 'x'", ended["in_place", 24]["detail"])
+        self.assertIn("small_only returned 7", ended["small_only", 40]["detail"])
+
+    def test_a_symbol_is_a_reference_in_its_own_dtype(self):
+        manifest = self.manifest_with(reference=f"{self.library}:backwards")
+        ended = self.of_each(("softmax", "half_done"), "-a", "n=24", expect=1, manifest=manifest)
+        self.assertEqual([one["status"] for one in ended.values()], ["ok", "check_failed"])
+        self.assertEqual(self.sql("SELECT DISTINCT facts ->> '$.reference_in' FROM v_attempt WHERE status = 'ok'"), [("its own",)])
+
+    def test_what_is_wrong_with_a_manifest_is_said_before_anything_runs(self):
+        whole = json.loads(self.manifest.read_text())["arguments"]
+        for changes, said in (({"arguments": whole[:1]}, "no argument is an output"),
+                              ({"arguments": [{**whole[0], "shape": ["m"]}, *whole[1:]]}, "'m' is no expression of numbers and axes (n)"),
+                              ({"arguments": [{**whole[0], "shape": ["n.__class__"]}, *whole[1:]]}, "is no expression"),
+                              ({"arguments": [{**whole[0], "dtype": "float33"}, *whole[1:]]}, "a pointer has a dtype"),
+                              ({"returns": "double"}, "'returns' is void or status"),
+                              ({"argument": []}, "has 'argument'"),
+                              ({"reference": 1}, 'names no "reference"')):
+            with self.subTest(said):
+                manifest = self.manifest_with("wrong.json", **changes)
+                refused = self.syslab("run", "--mine", f"me={self.library}:softmax", "--inputs", manifest, expect=2).stderr
+                self.assertIn(said, refused)
+        refused = self.syslab("run", "--mine", f"me={self.library}:sofmax", "--inputs", self.manifest, expect=2).stderr
+        self.assertIn("exports no 'sofmax'", refused)
+        self.assertIn("--inputs manifest.json", self.syslab("run", "--mine", f"me={self.library}:softmax", expect=2).stderr)
+        self.assertFalse(self.db.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,50 @@
+"""Notices that a call compiles. What it builds at its first call is its own affair; what it still builds, starts or loads at every
+call on equal arguments is in each of its times.
+
+Needs the standard library alone.
+"""
+import os
+import sys
+
+CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "CUPY_CACHE_DIR")
+STARTS = ("subprocess.Popen", "os.posix_spawn", "os.system", "os.fork", "os.forkpty", "os.exec")
+
+
+def graphs():
+    """How many graphs torch.compile has built in this process."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return dynamo.counters["stats"]["unique_graphs"] + dynamo.counters["frames"]["total"] if dynamo is not None else 0
+
+
+class Watch:
+    """What a call does that compilers do, by the interpreter's audit events."""
+
+    def __init__(self):
+        self.said = None  # while a call is watched, what it did
+        self.caches = []
+        sys.addaudithook(self.hear)
+
+    def hear(self, event, arguments):
+        if self.said is None:
+            return
+        if event in STARTS:
+            program = arguments[0] if arguments and isinstance(arguments[0], (str, bytes, os.PathLike)) else "a process"
+            self.said.append(f"starts {os.path.basename(os.fsdecode(program))}")
+        elif event == "ctypes.dlopen" and arguments[0]:
+            self.said.append(f"loads {os.path.basename(os.fsdecode(arguments[0]))}")
+        elif event == "open" and isinstance(arguments[0], str):
+            cache = next((name for name, folder in self.caches if arguments[0].startswith(folder)), None)
+            if cache:
+                self.said.append(f"looks for compiled code in {cache}")
+
+    def during(self, body):
+        """What body() returns, and the first thing that it did; None: nothing."""
+        self.caches = [(name, os.path.join(os.environ[name], "")) for name in CACHES if os.environ.get(name)]
+        built, self.said = graphs(), []
+        try:
+            value = body()
+        finally:
+            said, self.said = self.said, None
+        if graphs() > built:
+            said.insert(0, "has torch.compile build another graph")
+        return value, said[0] if said else None

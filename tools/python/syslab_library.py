@@ -1,0 +1,239 @@
+"""A symbol of a shared library as a function, called as its manifest says (docs/any-function.md).
+
+    {"axes": {"rows": [64, 1024], "n": [256]},
+     "reference": "softmax.py:plain",
+     "arguments": [{"name": "x", "dtype": "float32", "shape": ["rows", "n"]},
+                   {"name": "y", "dtype": "float32", "shape": ["rows", "n"], "output": true},
+                   {"name": "rows", "type": "int64", "value": "rows"},
+                   {"name": "n", "type": "int64", "value": "n"}]}
+
+Needs the standard library and NumPy; torch for bfloat16 and on a GPU.
+"""
+import ast
+import ctypes
+import itertools
+import json
+import operator
+import pathlib
+
+SCALARS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+           "size_t": ctypes.c_size_t, "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
+TENSORS = ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
+RETURNS = ("void", "status")
+DRAWS = ("normal", "uniform")
+OF_MANIFEST = ("axes", "reference", "arguments", "returns", "reference_takes", "terms", "rtol", "atol", "flops", "bytes")
+OF_TENSOR = ("name", "dtype", "shape", "output", "draw", "below")
+OF_SCALAR = ("name", "type", "value")
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+             ast.Mod: operator.mod, ast.Div: operator.truediv}
+FUNCTIONS = {"min": min, "max": max}
+CANARY, CANARY_BYTES = 0xA5, 64
+
+
+class BadCases(Exception):
+    """What the file of inputs gives is not a list of cases."""
+
+
+# --- the library ------------------------------------------------------------------------------------------------------
+
+
+class Symbol:
+    """A function of C. What it takes and returns is the manifest's to say, and comes with each call's signature."""
+
+    def __init__(self, path, name):
+        self.function = getattr(ctypes.CDLL(path), name)
+        self.name, self.tails = name, []
+
+    def bound(self, abi, values, device="cpu"):
+        """A call on these tensors, with outputs of its own that hold NaN until it writes them."""
+        if abi is None:
+            raise TypeError(f"'{self.name}' is a library's, and its arguments are in no manifest")
+        self.function.restype = ctypes.c_int if abi["returns"] == "status" else None
+        arguments, outputs, self.tails = [], [], []
+        for kind, *what in abi["arguments"]:
+            if kind == "input":
+                index, dtype = what
+                value = values[index]
+                if str(value.dtype).removeprefix("torch.") != dtype:
+                    raise TypeError(f"'{self.name}' takes {dtype}, not {value.dtype}")
+                arguments.append(ctypes.c_void_p(address_of(value)))
+            elif kind == "output":
+                outputs.append(self.output(*what, device))
+                arguments.append(ctypes.c_void_p(address_of(outputs[-1])))
+            elif kind == "scalar":
+                arguments.append(SCALARS[what[0]](what[1]))
+            else:
+                arguments.append(ctypes.c_void_p(stream_of(device)))
+        returned = outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+        def call():
+            status = self.function(*arguments)
+            if status:
+                raise RuntimeError(f"{self.name} returned {status}")
+            return returned
+
+        return call
+
+    def output(self, name, dtype, shape, device):
+        if device != "cpu" or dtype == "bfloat16":
+            import torch
+
+            made = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
+            return made.fill_(float("nan") if made.is_floating_point() else 1)
+        import numpy
+
+        count = numpy.dtype(dtype).itemsize
+        for size in shape:
+            count *= size
+        room = numpy.full(count + CANARY_BYTES, 0xFF, "u1")
+        room[count:] = CANARY
+        self.tails.append((name, room[count:]))
+        return room[:count].view(dtype).reshape(shape)
+
+    def overrun(self):
+        """The output behind whose end the last call wrote; None: none."""
+        return next((name for name, tail in self.tails if (tail != CANARY).any()), None)
+
+
+def address_of(value):
+    return value.data_ptr() if hasattr(value, "data_ptr") else value.ctypes.data
+
+
+def stream_of(device):
+    if device == "cpu":
+        return None
+    import torch
+
+    return torch.cuda.current_stream().cuda_stream
+
+
+# --- the manifest -----------------------------------------------------------------------------------------------------
+
+
+def evaluate(text, names, where):
+    """A number, or an expression of the axes: "rows * (n + 1)"."""
+    if isinstance(text, (int, float)):
+        return text
+
+    def value(node):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return node.value
+        if isinstance(node, ast.Name) and node.id in names:
+            return names[node.id]
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            return OPERATORS[type(node.op)](value(node.left), value(node.right))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -value(node.operand)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+            return FUNCTIONS[node.func.id](*map(value, node.args))
+        raise BadCases(f"{where}: '{text}' is no expression of numbers and axes ({', '.join(names) or 'there are none'}) with "
+                       "+ - * / // % min max")
+
+    try:
+        return value(ast.parse(str(text), mode="eval").body)
+    except (SyntaxError, ArithmeticError) as error:
+        raise BadCases(f"{where}: '{text}': {error}") from None
+
+
+class ManifestCase:
+    """A case as the reference's process reads it (syslab_reference.py), with its way of calling C."""
+
+    def __init__(self, manifest, axes, where):
+        self.axes, self.where = axes, where
+        self.name = " ".join(f"{key}={value}" for key, value in axes.items()) or "all"
+        for key in ("terms", "rtol", "atol", "flops", "bytes"):
+            setattr(self, key, evaluate(manifest[key], axes, f"{where}, '{key}'") if key in manifest else None)
+        self.inputs, self.abi, scalars = [], {"arguments": [], "returns": manifest.get("returns", "void")}, {}
+        for each in manifest["arguments"]:
+            self.take(each, scalars)
+        takes = manifest.get("reference_takes", [each["name"] for each in self.inputs])
+        tensors = {each["name"]: ["tensor", index] for index, each in enumerate(self.inputs)}
+        self.tree = []
+        for name in takes:
+            if name not in tensors and name not in scalars:
+                raise BadCases(f"{where}: 'reference_takes' has '{name}', which is no input and no number among the arguments")
+            self.tree.append(tensors.get(name) or plain(scalars[name]))
+
+    def take(self, each, scalars):
+        name, where = each["name"], f"{self.where}, argument '{each['name']}'"
+        if each.get("type") == "stream":
+            return self.abi["arguments"].append(["stream"])
+        if "type" in each:
+            made = evaluate(each["value"], self.axes, where)
+            made = made if each["type"].startswith("float") else int(made)
+            scalars[name] = made
+            return self.abi["arguments"].append(["scalar", each["type"], made])
+        shape = [evaluate(size, self.axes, where) for size in each["shape"]]
+        if any(not isinstance(size, int) or size < 0 for size in shape):
+            raise BadCases(f"{where}: its shape is {tuple(shape)}; sizes are whole numbers from 0 on")
+        if each.get("output"):
+            return self.abi["arguments"].append(["output", name, each["dtype"], shape])
+        self.abi["arguments"].append(["input", len(self.inputs), each["dtype"]])
+        library = "torch" if each["dtype"] == "bfloat16" else "numpy"
+        self.inputs.append({"name": name, "library": library, "dtype": each["dtype"], "shape": shape, "draw": each.get("draw", "normal"),
+                            "below": int(evaluate(each.get("below", 2), self.axes, where))})
+
+    def arguments(self, seed):
+        """One value for each input, in the order of the manifest."""
+        import numpy
+
+        generator = numpy.random.default_rng(seed)
+        return [draw(generator, each) for each in self.inputs]
+
+
+def plain(value):
+    return ["float", repr(value)] if isinstance(value, float) else ["plain", value]
+
+
+def draw(generator, tensor):
+    dtype, shape = tensor["dtype"], tensor["shape"]
+    if dtype == "bool" or "int" in dtype:
+        return generator.integers(0, max(1, tensor["below"]), shape).astype(dtype)
+    made = generator.standard_normal(shape) if tensor["draw"] == "normal" else generator.random(shape)
+    if dtype != "bfloat16":
+        return made.astype(dtype)
+    import torch
+
+    return torch.from_numpy(made).to(torch.bfloat16)
+
+
+def check_argument(each, number, where):
+    if not isinstance(each, dict) or not isinstance(each.get("name"), str):
+        raise BadCases(f"{where}: argument {number} is no object with a \"name\"")
+    where = f"{where}, argument '{each['name']}'"
+    scalar = "type" in each
+    for key in each:
+        if key not in (OF_SCALAR if scalar else OF_TENSOR):
+            raise BadCases(f"{where} has '{key}'; there are {', '.join(OF_SCALAR if scalar else OF_TENSOR)}")
+    if scalar:
+        if each["type"] != "stream" and (each["type"] not in SCALARS or "value" not in each):
+            raise BadCases(f"{where}: a number has a type ({', '.join(SCALARS)}) and a value; 'stream' has none")
+        return
+    if each.get("dtype") not in TENSORS or not isinstance(each.get("shape"), list):
+        raise BadCases(f"{where}: a pointer has a dtype ({', '.join(TENSORS)}) and a shape, a list")
+    if each.get("draw", "normal") not in DRAWS:
+        raise BadCases(f"{where}: 'draw' is {' or '.join(DRAWS)}, not {each['draw']!r}")
+
+
+def manifest_cases(path):
+    """The cases of a manifest: the product of its axes."""
+    where = pathlib.Path(path).name
+    try:
+        manifest = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadCases(f"{where}: {error}") from None
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("arguments"), list):
+        raise BadCases(f"{where} is no object with \"arguments\", a list")
+    if unknown := [key for key in manifest if key not in OF_MANIFEST]:
+        raise BadCases(f"{where} has '{unknown[0]}'; there are {', '.join(OF_MANIFEST)}")
+    for number, each in enumerate(manifest["arguments"], 1):
+        check_argument(each, number, where)
+    if not any(each.get("output") for each in manifest["arguments"]):
+        raise BadCases(f"{where}: no argument is an output (\"output\": true)")
+    if manifest.get("returns", "void") not in RETURNS:
+        raise BadCases(f"{where}: 'returns' is {' or '.join(RETURNS)}; results go into outputs")
+    axes = manifest.get("axes", {})
+    if not isinstance(axes, dict) or not all(isinstance(values, list) and values for values in axes.values()):
+        raise BadCases(f"{where}: 'axes' is an object of lists with at least a value each")
+    for values in itertools.product(*axes.values()):
+        yield ManifestCase(manifest, dict(zip(axes, values)), where)

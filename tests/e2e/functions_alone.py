@@ -1,12 +1,16 @@
 """The Python side of functions (tools/python/syslab_reference.py, syslab_functions.py) without syslab: signatures, and the bounds
 that nobody declared, which right functions of many kinds must keep and planted faults must not."""
 import copy
+import ctypes
 import gc
 import math
+import os
 import pathlib
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 import weakref
 
 try:
@@ -17,6 +21,7 @@ except ImportError as missing:
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
 import syslab_reference as references  # noqa: E402
 import syslab_tensors as tensors  # noqa: E402
@@ -97,15 +102,18 @@ RIGHT = (
 )
 
 
-def reference_of(function, arguments, **fields):
+def reference_of(function, arguments, backward=False, **fields):
     """A Reference of what stands in this file, past its command line."""
     made = references.Reference.__new__(references.Reference)
     made.native = made.wide = function
     made.case, made.name, made.problem = {"arguments": arguments, **fields}, "here", "here"
     made.signature, first = made.arguments(1)
+    if backward:
+        made.differentiate(first)
+        _, first = made.arguments(1)
     made.outputs = made.describe_outputs(made.run(function, first))
     made.precision = made.precision_of(first)
-    made.terms = fields.get("terms") or max([1] + [size for each in first for size in each.shape])
+    made.terms = fields.get("terms") or max([1] + [size for each in first for size in made.sums_over(each)])
     return made
 
 
@@ -202,6 +210,67 @@ class Bounds(unittest.TestCase):
         reference = reference_of(softmax, random((5, 6), dtype=torch.float32), rtol=0.1, atol=0.5)
         value, tolerance = reference.expect(reference.arguments(3)[1])[0]
         np.testing.assert_allclose(tolerance, 0.5 + 0.1 * np.abs(value), rtol=1e-12)
+
+
+class Gradients(unittest.TestCase):
+    def test_right_functions_keep_their_bounds_backwards(self):
+        for function, others, shapes, distribution in RIGHT[:5]:
+            for dtype in (torch.float32, torch.bfloat16):
+                reference = reference_of(function, distribution(*shapes, dtype=dtype), backward=True)
+                self.assertEqual((reference.precision, len(reference.outputs)), ("float64", len(shapes)))
+                for other in (function, others[0]):
+                    worst = max(worst_ratio(reference, other, seed) for seed in range(3, 7))
+                    with self.subTest(f"{other.__name__} {dtype} {distribution.__name__}"):
+                        self.assertLess(worst, 1)
+
+    def test_a_sum_over_all_rows_and_a_module_keep_them_too(self):
+        def shared(x, bias):
+            return torch.tanh(x + bias)
+
+        reference = reference_of(shared, random((20, 50, 8), (8,), dtype=torch.float32), backward=True)
+        self.assertEqual(reference.terms, 1000)
+        self.assertLess(max(worst_ratio(reference, shared, seed) for seed in range(3, 7)), 1)
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Embedding(100, 64), torch.nn.Linear(64, 64))
+        reference = reference_of(module, lambda seed: [torch.randint(0, 100, (4, 32), generator=torch.Generator().manual_seed(seed))],
+                                 backward=True)
+        self.assertEqual([each["name"] for each in reference.outputs], ["d(0.weight)", "d(1.weight)", "d(1.bias)"])
+        reference.wide = copy.deepcopy(module).double()
+        reference.precision = reference.precision_of(reference.arguments(1)[1])
+        self.assertEqual(reference.precision, "float64")
+        self.assertLess(max(worst_ratio(reference, module, seed) for seed in range(3, 7)), 1)
+
+    def test_gradients_of_another_function_do_not(self):
+        for function, others, shapes, distribution in RIGHT[:5]:
+            reference = reference_of(function, distribution(*shapes, dtype=torch.float32), backward=True)
+            for name, fault in {"another scale": lambda *x: 1.001 * others[0](*x),
+                                "a row that is cut off": lambda *x: torch.cat([others[0](*x)[:1].detach(), others[0](*x)[1:]])}.items():
+                with self.subTest(f"{name} of {function.__name__}"):
+                    self.assertGreater(worst_ratio(reference, fault, 5), 1)
+
+
+class Compilers(unittest.TestCase):
+    watch = None
+
+    def said(self, body):
+        Compilers.watch = Compilers.watch or compilers.Watch()  # an audit hook stays for good
+        return Compilers.watch.during(body)[1]
+
+    def test_what_compilers_do_is_heard_and_nothing_else(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, {"TRITON_CACHE_DIR": folder}):
+            cached = pathlib.Path(folder, "kernel.cubin")
+            cached.write_text("")
+            other = pathlib.Path(folder + "-beside")
+            self.assertIsNone(self.said(lambda: (torch.ones(3).exp(), [open(__file__).close()], other.exists())))
+            self.assertEqual(self.said(cached.read_bytes), "looks for compiled code in TRITON_CACHE_DIR")
+        self.assertEqual(self.said(lambda: ctypes.CDLL("libm.so.6")), "loads libm.so.6")
+        self.assertEqual(self.said(lambda: os.system("true")), "starts true")
+
+    def test_graphs_of_torch_compile_are_counted(self):
+        counters = {"stats": {"unique_graphs": 1}, "frames": {"total": 1}}
+        with unittest.mock.patch.dict(sys.modules, {"torch._dynamo.utils": types.SimpleNamespace(counters=counters)}):
+            self.assertIsNone(self.said(lambda: None))
+            self.assertEqual(self.said(lambda: counters["stats"].update(unique_graphs=2)), "has torch.compile build another graph")
 
 
 class Signatures(unittest.TestCase):

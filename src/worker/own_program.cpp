@@ -103,7 +103,7 @@ OwnProgram::Ended OwnProgram::run() const {
 Json OwnProgram::walls_facts() const {
   Json facts{{"walls", walls_ ? "python" : "none"}};
   if (!walls_) return facts;
-  if (const std::vector<std::string> missing = judge::missing_walls(); !missing.empty())
+  if (const std::vector<std::string> missing = judge::missing_walls(true); !missing.empty())
     facts["walls_missing"] = missing;
   return facts;
 }

@@ -21,7 +21,7 @@ namespace syslab::worker {
 namespace {
 
 constexpr std::size_t kStep = 0, kDone = 16;  // words of 32 bits (docs/worker-wire.md)
-constexpr int kNanByte = 0xff;                // NaN in every floating-point type
+constexpr int kUnreadByte = 0xff;             // NaN in every floating-point type
 constexpr int kCallsToLookAt = 4;
 
 device::Place demanded(device::Place place) {
@@ -90,7 +90,7 @@ std::byte* ServedGpu::copied(const CallRequest& request, const std::byte* memory
     copy_ = device::Buffer(request.memory_bytes, "tensors of a call", stream());
   }
   if (truth_.bytes() < inputs_end) truth_ = device::Buffer(inputs_end, "inputs of a call", stream());
-  device::fill_bytes(copy_.data(), kNanByte, request.memory_bytes, stream());
+  device::fill_bytes(copy_.data(), kUnreadByte, request.memory_bytes, stream());
   for (const SharedTensor& one : request.inputs) {
     const std::size_t bytes = extent_bytes(one);
     if (bytes > 0) device::copy(truth_.as<std::byte>() + one.offset, memory + one.offset, bytes, stream());

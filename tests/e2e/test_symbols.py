@@ -18,8 +18,8 @@ class Symbols(Lab):
     def setUpClass(cls):
         cls.built = pathlib.Path(tempfile.mkdtemp(prefix="syslab_symbols_"))
         cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
-        cls.library = cls.built / "symbols.so"
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", cls.library, FILES / "symbols.c", "-lm"], check=True)
+        cls.plugin = cls.built / "symbols.so"
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", cls.plugin, FILES / "symbols.c", "-lm"], check=True)
         for name in ("symbols.json", "symbols.py"):
             shutil.copy(FILES / name, cls.built)
         cls.manifest = cls.built / "symbols.json"
@@ -28,7 +28,7 @@ class Symbols(Lab):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
     def of_each(self, names, *arguments, expect, manifest=None):
-        mine = [word for name in names for word in ("--mine", f"{name}={self.library}:{name}")]
+        mine = [word for name in names for word in ("--mine", f"{name}={self.plugin}:{name}")]
         ended = attempts(self.lines("check", *mine, "--inputs", manifest or self.manifest, "--impl", ",".join(names), *arguments, expect=expect))
         return {(one["impl"], one["params"]["n"]): one for one in ended}
 
@@ -38,7 +38,7 @@ class Symbols(Lab):
         return path
 
     def test_one_flag_beside_mine_is_enough_and_the_run_is_stored_as_any_other(self):
-        ended = attempts(self.lines("run", "--mine", f"me={self.library}:softmax", "--inputs", self.manifest, "--protocol", "quick", expect=0))
+        ended = attempts(self.lines("run", "--mine", f"me={self.plugin}:softmax", "--inputs", self.manifest, "--protocol", "quick", expect=0))
         self.assertEqual([one["status"] for one in ended], 4 * ["ok"])
         found = self.sql("SELECT implementation, params ->> '$.n' FROM v_latest WHERE experiment = 'function' AND metric = 'time' ORDER BY 1, 2")
         self.assertEqual(found, [("me", 24), ("me", 40), ("reference", 24), ("reference", 40)])
@@ -60,7 +60,7 @@ class Symbols(Lab):
         self.assertIn("small_only returned 7", ended["small_only", 40]["detail"])
 
     def test_a_symbol_is_a_reference_in_its_own_dtype(self):
-        manifest = self.manifest_with(reference=f"{self.library}:backwards")
+        manifest = self.manifest_with(reference=f"{self.plugin}:backwards")
         ended = self.of_each(("softmax", "half_done"), "-a", "n=24", expect=1, manifest=manifest)
         self.assertEqual([one["status"] for one in ended.values()], ["ok", "check_failed"])
         self.assertEqual(self.sql("SELECT DISTINCT facts ->> '$.reference_in' FROM v_attempt WHERE status = 'ok'"), [("its own",)])
@@ -76,11 +76,11 @@ class Symbols(Lab):
                               ({"reference": 1}, 'names no "reference"')):
             with self.subTest(said):
                 manifest = self.manifest_with("wrong.json", **changes)
-                refused = self.syslab("run", "--mine", f"me={self.library}:softmax", "--inputs", manifest, expect=2).stderr
+                refused = self.syslab("run", "--mine", f"me={self.plugin}:softmax", "--inputs", manifest, expect=2).stderr
                 self.assertIn(said, refused)
-        refused = self.syslab("run", "--mine", f"me={self.library}:sofmax", "--inputs", self.manifest, expect=2).stderr
+        refused = self.syslab("run", "--mine", f"me={self.plugin}:sofmax", "--inputs", self.manifest, expect=2).stderr
         self.assertIn("exports no 'sofmax'", refused)
-        self.assertIn("--inputs manifest.json", self.syslab("run", "--mine", f"me={self.library}:softmax", expect=2).stderr)
+        self.assertIn("--inputs manifest.json", self.syslab("run", "--mine", f"me={self.plugin}:softmax", expect=2).stderr)
         self.assertFalse(self.db.exists())
 
 

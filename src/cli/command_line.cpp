@@ -70,6 +70,10 @@ class Grammar {
       arguments.push_back("--help");
     }
     refuse_unknown_verb(arguments);
+    // `bisect GOOD BAD -- CASE`: what follows may be options, which CLI11 takes for words behind a "--".
+    if (const auto dashes = std::ranges::find(arguments, "--"); dashes != arguments.end() && named_bisect(arguments)) {
+      arguments.erase(dashes);
+    }
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(arguments);
@@ -152,6 +156,10 @@ class Grammar {
     verb<ResumeOptions>("resume", "Finish what is missing of a run", kMore, {"", "latest --failed"});
     verb<ReplayOptions>("replay", "Run a stored counterexample again", kMore,
                         {"3f2a", "3f2a --mine me=flash.py:Flash"});
+    verb<BisectOptions>("bisect", "Which commit made a case slower: builds revisions, measures each in turns", kMore,
+                        {"v1.0 HEAD -- flash_forward -a seq=512 -a causal=true -a dtype=fp32 --impl flash_tiled",
+                         "v1.0 HEAD --build-command make -- flash_forward --mine me=kernel.so -a seq=512",
+                         "HEAD~64 HEAD -- --mine me=f.py:fn --reference f.py:ref --inputs f.py:cases -a n=256"});
     verb<ClaimOptions>(
         "claim", "Measure a claim about speed and write it to a file that others can verify", kMore,
         {"'flash_tiled >= 2 x naive' flash_forward -a seq=128,512 -o fast.claim",
@@ -180,7 +188,9 @@ class Grammar {
                       {"", "--handout 2025 --mine me --python .venv/bin/python"});
     verb<PruneOptions>("prune", "A smaller copy of the database; the old one stays", kMore,
                        {"--keep 10 -o small.db", "--younger-than 90d --no-samples -o small.db"});
-    verb<LogOptions>("log", "Runs, newest first", kMore, {"", "-n 5"});
+    verb<LogOptions>(
+        "log", "Runs, newest first; of an experiment, its times over revisions", kMore,
+        {"", "-n 5", "flash_forward -a seq=512 --impl flash_tiled", "flash_forward --confirm -o history.svg"});
     verb<ShowOptions>("show", "A stored run, attempt, check or comparison", kMore, {"latest", "3f2a"});
     verb<EnvOptions>("env", "Facts about this machine and this build", kMore, {"", "--json"});
     verb<DoctorOptions>("doctor", "Is this machine fit to measure, a run fit to publish? Findings and remedies", kMore,
@@ -189,6 +199,10 @@ class Grammar {
         "completion", "A shell's completion of verbs, options, experiments: bash, zsh, fish", kMore,
         {"bash > ~/.local/share/bash-completion/completions/syslab", "fish > ~/.config/fish/completions/syslab.fish"});
     verb<WorkerOptions>(kHiddenVerb, "One case's process; speaks the worker's wire format", kHidden, {});
+  }
+
+  static bool named_bisect(const std::vector<std::string>& arguments) {
+    return std::ranges::find(arguments, "bisect") != arguments.end();
   }
 
   std::vector<std::string> verbs() const {

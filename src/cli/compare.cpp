@@ -5,7 +5,9 @@
 
 #include "cli/verbs.hpp"
 #include "compare/sweep.hpp"
+#include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/machine_code.hpp"
 #include "measure/protocol.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
@@ -22,8 +24,13 @@ std::vector<std::string> experiments_of(const plan::ComparisonPlan& plan) {
   return {ids.begin(), ids.end()};
 }
 
-SideBuild build_of(const plan::SideSpec& side, const plan::ComparisonPlan& plan) {
-  return side.build.empty() ? this_build() : ask_build(side.build, experiments_of(plan));
+// `beside`: of the other side. What this program is made of is only asked where there is another.
+SideBuild build_of(const Console& console, const plan::SideSpec& side, const plan::SideSpec& beside,
+                   const plan::ComparisonPlan& plan) {
+  if (!side.build.empty()) return ask_build(program_of(console, side.build), experiments_of(plan));
+  SideBuild build = this_build();
+  if (!beside.build.empty()) build.code = machine_code_digest("/proc/self/exe", build_info().git_sha);
+  return build;
 }
 
 // Runs pilots of every point; prints for each what a decision at `effect` takes. Points that cannot be measured are
@@ -107,7 +114,9 @@ Exit execute(const Context& context, const CompareOptions& options) {
                               *options.detect, 100 * conditions.delta.value_or(0.01)));
     }
   }
-  SideBuild a = build_of(plan.sides.a, plan), b = build_of(plan.sides.b, plan);
+  conditions.same_on_purpose = options.same_on_purpose;
+  SideBuild a = build_of(context.console, plan.sides.a, plan.sides.b, plan),
+            b = build_of(context.console, plan.sides.b, plan.sides.a, plan);
 
   // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);

@@ -8,8 +8,10 @@
 #include "cli/verbs.hpp"
 #include "compare/gate_stored.hpp"
 #include "compare/sweep.hpp"
+#include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/machine_code.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
@@ -105,15 +107,18 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
                                            plan::ComparisonPlan& plan) {
   std::set<std::string> experiments;
   for (const plan::PlannedCase& planned : pinned.plan.cases) experiments.insert(planned.experiment->id);
-  SideBuild old = ask_build(*options.build, {experiments.begin(), experiments.end()});
+  const std::string program = program_of(context.console, *options.build);
+  SideBuild old = ask_build(program, {experiments.begin(), experiments.end()});
   if (revision_of(old.facts) != revision_of(build_of_run(store, pinned.run.id))) {
     throw Error(
         ErrorKind::usage,
         fmt::format("'{}' is revision {}, but run {} was made by {}; name the program that made it", *options.build,
                     revision_of(old.facts), pinned.run.uid, revision_of(build_of_run(store, pinned.run.id))));
   }
-  plan = against_itself(pinned, *options.build);
-  ComparisonSession session(context, store, "gate", options.label, plan, conditions, std::move(old), this_build());
+  plan = against_itself(pinned, program);
+  SideBuild now = this_build();
+  now.code = machine_code_digest("/proc/self/exe", build_info().git_sha);
+  ComparisonSession session(context, store, "gate", options.label, plan, conditions, std::move(old), std::move(now));
   std::vector<SweptComparison> sweep = measure_sweep(session, plan);
   settle_sweep(store, sweep);
   for (SweptComparison& first : sweep) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/log_series.hpp"
 #include "cli/verbs.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
@@ -53,6 +54,7 @@ std::string command_of(const std::string& argv) {
 
 Exit execute(const Context& context, const LogOptions& options) {
   require_database(context);
+  if (!options.experiment.empty()) return log_series(context, options);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   store::Cell limit;
   limit.type = store::Cell::Type::integer;

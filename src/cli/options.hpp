@@ -191,7 +191,13 @@ struct InitOptions {
 };
 
 struct LogOptions {
-  std::int64_t number = 20;  // of runs, the newest
+  static constexpr bool kRunsCases = true;  // with --confirm
+  std::int64_t number = 20;                 // of runs, the newest
+  std::string experiment;                   // empty: runs; else its times over revisions
+  std::vector<std::string> assignments, implementations;
+  bool confirm = false;
+  std::optional<std::string> budget, delta;
+  std::string output;  // an SVG; empty: none
 };
 
 struct ShowOptions {
@@ -216,11 +222,11 @@ struct WorkerOptions {
   bool probe = false;  // say what GPUs there are, and end
 };
 
-using VerbOptions =
-    std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
-                 CompareOptions, ClaimOptions, VerifyOptions, DiffOptions, PinOptions, GateOptions, ReportOptions,
-                 QueryOptions, MergeOptions, ImportOptions, InitOptions, GradeOptions, PlanBucketsOptions, PruneOptions,
-                 LogOptions, ShowOptions, EnvOptions, DoctorOptions, CompletionOptions, WorkerOptions>;
+using VerbOptions = std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions,
+                                 ReplayOptions, CompareOptions, BisectOptions, ClaimOptions, VerifyOptions, DiffOptions,
+                                 PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions, ImportOptions,
+                                 InitOptions, GradeOptions, PlanBucketsOptions, PruneOptions, LogOptions, ShowOptions,
+                                 EnvOptions, DoctorOptions, CompletionOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -19,6 +19,7 @@ Exit execute(const Context& context, const CheckOptions& options);
 Exit execute(const Context& context, const ResumeOptions& options);
 Exit execute(const Context& context, const ReplayOptions& options);
 Exit execute(const Context& context, const CompareOptions& options);
+Exit execute(const Context& context, const BisectOptions& options);
 Exit execute(const Context& context, const ClaimOptions& options);
 Exit execute(const Context& context, const VerifyOptions& options);
 Exit execute(const Context& context, const DiffOptions& options);

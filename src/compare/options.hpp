@@ -23,6 +23,22 @@ struct CompareOptions {
   std::string label;
 };
 
+// GOOD, BAD and a case: which commit between them made it slower?
+struct BisectOptions {
+  static constexpr bool kRunsCases = true;
+  std::string good, bad;
+  SelectionOptions selection;  // the case; its --mine, if any, is what has a history
+  std::string repository;      // empty: that of --mine, else where this runs
+  std::string build_command, artifact;
+  std::optional<std::string> protocol;
+  std::string data = "normal";
+  std::optional<int> launches;  // at most, of a step
+  std::string budget = "15m";
+  std::optional<std::string> delta;
+  std::string timeout = "10m";  // of one launch
+  std::string memory_limit;
+};
+
 struct GateOptions {
   static constexpr bool kRunsCases = true;
   std::string against;               // a pin, or a run

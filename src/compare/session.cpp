@@ -10,6 +10,7 @@
 #include "core/format_seconds.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
+#include "core/machine_code.hpp"
 #include "core/text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
@@ -307,8 +308,35 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
   }
 }
 
+std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) const {
+  if (conditions_.same_on_purpose || point.a.params != point.b.params || point.a.world_size != point.b.world_size)
+    return {};
+  const auto mine = [&](const std::string& name) { return std::ranges::find(plan_.mine, name, &plan::MineSpec::name); };
+  const auto a = mine(point.a.implementation), b = mine(point.b.implementation);
+  if (a == plan_.mine.end() || b == plan_.mine.end()) {
+    const bool ours =
+        a == plan_.mine.end() && b == plan_.mine.end() && point.a.implementation == point.b.implementation;
+    return ours && builds_[0].code == builds_[1].code ? builds_[0].code : "";
+  }
+  if (builds_[0].path != builds_[1].path) return {};  // the same file, measured by two programs
+  if (a->python_class != b->python_class) return {};
+  if (a->digest == b->digest) return a->digest;
+  const std::string code = a->is_python() ? "" : machine_code_digest(a->path);
+  return code == (b->is_python() ? "" : machine_code_digest(b->path)) ? code : "";
+}
+
 Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
-  if (!measured.failed) return judge(measured.blocks, conditions_.delta);
+  if (!measured.failed) {
+    Judgement judgement = judge(measured.blocks, conditions_.delta);
+    const bool differs = judgement.verdict == stats::Verdict::faster || judgement.verdict == stats::Verdict::slower;
+    if (const std::string code = differs ? same_code(*measured.point) : ""; !code.empty()) {
+      judgement.reason = fmt::format("both sides are the same machine code ({}): {} of {} is noise of this machine",
+                                     code.substr(0, 12), stats::to_string(judgement.verdict), interval_text(judgement));
+      judgement.verdict = stats::Verdict::unclear;
+      judgement.p_value.reset();  // it is no test of a change
+    }
+    return judgement;
+  }
   if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
   Judgement judgement = judge(measured.blocks, conditions_.delta);
   judgement.verdict = stats::Verdict::unclear;
@@ -367,6 +395,7 @@ Json ComparisonSession::side_json(const plan::ComparisonPoint& point, char side)
   const SideBuild& build = builds_[index_of(side)];
   if (build.is_other())
     json["build"] = {{"path", build.path}, {"sha256", build.digest}, {"facts", parse_json(build.facts)}};
+  if (!build.code.empty()) json["code"] = build.code;
   return json;
 }
 

@@ -21,9 +21,10 @@ namespace syslab::cli {
 
 // How a comparison is measured; stored with its run.
 struct ComparisonConditions : runner::PairedSpec {
-  std::optional<int> launches;  // nothing: until the stop rule is content
-  Nanoseconds budget{};         // of the whole sweep; 0: none
-  std::optional<double> delta;  // nothing: 1 %, 2 % under 20 µs
+  std::optional<int> launches;   // nothing: until the stop rule is content
+  Nanoseconds budget{};          // of the whole sweep; 0: none
+  std::optional<double> delta;   // nothing: 1 %, 2 % under 20 µs
+  bool same_on_purpose = false;  // a difference between equal sides is what is asked for
 };
 Json to_json(const ComparisonConditions& conditions);
 
@@ -57,6 +58,7 @@ class ComparisonSession {
   // A point that cannot be measured: the builds differ, or a side is skipped. Nothing: it can.
   std::optional<Judgement> obstacle(const plan::ComparisonPoint& point);
 
+  // A difference between two sides of the same machine code is noise: `unclear`, and says so.
   Judgement judged(const MeasuredPoint& measured) const;
   // Stores what was found; returns its uid. `confirms`: uid of the comparison that this one repeats.
   std::string keep(const MeasuredPoint& measured, const Judgement& judgement, const std::string& confirms = {});
@@ -77,6 +79,8 @@ class ComparisonSession {
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words
+  // The digest of the code that both sides run on the same case; empty: it is not the same, or not known.
+  std::string same_code(const plan::ComparisonPoint& point) const;
 
   const Context& context_;
   store::Store& store_;

@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "compare/kept_builds.hpp"
+#include "compare/revisions.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
+#include "core/machine_code.hpp"
 #include "measure/protocol.hpp"
 #include "session/capture.hpp"
 #include "session/function_selection.hpp"
@@ -59,6 +62,23 @@ void hold_against(const SideBuild& build, char side, const plan::PlannedCase& pl
 
 }  // namespace
 
+std::string program_of(const Console& console, const std::string& build) {
+  std::error_code ignored;
+  if (build.empty() || std::filesystem::is_regular_file(build, ignored)) return build;
+  const std::optional<std::string> repository = repository_of(".");
+  const std::optional<std::string> commit = repository ? commit_of(*repository, build) : std::nullopt;
+  if (!commit) {
+    throw Error(ErrorKind::usage,
+                fmt::format("build '{}': there is no such file{}; name a syslab program, or a revision of its "
+                            "repository from within it",
+                            build, repository ? ", and no such revision of " + *repository : ""));
+  }
+  const Built built = KeptBuilds(console, recipe_of_syslab(*repository)).build(*commit);
+  if (built.interrupted) throw Error(ErrorKind::comm, "interrupted while revision " + build + " was built");
+  if (!built.failed.empty()) throw Error(ErrorKind::usage, fmt::format("revision {} {}", build, built.failed));
+  return built.path;
+}
+
 SideBuild this_build() {
   SideBuild build;
   build.facts = json_text(to_json(build_info()));
@@ -87,6 +107,7 @@ SideBuild ask_build(const std::string& path, const std::vector<std::string>& exp
   build.wire_version = told.value("worker_protocol", 0);
   build.measuring_version = told.value("measuring_version", 1);
   build.digest = sha256_hex_of_file(program);
+  build.code = machine_code_digest(program, told["build"].value("git_sha", std::string()));
   for (const std::string& id : experiments) {
     const Json told_of_it = answer(program, {"describe", id});
     DescribedExperiment& experiment = build.experiments[id];

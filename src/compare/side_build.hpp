@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "session/console.hpp"
 
 namespace syslab::cli {
 
@@ -17,12 +18,13 @@ struct DescribedExperiment {
 };
 
 struct SideBuild {
-  std::string path;                                        // as given; empty: this program
-  std::vector<std::string> worker_command;                 // empty: this program's
-  std::string digest;                                      // SHA-256 of the program's file; empty: this program
-  std::string facts;                                       // JSON, as `env` tells: core/build_info.hpp
-  int wire_version = 0;                                    // 0: it does not tell
-  int measuring_version = 1;                               // of its protocols (measure/protocol.hpp); 1 does not tell
+  std::string path;                         // as given; empty: this program
+  std::vector<std::string> worker_command;  // empty: this program's
+  std::string digest;                       // SHA-256 of the program's file; empty: this program
+  std::string code;                         // core/machine_code.hpp, its revision blanked; empty: unknown
+  std::string facts;                        // JSON, as `env` tells: core/build_info.hpp
+  int wire_version = 0;                     // 0: it does not tell
+  int measuring_version = 1;                // of its protocols (measure/protocol.hpp); 1 does not tell
   std::map<std::string, DescribedExperiment> experiments;  // of another build
   bool is_other() const { return !path.empty(); }
 };
@@ -32,6 +34,10 @@ SideBuild this_build();
 // Asks `path` about itself and about experiments. Error(usage) with the reason when it is no syslab that can be run
 // here.
 SideBuild ask_build(const std::string& path, const std::vector<std::string>& experiments);
+
+// The program that `build=` names: a file, or a revision of the repository of this folder, which is built then and kept
+// (kept_builds.hpp). Error(usage) where it is neither, or does not build; Error(comm) on Ctrl-C meanwhile.
+std::string program_of(const Console& console, const std::string& build);
 
 // What keeps two builds from being compared at a case, a line each: the experiment is missing, has another version, or
 // lacks the implementation or an axis; the worker's wire format differs. Empty: nothing. The builds know the

@@ -6,7 +6,8 @@ namespace syslab::cli::grammar {
 
 void declare(CLI::App& app, CompareOptions& options) {
   app.add_option("NAME A:… B:…", options.selection.names,
-                 "Experiments, then the sides: A:axis=value,… with impl, build=SYSLAB or mine=NAME among the axes. "
+                 "Experiments, then the sides: A:axis=value,… with impl, build=SYSLAB or a revision, or mine=NAME "
+                 "among the axes. "
                  "Axes that no side names are a sweep")
       ->type_name("");
   axes(app, options.selection);
@@ -30,6 +31,42 @@ void declare(CLI::App& app, CompareOptions& options) {
   one_of(app.add_option("--data", options.data, kDistribution), "WHICH", kDistributions);
   app.add_option("--memory-limit", options.memory_limit, "Of one side beyond the worker's own: 2Gi (default none)")
       ->type_name("SIZE");
+}
+
+void declare(CLI::App& app, BisectOptions& options) {
+  app.add_option("GOOD", options.good, "A revision that was fast enough")->required()->type_name("");
+  app.add_option("BAD", options.bad, "A later one that is not")->required()->type_name("");
+  app.add_option("NAME", options.selection.names, "Behind a --: the experiment; with -a and --impl one case of it")
+      ->type_name("");
+  axes(app, options.selection);
+  many(app, "--impl", "NAME", options.selection.implementations, "The implementation");
+  device(app, options.selection);
+  many(app, "--mine", "NAME=FILE", options.selection.mine,
+       "Your own, a file of the repository whose history is searched (without: that of syslab)");
+  function_files(app, options.selection);
+  app.add_option("--python", options.selection.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
+      ->type_name("FILE");
+  preset(app, options.selection);
+  seed(app, options.selection);
+  app.add_option("--repository", options.repository,
+                 "Whose revisions they are (default: that of --mine, else of this folder)")
+      ->type_name("FOLDER");
+  app.add_option("--build-command", options.build_command,
+                 "What builds a revision, in its checkout (default: meson and ninja of syslab; of --mine nothing)")
+      ->type_name("COMMAND");
+  app.add_option("--artifact", options.artifact, "Without --mine: the syslab that it makes (default build/syslab)")
+      ->type_name("FILE");
+  app.add_option("--launches", options.launches,
+                 "Fresh processes a side and step, at most (default 20; looked at after 5 and 10)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(3, 1000).description(""));
+  app.add_option("--budget", options.budget, "No step begins later (default 15m); the same command goes on")
+      ->type_name("DURATION");
+  app.add_option("--delta", options.delta, kDelta)->type_name("PERCENT");
+  app.add_option("--protocol", options.protocol, "How each side is warmed and timed (default: the experiment's own)")
+      ->type_name("NAME");
+  timeout(app, options.timeout, "Of one launch: 30s, 5m (default 10m)");
+  memory_limit(app, options.memory_limit);
 }
 
 void declare(CLI::App& app, ClaimOptions& options) {

@@ -41,6 +41,18 @@ void declare(CLI::App& app, QueryOptions& options) {
 }
 
 void declare(CLI::App& app, LogOptions& options) {
+  app.add_option("EXPERIMENT", options.experiment,
+                 "Its times over revisions, a series for each kind of machine (default: runs)")
+      ->type_name("");
+  many(app, "-a,--axis", "AXIS=VALUES", options.assignments, "Of EXPERIMENT: only these cases");
+  many(app, "--impl", "NAME", options.implementations, "Of EXPERIMENT: only these implementations, globs");
+  app.add_flag("--confirm", options.confirm,
+               "Of EXPERIMENT: build both sides of each suspected change and measure them in turns");
+  app.add_option("--budget", options.budget, "Of each comparison that --confirm makes (default 2m)")
+      ->type_name("DURATION");
+  app.add_option("--delta", options.delta, "The smallest change of level worth a word (default 1 %)")
+      ->type_name("PERCENT");
+  app.add_option("-o,--output", options.output, "Of EXPERIMENT: draw the series, as SVG")->type_name("FILE");
   app.add_option("-n,--number", options.number, "How many (default 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));

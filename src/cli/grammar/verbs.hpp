@@ -13,6 +13,7 @@ void declare(CLI::App& app, PlanOptions& options);
 void declare(CLI::App& app, ResumeOptions& options);
 void declare(CLI::App& app, ReplayOptions& options);
 void declare(CLI::App& app, CompareOptions& options);
+void declare(CLI::App& app, BisectOptions& options);
 void declare(CLI::App& app, ClaimOptions& options);
 void declare(CLI::App& app, VerifyOptions& options);
 void declare(CLI::App& app, DiffOptions& options);

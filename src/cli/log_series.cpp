@@ -1,0 +1,378 @@
+#include "cli/log_series.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/output_file.hpp"
+#include "cli/verbs.hpp"
+#include "compare/judgement.hpp"
+#include "compare/revisions.hpp"
+#include "core/error.hpp"
+#include "core/format_seconds.hpp"
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "core/text.hpp"
+#include "report/figure_svg.hpp"
+#include "report/table.hpp"
+#include "session/capture.hpp"
+#include "session/selection.hpp"
+#include "session/stored_case.hpp"
+#include "stats/change_point.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// One attempt's median each, of an implementation of ours by the program's revision, of anybody else's by its digest.
+constexpr const char* kTimes = R"(
+SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
+       h.params, coalesce(h.case_text, ''), h.implementation, h.is_mine, h.world_size, h.protocol,
+       CASE WHEN h.is_mine THEN h.implementation_digest ELSE h.git_sha || CASE WHEN h.git_dirty THEN '+changes' ELSE '' END END,
+       h.value
+  FROM v_history h
+ WHERE h.experiment = ?1 AND h.metric = 'time' AND h.protocol NOT LIKE 'paired%' AND h.value > 0
+       AND (h.world_size = 1 OR h.rank = -1)
+ ORDER BY h.started_at, h.attempt_uid)";
+
+constexpr const char* kComparisons = R"(
+SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->> '$.params', side_b ->> '$.impl',
+       coalesce(side_a ->> '$.build.facts.git_sha', git_sha), coalesce(side_b ->> '$.build.facts.git_sha', git_sha),
+       verdict, change, change_low, change_high, coalesce(reason, '')
+  FROM v_comparison
+ WHERE experiment = ?1 AND mode = 'interleaved' AND is_last
+ ORDER BY at)";
+
+struct Suspect {
+  std::size_t at = 0;  // of the revision
+  double log_ratio = 0;
+  std::string verdict;  // of the two measured in turns; empty: they were not
+  std::string text;
+};
+
+struct Series {
+  std::string key, machine, params, case_text, implementation, protocol;
+  bool is_mine = false;
+  std::int64_t world_size = 1;
+  std::vector<std::string> revisions;  // in order of first measurement, or of commits where git knows them all
+  std::map<std::string, std::vector<double>> times;
+  std::vector<Suspect> suspects;
+
+  double at(std::size_t index) const {
+    std::vector<double> sorted = times.at(revisions[index]);
+    std::ranges::sort(sorted);
+    return stats::quantile(sorted, 0.5);
+  }
+};
+
+store::Cell cell_with(const std::string& text) {
+  store::Cell cell;
+  cell.type = store::Cell::Type::text;
+  cell.text = text;
+  return cell;
+}
+
+std::string short_revision(const std::string& revision) {
+  const bool changed = revision.ends_with("+changes");
+  return revision.substr(0, 10) + (changed ? "+" : "");
+}
+
+std::string value_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+bool wanted(const Series& series, const LogOptions& options, const std::vector<plan::AxisAssignment>& assignments) {
+  const auto& names = options.implementations;
+  if (!names.empty() &&
+      std::ranges::none_of(names, [&](const auto& it) { return glob_match(it, series.implementation); })) {
+    return false;
+  }
+  const Json params = json_or_discarded(series.params);
+  return std::ranges::all_of(assignments, [&](const plan::AxisAssignment& one) {
+    return params.is_object() && params.contains(one.name) &&
+           std::ranges::find(one.values, value_text(params[one.name])) != one.values.end();
+  });
+}
+
+// By commit time, where every revision is a commit of the repository here.
+void sort_by_commit(Series& series) {
+  if (series.is_mine || series.revisions.size() < 2) return;
+  std::vector<std::string> words{"git", "rev-list", "--no-walk=sorted"};
+  for (const std::string& one : series.revisions) {
+    if (one.size() != 40 || one.find_first_not_of("0123456789abcdef") != std::string::npos) return;
+    words.push_back(one);
+  }
+  const std::optional<std::string> told = output_of(words);
+  if (!told) return;
+  std::vector<std::string> sorted = split(trim(*told), '\n');
+  std::ranges::reverse(sorted);
+  if (sorted.size() == series.revisions.size()) series.revisions = std::move(sorted);
+}
+
+void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspect) {
+  const std::string& before = series.revisions[suspect.at - 1];
+  const std::string& after = series.revisions[suspect.at];
+  const Json params = json_or_discarded(series.params);
+  for (const auto& row : comparisons.rows) {
+    const bool same_case = series.key.starts_with(row[0].text) && row[1].text == series.implementation &&
+                           row[4].text == series.implementation && json_or_discarded(row[2].text) == params &&
+                           json_or_discarded(row[3].text) == params;
+    const bool forth = row[5].text == before && row[6].text == after,
+               back = row[5].text == after && row[6].text == before;
+    if (!same_case || !(forth || back)) continue;
+    suspect.verdict = row[7].text;
+    const auto change = [&](std::size_t column) { return forth ? row[column].real : 1 / (1 + row[column].real) - 1; };
+    if (back && suspect.verdict == "slower")
+      suspect.verdict = "faster";
+    else if (back && suspect.verdict == "faster")
+      suspect.verdict = "slower";
+    suspect.text = row[8].type != store::Cell::Type::real
+                       ? row[11].text
+                       : fmt::format("{} (95 %: {} … {})", percent(change(8)), percent(change(forth ? 9 : 10)),
+                                     percent(change(forth ? 10 : 9)));
+    if (suspect.verdict == "unclear" && !row[11].text.empty()) suspect.text += ": " + printable(row[11].text);
+  }
+}
+
+std::vector<Series> series_of(const store::Store& store, const LogOptions& options, double least) {
+  std::vector<plan::AxisAssignment> assignments;
+  for (const std::string& one : options.assignments) assignments.push_back(plan::parse_assignment(one));
+  std::vector<Series> all;
+  std::map<std::string, std::size_t> places;
+  for (const auto& row : store.query(kTimes, {cell_with(options.experiment)}).rows) {
+    Series one{.key = row[0].text,
+               .machine = row[1].text,
+               .params = row[2].text,
+               .case_text = row[3].text,
+               .implementation = row[4].text,
+               .protocol = row[7].text,
+               .is_mine = row[5].integer != 0,
+               .world_size = row[6].integer};
+    if (!wanted(one, options, assignments)) continue;
+    const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.params, one.implementation,
+                                          one.is_mine, one.world_size, one.protocol);
+    const auto [found, is_new] = places.emplace(place, all.size());
+    if (is_new) all.push_back(std::move(one));
+    Series& series = all[found->second];
+    if (!series.times.contains(row[8].text)) series.revisions.push_back(row[8].text);
+    series.times[row[8].text].push_back(row[9].real);
+  }
+  const store::ResultSet comparisons = store.query(kComparisons, {cell_with(options.experiment)});
+  for (Series& series : all) {
+    sort_by_commit(series);
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < series.revisions.size(); ++i) logs.push_back(std::log(series.at(i)));
+    for (const stats::ChangePoint& point : stats::change_points(logs, least)) {
+      Suspect suspect{point.at, point.log_ratio, {}, {}};
+      look_up(comparisons, series, suspect);
+      series.suspects.push_back(std::move(suspect));
+    }
+  }
+  std::ranges::stable_sort(all, {}, [](const Series& it) { return it.machine + '\n' + it.key; });
+  return all;
+}
+
+std::string sparkline(const Series& series) {
+  static constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  double low = series.at(0), high = low;
+  for (std::size_t i = 0; i < series.revisions.size(); ++i) {
+    low = std::min(low, series.at(i));
+    high = std::max(high, series.at(i));
+  }
+  // What moves by less than a percent is drawn as level: a line over its full height would shout of noise.
+  if (high < 1.01 * low) high = 1.01 * low;
+  std::string line;
+  for (std::size_t i = 0; i < series.revisions.size(); ++i) {
+    line += kBars[std::min<std::size_t>(7, static_cast<std::size_t>(8 * (series.at(i) - low) / (high - low)))];
+  }
+  return line;
+}
+
+std::string axes_text(const Series& series) {
+  std::string text;
+  const Json params = json_or_discarded(series.params);  // items() refers to it
+  for (const auto& [axis, value] : params.items()) {
+    text += " -a " + shell_word(axis + "=" + value_text(value));
+  }
+  return text;
+}
+
+std::string sentence(const Series& series, const Suspect& suspect, const std::string& experiment) {
+  const std::string before = short_revision(series.revisions[suspect.at - 1]),
+                    after = short_revision(series.revisions[suspect.at]);
+  const std::string what = series.case_text + " " + series.implementation;
+  if (suspect.verdict == "slower" || suspect.verdict == "faster") {
+    return fmt::format("{}: {} than {} since {}, measured in turns: {}", what, suspect.verdict, before, after,
+                       suspect.text);
+  }
+  if (suspect.verdict == "same") {
+    return fmt::format("{}: {} and {} take the same time, measured in turns, {}; what moved by {} was the machine",
+                       what, before, after, suspect.text, change_text(suspect.log_ratio));
+  }
+  if (!suspect.verdict.empty()) {
+    return fmt::format("{}: perhaps {} since {}; {} and {} measured in turns: {} {}", what,
+                       change_text(suspect.log_ratio), after, before, after, suspect.verdict, suspect.text);
+  }
+  std::string text = fmt::format("{}: perhaps {} since {}; not a finding before {} was measured beside it in turns",
+                                 what, change_text(suspect.log_ratio), after, before);
+  if (!series.is_mine) {
+    text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {}", experiment, before, after,
+                        axes_text(series), shell_word(series.implementation));
+  }
+  return text;
+}
+
+// A row of points a series, each scaled for itself from its fastest to its slowest.
+std::string svg_of(const std::vector<Series>& all, const std::string& experiment) {
+  constexpr int kWidth = 860, kRow = 76, kTop = 34, kLeft = 20, kPlot = 820, kHigh = 40;
+  const int height = kTop + kRow * static_cast<int>(all.size()) + 10;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
+      "aria-labelledby=\"title\" font-family=\"sans-serif\" font-size=\"11\">\n<title id=\"title\">{2} over "
+      "revisions</title>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"{3}\" y=\"20\" font-size=\"14\">{2} over "
+      "revisions</text>\n",
+      kWidth, height, report::escape_xml(experiment), kLeft);
+  for (std::size_t row = 0; row < all.size(); ++row) {
+    const Series& series = all[row];
+    const int top = kTop + kRow * static_cast<int>(row);
+    double low = series.at(0), high = low;
+    for (std::size_t i = 0; i < series.revisions.size(); ++i)
+      low = std::min(low, series.at(i)), high = std::max(high, series.at(i));
+    const double span = std::max(high - low, 0.01 * low);
+    const auto x = [&](std::size_t i) {
+      return kLeft + (series.revisions.size() < 2
+                          ? 0.0
+                          : kPlot * static_cast<double>(i) / static_cast<double>(series.revisions.size() - 1));
+    };
+    const auto y = [&](double value) { return top + 18 + kHigh * (1 - (value - low) / span); };
+    svg +=
+        fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top + 11,
+                    report::escape_xml(fmt::format("{} · {} {} · {} to {}", series.machine, series.case_text,
+                                                   series.implementation, format_seconds(low), format_seconds(high))));
+    std::string points;
+    for (std::size_t i = 0; i < series.revisions.size(); ++i)
+      points += fmt::format("{:.1f},{:.1f} ", x(i), y(series.at(i)));
+    svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"#4477aa\"/>\n", points);
+    for (std::size_t i = 0; i < series.revisions.size(); ++i) {
+      svg += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"#4477aa\"><title>{}: {}</title></circle>\n", x(i),
+          y(series.at(i)), report::escape_xml(short_revision(series.revisions[i])), format_seconds(series.at(i)));
+    }
+    for (const Suspect& suspect : series.suspects) {
+      const bool found = suspect.verdict == "slower" || suspect.verdict == "faster";
+      svg += fmt::format(
+          "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"{3}\"{4}/>\n<text x=\"{0:.1f}\" "
+          "y=\"{5}\">{6}{7}</text>\n",
+          x(suspect.at), top + 16, top + 60, found ? "#aa3377" : "#999999", found ? "" : " stroke-dasharray=\"3 3\"",
+          top + 71, report::escape_xml(short_revision(series.revisions[suspect.at])), found ? "" : "?");
+    }
+  }
+  return svg + "</svg>\n";
+}
+
+void confirm(const Context& context, const LogOptions& options, const std::vector<Series>& all) {
+  for (const Series& series : all) {
+    for (const Suspect& suspect : series.suspects) {
+      if (!suspect.verdict.empty() || series.is_mine) continue;
+      CompareOptions compare;
+      const std::string &before = series.revisions[suspect.at - 1], &after = series.revisions[suspect.at];
+      if (before.ends_with("+changes") || after.ends_with("+changes")) {
+        context.console.note(fmt::format("{} has changes that no commit holds: it cannot be built again",
+                                         before.ends_with("+changes") ? before : after));
+        continue;
+      }
+      compare.selection.names = {options.experiment, "A:build=" + before, "B:build=" + after};
+      compare.selection.implementations = {series.implementation};
+      const Json params = json_or_discarded(series.params);
+      for (const auto& [axis, value] : params.items()) {
+        compare.selection.assignments.push_back(axis + "=" + value_text(value));
+      }
+      if (series.world_size > 1)
+        compare.selection.assignments.push_back(fmt::format("world_size={}", series.world_size));
+      compare.protocol = series.protocol.substr(0, series.protocol.find(','));
+      compare.budget = options.budget;
+      compare.delta = options.delta;
+      compare.label = "log --confirm";
+      execute(context, compare);
+    }
+  }
+}
+
+}  // namespace
+
+Exit log_series(const Context& context, const LogOptions& options) {
+  const double least = options.delta ? percent_option("--delta", *options.delta) : 0.01;
+  if (!options.output.empty()) require_writable(context, options.output);
+  std::vector<Series> all;
+  const auto load = [&] {
+    const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+    all = series_of(store, options, least);
+  };
+  load();
+  if (options.confirm) {
+    confirm(context, options, all);
+    load();
+  }
+  if (!options.output.empty()) write_output(context, options.output, svg_of(all, options.experiment));
+  if (context.console.json()) {
+    Json series = Json::array();
+    for (const Series& one : all) {
+      Json json{{"machine", one.machine},
+                {"comparability_key", one.key},
+                {"params", json_or_discarded(one.params)},
+                {"implementation", one.implementation},
+                {"protocol", one.protocol},
+                {"world_size", one.world_size}};
+      for (std::size_t i = 0; i < one.revisions.size(); ++i) {
+        json["points"].push_back({{"revision", one.revisions[i]},
+                                  {"seconds", one.at(i)},
+                                  {"attempts", one.times.at(one.revisions[i]).size()}});
+      }
+      json["changes"] = Json::array();
+      for (const Suspect& suspect : one.suspects) {
+        json["changes"].push_back({{"before", one.revisions[suspect.at - 1]},
+                                   {"revision", one.revisions[suspect.at]},
+                                   {"log_ratio", suspect.log_ratio},
+                                   {"in_turns", suspect.verdict.empty() ? Json() : Json(suspect.verdict)},
+                                   {"text", sentence(one, suspect, options.experiment)}});
+      }
+      series.push_back(std::move(json));
+    }
+    context.console.print_document({{"experiment", options.experiment}, {"series", series}});
+    return Exit::well;
+  }
+  if (all.empty()) {
+    context.console.print(fmt::format("no times of {} are stored here; `syslab run {}` measures some\n",
+                                      printable(options.experiment), printable(options.experiment)));
+    return Exit::well;
+  }
+  std::string machine, text;
+  for (std::size_t begin = 0; begin < all.size();) {
+    std::vector<std::vector<std::string>> rows;
+    const std::size_t first = begin;
+    for (; begin < all.size() && all[begin].key == all[first].key; ++begin) {
+      const Series& one = all[begin];
+      const std::size_t last = one.revisions.size() - 1;
+      rows.push_back({printable(one.case_text), printable(one.implementation), one.protocol, std::to_string(last + 1),
+                      short_revision(one.revisions[0]), format_seconds(one.at(0)), short_revision(one.revisions[last]),
+                      format_seconds(one.at(last)), sparkline(one)});
+    }
+    const std::vector<report::Column> header{
+        {"case", "1", "s", "left"},       {"implementation", "1", "s", "left"}, {"protocol", "1", "s", "left"},
+        {"revisions", "1", "s", "right"}, {"first", "1", "s", "left"},          {"time", "1", "s", "right"},
+        {"last", "1", "s", "left"},       {"time", "1", "s", "right"},          {"course", "1", "s", "left"}};
+    text +=
+        fmt::format("{}{} ({})\n", first == 0 ? "" : "\n", printable(all[first].machine), all[first].key.substr(0, 8));
+    text += report::write_aligned(header, rows);
+    for (std::size_t i = first; i < begin; ++i) {
+      for (const Suspect& suspect : all[i].suspects) text += sentence(all[i], suspect, options.experiment) + "\n";
+    }
+  }
+  context.console.print(text);
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,65 @@
+// Builds of revisions, kept in a folder of limited size: what a comparison with the past needs, and a bisection again
+// and again.
+//
+//   KeptBuilds builds(console, {.repository = "/home/ada/kernels", .command = "make"});
+//   const Built built = builds.build(commit);        // from the folder, or built now, with progress
+//
+// $SYSLAB_BUILDS, else $XDG_CACHE_HOME/syslab/builds, else ~/.cache/syslab/builds. Above $SYSLAB_BUILDS_LIMIT (4Gi)
+// those that were not used for longest are removed, but none that this process has asked for.
+//
+// A recipe with an artifact builds all revisions in one checkout, one after the other, so that each costs what has
+// changed, and keeps that file of each. One without keeps the whole checkout of each revision (Python files, say, which
+// import what lies beside them). Checkouts are worktrees of git: the repository's own is not touched.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "session/console.hpp"
+
+namespace syslab::cli {
+
+struct BuildRecipe {
+  std::string repository;
+  std::string command;   // for `sh -c`, in the checkout; empty: nothing is to be built
+  std::string artifact;  // relative to the checkout; empty: the whole checkout is kept
+};
+
+// What builds syslab itself.
+BuildRecipe recipe_of_syslab(const std::string& repository);
+
+struct Built {
+  std::string commit;
+  std::string path;          // of the artifact, or of the checkout; empty: it does not build
+  std::string failed;        // why; empty: it does
+  bool interrupted = false;  // while it was being built
+};
+
+class KeptBuilds {
+ public:
+  // Error(config) where no folder can be made.
+  KeptBuilds(const Console& console, BuildRecipe recipe);
+
+  // A revision that does not build is an answer, which the next call does not ask again.
+  Built build(const std::string& commit);
+  const std::string& key() const { return key_; }  // of the recipe: whose builds these are
+
+ private:
+  Built make(const std::string& commit, const std::filesystem::path& kept);
+  void check_out(const std::string& commit, const std::filesystem::path& tree);
+  // Why it failed; empty: it did not.
+  std::string run_command(const std::string& commit, const std::filesystem::path& tree,
+                          const std::filesystem::path& log, bool& interrupted);
+  void make_room();
+
+  const Console& console_;
+  BuildRecipe recipe_;
+  std::string key_;
+  std::filesystem::path root_, folder_;
+  std::uint64_t limit_;
+  std::map<std::string, Built> known_;  // by commit
+};
+
+}  // namespace syslab::cli

@@ -1,0 +1,66 @@
+#include "compare/revisions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "session/capture.hpp"
+
+namespace syslab::cli {
+namespace {
+
+std::optional<std::string> git(const std::string& repository, std::vector<std::string> words) {
+  words.insert(words.begin(), {"git", "-C", repository});
+  std::optional<std::string> text = output_of(words);
+  if (text) *text = trim(*text);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> repository_of(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path absolute = fs::absolute(path, ignored);
+  const fs::path folder = fs::is_directory(absolute, ignored) ? absolute : absolute.parent_path();
+  return git(folder.string(), {"rev-parse", "--show-toplevel"});
+}
+
+std::optional<std::string> commit_of(const std::string& repository, const std::string& revision) {
+  if (revision.empty() || revision[0] == '-') return std::nullopt;  // never an option of git's
+  return git(repository, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
+}
+
+std::vector<std::string> commits_between(const std::string& repository, const std::string& good,
+                                         const std::string& bad) {
+  const std::optional<std::string> listed =
+      git(repository, {"rev-list", "--first-parent", "--reverse", good + ".." + bad});
+  std::vector<std::string> commits{good};
+  if (listed && !listed->empty()) {
+    for (std::string& one : split(*listed, '\n')) commits.push_back(std::move(one));
+  }
+  const std::optional<std::string> before =
+      commits.size() > 1 ? git(repository, {"rev-parse", "--verify", "--quiet", commits[1] + "^1"}) : std::nullopt;
+  if (!before || *before != good) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{} does not lead to {} along first parents: the first revision must be an ancestor of the second",
+                    short_commit(good), short_commit(bad)));
+  }
+  return commits;
+}
+
+std::string subject_of(const std::string& repository, const std::string& commit) {
+  return git(repository, {"log", "-1", "--format=%s", commit}).value_or("");
+}
+
+std::string tree_of(const std::string& repository, const std::string& commit) {
+  return git(repository, {"rev-parse", "--verify", "--quiet", commit + "^{tree}"}).value_or("");
+}
+
+std::string short_commit(const std::string& commit) { return commit.substr(0, 10); }
+
+}  // namespace syslab::cli

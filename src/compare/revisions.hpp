@@ -1,0 +1,27 @@
+// What git says of revisions. A repository is the folder that `git rev-parse --show-toplevel` names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace syslab::cli {
+
+// Of the checkout that `path` lies in; nothing: in none.
+std::optional<std::string> repository_of(const std::string& path);
+
+// The commit's full name. Nothing: no commit is called so.
+std::optional<std::string> commit_of(const std::string& repository, const std::string& revision);
+
+// GOOD and every commit after it up to BAD, along first parents, oldest first. Error(usage) where GOOD is no ancestor
+// of BAD on that line.
+std::vector<std::string> commits_between(const std::string& repository, const std::string& good,
+                                         const std::string& bad);
+
+std::string subject_of(const std::string& repository, const std::string& commit);  // its first line
+std::string tree_of(const std::string& repository, const std::string& commit);     // equal of equal sources
+
+// "1a2b3c4d5e": as long as no repository of ours has two alike.
+std::string short_commit(const std::string& commit);
+
+}  // namespace syslab::cli

@@ -1,0 +1,16 @@
+// A digest of what a program or library does, not of the file that it came in: two builds of one source at two
+// revisions differ in the revision's number alone, and are the same machine code.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace syslab {
+
+// SHA-256 over the sections of an ELF file that are loaded (code, constants, code for GPUs), notes such as the build id
+// left out, with every occurrence of `blank` (a revision, say) taken for zeros. Empty where the file is no 64-bit
+// little-endian ELF file, or cannot be read.
+std::string machine_code_digest(const std::filesystem::path& file, std::string_view blank = {});
+
+}  // namespace syslab

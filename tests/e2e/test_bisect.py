@@ -1,0 +1,259 @@
+"""bisect and compare A:build=REVISION: a small repository with a slow commit in it, built, measured in turns, found."""
+import hashlib
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+from comparing import OTHER_BUILD, Comparing
+from lab import SYSLAB
+
+# A function whose time is that of `rounds` matrix products; a commit changes the number.
+WORK = """\
+import numpy as np
+
+
+def fn(x):
+    y = x
+    for _ in range({rounds}):
+        y = np.tanh(x @ y / 64)
+    return np.tanh(x @ x / 64)
+
+
+def reference(x):
+    return np.tanh(x @ x / 64)
+
+
+def cases():
+    def arguments(seed):
+        return {{"x": np.random.default_rng(seed).standard_normal((64, 64), dtype=np.float32)}}
+
+    yield {{"axes": {{"n": 64}}, "arguments": arguments, "rtol": 1e-3, "atol": 1e-3}}
+"""
+
+# Makes a "syslab" out of the checkout's other.py, with Meson and Ninja, as the real one is made.
+MESON = """\
+project('syslab')
+custom_target('syslab', input: 'other.py', output: 'syslab', build_by_default: true,
+              command: ['sh', '-c', 'sed "s/REVISION/$SYSLAB_REVISION/" "$0" > "$1" && chmod +x "$1"', '@INPUT@', '@OUTPUT@'])
+"""
+
+
+class Repository(Comparing):
+    def setUp(self):
+        super().setUp()
+        self.repository = self.folder / "repository"
+        self.git("init", "--quiet", "--initial-branch=main", ".")
+        self.commits = []
+
+    def environment(self):
+        who = {f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        return {**super().environment(), **who, "SYSLAB_BUILDS": str(self.folder / "builds"), "OMP_NUM_THREADS": "1",
+                "OPENBLAS_NUM_THREADS": "1"}
+
+    def git(self, *words, **variables):
+        self.repository.mkdir(exist_ok=True)
+        return subprocess.run(["git", *words], cwd=self.repository, env={**self.environment(), **variables}, check=True, text=True,
+                              capture_output=True).stdout.strip()
+
+    def commit(self, message, files):
+        for name, text in files.items():
+            path = self.repository / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        self.git("add", "-A")
+        date = f"2026-01-{len(self.commits) + 1:02}T00:00:00Z"
+        self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "-m", message, GIT_COMMITTER_DATE=date)
+        self.commits.append(self.git("rev-parse", "HEAD"))
+
+
+class Bisect(Repository):
+    def history(self, slow=4, last=8, rounds=(20, 60), broken=()):
+        for index in range(last + 1):
+            self.commit(f"change {index}", {"lib/work.py": WORK.format(rounds=rounds[index >= slow]), "note": str(index),
+                                            "state": "broken" if index in broken else "whole"})
+
+    def bisect(self, *options, expect=0, **others):
+        function = ["--mine", "me=lib/work.py:fn", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
+        return self.lines("bisect", self.commits[0], "main", *options, "--launches", "3", "--protocol", "quick", "--", *function,
+                          expect=expect, cwd=self.repository, **others)
+
+    def test_the_commit_is_named_and_one_that_does_not_build_is_left_out(self):
+        self.history(broken=(4,))  # the first that would be asked, were it whole, is the slow one itself
+        *steps, end = self.bisect("--build-command", "grep whole state", expect=5)
+        left_out, = [step for step in steps if "left out" in step["text"]]
+        self.assertEqual(left_out["commit"], self.commits[4])
+        self.assertEqual((end["verdict"], end["commit"]), ("unclear", None))
+        for index in (4, 5):
+            self.assertIn(f"change {index}", end["text"])
+        self.assertNotIn("change 3", end["text"])
+        # Without the command every one "builds".
+        *steps, end = self.bisect()
+        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[4]))
+        self.assertGreater(end["low"], 0)
+        self.assertIn("change 4", end["text"])
+        *again, end = self.bisect()
+        self.assertTrue(all(step["remembered"] for step in again), again)
+        self.assertEqual(end["commit"], self.commits[4])
+        self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
+
+    def test_no_difference_is_told_and_a_gain_is_no_loss(self):
+        self.history(slow=9, last=2)
+        *_, end = self.bisect(expect=5)
+        self.assertIn(end["verdict"], "unclear")
+        self.commit("faster", {"lib/work.py": WORK.format(rounds=5)})
+        *_, end = self.bisect(expect=5)
+        self.assertIn("exchange them", end["text"])
+
+    def test_what_was_measured_before_an_interruption_is_kept(self):
+        self.history()
+        function = ["--mine", "me=lib/work.py:fn", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
+        words = self.command("bisect", self.commits[0], "main", "--launches", "3", "--protocol", "quick", "--json", "--", *function)
+        process = subprocess.Popen(words, cwd=self.repository, env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        begun = 0
+        for line in process.stderr:  # the second pair's second launch
+            begun += "launch 2 of" in line
+            if begun == 2:
+                break
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, said)
+        self.assertIn("interrupted", said)
+        *steps, end = self.bisect()
+        self.assertTrue(steps[0]["remembered"])
+        self.assertEqual(end["commit"], self.commits[4])
+
+    def test_what_is_wrong_is_said_at_once(self):
+        self.history(last=1)
+        for words, what in ((("nowhere", "main", "--", "selftest_compare"), "no revision of"),
+                            (("main", "main", "--", "selftest_compare"), "same commit"),
+                            (("main", self.commits[0], "--", "selftest_compare"), "must be an ancestor"),
+                            (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "no git repository")):
+            with self.subTest(words):
+                self.assertIn(what, self.syslab("bisect", *words, cwd=self.repository, expect=2).stderr)
+
+
+class BuildOfARevision(Repository):
+    def setUp(self):
+        super().setUp()
+        for index, slowdown in enumerate((0.0, 40.0, 40.0)):
+            other = OTHER_BUILD.format(python=sys.executable, syslab=SYSLAB, change={"slowdown": slowdown}, launches=10**6, version=None,
+                                       protocol=None)
+            # It tells its own revision, as a program that Meson built there does.
+            other = other.replace('if sys.argv[1] == "env" and PROTOCOL', 'if sys.argv[1] == "env":\n    told = json.loads(done.stdout)\n'
+                                  '    told["build"]["git_sha"], told["build"]["git_dirty"] = "REVISION", False\n'
+                                  '    done.stdout = json.dumps(told).encode()\nif sys.argv[1] == "env" and PROTOCOL')
+            self.commit(f"slowdown {slowdown} {index}", {"meson.build": MESON, "other.py": other, "note": str(index)})
+        self.options = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
+
+    def compared(self, a, b, expect):
+        line = self.lines("compare", *self.options, f"A:build={a}", f"B:build={b}", "-a", "slowdown=0", cwd=self.repository, expect=expect)[-1]
+        return line
+
+    def test_it_is_built_once_kept_and_measured_as_a_program_is(self):
+        one = self.compared("main~2", "main~1", 6)
+        self.assertEqual(one["verdict"], "slower")
+        self.assertEqual([one[side]["build"]["facts"]["git_sha"] for side in ("side_a", "side_b")], self.commits[:2])
+        kept = sorted(path for path in (self.folder / "builds").glob("*/*/syslab"))
+        self.assertEqual(sorted(path.parent.name for path in kept), sorted(self.commits[:2]))
+        made = {path: path.stat().st_mtime_ns for path in kept}
+        self.syslab("compare", *self.options, "A:build=main~2", "B:build=main~1", "-a", "slowdown=0", cwd=self.repository, expect=6)
+        self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, made)
+        self.assertEqual(self.git("status", "--porcelain"), "", "the checkout is untouched")
+        self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
+
+    def test_old_builds_make_room(self):
+        self.compared("main~2", "main~1", 6)
+        environment = self.environment
+        self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1K"}
+        self.compared("main~2", "main", 6)
+        self.assertEqual(sorted(path.parent.name for path in (self.folder / "builds").glob("*/*/syslab")),
+                         sorted((self.commits[0], self.commits[2])), "what is in use stays, whatever the limit")
+
+    def test_bisect_finds_it_among_programs(self):
+        *steps, end = self.lines("bisect", "main~2", "main", *self.options[1:], "--", self.options[0], "-a", "slowdown=0", cwd=self.repository)
+        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[1]))
+
+
+class Course(BuildOfARevision):
+    """log EXPERIMENT; inherits the repository of three programs, of which the second is slower."""
+    test_it_is_built_once_kept_and_measured_as_a_program_is = test_old_builds_make_room = None
+    test_bisect_finds_it_among_programs = None
+
+    def measured_at(self, *points):
+        """Runs that look as if programs of these revisions had made them, each so many times as slow."""
+        for _ in points:
+            self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=100000")
+        connection = sqlite3.connect(self.db)
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE name IN ('run_no_update', 'metric_no_update')").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        facts, = connection.execute("SELECT facts FROM build").fetchone()
+        run_ids = [each for each, in connection.execute("SELECT id FROM run ORDER BY uid")]
+        for run, (revision, factor) in zip(run_ids, points, strict=True):
+            made = json.dumps({**json.loads(facts), "git_sha": revision, "git_dirty": False})
+            connection.execute("INSERT OR IGNORE INTO build (uid, facts) VALUES (?, ?)", (hashlib.sha256(made.encode()).hexdigest(), made))
+            connection.execute("UPDATE run SET build_id = (SELECT id FROM build WHERE facts = ?) WHERE id = ?", (made, run))
+            connection.execute("UPDATE metric SET value = 1e-4 * ? WHERE name = 'time' AND attempt_id IN"
+                               " (SELECT id FROM attempt WHERE run_id = ?)", (factor, run))
+        for _, sql in triggers:
+            connection.execute(sql)
+        connection.commit()
+        connection.close()
+
+    def test_a_step_is_a_suspicion_until_both_were_measured_in_turns(self):
+        self.measured_at((self.commits[1], 1.4), (self.commits[0], 1), (self.commits[0], 1.002))
+        series, = self.json("log", "selftest_compare", cwd=self.repository)["series"]
+        self.assertEqual([(point["revision"], point["attempts"]) for point in series["points"]],
+                         [(self.commits[0], 2), (self.commits[1], 1)], "in the order of commits, not of runs")
+        change, = series["changes"]
+        self.assertEqual((change["before"], change["revision"], change["in_turns"]), (self.commits[0], self.commits[1], None))
+        self.assertIn("not a finding", change["text"])
+        self.assertIn(f"syslab compare selftest_compare A:build={self.commits[0][:10]} B:build={self.commits[1][:10]} -a", change["text"])
+        said = self.syslab("log", "selftest_compare", "-o", "course.svg", "-a", "steps=100000", cwd=self.repository).stdout
+        self.assertIn("▁█", said)
+        drawn = (self.repository / "course.svg").read_text()
+        self.assertEqual((drawn.count("<polyline"), drawn.count("<circle"), drawn.count("stroke-dasharray")), (1, 2, 1))
+        self.assertEqual(self.json("log", "selftest_compare", "-a", "steps=1")["series"], [])
+        self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
+        (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
+        self.assertEqual(change["in_turns"], "slower")
+        self.assertIn("measured in turns", change["text"])
+
+    def test_what_only_the_machine_did_is_told_as_that(self):
+        self.measured_at((self.commits[1], 1), (self.commits[2], 1.4))  # both take the same
+        self.syslab("compare", "selftest_compare", f"A:build={self.commits[2]}", f"B:build={self.commits[1]}", "--launches", "3",
+                    "--protocol", "quick", "-a", "steps=100000", "--delta", "30%", cwd=self.repository)
+        (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
+        self.assertEqual(change["in_turns"], "same")
+        self.assertIn("what moved by +40", change["text"])
+
+    def test_every_attempt_has_its_provenance(self):
+        self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=1000")
+        row, = self.sql("SELECT git_sha, implementation_digest, processor, celsius_before, status FROM v_provenance")
+        self.assertEqual(row[0], self.json("env")["build"]["git_sha"])
+        self.assertTrue(row[1] and row[2])
+        self.assertEqual(row[3:], (None, "ok"))
+
+
+class SameCode(Comparing):
+    def test_a_difference_of_the_same_code_is_noise(self):
+        """Two copies of one file; what makes the second slower is its name, which stands for a noisy machine."""
+        text = WORK.format(rounds="60 if 'slow' in __file__ else 10")
+        for name in ("fast", "slow"):
+            (self.folder / f"{name}.py").write_text(text)
+        function = ("--mine", "a=fast.py:fn", "--mine", "b=slow.py:fn", "--reference", "fast.py:reference", "--inputs", "fast.py:cases",
+                    "--launches", "3", "--protocol", "quick")
+        one, = self.comparisons("A:impl=a", "B:impl=b", *function, expect=5)
+        self.assertEqual(one["verdict"], "unclear")
+        self.assertIn("same machine code", one["reason"])
+        self.assertGreater(one["low"], 0.5)
+        asked, = self.comparisons("A:impl=a", "B:impl=b", *function, "--same-on-purpose", expect=6)
+        self.assertEqual(asked["verdict"], "slower", "who asks what the machine makes of them is told")
+
+
+if __name__ == "__main__":
+    unittest.main()

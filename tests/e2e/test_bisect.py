@@ -70,7 +70,7 @@ class Repository(Comparing):
 
 
 class Bisect(Repository):
-    def history(self, slow=4, last=8, rounds=(20, 60), broken=()):
+    def history(self, slow=4, last=8, rounds=(10, 80), broken=()):
         for index in range(last + 1):
             self.commit(f"change {index}", {"lib/work.py": WORK.format(rounds=rounds[index >= slow]), "note": str(index),
                                             "state": "broken" if index in broken else "whole"})
@@ -102,8 +102,9 @@ class Bisect(Repository):
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
         self.history(slow=9, last=2)
         *_, end = self.bisect(expect=5)
-        self.assertIn(end["verdict"], "unclear")
-        self.commit("faster", {"lib/work.py": WORK.format(rounds=5)})
+        self.assertEqual(end["verdict"], "unclear")
+        self.assertIn("nothing to find", end["text"])
+        self.commit("faster", {"lib/work.py": WORK.format(rounds=1)})
         *_, end = self.bisect(expect=5)
         self.assertIn("exchange them", end["text"])
 
@@ -242,7 +243,7 @@ class Course(BuildOfARevision):
 class SameCode(Comparing):
     def test_a_difference_of_the_same_code_is_noise(self):
         """Two copies of one file; what makes the second slower is its name, which stands for a noisy machine."""
-        text = WORK.format(rounds="60 if 'slow' in __file__ else 10")
+        text = WORK.format(rounds="80 if 'slow' in __file__ else 10")
         for name in ("fast", "slow"):
             (self.folder / f"{name}.py").write_text(text)
         function = ("--mine", "a=fast.py:fn", "--mine", "b=slow.py:fn", "--reference", "fast.py:reference", "--inputs", "fast.py:cases",

@@ -10,7 +10,8 @@ WITH t AS MATERIALIZED (
          json_remove(v.params, '$.warmup', '$.mode', '$.precision') AS alike, v.implementation GLOB 'pytorch_*' AS is_pytorch
     FROM v_measured v
    WHERE v.experiment IN ('benchmarking_script', 'benchmarking_mixed_precision', 'torch_compile')
-     AND coalesce(v.params ->> '$.warmup', 5) = 5 AND NOT v.is_mine AND (v.is_good OR v.implementation GLOB 'pytorch_*')
+     -- What was imported of PyTorch's own has an author and no checks.
+     AND coalesce(v.params ->> '$.warmup', 5) = 5 AND (v.is_good AND NOT v.is_mine OR v.implementation GLOB 'pytorch_*' AND v.status <> 'oom')
 ),
 passes AS (
   SELECT t.*, CASE WHEN m.name <> 'time' THEN m.name WHEN t.mode = 'train' THEN 'step' ELSE t.mode END AS what, m.name <> 'time' AS within,

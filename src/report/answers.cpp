@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/contains.hpp"
 #include "core/text.hpp"
@@ -90,12 +91,16 @@ Text best_sentence(const Table& table, Brevity& brevity, const std::vector<std::
   const std::vector<Text> all = sentences(table, brevity);
   brevity.of_each = nullptr;
   if (all.empty()) return {};
-  // A smoke run's only where there is no other; then by the device, as the problem's table has it.
+  // A smoke run's only where there is no other, nor one that lacks something and names the command for it; of the
+  // device that the part before spoke of, if it can be; then by the device, as the problem's table has it.
   const auto standing = [&](std::size_t i) {
     const bool is_smoke = !all[i].empty() && all[i].front().text == "Smoke run:";
+    const bool lacks = bare(all[i]).find("not measured (") != std::string::npos;
     const auto device = of_each[i].find("device");
+    const auto said = brevity.said.find("device");
+    const bool is_another = device != of_each[i].end() && said != brevity.said.end() && device->second != said->second;
     const auto place = device == of_each[i].end() ? gpus.begin() : std::ranges::find(gpus, device->second);
-    return std::pair(is_smoke, place - gpus.begin());
+    return std::tuple(is_smoke, lacks, is_another, place - gpus.begin());
   };
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < all.size(); ++i) {
@@ -324,10 +329,14 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   Brevity brevity{.brief = true, .device = options.device};
   Text last_open;  // of the last item, if that is an open part
   std::string first_letter;
+  std::string spoken_of;  // the device that the first sentence with one names
   for (const Part& part : parts) {
     ++made.parts;
     const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, brevity, laws_said)
                                         : Words(options, brevity);
+    if (const auto device = brevity.said.find("device"); spoken_of.empty() && device != brevity.said.end()) {
+      spoken_of = device->second;
+    }
     Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text();
     const bool own_answer = !own.empty() && (parts.size() == 1 || in_own_words.contains(part.letter));
     if (said.empty() && own_answer) continue;  // it follows
@@ -368,7 +377,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   if (carrier.picture != nullptr) {
     made.blocks.emplace_back(alone(*carrier.picture));
   } else if (carrier.table != nullptr) {
-    Table table = hand_in_table(*carrier.table, options.appendix, options.gpus);
+    Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, spoken_of);
     // A caption of several problems' tables is read once.
     const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
     if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";

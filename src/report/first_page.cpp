@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/contains.hpp"
 #include "core/text.hpp"
 
 namespace syslab::report {
@@ -24,8 +29,10 @@ std::string machines_of(const store::Store& store) {
   return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
 }
 
+// Imported times of PyTorch's own are a peer's, nobody's solution.
 bool holds_own_implementation(const store::Store& store) {
-  return !store.query("SELECT 1 FROM v_newest WHERE is_mine LIMIT 1").rows.empty();
+  return !store.query("SELECT 1 FROM v_newest WHERE is_mine AND implementation NOT GLOB 'pytorch_*' LIMIT 1")
+              .rows.empty();
 }
 
 // "fsdp", or "nsys_profile (a, c)" where other parts have an answer.
@@ -44,14 +51,28 @@ std::string only_machine(const store::Store& store) {
   return found.rows.size() == 1 ? found.rows.front().front().text : std::string();
 }
 
-std::vector<std::string> gpus_of(const store::Store& store) {
-  std::vector<std::string> gpus;
-  for (const auto& row : store
-                             .query("SELECT device FROM v_measured WHERE is_good AND device = gpu_name"
-                                    " GROUP BY device ORDER BY count(*) DESC, device")
-                             .rows) {
-    gpus.push_back(row[0].text);
+std::vector<GpuResults> results_of_gpus(const store::Store& store) {
+  std::vector<GpuResults> results;
+  for (const auto& row :
+       store
+           .query("SELECT experiment, device, count(*) FROM v_measured WHERE is_good AND device = gpu_name"
+                  " GROUP BY experiment, device")
+           .rows) {
+    results.push_back({row[0].text, row[1].text, row[2].integer});
   }
+  return results;
+}
+
+std::vector<std::string> gpus_of(const std::vector<GpuResults>& results, const std::vector<std::string>& experiments) {
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> counts;  // of these experiments, of all
+  for (const GpuResults& one : results) {
+    auto& [of_these, of_all] = counts[one.gpu];
+    if (contains(experiments, one.experiment)) of_these += one.count;
+    of_all += one.count;
+  }
+  std::vector<std::string> gpus;
+  for (const auto& [gpu, count] : counts) gpus.push_back(gpu);
+  std::ranges::stable_sort(gpus, [&](const std::string& a, const std::string& b) { return counts[a] > counts[b]; });
   return gpus;
 }
 

@@ -18,8 +18,14 @@ struct FirstPage {
 
 // The GPU, or where there is none the CPU, of all runs; empty if there are several.
 std::string only_machine(const store::Store& store);
-// The GPUs that have results, those with most first.
-std::vector<std::string> gpus_of(const store::Store& store);
+// How many results each experiment has on each GPU.
+struct GpuResults {
+  std::string experiment, gpu;
+  std::int64_t count = 0;
+};
+std::vector<GpuResults> results_of_gpus(const store::Store& store);
+// The GPUs that have results: those with most in `experiments` first, then those with most in all.
+std::vector<std::string> gpus_of(const std::vector<GpuResults>& results, const std::vector<std::string>& experiments);
 
 std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems);
 

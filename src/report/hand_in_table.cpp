@@ -1,12 +1,14 @@
 #include "report/hand_in_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <string_view>
 
+#include "core/contains.hpp"
 #include "report/byte_unit.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
@@ -24,9 +26,9 @@ void shorten_names(Table& table) {
   }
 }
 
-// One GPU's rows, of several that which has most results: numbers of two cannot be held beside one another, and where a
-// GPU answers, a CPU's rows show nothing more.
-void keep_gpu(const std::vector<std::string>& gpus, Table& table) {
+// One GPU's rows, of several that which the words speak of, else that which has most results: numbers of two cannot be
+// held beside one another, and where a GPU answers, a CPU's rows show nothing more.
+void keep_gpu(const std::vector<std::string>& gpus, const std::string& spoken_of, Table& table) {
   const auto column = find_column(table.result, "device");
   if (!column) return;
   std::vector<int> rows_of(gpus.size()), results(gpus.size());
@@ -41,9 +43,24 @@ void keep_gpu(const std::vector<std::string>& gpus, Table& table) {
   std::optional<std::size_t> kept;
   for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     if (rows_of[gpu] > 0 && (!kept || results[gpu] > results[*kept])) kept = gpu;
+    if (results[gpu] > 0 && gpus[gpu] == spoken_of) {
+      kept = gpu;
+      break;
+    }
   }
   if (!kept) return;
-  std::erase_if(table.result.rows, [&](const auto& row) { return plain(row[*column]) != gpus[*kept]; });
+  // In a table over models one that this GPU has not is shown as another has it, which the row then says.
+  const auto model = find_column(table.result, "model");
+  std::set<std::string> models;
+  for (const auto& row : table.result.rows) {
+    if (model && plain(row[*column]) == gpus[*kept]) models.insert(plain(row[*model]));
+  }
+  const auto is_of_another = [&](const auto& row) {
+    const std::string device = plain(row[*column]);
+    if (device == gpus[*kept]) return false;
+    return models.size() < 2 || models.contains(plain(row[*model])) || std::ranges::find(gpus, device) == gpus.end();
+  };
+  std::erase_if(table.result.rows, is_of_another);
 }
 
 // How far a number can be trusted is the appendix's to show, and what only completes an account.
@@ -51,7 +68,7 @@ bool is_for_the_appendix(const Column& column) {
   static const std::set<std::string> kNames{
       "worst_error", "bound",   "scratch",  "n",    "checked_percent", "noise", "communicating", "overlapped",
       "padding",     "formula", "gathered", "bits", "last_change",     "least", "most",          "others",
-      "of"};
+      "of",          "tokens"};
   return kNames.contains(column.name);
 }
 
@@ -62,6 +79,22 @@ bool says_nothing(const Table& table, const Column& column) {
     if (column.name == "status" ? plain(cell) != "ok" : cell.type != store::Cell::Type::null) return false;
   }
   return true;
+}
+
+// A row that ran out of memory says so in its first number: the reasons stand once, beneath, and take no column.
+std::vector<std::string> told_of_memory(Table& made) {
+  std::vector<std::string> reasons;
+  for (std::size_t row = 0; row < made.result.rows.size(); ++row) {
+    const std::string status = plain(cell_of(made.result, row, "status"));
+    if (status != "ok" && status != "oom") return {};
+    const std::string reason = plain(cell_of(made.result, row, "message"));
+    if (status == "oom" && !reason.empty() && !contains(reasons, reason)) reasons.push_back(reason);
+  }
+  if (reasons.empty()) return {};
+  std::erase_if(made.source.columns, [](const Column& column) { return column.name == "status"; });
+  const auto message = find_column(made.result, "message");
+  for (auto& row : made.result.rows) row[*message].type = store::Cell::Type::null;
+  return {fmt::format("OOM, out of memory: {}.", fmt::join(reasons, "; "))};
 }
 
 // Columns of bytes in the unit that fits the smallest of them; to the byte they stand in the appendix.
@@ -154,9 +187,10 @@ std::string short_name(std::string name) {
   return name.substr(0, kHead) + "…" + name.substr(name.size() - kTail);
 }
 
-Table hand_in_table(const Table& whole, const std::string& appendix, const std::vector<std::string>& gpus) {
+Table hand_in_table(const Table& whole, const std::string& appendix, const std::vector<std::string>& gpus,
+                    const std::string& spoken_of) {
   Table table = whole;
-  keep_gpu(gpus, table);
+  keep_gpu(gpus, spoken_of, table);
   const std::vector<std::size_t> good = good_rows(table);
   Table made = table;
   made.result.rows.clear();
@@ -171,8 +205,10 @@ Table hand_in_table(const Table& whole, const std::string& appendix, const std::
     return is_for_the_appendix(column) || (shown > 0 && says_nothing(made, column));
   });
   // What every row says is said once, beneath them.
+  static const std::set<std::string> kCircumstances{"batch", "context", "head_dim", "heads", "ranks"};
   for (Column& column : made.source.columns) {
-    if (shown > 1 && column.align != "right" && column.name != "status") column.only_if_varies = true;
+    const bool is_condition = column.align != "right" || kCircumstances.contains(column.name);
+    if (shown > 1 && is_condition && column.name != "status") column.only_if_varies = true;
   }
   for (Column& column : made.source.columns) {
     if (column.format.starts_with("ci(")) column.format = "even_" + column.format;
@@ -181,7 +217,7 @@ Table hand_in_table(const Table& whole, const std::string& appendix, const std::
   fit_bytes(made);
   shorten_names(made);
   made.footnote.clear();
-  made.source.notes.clear();
+  made.source.notes = told_of_memory(made);
   if (shown < table.result.rows.size()) {
     made.source.notes.push_back(fmt::format("{} of {} rows{}.", shown, table.result.rows.size(),
                                             appendix.empty() ? "" : "; all are in the appendix"));

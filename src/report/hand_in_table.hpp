@@ -8,8 +8,10 @@
 namespace syslab::report {
 
 // At most twelve rows that are results, without columns that say nothing there or how far a number can be trusted.
-// `appendix`: the file that has all rows; empty: there is none. `device`: rows of others are dropped where it has any.
-Table hand_in_table(const Table& table, const std::string& appendix, const std::vector<std::string>& gpus);
+// `appendix`: the file that has all rows; empty: there is none. Of the rows of several of `gpus` one's stay: those of
+// `spoken_of`, where it has results.
+Table hand_in_table(const Table& table, const std::string& appendix, const std::vector<std::string>& gpus,
+                    const std::string& spoken_of = {});
 
 // What nobody reads whole, a kernel's mangled name, by its beginning and end; what is not as long, or has words, as it
 // is.

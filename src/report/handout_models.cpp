@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "report/cells.hpp"
@@ -24,6 +25,21 @@ const Models* models_of(const std::string& handout) {
   return found == kModels.end() ? nullptr : &found->second;
 }
 
+// "small, xl25, xl26, 10B" as the hand-out has it: under its names, without what it does not ask for.
+std::string in_words_of(const Models& models, std::string text) {
+  static const std::regex kModel(R"((, )?\b(xl25|xl26|10B)\b)");
+  std::string made;
+  auto from = text.cbegin();
+  for (std::smatch found; std::regex_search(from, text.cend(), found, kModel); from = found.suffix().first) {
+    made.append(from, found.prefix().second);
+    const bool is_listed = found[1].matched;
+    if (is_listed && models.others.contains(found[2])) continue;
+    const auto name = models.names.find(found[2]);
+    made += found[1].str() + (name == models.names.end() ? found[2].str() : name->second);
+  }
+  return made.append(from, text.cend());
+}
+
 }  // namespace
 
 void keep_models_of(const std::string& handout, store::ResultSet& result) {
@@ -36,8 +52,7 @@ void keep_models_of(const std::string& handout, store::ResultSet& result) {
   }
   for (auto& row : result.rows) {
     for (store::Cell& cell : row) {
-      if (cell.type != store::Cell::Type::text) continue;
-      if (const auto name = models->names.find(cell.text); name != models->names.end()) cell.text = name->second;
+      if (cell.type == store::Cell::Type::text) cell.text = in_words_of(*models, std::move(cell.text));
     }
   }
 }

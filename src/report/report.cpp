@@ -292,19 +292,21 @@ void DocumentMaker::add_hand_in() {
   const bool only_smoke = !runs_.result.rows.empty() && runs_.smoke_runs.size() == runs_.result.rows.size();
   const bool to_a_file = options_.files || options_.format == Format::html;
   const std::string device = only_machine(store_);
-  const std::vector<std::string> gpus = gpus_of(store_);
+  const std::vector<GpuResults> gpu_results = results_of_gpus(store_);
   CaptionsShown captions;
   for (const SectionPlan& plan : plans_) {
     tell(part_name(plan));
     if (plan.problem == nullptr || !is_graded(*plan.problem, options_.handout)) continue;
     const auto own = options_.own_words.find(plan.problem->id);
+    std::vector<std::string> experiments;
+    for (const registry::Experiment* one : plan.experiments) experiments.push_back(one->id);
     problems.push_back(answered(plan, store_, pictures_.drawn,
                                 {.handout = options_.handout,
                                  .answers = options_.answers,
                                  .own_words = own == options_.own_words.end() ? "" : own->second,
                                  .appendix = options_.appendix,
                                  .device = device,
-                                 .gpus = gpus,
+                                 .gpus = gpus_of(gpu_results, experiments),
                                  .only_words = only_smoke || !to_a_file,
                                  .smoke_is_told = only_smoke},
                                 captions));

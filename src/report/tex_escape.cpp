@@ -78,6 +78,7 @@ constexpr auto kSigns = std::to_array<Pair>({
     {U'\u2019', R"(\textquoteright{})"},
     {U'\u201C', R"(\textquotedblleft{})"},
     {U'\u201D', R"(\textquotedblright{})"},
+    {U'\u2020', R"(\textdagger{})"},
     {U'\u2022', R"(\textbullet{})"},
     {U'\u2026', R"(\ldots{})"},
     {U'\u202F', R"(\,)"},

@@ -1,20 +1,13 @@
 // Tables of the profiling experiments over attempts that lie beside each other and must not be taken for one: of two
 // machines, protocols, batches, modes or authors.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "core/resources.hpp"
-#include "report/table.hpp"
-#include "tests/report/fixture.hpp"
+#include "tests/report/writeup.hpp"
 
 namespace syslab::report {
 namespace {
-
-using store::Cell;
-using worker::Record;
 
 // A phase's kernels in ms of one step; phases and kernels as v_kernel has them.
 struct Kernel {
@@ -22,25 +15,11 @@ struct Kernel {
   double ms;
 };
 
-Record metric(const std::string& name, double value) {
-  return worker::MetricRecord{.name = name, .unit = "1", .value = value};
-}
-
-Record timed(const std::string& name, double value, double low, double high) {
-  return worker::MetricRecord{.name = name, .unit = "s", .value = value, .low = low, .high = high, .n = 10};
-}
-
-worker::CheckRecord passed() {
-  worker::CheckRecord check;
-  check.name = "reference:loss";
-  check.outcome = "passed";
-  check.cases_run = 1;
-  check.seed = "7";
-  return check;
-}
-
-class ProfileTables : public ::testing::Test {
+class ProfileTables : public Writeup {
  protected:
+  static Record timed(const std::string& name, double value, double low, double high) {
+    return worker::MetricRecord{.name = name, .unit = "s", .value = value, .low = low, .high = high, .n = 10};
+  }
   void add_profile(const std::vector<Kernel>& kernels, FixtureStore::Attempt attempt) {
     attempt.experiment = "nsys_profile";
     attempt.records = {passed(), metric("profiled_steps", 1), metric("parameters", 1000),
@@ -56,15 +35,6 @@ class ProfileTables : public ::testing::Test {
     attempt.records = {passed()};
     attempt.records.insert(attempt.records.end(), records.begin(), records.end());
     fixture_.add(std::move(attempt));
-  }
-  Table table(const std::string& experiment, const std::string& id) {
-    const std::string name = "experiments/" + experiment + "/tables/" + id + ".sql";
-    const std::vector<Resource> files = resources(name);
-    EXPECT_EQ(files.size(), 1U) << name;
-    return fill(parse_table(id, std::string(files.at(0).text)), fixture_.store());
-  }
-  std::string said(const std::string& experiment, const std::string& sentence) {
-    return write_sentences(table(experiment, sentence));
   }
   void add_memory(const std::string& precision, const std::string& pass, double mib, FixtureStore::Attempt attempt) {
     attempt.experiment = "memory_profiling";
@@ -103,7 +73,6 @@ class ProfileTables : public ::testing::Test {
     return all;
   }
 
-  FixtureStore fixture_;
   store::ResultSet found_;
 };
 

@@ -322,7 +322,7 @@ TEST(Report, AsJsonHoldsEveryTable) {
   ASSERT_TRUE(json.is_array());
   std::string ids;
   for (const Json& table : json) ids += table.at("id").get<std::string>() + " ";
-  EXPECT_EQ(ids, "a_tiled b_kernels c_causal causal flash_forward speedup laws ");
+  EXPECT_EQ(ids, "a_tiled b_kernels c_causal causal flash_forward shapes speedup laws ");
   EXPECT_EQ(json[4].at("rows").size(), 7U);
   EXPECT_DOUBLE_EQ(json[4].at("rows")[1].at("vs_naive"), 1.0);
 }

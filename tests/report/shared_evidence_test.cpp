@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "report/cells.hpp"
+#include "report/first_page.hpp"
 #include "report/hand_in_table.hpp"
+#include "report/handout_models.hpp"
 #include "report/writers.hpp"
 #include "tests/report/writeup.hpp"
 
@@ -171,6 +173,90 @@ SELECT 1)");
   EXPECT_EQ(shown({"One", "Two"}), std::set<std::string>{"Two"});
   EXPECT_EQ(shown({"One"}), std::set<std::string>{"One"});
   EXPECT_EQ(shown({}).size(), 3U);
+  row(9, "One", "ok");
+  row(10, "Two", "ok");
+  EXPECT_EQ(shown({"One", "Two"}), std::set<std::string>{"Two"});
+  const Table spoken = hand_in_table(table, {}, {"One", "Two"}, "One");
+  EXPECT_EQ(plain(cell_of(spoken.result, 0, "device")), "One") << "the sentence above speaks of it";
+}
+
+TEST(HandInTable, ShowsAModelThatOneGpuHasNotAsAnotherHasIt) {
+  Table table;
+  table.source = parse_table("toy", R"(-- title: Toy
+-- caption: Times.
+-- experiment: toy
+-- columns: model|1|s|left; time|ms|d|right; device|1|s|left
+SELECT 1)");
+  table.result.columns = {"model", "time", "device"};
+  const auto row = [&](const char* model, std::int64_t time, const char* device) {
+    Cell name, number, where;
+    name.type = where.type = Cell::Type::text;
+    name.text = model;
+    number.type = Cell::Type::integer;
+    number.integer = time;
+    where.text = device;
+    table.result.rows.push_back({name, number, where});
+  };
+  row("small", 1, "One");
+  row("large", 2, "One");
+  row("small", 3, "Two");
+  row("xl", 4, "Two");
+  row("xl", 5, "A CPU");
+  const Table made = hand_in_table(table, {}, {"One", "Two"});
+  ASSERT_EQ(made.result.rows.size(), 3U);
+  EXPECT_EQ(plain(cell_of(made.result, 2, "time")), "4");
+}
+
+// A column of reasons would be the widest of all, for one row.
+TEST(HandInTable, SaysOnceBeneathWhyARowRanOutOfMemory) {
+  Table table;
+  table.source = parse_table("toy", R"(-- title: Toy
+-- caption: Times.
+-- experiment: toy
+-- columns: model|1|s|left; time|ms|.3g|right; status|1|status|left
+SELECT 1)");
+  table.result.columns = {"model", "time", "status", "message"};
+  const auto row = [&](const char* model, double time, const char* status, const char* message) {
+    Cell name, number, ending, why;
+    name.type = ending.type = Cell::Type::text;
+    name.text = model;
+    ending.text = status;
+    if (time > 0) number.type = Cell::Type::real;
+    number.real = time;
+    if (*message != 0) why.type = Cell::Type::text;
+    why.text = message;
+    table.result.rows.push_back({name, number, ending, why});
+  };
+  row("small", 1.5, "ok", "");
+  row("10B", 0, "oom", "needs 234 GiB");
+  const std::string text = write(hand_in_table(table, {}, {}), Format::markdown);
+  EXPECT_NE(text.find("| 10B | OOM |"), std::string::npos) << text;
+  EXPECT_NE(text.find("OOM, out of memory: needs 234 GiB."), std::string::npos) << text;
+  EXPECT_EQ(text.find("status"), std::string::npos) << text;
+}
+
+TEST(ModelsOfAHandout, HaveItsNamesWithinAText) {
+  store::ResultSet found;
+  found.columns = {"models"};
+  const auto said = [&](const char* handout, const char* text) {
+    Cell cell;
+    cell.type = Cell::Type::text;
+    cell.text = text;
+    found.rows = {{cell}};
+    keep_models_of(handout, found);
+    return found.rows[0][0].text;
+  };
+  EXPECT_EQ(said("2025", "small, large, xl25, xl26, 10B"), "small, large, xl, 2.7B");
+  EXPECT_EQ(said("2026", "small, large, xl25, xl26, 10B"), "small, large, xl, 10B");
+  EXPECT_EQ(said("2026", "1.65 (small) to 1.16 (xl26)"), "1.65 (small) to 1.16 (xl)");
+  EXPECT_EQ(said("2026", "xl260 and axl26"), "xl260 and axl26");
+  EXPECT_EQ(said("", "xl25"), "xl25");
+}
+
+TEST(GpusOf, PutsFirstWhatTheProblemsExperimentsWereMeasuredOn) {
+  const std::vector<GpuResults> results{{"flash", "One", 50}, {"steps", "One", 2}, {"steps", "Two", 3}};
+  EXPECT_EQ(gpus_of(results, {"steps"}), (std::vector<std::string>{"Two", "One"}));
+  EXPECT_EQ(gpus_of(results, {"another"}), (std::vector<std::string>{"One", "Two"}));
 }
 
 }  // namespace

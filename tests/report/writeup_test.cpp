@@ -81,7 +81,7 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
                                     metric("padding_bytes", 0),
                                     metric("slot_bytes", 8)};
   add("naive_ddp", params, "fused", records, {.ranks = 2});
-  const std::string end = "to single-process training: 4 toy models, 1 with tied weights, are equal. After";
+  const std::string end = "to single-process training: 4 toy models, 1 with tied weights, are equal. ";
   EXPECT_TRUE(has(said("naive_ddp", "certified"), end)) << said("naive_ddp", "certified");
   params.set("sharding", word("optimizer"));
   params.set("granularity", word("block"));
@@ -319,8 +319,7 @@ TEST_F(Steps, HaveASumOfPhasesThatIsMoreOnlyWhereItIs) {
   EXPECT_TRUE(has(said("benchmarking_script", "phases"), "add up to 20 % more than the whole step, because"))
       << said("benchmarking_script", "phases");
   add_script(5, "case", 100);
-  EXPECT_TRUE(has(said("benchmarking_script", "phases"),
-                  "no measurable difference between the sum of the phases and the whole step"));
+  EXPECT_TRUE(has(said("benchmarking_script", "phases"), "The phases add up to the whole step, within the noise"));
   add_script(5, "case", 80);
   EXPECT_TRUE(has(said("benchmarking_script", "phases"), "add up to 20 % less than the whole step"));
   EXPECT_FALSE(has(shown("benchmarking_script", "benchmarking_script"), "is more"));

@@ -4,10 +4,10 @@
     tools/long/report_statements.py DATABASE --handout 2026 [--syslab build/syslab] [--draw 100] [--seed 0] [--list]
 
 A statement is one number of a table or a sentence, as `report --to json` has it at full precision. The row that it
-stands in names its case; of the newest good attempt at that case the number is computed anew: medians, means and
-deviations from the samples, kernels and spans as recorded, rates and ratios from these, paper formulas from their
-sizes. What nobody wrote a second way for (counts, shares of a profile) is left out and counted. Exit 1 if a drawn
-statement is wrong, 2 if fewer than asked for can be recomputed.
+stands in names its case and its run; of the newest good attempt at that case, on the same machine and by the same
+protocol, the number is computed anew: medians, means and deviations from the samples, kernels and spans as recorded,
+rates and ratios from these, paper formulas from their sizes. What nobody wrote a second way for (counts, shares of a
+profile) is left out and counted. Exit 1 if a drawn statement is wrong, 2 if fewer than asked for can be recomputed.
 """
 
 import argparse
@@ -23,7 +23,8 @@ TOLERANCE = 1e-6  # relative: both sides compute in doubles from the same sample
 
 class Attempt:
     def __init__(self, row):
-        self.id, self.run, self.experiment, self.params, self.implementation, self.ranks, self.role = row
+        (self.id, self.run, self.machine, self.protocol, self.experiment, self.params, self.implementation, self.ranks,
+         self.role) = row
         self.params = json.loads(self.params)
 
 
@@ -31,13 +32,20 @@ class Database:
     def __init__(self, path):
         self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         rows = self.connection.execute(
-            "SELECT a.id, r.uid, c.experiment, c.params, i.name, p.world_size, coalesce(p.role, '')"
-            "  FROM attempt a JOIN run r ON r.id = a.run_id"
+            "SELECT a.id, r.uid, e.comparability_key, json_array(r.protocol ->> '$.name', r.protocol ->> '$.data',"
+            "       coalesce(r.protocol ->> '$.version', 1)), c.experiment, c.params, i.name, p.world_size, coalesce(p.role, '')"
+            "  FROM attempt a JOIN run r ON r.id = a.run_id JOIN environment e ON e.id = r.environment_id"
             "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq AND p.task = 'measure'"
             "  JOIN case_def c ON c.id = p.case_id JOIN implementation i ON i.id = p.implementation_id"
             " WHERE EXISTS (SELECT 1 FROM attempt_event e WHERE e.attempt_id = a.id AND e.status = 'ok')"
             " ORDER BY a.id")
-        self.attempts = [Attempt(row) for row in rows]
+        self.all = self.attempts = [Attempt(row) for row in rows]
+
+    def beside(self, row):
+        """From now on only attempts on the machine and by the protocol of the row's run: others are no peers of it."""
+        own = next((one for one in reversed(self.all) if one.run == row.get("run_uid")), None)
+        self.attempts = self.all if own is None else [
+            one for one in self.all if (one.machine, one.protocol) == (own.machine, own.protocol)]
 
     def newest(self, experiment, wanted, **where):
         """The newest good attempt that agrees with all of `wanted` and `where`; None if these leave two cases."""
@@ -300,6 +308,7 @@ def statements(db, tables):
     for table in tables:
         for index, row in enumerate(table["rows"]):
             own = {}
+            db.beside(row)
             for ways in (of_attention, of_steps, of_ranks, of_paper, of_sums):
                 ways(db, table, row, own.__setitem__)
             numbers += sum(1 for key, value in row.items() if isinstance(value, (int, float)) and key not in SAYS_CASE)

@@ -41,7 +41,9 @@ def main():
     run = {"type": "run", "author": arguments.author, "label": "tools/peers/transformer.py", "protocol": {"name": "cs336"}}
     if arguments.environment:
         with open(arguments.environment, encoding="utf-8") as file:
-            run["environment"] = json.load(file)
+            printed = json.load(file)
+        # `syslab env --json` prints more than the machine: its facts alone make results of one machine comparable.
+        run["environment"] = printed.get("environment", printed)
     print(json.dumps(run))
     with open(arguments.file, encoding="utf-8") as file:
         for number, text in enumerate(file, 1):

@@ -4,16 +4,15 @@
 -- command: syslab check flash_backward
 -- fills: *
 -- columns: tests|1|s|left; error|1|s|left
-WITH tests AS (
-  SELECT implementation, group_concat(name, ', ') AS laws, max(cases) AS cases, max(run_uid) AS run_uid
-    FROM (SELECT implementation, replace(replace(law, 'attention.', ''), '_', ' ') AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
-            FROM v_coverage
-           WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable', 'attention.repeats')
-           GROUP BY implementation, law
-          HAVING min(outcome = 'passed') = 1
-           ORDER BY implementation, law)
-   GROUP BY implementation
+WITH passed AS MATERIALIZED (
+  SELECT implementation, replace(replace(law, 'attention.', ''), '_', ' ') AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
+    FROM v_coverage
+   WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable', 'attention.repeats')
+   GROUP BY implementation, law
+  HAVING min(outcome = 'passed') = 1
+   ORDER BY implementation, law
 ),
+tests AS (SELECT implementation, max(run_uid) AS run_uid FROM passed GROUP BY implementation),
 errors AS (
   SELECT implementation, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, sum(cases_run) AS times
     FROM v_properties
@@ -22,12 +21,13 @@ errors AS (
    GROUP BY implementation, output
 )
 SELECT 'Passed over random shapes, dtypes, full and causal masks: ' ||
-       -- What several pass alike is named once.
-       (SELECT group_concat(printf('%s %s (%d cases each)', who, laws, cases), '; ')
-          FROM (SELECT group_concat('`' || implementation || '`', ', ') AS who, laws, max(cases) AS cases
-                  FROM tests
-                 GROUP BY laws
-                 ORDER BY min(implementation))) AS tests,
+       -- A law is named once, with those that pass it.
+       (SELECT group_concat(name || ' (' || who || ')', ', ') || printf('; %d cases each', max(cases))
+          FROM (SELECT name, iif(count(*) > 1 AND count(*) = (SELECT count(*) FROM tests), 'all', group_concat('`' || implementation || '`', ', ')) AS who,
+                       max(cases) AS cases
+                  FROM passed
+                 GROUP BY name
+                 ORDER BY count(*) DESC, name)) AS tests,
        coalesce((SELECT 'The largest error against fp64, as a share of its bound: ' || group_concat(text, '; ') || printf(' (%d comparisons).', sum(times))
                    FROM (SELECT printf('`%s` dQ %.2g %%, dK %.2g %%, dV %.2g %%', q.implementation, 100 * q.worst, 100 * k.worst, 100 * v.worst) AS text, q.times
                            FROM errors q

@@ -2,4 +2,3 @@
 -- sentence: Backward at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: {implementation} takes {time} ms, {speedup} times as fast as
 --   {baseline} ({pairing}, protocol {protocol}, {device}).
 -- experiment: flash_backward
--- fills: *

@@ -1,6 +1,5 @@
 -- sentence: {implementation} in {dtype}, d = {head_dim} runs out of memory at T = {seq} ({pass}): {why} (protocol {protocol}).
 -- experiment: flash_benchmarking
--- fills: *
 -- columns: implementation|1|code|left; dtype|1|s|left; head_dim|1|d|right; pass|1|s|left; seq|1|d|right; why|1|s|left;
 --   protocol|1|s|left; device|1|s|left
 SELECT implementation, dtype, head_dim, pass, seq, why, protocol, device, run_uid

@@ -1,6 +1,6 @@
 -- sentence: The fused kernels, {kernels}: the grid has a block for each tile of 32 to 128 queries of each head of each batch row; it loops once over tiles
 --   of 32 to 128 keys, keeps maximum, sum and O in fp32 registers, casts P to V's dtype before the second product and O when it is written, and
---   writes L. Passed with {cases} random cases each, over shapes, dtypes, full and causal masks: {laws}. {error}
+--   writes L. Passed likewise, {cases} random cases each: {laws}. {error}
 -- experiment: flash_forward
 -- command: syslab check flash_forward
 -- fills: b

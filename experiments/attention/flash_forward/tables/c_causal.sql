@@ -1,4 +1,4 @@
--- sentence: `causal` is a flag that is saved for backward. Tiles of keys beyond the last visible one are skipped, and in the tiles on the diagonal
+-- sentence: `causal` is a flag saved for backward. Tiles of keys beyond the last visible one are skipped, and in the tiles on the diagonal
 --   masked scores are −∞. Causal prefix, by which no output may change with later keys, holds for {implementations} in {cases} random cases.
 -- experiment: flash_forward
 -- command: syslab check flash_forward

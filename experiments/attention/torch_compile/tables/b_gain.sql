@@ -1,24 +1,16 @@
 -- sentence: Fused by hand (`fused`) instead of op by op (`eager`), context {context}, {precision} ({device}): forward is {forward} times as fast,
---   forward, backward and AdamW {step} times.{trend}{torch}
+--   forward, backward and AdamW {step} times.{trend}
 -- experiment: torch_compile
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
--- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left; torch|1|s|left
+-- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left
 WITH pair AS (
   SELECT f.model, f.context, f."precision", f.what, f.device, f.comparability_key, f.protocol, f.run_uid, f.parameters,
-         replace(replace(f.model, 'xl26', 'xl of 2026'), 'xl25', 'xl of 2025') AS name, e.ms / f.ms AS gain
+         f.model AS name, e.ms / f.ms AS gain
     FROM v_pass f
     JOIN v_pass e ON e.point = f.point AND e.what = f.what AND e.within = f.within AND e.comparability_key = f.comparability_key
                  AND e.protocol = f.protocol AND e.implementation = 'eager' AND e.place = 1
    WHERE f.implementation = 'fused' AND f.place = 1 AND f.what IN ('forward', 'step')
-),
-torch AS (
-  SELECT p.comparability_key, p.protocol, p.context, p."precision", min(p.ms / c.ms) AS least, max(p.ms / c.ms) AS most
-    FROM v_pass p
-    JOIN v_pass c ON c.point = p.point AND c.what = p.what AND c.comparability_key = p.comparability_key AND c.protocol = p.protocol
-                 AND c.implementation GLOB 'pytorch_compiled*' AND c.place = 1
-   WHERE p.implementation GLOB 'pytorch_eager*' AND p.place = 1 AND p.what = 'step'
-   GROUP BY 1, 2, 3, 4
 ),
 ends AS (
   SELECT *, first_value(gain) OVER up AS first, last_value(gain) OVER up AS last, row_number() OVER up AS nth, count(*) OVER up AS models
@@ -33,9 +25,6 @@ SELECT e.context, e."precision", e.device,
        CASE WHEN max(iif(what = 'step', first > 1.05 * last, 0)) THEN ' The gain falls with size, because matrix products, which fusion leaves alone, take more of the time.'
             WHEN max(iif(what = 'step', last > 1.05 * first, 0)) THEN ' The gain grows with size.'
             ELSE ' The gain hardly depends on size.' END AS trend,
-       coalesce((SELECT printf(' PyTorch''s own torch.compile, on the same machine, makes its step %.3g to %.3g times as fast.', t.least, t.most)
-                   FROM torch t WHERE t.comparability_key = e.comparability_key AND t.protocol = e.protocol AND t.context = e.context
-                    AND t."precision" = e."precision"), '') AS torch,
        max(e.run_uid) AS run_uid
   FROM ends e
  GROUP BY e.comparability_key, e.protocol, e.context, e."precision"

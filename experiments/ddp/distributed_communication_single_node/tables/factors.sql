@@ -1,5 +1,5 @@
 -- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): a single all-reduce of {small_mb} MB takes {small_ms} ms, one of
---   {large_mb} MB {large_ms} ms, a factor of {ratio} for {more} times the data; bus bandwidth {goes} from {small_bus} to {large_bus} GB/s. {fit}.
+--   {large_mb} MB {large_ms} ms, {ratio} times as long; bus bandwidth {goes} from {small_bus} to {large_bus} GB/s. {fit}.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; small_mb|1|s|right; small_ms|ms|.3g|right;
@@ -23,7 +23,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.
        CASE WHEN l.alpha IS NULL THEN 'There are too few sizes for a fit'
             WHEN NOT l.fits
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
-            ELSE printf('%sCalls queued back to back hide part of the launch that a single one waits for: over %d sizes they fit %.3g µs a call and %.3g GB/s, by which latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
+            ELSE printf('%sQueued back to back, which hides part of the launch, %d sizes fit %.3g µs a call and %.3g GB/s: latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),
                         l.sizes, 1e6 * l.alpha, 1e-9 / l.per_byte, 100 * l.alpha / (l.alpha + a.bytes * l.per_byte),

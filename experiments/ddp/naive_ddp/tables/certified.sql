@@ -1,6 +1,6 @@
 -- sentence: {how} Test `reference:certificate`: {ranks}-rank training with strategy {strategy} gives bit-identical weights to single-process
---   training: {toys}. After the measured steps of {model} in {precision} ({batch} × {context} tokens, {backend}, {device}, protocol {protocol}, {implementation}) all
---   ranks hold identical weights; {all_reduces} issued, as expected.{laws}
+--   training: {toys}. {model} in {precision} ({batch} × {context} tokens, {backend}, {device}, protocol {protocol}, {implementation}) issued
+--   {all_reduces}, as expected.{laws}
 -- experiment: naive_ddp
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
@@ -10,13 +10,13 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device,
               THEN 'Each rank scales its loss by its share of the rows; when backward has ended, every gradient is all-reduced in turn, and AdamW runs on every rank.'
             WHEN v.strategy = 'overlap'
               THEN 'When the last kernel that writes a gradient is queued, a hook queues its asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one.'
-            ELSE 'A hook adds each final gradient to the open bucket, and queues a full one''s asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one.' END AS how,
-       iif(v.buckets = 1, 'one all-reduce was', printf('%d all-reduces were', v.buckets)) AS all_reduces,
+            ELSE 'A hook adds each final gradient to the open bucket (one larger than the limit is a bucket of its own), and queues a full one''s asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one.' END AS how,
+       iif(v.buckets = 1, 'one all-reduce', printf('%d all-reduces', v.buckets)) AS all_reduces,
        coalesce((SELECT printf(' Tests passed, %d random cases each: %s.', min(cases), group_concat(name, ', '))
                    FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
                           WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
                           ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT substr(k.message, instr(k.message, '; ') + 2) FROM check_result k
+       (SELECT replace(replace(substr(k.message, instr(k.message, '; ') + 2), ', have the bits of one process after', '; compared after'), ' have the bits of one process after', '; compared after') FROM check_result k
          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
   FROM v_data_parallel v
  WHERE v.experiment = ?1 AND v.is_good AND v.ranks > 1

@@ -1,6 +1,6 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): a step takes {time_ms} ms (median of {n}), of which {share} % is communication: forward {forward}, backward {backward},
---   {buckets} all-reduces of {bytes} {exposed}, optimizer {updating} ms. Without communication the step takes {none_ms} ms.
+--   {buckets} all-reduces of {bytes} {exposed}, optimizer {updating} ms.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;

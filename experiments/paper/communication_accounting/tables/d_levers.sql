@@ -1,8 +1,7 @@
--- sentence: {lever} ({says}): {overlapped} instead of {before} tokens with the axes in parallel, {overlapped_each} per device, and {serial} instead
---   of {before_serial} in sequence.
+-- sentence: Instead of {before} tokens with the axes in parallel ({before_serial} in sequence): {levers}.
 -- experiment: communication_accounting
 -- fills: d
--- columns: lever|1|s|left; says|1|s|left; overlapped|1|d|right; before|1|d|right; overlapped_each|1|.4g|right; serial|1|d|right; before_serial|1|d|right
+-- columns: before|1|d|right; before_serial|1|d|right; levers|1|s|left
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
@@ -15,9 +14,9 @@ levers AS (
     FROM t, json_each(t.facts, '$.levers') l
    WHERE t.place = 1 AND t.status = 'ok'
 )
-SELECT upper(substr(a.lever, 1, 1)) || substr(a.lever, 2) AS lever, a.says, a.overlapped, b.overlapped AS before, 1.0 * a.overlapped / a.devices AS overlapped_each, a.serial,
-       b.serial AS before_serial, a.run_uid
-  FROM levers a
-  JOIN levers b ON b.attempt_id = a.attempt_id AND b.place = 0
- WHERE a.place > 0
- ORDER BY a.attempt_id, a.place;
+SELECT b.overlapped AS before, b.serial AS before_serial,
+       (SELECT group_concat(printf('%d (%d) with %s (%s)', overlapped, serial, lever, says), ', ')
+          FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)) AS levers, b.run_uid
+  FROM levers b
+ WHERE b.place = 0
+ ORDER BY b.attempt_id;

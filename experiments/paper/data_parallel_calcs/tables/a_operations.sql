@@ -1,5 +1,5 @@
 -- sentence: Each of N devices has B/N tokens. Forward is three products of 2BDF FLOPs, 6BDF/N a device; backward has two products for each,
---   12BDF/N. With B = {tokens}, D = {d_model}, F = {d_ff}, N = {ranks}: {forward} and {backward} TFLOP.
+--   12BDF/N. Here and below for B = {tokens}, D = {d_model}, F = {d_ff}, N = {ranks}: {forward} and {backward} TFLOP.
 -- experiment: data_parallel_calcs
 -- fills: a
 -- columns: ranks|1|d|right; tried|1|d|right; tokens|1|d|right; d_model|1|d|right; d_ff|1|d|right; compute|1|.4g|right; link|1|.4g|right; forward|1|.4g|right;

@@ -1,6 +1,5 @@
 -- like: data_parallel_calcs/a_operations
 -- sentence: Forward all-gathers 6DF bytes of bf16 weights, of which a device sends (N − 1)/N: 6·D·F·(N − 1)/(N·W). Backward all-gathers them again
---   and reduce-scatters as many bytes of gradients: 12·D·F·(N − 1)/(N·W). With N = {ranks}: {forward_ms} and {backward_ms} ms,
---   versus {forward_compute} and {backward_compute} ms of compute.
+--   and reduce-scatters as many bytes of gradients: 12·D·F·(N − 1)/(N·W). With N = {ranks}: {forward_ms} and {backward_ms} ms.
 -- experiment: fsdp_calcs
 -- fills: b

@@ -1,5 +1,5 @@
--- sentence: Forward takes 6BDF FLOPs, 1/N of them on each of N = N₁·N₂ devices (N₁ for FSDP, N₂ for TP): B/N₁ tokens and F/N₂ of the hidden dimension. With B =
---   {tokens}, D = {d_model}, F = {d_ff} on {data} × {tensor} devices: {forward} TFLOP.
+-- sentence: Forward takes 6BDF FLOPs, 1/N of them on each of N = N₁·N₂ devices (N₁ for FSDP, N₂ for TP): B/N₁ tokens and F/N₂ of the hidden dimension. On {data} ×
+--   {tensor} devices: {forward} TFLOP.
 -- experiment: fsdp_tp_calcs
 -- fills: a
 -- columns: tokens|1|d|right; d_model|1|d|right; d_ff|1|d|right; data|1|d|right; tensor|1|d|right; forward|1|.4g|right; compute|1|.4g|right;

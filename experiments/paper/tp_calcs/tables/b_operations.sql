@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
 -- sentence: Each of N devices has F/N of the hidden dimension and all tokens. Forward is three products of 2BDF FLOPs, 6BDF/N a device; backward
---   has two products for each, 12BDF/N. With B = {tokens}, D = {d_model}, F = {d_ff}, N = {ranks}: {forward} and {backward} TFLOP.
+--   has two products for each, 12BDF/N. With N = {ranks}: {forward} and {backward} TFLOP.
 -- experiment: tp_calcs
 -- fills: b

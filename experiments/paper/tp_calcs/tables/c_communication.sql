@@ -1,6 +1,5 @@
 -- like: data_parallel_calcs/a_operations
 -- sentence: Forward all-reduces the partial sums of y, 2BD bytes in bf16, of which a device sends 2(N − 1)/N: 4·B·D·(N − 1)/(N·W). Backward
---   all-reduces dx of the same size. With N = {ranks}: {forward_ms} and {backward_ms} ms, versus {forward_compute} and
---   {backward_compute} ms of compute.
+--   all-reduces dx of the same size. With N = {ranks}: {forward_ms} and {backward_ms} ms.
 -- experiment: tp_calcs
 -- fills: c

@@ -1,7 +1,7 @@
 -- sentence: Weights of linear layers and embeddings are sharded, norms are replicated; each is gathered for its use, freed, and its gradient reduce-scattered. Test
 --   `reference:certificate`: {ranks}-rank FSDP gives bit-identical weights to single-process training: {toys}. In {model} in {precision} ({batch} ×
 --   {context} tokens, {backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}, gathered by {granularity}) a rank holds {state} of weights,
---   gradients and moments (16Ψ/{ranks} for Ψ parameters and whole norms: {formula}), and gathered units take turns in {slots}{freed}.{laws}
+--   gradients and moments (16Ψ/{ranks} and whole norms: {formula}), and gathered units take turns in {slots}{freed}.{laws}
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
@@ -20,7 +20,7 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
                    FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') || iif(law = 'fsdp.holds_parts', ' (between steps a rank holds its part of each weight, and no more)', '') AS name, max(cases_run) AS cases FROM v_coverage
                           WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
                           ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT substr(k.message, instr(k.message, '; ') + 2) FROM check_result k
+       (SELECT replace(replace(substr(k.message, instr(k.message, '; ') + 2), ', have the bits of one process after', '; compared after'), ' have the bits of one process after', '; compared after') FROM check_result k
          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
   FROM v_measured v
  WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1

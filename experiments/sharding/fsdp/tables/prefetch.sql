@@ -1,5 +1,5 @@
 -- sentence: Prefetching ({model} in {precision}, {batch} × {context} tokens, {ranks} ranks, {backend}, {device}, {implementation}, gathered by
---   {granularity}; rank 0, last measured step): {order}, from {first} to {last} in forward and from {back_first} to {back_last} in backward;
+--   {granularity}; rank 0, last step): {order}, from {first} to {last} in forward and from {back_first} to {back_last} in backward;
 --   each is started at most {most} ahead of the unit in use.
 -- experiment: fsdp
 -- fills: *

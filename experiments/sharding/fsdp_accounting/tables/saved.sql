@@ -1,5 +1,5 @@
 -- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank holds {state} of weights, gradients and moments, 16Ψ/{ranks} bytes for Ψ
---   parameters ({padding} of padding), versus 16Ψ = {whole} unsharded and 8Ψ + 8Ψ/{ranks} = {optimizer} with only the optimizer state sharded. FSDP
+--   parameters, versus 16Ψ = {whole} unsharded and 8Ψ + 8Ψ/{ranks} = {optimizer} with only the optimizer state sharded. FSDP
 --   saves {saved} over the latter, 8Ψ(1 − 1/{ranks}), and {unsharded} over plain DDP; it needs {slots} for gathered units and full gradients
 --   ({travelling}).
 -- experiment: fsdp_accounting

@@ -1,7 +1,7 @@
 -- sentence: {owners} Test `reference:certificate`: {ranks}-rank training with sharding {sharding} gives bit-identical weights to single-process
---   training: {toys}. After the measured steps of {model} in {precision} ({batch} × {context} tokens, {backend}, gradients {travelling}, {device},
---   protocol {protocol}, {implementation}; updates {turn}, buckets of {bucket_mb} MiB) all ranks hold identical weights, and a rank holds
---   {held_moments} of moments, its share being {formula_moments}.{laws}
+--   training: {toys}. {model} in {precision} ({batch} × {context} tokens, {backend}, gradients {travelling}, {device},
+--   protocol {protocol}, {implementation}; updates {turn}, buckets of {bucket_mb} MiB) ends with identical weights on all ranks, each with
+--   {held_moments} of moments (its share: {formula_moments}).{laws}
 -- experiment: optimizer_state_sharding
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
@@ -17,7 +17,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                    FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
                           WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
                           ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT substr(k.message, instr(k.message, '; ') + 2) FROM check_result k
+       (SELECT replace(replace(substr(k.message, instr(k.message, '; ') + 2), ', have the bits of one process after', '; compared after'), ' have the bits of one process after', '; compared after') FROM check_result k
          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
   FROM v
  WHERE v.is_good AND v.ranks > 1

@@ -1,4 +1,4 @@
--- sentence: bf16 has the exponent range of fp32 and does not overflow, but only 8 significant bits: {norm} of bf16 data (standard deviation 1, mean
+-- sentence: bf16 has the range of fp32 and does not overflow, but only 8 significant bits: {norm} of bf16 data (standard deviation 1, mean
 --   {offset}, {dim} elements) has a relative error of {low} with {implementation} sums in bf16 and {high} with statistics in fp32. Layer norm
 --   should keep fp32 statistics under bf16, too.
 -- experiment: benchmarking_mixed_precision

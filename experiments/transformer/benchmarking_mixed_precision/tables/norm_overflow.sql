@@ -1,4 +1,4 @@
--- sentence: {norm} with statistics in {format} overflows in every row from a standard deviation of {scale}, and never with fp32 statistics: the sum
+-- sentence: {norm} with statistics in {format} overflows from a standard deviation of {scale}, and never with fp32 statistics: the sum
 --   of {dim} squares exceeds {largest} at √({largest} / {dim}) = {limit}, a single square at {alone}.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision

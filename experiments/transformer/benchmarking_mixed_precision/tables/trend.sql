@@ -30,8 +30,7 @@ SELECT s.implementation, s.precision, s.device, s.params ->> '$.context' AS cont
        s.params ->> '$.model' AS small_model, s.fp32 AS small_fp32, l.gain AS large_gain, l.low AS large_low, l.high AS large_high,
        l.params ->> '$.model' AS large_model, l.fp32 AS large_fp32,
        CASE WHEN l.low > s.high
-              THEN 'The speed-up grows with model size, because matrix products, which half precision accelerates, take a larger share of the step, '
-                   || 'while launches and, in `eager`, casts do not get cheaper'
+              THEN 'The speed-up grows with model size, because matrix products, which half precision accelerates, take a larger share of the step'
             WHEN l.high < s.low THEN 'The speed-up shrinks with model size: something that half precision does not accelerate grows faster than the matrix products'
             WHEN l.low IS NULL OR s.low IS NULL THEN 'Too few samples to compare the two speed-ups'
             ELSE printf('We see no difference in speed-up between %s and %s', s.params ->> '$.model', l.params ->> '$.model') END AS direction,

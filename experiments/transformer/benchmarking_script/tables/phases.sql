@@ -34,7 +34,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
               THEN printf('The phases add up to %.2g %% more than the whole step%s', 100 * ((f + b + o) / s - 1),
                           iif(device = 'cpu', '', ', because synchronising stops one phase''s launches from overlapping the last'))
             WHEN fh + bh + oh < sl THEN printf('The phases add up to %.2g %% less than the whole step', 100 * (1 - (f + b + o) / s))
-            ELSE 'There is no measurable difference between the sum of the phases and the whole step' END AS sum, run_uid
+            ELSE 'The phases add up to the whole step, within the noise' END AS sum, run_uid
   FROM parts
  WHERE smallest = 1 OR largest = 1
  ORDER BY device, implementation, smallest;

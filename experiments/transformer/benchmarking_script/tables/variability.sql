@@ -1,5 +1,5 @@
 -- sentence: After five warm-up steps the relative standard deviation of a step has a median of {middle} % over {cases} configurations and a maximum
---   of {most} % ({model}, context {context}, {precision}, {implementation}: {mean} ± {sd} ms); {calm} of {cases} are below 2 % (protocol
+--   of {most} % ({model}, context {context}, {precision}, {implementation}: {mean} ± {sd} ms, protocol
 --   {protocol}, {device}).
 -- experiment: benchmarking_script
 -- fills: b

@@ -12,13 +12,18 @@ t AS MATERIALIZED (
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
    WHERE v.experiment = ?1 AND v.is_good
 ),
+-- Live bytes are counted, and do not depend on the GPU: a size that the machine with most of them has not is another's.
+most AS (
+  SELECT *, row_number() OVER (PARTITION BY point, implementation, protocol, segment ORDER BY many DESC, run_started_at DESC) AS nth
+    FROM (SELECT *, count(*) OVER (PARTITION BY point, implementation, protocol, comparability_key) AS many FROM t WHERE segment > 0)
+),
 sizes AS (
-  SELECT *, row_number() OVER (PARTITION BY point, implementation, comparability_key, protocol ORDER BY bytes, segment DESC) AS place,
-         lag(segment) OVER up AS smaller, lag(bytes) OVER up AS smaller_bytes, lead(segment) OVER up AS larger,
-         lead(bytes) OVER up AS larger_bytes
-    FROM t
-   WHERE segment > 0
-  WINDOW up AS (PARTITION BY point, implementation, comparability_key, protocol ORDER BY segment)
+  SELECT *, row_number() OVER (PARTITION BY point, implementation, protocol ORDER BY bytes, segment DESC) AS place,
+         lag(segment) OVER up AS smaller, lag(bytes) OVER up AS smaller_bytes, lag(device) OVER up AS smaller_device,
+         lead(segment) OVER up AS larger, lead(bytes) OVER up AS larger_bytes, lead(device) OVER up AS larger_device
+    FROM most
+   WHERE nth = 1
+  WINDOW up AS (PARTITION BY point, implementation, protocol ORDER BY segment)
 ),
 -- With what follows from sizes: c a stream, R a block, n blocks. Segments of k whole blocks hold (n/k − 1)·c + k·R.
 reckoned AS (
@@ -35,8 +40,8 @@ reckoned AS (
 SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.context' AS context, b.params ->> '$.precision' AS precision,
        b.device, printf(iif(b.segment = 1, '%g block', '%g blocks'), b.segment) AS best, b.bytes / 1073741824 AS peak,
        -- The next sizes on either side that were measured.
-       coalesce((SELECT printf(', versus %.4g %s for %g', b.smaller_bytes / size, name, b.smaller) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), '')
-         || coalesce((SELECT printf(iif(b.smaller_bytes IS NULL, ', versus %.4g %s for %g', ' and %.4g %s for %g'), b.larger_bytes / size, name, b.larger)
+       coalesce((SELECT printf(', versus %.4g %s for %g%s', b.smaller_bytes / size, name, b.smaller, iif(b.smaller_device = b.device, '', ' (' || replace(replace(b.smaller_device, 'NVIDIA ', ''), ' 80GB HBM3', '') || ')')) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), '')
+         || coalesce((SELECT printf(iif(b.smaller_bytes IS NULL, ', versus', ' and') || ' %.4g %s for %g%s', b.larger_bytes / size, name, b.larger, iif(b.larger_device = b.device, '', ' (' || replace(replace(b.larger_device, 'NVIDIA ', ''), ' 80GB HBM3', '') || ')'))
                         FROM unit WHERE b.larger_bytes >= size ORDER BY size DESC LIMIT 1), '') AS beside,
        CASE WHEN k.time_ms IS NULL AND o.case_id IS NOT NULL THEN 'Without checkpointing the step does not fit (' || o.message || '); with it a step takes '
             WHEN k.time_ms IS NULL THEN 'A step takes '
@@ -50,7 +55,7 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        -- For why.sql.
        b.count, b.stream / 1048576 AS stream, b.block / 1048576 AS block, b.optimum, b.held_best / 1048576 AS held_best,
        coalesce((SELECT printf(', %.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
-                iif(b.smaller < 1, ' (half a block is outside this model)', ''))
+                '')
          || coalesce((SELECT printf(', %.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1), '') AS others,
        CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
               THEN 'By this model another size would hold less, so the measured peak includes something else.'

@@ -19,7 +19,7 @@ told AS (
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS "precision", implementation, device,
        group_concat(text, ', ') AS list,
        iif(max(tag LIKE '%attn.%') AND params ->> '$.context' >= 512,
-           'Those of attention are its scores and weights, B·H·T² values each, which grow with the square of the context.',
+           'Scores and weights of attention are B·H·T² values each.',
            'They are named by the tensor that they hold.') AS origin, max(run_uid) AS run_uid
   FROM told
  WHERE params ->> '$.context' = longest

@@ -1,5 +1,5 @@
 -- sentence: With {precision} a training step of {model} (context {context}, {implementation}, {device}) peaks at {half} versus {full} in fp32
---   ({change}), inference at {half_forward} versus {full_forward} ({change_forward}). Parameters, gradients and moments stay fp32. {why}
+--   ({change}), inference at {half_forward} versus {full_forward} ({change_forward}). {why}
 -- experiment: memory_profiling
 -- fills: c
 -- command: syslab run memory_profiling --preset paper
@@ -23,7 +23,7 @@ SELECT h.precision, h.model, h.context, h.implementation, h.device, h.peak AS ha
             WHEN max(h.peak - f.peak, hf.peak - ff.peak) <= 0
               THEN printf('Activations shrink by more than the half-precision copy of the weights (up to %.4g MiB) adds.', 2 * h.parameters / 1048576)
             WHEN max(h.peak - f.peak, hf.peak - ff.peak) <= 2 * h.parameters / 1048576
-              THEN printf('%s because autocast adds a half-precision copy of the weights (up to %.4g MiB), which exceeds what activations save there.',
+              THEN printf('%s because autocast adds a half-precision copy of the weights (up to %.4g MiB), more than activations save there.',
                           CASE WHEN h.peak > f.peak AND hf.peak > ff.peak THEN 'Both peaks grow' WHEN h.peak > f.peak THEN 'The step grows' ELSE 'Inference grows' END,
                           2 * h.parameters / 1048576)
             ELSE printf('The growth exceeds the half-precision copy of the weights (up to %.4g MiB); the rest is not explained.', 2 * h.parameters / 1048576)

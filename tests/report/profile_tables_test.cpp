@@ -358,7 +358,7 @@ TEST_F(ProfileTables, HalfABlockIsInNoArithmeticOfWholeOnes) {
   ASSERT_EQ(found_.rows.size(), 1U);
   EXPECT_EQ(at(0, "best").text, "1 block");
   EXPECT_EQ(real(0, "held_best"), 37);
-  EXPECT_EQ(at(0, "others").text, " (half a block is outside this model), 63 MiB for 2");
+  EXPECT_EQ(at(0, "others").text, ", 63 MiB for 2");
   EXPECT_TRUE(at(0, "reason").text.starts_with("One block's activations")) << at(0, "reason").text;
 }
 

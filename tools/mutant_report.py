@@ -98,7 +98,7 @@ def laws_section(patches, outcomes, earlier):
         "## Faults and laws",
         "",
         f"The laws of `property_tests` and of the rooms, searched with CI's budget, beside the tests that the table above names: {searched} faults",
-        "whose code a law looks at. A fault that no law finds here is one of speed, of memory that is freed, or of inputs outside of what is drawn.",
+        "whose code a law looks at. Where none finds it, that test alone does.",
         "",
         "| fault | searched by | laws that find it | patch |",
         "|---|---|---|---|",

@@ -1,6 +1,7 @@
 // A checkpoint to go on from, as it was before checkpoints had checksums: those would refuse whatever is changed in it.
 #include "train/checkpoint.hpp"
 
+#include "tests/fuzz/ascending_memory.hpp"
 #include "tests/fuzz/patched.hpp"
 #include "tests/model/without_checksums.hpp"
 
@@ -22,6 +23,7 @@ model::ModelConfig smallest() {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::AscendingMemory memory;
   static const model::ModelConfig config = smallest();
   static model::ParameterArena arena(model::ParameterLayout(config), {}, {});
   static const train::Settings settings = train::settings_of(config);

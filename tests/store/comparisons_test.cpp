@@ -98,6 +98,21 @@ TEST_F(StoreComparisons, ClaimsStayWithTheirFileAndAnArrivalIsNotedWhereItHappen
   EXPECT_EQ(count(store_, "SELECT count(*) FROM arrival WHERE source <> 'x.db'"), 0);
 }
 
+// Whom the other file trusts is its own affair: without our word a run arrives untrusted, and our word does not make
+// good what the other has from somebody it did not trust.
+TEST_F(StoreComparisons, ARunIsTrustedIfWeSaySoAndTheOtherFileDoesNotSayOtherwise) {
+  for (const bool theirs : {false, true}) {
+    const auto relayed = folder_ / (theirs ? "trusting.db" : "doubting.db");
+    Store::open(relayed, Mode::create).merge(folder_ / "a.db", {.trusted = theirs});
+    for (const bool ours : {false, true}) {
+      Store mine = Store::open(folder_ / (std::string(ours ? "trusts_" : "doubts_") + relayed.filename().string()),
+                               Mode::create);
+      mine.merge(relayed, {.trusted = ours});
+      EXPECT_EQ(count(mine, "SELECT trusted FROM arrival"), theirs && ours ? 1 : 0) << theirs << ours;
+    }
+  }
+}
+
 TEST_F(StoreComparisons, PinsAreNeverMoved) {
   const RowId second = store_.begin_run(a_run(), a_plan(1));
   store_.add_pin("good", store_.run_uid(run_), "first");

@@ -1,54 +1,19 @@
 // A file that is given as --db.
-#include <sqlite3.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "store/options.hpp"
 #include "store/store.hpp"
 #include "tests/fuzz/ascending_memory.hpp"
 #include "tests/fuzz/patched.hpp"
+#include "tests/store/sqlite_memory.hpp"
 
 namespace {
 
 using syslab::fuzz::AscendingMemory;
 
 // SQLite's blocks are small and many: more than half of the time of an input went into the sanitizer's memory for them.
-// Each has its size in front, wherever it is from.
-void* sqlite_take(int bytes) {
-  char* block = static_cast<char*>(AscendingMemory::take(static_cast<std::size_t>(bytes) + 16));
-  if (block == nullptr) block = static_cast<char*>(std::malloc(static_cast<std::size_t>(bytes) + 16));
-  if (block == nullptr) return nullptr;
-  std::memcpy(block, &bytes, sizeof bytes);
-  return block + 16;
-}
-void sqlite_give(void* block) {
-  if (block == nullptr) return;
-  char* const whole = static_cast<char*>(block) - 16;
-  if (!AscendingMemory::give(whole)) std::free(whole);
-}
-int sqlite_size(void* block) {
-  int bytes = 0;
-  if (block != nullptr) std::memcpy(&bytes, static_cast<char*>(block) - 16, sizeof bytes);
-  return bytes;
-}
-void* sqlite_take_again(void* block, int bytes) {
-  void* const more = sqlite_take(bytes);
-  if (more == nullptr) return nullptr;
-  if (block != nullptr) std::memcpy(more, block, static_cast<std::size_t>(std::min(bytes, sqlite_size(block))));
-  sqlite_give(block);
-  return more;
-}
-int sqlite_rounded(int bytes) { return (bytes + 7) / 8 * 8; }
-
 // Before the first use of SQLite, which refuses it later.
-const bool kConfigured = [] {
-  sqlite3_mem_methods methods{sqlite_take,  sqlite_give,    sqlite_take_again,
-                              sqlite_size,  sqlite_rounded, [](void*) { return SQLITE_OK; },
-                              [](void*) {}, nullptr};
-  return sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK;
-}();
+const bool kConfigured = syslab::store::take_sqlite_memory_from<AscendingMemory>();
 
 void remove_beside(const std::filesystem::path& path) {
   for (const char* beside : {"-wal", "-shm", "-journal"}) unlink((path.string() + beside).c_str());

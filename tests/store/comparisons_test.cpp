@@ -105,8 +105,7 @@ TEST_F(StoreComparisons, ARunIsTrustedIfWeSaySoAndTheOtherFileDoesNotSayOtherwis
     const auto relayed = folder_ / (theirs ? "trusting.db" : "doubting.db");
     Store::open(relayed, Mode::create).merge(folder_ / "a.db", {.trusted = theirs});
     for (const bool ours : {false, true}) {
-      Store mine = Store::open(folder_ / (std::string(ours ? "trusts_" : "doubts_") + relayed.filename().string()),
-                               Mode::create);
+      Store mine = Store::open(relayed.string() + (ours ? ".trusted" : ".doubted"), Mode::create);
       mine.merge(relayed, {.trusted = ours});
       EXPECT_EQ(count(mine, "SELECT trusted FROM arrival"), theirs && ours ? 1 : 0) << theirs << ours;
     }

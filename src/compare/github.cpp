@@ -62,7 +62,7 @@ std::string annotated_file(const std::vector<plan::MineSpec>& mine, std::string_
   if (own->is_command()) {  // its program, or a script that it runs: the first that is a file of the user's
     const std::optional<CommandPlace> place = parse_command_place(own->path);
     file.clear();
-    for (const std::string& word : place ? command_words(place->command) : std::vector<std::string>{}) {
+    for (const std::string& word : place ? syslab::command_words(place->command) : std::vector<std::string>{}) {
       std::error_code none;
       const fs::path named = fs::path(place->folder) / word;
       if (file.empty() && fs::is_regular_file(named, none)) file = named.lexically_normal();

@@ -82,9 +82,11 @@ void run_operator_case(CaseContext& context, const Operation& operation) {
   measure::Device& device = bench.device();
   const bool captured_there = operation.self_time && context.serve_graphs(protocol.launch == measure::Launch::graph);
   measure::require_launch(protocol, device, static_cast<bool>(operation.self_time), captured_there);
+  context.serve_graphs(false);  // a first call may load kernels and allocate, which no capture allows
   CheckedOperator checked(context, operation, protocol, device, unforeseeable_seed(context.request()), bench.stream());
   context.progress(0, "checking");
   checked.check();
+  context.serve_graphs(captured_there);
   const measure::Subject subject = checked.subject();
   if (context.is_paired()) return time_in_bursts(context, operation, protocol, subject, bench, checked);
   const measure::HostWatch watch;

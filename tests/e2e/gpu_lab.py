@@ -257,7 +257,7 @@ class OnTheGpu(Lab):
         library = f"me={self.built_library()}"
         status, detail, _ = self.ended(*ATTENTION[:-1], "graph", "--mine", library)
         self.assertEqual(status, "ok", detail)
-        self.asked = {"HOSTILE": "before"}  # which waits for its stream
+        self.asked = {"HOSTILE": "waits"}
         status, detail, _ = self.ended(*ATTENTION[:-1], "graph", "--mine", library)
         self.assertEqual(status, "unsupported", detail)
         self.assertIn("cannot be captured as a graph", detail)

@@ -38,6 +38,7 @@ struct ForeignOptions {
   bool own_group = true;                             // core/process.hpp
   std::optional<judge::Profile> walls;               // nothing: none
   bool constant_inputs = false;                      // a call that changed any has failed, and not only q, k and v
+  bool may_share_gpu = true;                         // memory of the GPU, where that is asked for
   std::chrono::milliseconds start_timeout{180'000};  // until its hello: importing a framework from a cold disk is slow
   std::chrono::milliseconds call_timeout{10 * 60'000};  // of one call
 };

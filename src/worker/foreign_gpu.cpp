@@ -32,7 +32,7 @@ bool sharing_wanted() {
 }  // namespace
 
 void ForeignWorker::share_gpu() {
-  if (gpu_ || !sharing_wanted() || device::gpu_count() == 0) return;
+  if (gpu_ || !options_.may_share_gpu || !sharing_wanted() || device::gpu_count() == 0) return;
   SharedTensor answer{.name = "answer", .dtype = DType::f64, .shape = {kAnswerBytes / 8}, .strides = {1}};
   segment_.arrange({}, {&answer, 1});
   try {

@@ -243,7 +243,7 @@ class OnTheGpu(Lab):
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_is_checked_and_timed(self):
-        status, detail, facts = self.judged_library()
+        status, detail, facts = self.judged_library(SYSLAB_GPU_MEMORY="shared")  # which a library's never is
         self.assertEqual((status, facts.get("gpu_memory"), facts.get("walls")), ("ok", "copied", "native"), detail)
         [seconds] = self.metrics("time")
         self.assertTrue(1e-3 < seconds < 0.1, seconds)
@@ -271,25 +271,11 @@ class OnTheGpu(Lab):
         self.assertTrue(1e-6 < seconds < 1e-2, seconds)
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
-    def test_the_labs_own_clock_times_a_judged_library(self):
-        status, detail, facts = self.judged_library(SYSLAB_GPU_MEMORY="shared")
-        self.assertEqual((status, facts["gpu_memory"]), ("ok", "shared"), detail)
-        self.assertNotIn("suspect", facts)
-        status, detail, facts = self.judged_library("clock", SYSLAB_GPU_MEMORY="shared")
-        self.assertEqual(status, "ok", detail)
-        self.assertIn("the lab's is the time", facts["suspect"])
-        status, detail, _ = self.judged_library(SYSLAB_GPU_MEMORY="copied")
-        self.assertEqual(status, "ok", detail)
-        honest, forged, by_its_events = self.metrics("time")
-        self.assertLess(abs(honest / by_its_events - 1), 0.03)
-        self.assertLess(abs(forged / by_its_events - 1), 0.05)
-
-    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_no_shortcut_of_a_judged_library_is_ranked(self):
         shortcuts = (("aside", "work went on"), ("before", "read its inputs before"), ("again", "sample"), ("less", "sample"), ("leave", "ended"), ("inputs", "changed its input 'k'"),
                      ("behind", "outside its elements"))
-        for memory, hostile, said in (*(("copied", *one) for one in shortcuts), ("shared", "done", "")):
-            status, detail, _ = self.judged_library(hostile, SYSLAB_GPU_MEMORY=memory)
+        for hostile, said in shortcuts:
+            status, detail, _ = self.judged_library(hostile)
             self.assertIn(status, ("check_failed", "error"), (hostile, detail))
             self.assertIn(said, detail, hostile)
         self.assertEqual(self.metrics("time"), [])

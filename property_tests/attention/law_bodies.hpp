@@ -2,6 +2,8 @@
 // where the law does not hold.
 #pragma once
 
+#include <algorithm>
+
 #include "check/law.hpp"
 #include "ops/attention/error_bound.hpp"
 #include "ops/attention/oracle/oracle.hpp"
@@ -29,7 +31,9 @@ struct Subject {
   // kernel may still add in another order where the same problem is asked in another way.
   bool exact() const { return !wide() && rung.deterministic; }
   // What the oracle's bounds allow for: who promises the hand-out's tolerance has promised no arithmetic.
-  Part part() const { return {.weights_unit = wide() ? kHalfWeights : 0.0}; }
+  Part part(const Problem& problem) const {
+    return {.weights_unit = wide() ? weights_unit_of(std::max(problem.seq_q, problem.seq_k)) : 0.0};
+  }
   // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where that is promised and wider.
   std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived) const;
 };

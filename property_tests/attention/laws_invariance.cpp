@@ -34,7 +34,7 @@ ForwardOracle oracle_of(const Subject& subject, const Sample& sample) {
   const check::GuardedTensor q = tensor("q", sample.query_shape(), sample.q);
   const check::GuardedTensor k = tensor("k", sample.key_shape(), sample.k);
   const check::GuardedTensor v = tensor("v", sample.key_shape(), sample.v);
-  return forward_oracle(sample.problem, q.view(), k.view(), v.view(), subject.part());
+  return forward_oracle(sample.problem, q.view(), k.view(), v.view(), subject.part(sample.problem));
 }
 
 void demand_same(const Subject& subject, const Sample& sample, const ForwardValues& found,

@@ -120,14 +120,14 @@ std::vector<double> Subject::allowed(const std::vector<double>& expected, const 
 void equals_oracle(const Subject& subject, Observation& observation) {
   const Sample sample = subject.draw(Pass::forward);
   const ForwardCall call = call_forward(subject.rung, sample);
-  const Expected out = oracle_of(sample.problem, call, subject.part()).out;
+  const Expected out = oracle_of(sample.problem, call, subject.part(sample.problem)).out;
   demand_within("out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance), observation);
 }
 
 void lse_equals_oracle(const Subject& subject, Observation& observation) {
   const Sample sample = subject.draw(Pass::forward);
   const ForwardCall call = call_forward(subject.rung, sample);
-  const Expected lse = oracle_of(sample.problem, call, subject.part()).lse;
+  const Expected lse = oracle_of(sample.problem, call, subject.part(sample.problem)).lse;
   demand_within("lse", call.lse.view(), lse.value, subject.allowed(lse.value, lse.tolerance), observation);
 }
 
@@ -135,7 +135,7 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
   const Sample sample = subject.draw(Pass::backward);
   const BackwardCall call = call_backward(subject.rung, sample);
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
-                                                call.forward.v.view(), call.dout.view(), subject.part());
+                                                call.forward.v.view(), call.dout.view(), subject.part(sample.problem));
   const auto demand = [&](const check::GuardedTensor& found, const Expected& expected) {
     demand_within(found.spec().name, found.view(), expected.value, subject.allowed(expected.value, expected.tolerance),
                   observation);

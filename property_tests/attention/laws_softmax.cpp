@@ -28,7 +28,7 @@ struct Bounded {
 Bounded bounded_forward(const Subject& subject, const Sample& sample) {
   const ForwardCall call = call_forward(subject.rung, sample);
   const ForwardOracle oracle =
-      forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view(), subject.part());
+      forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view(), subject.part(sample.problem));
   return {to_doubles(call.out.view()), to_doubles(call.lse.view()),
           subject.allowed(oracle.out.value, oracle.out.tolerance),
           subject.allowed(oracle.lse.value, oracle.lse.tolerance)};
@@ -162,7 +162,7 @@ void finite_differences(const Subject& subject, Observation& observation) {
   const Sample sample = subject.draw(Pass::backward);
   const BackwardCall call = call_backward(subject.rung, sample);
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
-                                                call.forward.v.view(), call.dout.view(), subject.part());
+                                                call.forward.v.view(), call.dout.view(), subject.part(sample.problem));
   Sample exact = sample;
   exact.problem.dtype = DType::f64;
   exact.layout_in = exact.layout_out = property::Layout::contiguous;

@@ -170,12 +170,12 @@ class Conversation {
   ForwardOracle forward() const {
     const auto q = tensor(sample_.query_shape(), sample_.q), k = tensor(sample_.key_shape(), sample_.k),
                v = tensor(sample_.key_shape(), sample_.v);
-    return forward_oracle(sample_.problem, q.view(), k.view(), v.view(), subject_.part());
+    return forward_oracle(sample_.problem, q.view(), k.view(), v.view(), subject_.part(sample_.problem));
   }
   BackwardOracle gradients() const {
     const auto q = tensor(sample_.query_shape(), sample_.q), k = tensor(sample_.key_shape(), sample_.k),
                v = tensor(sample_.key_shape(), sample_.v), dout = tensor(sample_.query_shape(), sample_.dout);
-    return backward_oracle(sample_.problem, q.view(), k.view(), v.view(), dout.view(), subject_.part());
+    return backward_oracle(sample_.problem, q.view(), k.view(), v.view(), dout.view(), subject_.part(sample_.problem));
   }
 
   const Subject& subject_;

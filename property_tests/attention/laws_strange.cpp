@@ -104,7 +104,7 @@ void strange_rows(const Subject& subject, check::Observation& observation) {
   };
   const check::GuardedTensor q = tensor("q", asked.query_shape(), asked.q), k = tensor("k", asked.key_shape(), asked.k),
                              v = tensor("v", asked.key_shape(), asked.v);
-  ForwardOracle oracle = forward_oracle(problem, q.view(), k.view(), v.view(), subject.part());
+  ForwardOracle oracle = forward_oracle(problem, q.view(), k.view(), v.view(), subject.part(problem));
   const ForwardCall call = call_forward(subject.rung, sample);
   const bool is_row = strange == kInfinity || strange == kNoNumber || (strange == kHuge && subject.wide());
   if (is_row) {

@@ -16,14 +16,14 @@ Trial tried(const Subject& subject, const Sample& sample, Pass pass) {
   if (pass == Pass::forward) {
     const ForwardCall call = call_forward(subject.rung, sample);
     const ForwardOracle oracle =
-        forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view(), subject.part());
+        forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view(), subject.part(sample.problem));
     judge(call.out, "out", oracle.out);
     judge(call.lse, "lse", oracle.lse);
     return trial;
   }
   const BackwardCall call = call_backward(subject.rung, sample);
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
-                                                call.forward.v.view(), call.dout.view(), subject.part());
+                                                call.forward.v.view(), call.dout.view(), subject.part(sample.problem));
   judge(call.dq, "dq", oracle.dq);
   judge(call.dk, "dk", oracle.dk);
   judge(call.dv, "dv", oracle.dv);

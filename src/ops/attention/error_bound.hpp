@@ -51,6 +51,8 @@ inline constexpr double kLambda = 4.0;
 // bf16's: what a kernel may round P̃ and dS to that promises the hand-out's tolerance and no arithmetic. 1e-2 covers it
 // in sums as long as those of the hand-out's tests; in longer ones it grows with the root of their length.
 inline constexpr double kHalfWeights = 0x1p-9;
+// Of a problem by the longer of its lengths: none up to those that the hand-out's contract draws.
+inline double weights_unit_of(std::int64_t longest) { return longest > 256 ? kHalfWeights : 0.0; }
 inline constexpr double kFunctionUlps = 4.0;  // exp, log: holds for ours in vector_exp.hpp and CUDA's fast ones
 
 // Units of one problem's arithmetic and storage.

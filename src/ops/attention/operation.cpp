@@ -253,7 +253,7 @@ double room_of(const AutogradRung& rung, const Problem& problem, Pass pass) {
 
 Operation operation(const Problem& asked, Pass pass, const AutogradRung& rung, std::uint64_t seed) {
   // Somebody's own, which tells its times itself, promises the hand-out's tolerance alone.
-  const double weights_unit = rung.last_call_time ? kHalfWeights : 0.0;
+  const double weights_unit = rung.last_call_time ? weights_unit_of(std::max(asked.seq_q, asked.seq_k)) : 0.0;
   const Parts parts({.budget = kOracleBudget, .seed = seed, .weights_unit = weights_unit});
   Problem problem = asked;
   problem.tf32 = rung.tf32;

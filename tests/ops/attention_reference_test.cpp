@@ -197,6 +197,8 @@ TEST(AttentionBound, OfHalfWeightsGrowsWithTheRootOfASumsLength) {
   EXPECT_LT(worst, 1);
   EXPECT_GT(worst, 0.2);  // no looser than it has to be
   EXPECT_GT(worst_of_tests, 0.5);
+  EXPECT_EQ(weights_unit_of(4096), kHalfWeights);
+  EXPECT_EQ(weights_unit_of(256), 0.0) << "there the hand-out's 1e-2 is all";
 }
 
 }  // namespace

@@ -18,23 +18,24 @@ class Gradients(Lab):
         return {(one["impl"], one["params"].get("n"), one["params"]["pass"]): one for one in ended}
 
     def test_a_flag_makes_each_cases_gradients_a_case(self):
-        ended = self.of_each(("ByHand", "Forgets", "detached", "fails_backward"), "--backward", expect=1)
+        ended = self.of_each(("ByHand", "Forgets", "fails_backward"), "--backward", expect=1)  # more would import torch anew for each case
         statuses = {key: one["status"] for key, one in ended.items()}
-        wanted = {(name, n, "forward"): "ok" for name in ("ByHand", "Forgets", "detached", "fails_backward") for n in (24, 40)}
+        wanted = {(name, n, "forward"): "ok" for name in ("ByHand", "Forgets", "fails_backward") for n in (24, 40)}
         for n in (24, 40):
-            wanted.update({("ByHand", n, "backward"): "ok", ("Forgets", n, "backward"): "check_failed", ("detached", n, "backward"): "check_failed"})
+            wanted.update({("ByHand", n, "backward"): "ok", ("Forgets", n, "backward"): "check_failed"})
         wanted.update({("fails_backward", 24, "backward"): "ok", ("fails_backward", 40, "backward"): "error"})
         self.assertEqual(statuses, wanted)
         self.assertIn("d(x)", ended["Forgets", 24, "backward"]["detail"])
-        self.assertIn("'out' has no gradient", ended["detached", 24, "backward"]["detail"])
         self.assertIn("no kernel for 40 columns (gradients.py", ended["fails_backward", 40, "backward"]["detail"])
         times = self.sql("SELECT params ->> '$.pass', count(*) FROM v_latest WHERE metric = 'time' AND implementation = 'ByHand' GROUP BY 1")
         self.assertEqual(times, [("backward", 2), ("forward", 2)])
 
     def test_the_file_asks_for_them_and_an_axis_chooses(self):
-        ended = self.of_each(("ByHand",), "-a", "pass=backward", "-a", "n=24", inputs="cases_with_gradients", expect=0)
-        self.assertEqual(list(ended), [("ByHand", 24, "backward")])
-        bounds = self.sql("SELECT DISTINCT facts ->> '$.bound', facts ->> '$.reference_in' FROM v_attempt")
+        ended = self.of_each(("ByHand", "detached"), "-a", "pass=backward", "-a", "n=24", inputs="cases_with_gradients", expect=1)
+        self.assertEqual({key: one["status"] for key, one in ended.items()},
+                         {("ByHand", 24, "backward"): "ok", ("detached", 24, "backward"): "check_failed"})
+        self.assertIn("'out' has no gradient", ended["detached", 24, "backward"]["detail"])
+        bounds = self.sql("SELECT DISTINCT facts ->> '$.bound', facts ->> '$.reference_in' FROM v_attempt WHERE status = 'ok'")
         self.assertEqual(bounds, [("derived", "float64")])
 
     def test_a_modules_parameters_have_gradients_too(self):

@@ -10,6 +10,7 @@ namespace syslab::stats {
 namespace {
 
 constexpr double kErrors = 4;
+constexpr std::size_t kFewestDifferences = 5;
 constexpr double kMedianOfDifference = 0.954;  // 0.6745 · √2: of |x − y|, both normal with deviation 1
 
 double mean_level(std::span<const double> values) {
@@ -19,7 +20,7 @@ double mean_level(std::span<const double> values) {
 double noise_of(std::span<const double> values) {
   std::vector<double> differences;
   for (std::size_t i = 1; i < values.size(); ++i) differences.push_back(std::abs(values[i] - values[i - 1]));
-  if (differences.empty()) return 0;
+  if (differences.size() < kFewestDifferences) return 0;
   std::sort(differences.begin(), differences.end());
   return quantile(differences, 0.5) / kMedianOfDifference;
 }

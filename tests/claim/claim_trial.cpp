@@ -85,7 +85,9 @@ TEST(ClaimTrial, WhatIsTrueOnOneMachineIsConfirmedOnAnotherOfItsKind) {
         std::printf("%s, %d cases%s: confirmed %d, unclear %d, refuted %d of %d\n", noise.name.c_str(), cases,
                     mean ? " in mean" : "", counts.confirmed, counts.unclear, counts.refuted, kTrials);
         EXPECT_GE(counts.confirmed, kTrials * 19 / 20) << noise.name << ", " << cases << " cases";
-        EXPECT_LE(counts.refuted, kTrials / 100) << noise.name;
+        // Two machines more than 1.15 % apart (the tolerance and two half-widths of 0.08 %) are 2.7 deviations: 0.35 %
+        // of pairs. Eight of 400 would be five deviations of that count.
+        EXPECT_LE(counts.refuted, kTrials / 50) << noise.name;
       }
     }
   }

@@ -45,8 +45,9 @@ TEST(ChangePoint, NoiseIsNone) {
   EXPECT_LE(found, 5);
 }
 
-TEST(ChangePoint, OfTwoValuesTheDifferenceDecides) {
+TEST(ChangePoint, OfFewValuesTheDifferenceDecides) {
   EXPECT_EQ(change_points(std::vector{0.0, 0.05, 0.05}, 0.01).size(), 1U);
+  EXPECT_EQ(change_points(std::vector{0.0, 0.05}, 0.01).size(), 1U);
   EXPECT_TRUE(change_points(std::vector{0.0, 0.005, 0.005}, 0.01).empty());
   EXPECT_TRUE(change_points(std::vector{0.0}, 0.01).empty());
   EXPECT_TRUE(change_points({}, 0.01).empty());

@@ -100,11 +100,11 @@ class Bisect(Repository):
         self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
 
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
-        self.history(slow=9, last=2)
+        self.history(slow=0, last=2)
         *_, end = self.bisect(expect=5)
         self.assertEqual(end["verdict"], "unclear")
         self.assertIn("nothing to find", end["text"])
-        self.commit("faster", {"lib/work.py": WORK.format(rounds=1)})
+        self.commit("faster", {"lib/work.py": WORK.format(rounds=10)})
         *_, end = self.bisect(expect=5)
         self.assertIn("exchange them", end["text"])
 

@@ -10,7 +10,6 @@ beside itself.
 """
 import argparse
 import collections
-import concurrent.futures
 import datetime
 import json
 import os
@@ -374,18 +373,12 @@ class EveryExperiment(Lab):
 
 class EveryRung(Lab):
     def test_passes_in_every_dtype_and_pass_at_two_shapes(self):
-        """Some ladders side by side: what they are about is right or wrong, not how long it takes, and most of it is the oracles' time."""
-        def climbed(ladder, shape):
-            return attempts(self.lines("run", ladder.experiment, "--device", "cuda", *ladder.arguments(shape), "--laws", "none", "--protocol",
-                                       "quick", expect=None, timeout=900))
-
         silent, heard = {}, set()
-        with concurrent.futures.ThreadPoolExecutor(4) as side_by_side:
-            begun = [(ladder, shape, side_by_side.submit(climbed, ladder, shape))
-                     for ladder in ladders(self.json("list")["experiments"], "cuda") for shape in ladder.shapes]
-            for ladder, shape, cases in begun:
+        for ladder in ladders(self.json("list")["experiments"], "cuda"):
+            for shape in ladder.shapes:
                 with self.subTest(experiment=ladder.experiment, shape=shape):
-                    done = cases.result()
+                    done = attempts(self.lines("run", ladder.experiment, "--device", "cuda", *ladder.arguments(shape), "--laws",
+                                               "none", "--protocol", "quick", expect=None, timeout=900))
                     count("ladders", done)
                     outcomes = Outcomes(ladder, done)
                     print(f"{ladder.experiment} {shape}: {outcomes.passed} ok", *(

@@ -171,9 +171,9 @@ class Grammar {
                       {"before latest", "before after --delta 2"});
     verb<PinOptions>("pin", "Give a run a name that stays; without arguments, list the names", kMore,
                      {"baseline latest --note \"before the change\"", ""});
-    verb<GateOptions>("gate", "Measure a pinned run's cases again: has anything become slower or wrong?", kMore,
-                      {"--against baseline", "flash_forward --against baseline --build old/syslab --budget 5m",
-                       "--against baseline --github"});
+    verb<GateOptions>(
+        "gate", "Measure a pinned run's cases again: has anything become slower or wrong?", kMore,
+        {"--against baseline --github", "flash_forward --against baseline --build old/syslab --budget 5m"});
     verb<GradeOptions>("grade", "A folder of submissions by a rubric: a table, and a page of evidence each", kMore,
                        {"submissions/ --handout 2026 -o grades/ --jobs 2",
                         "submissions/ --handout 2026 -o second/ --rubric ours.toml --seed 4711"});
@@ -188,9 +188,8 @@ class Grammar {
                       {"", "--handout 2025 --mine me --python .venv/bin/python"});
     verb<PruneOptions>("prune", "A smaller copy of the database; the old one stays", kMore,
                        {"--keep 10 -o small.db", "--younger-than 90d --no-samples -o small.db"});
-    verb<LogOptions>(
-        "log", "Runs, newest first; of an experiment, its times over revisions", kMore,
-        {"", "-n 5", "flash_forward -a seq=512 --impl flash_tiled", "flash_forward --confirm -o history.svg"});
+    verb<LogOptions>("log", "Runs, newest first; of an experiment, its times over revisions", kMore,
+                     {"-n 5", "flash_forward -a seq=512 --impl flash_tiled -o history.svg"});
     verb<ShowOptions>("show", "A stored run, attempt, check or comparison", kMore, {"latest", "3f2a"});
     verb<EnvOptions>("env", "Facts about this machine and this build", kMore, {"", "--json"});
     verb<DoctorOptions>("doctor", "Is this machine fit to measure, a run fit to publish? Findings and remedies", kMore,

@@ -5,6 +5,7 @@ import pathlib
 import shlex
 import signal
 import sqlite3
+import subprocess
 import textwrap
 import unittest
 
@@ -55,6 +56,35 @@ class Diff(Comparing):
             self.syslab("run", "selftest_faults", "-a", f"fault={fault}", "--laws", "none", expect=None)
             self.syslab("pin", "run_" + fault, "latest")
         self.assertEqual(self.json("diff", "run_none", "run_check_failed")["checks"], [], "other cases, other checks")
+
+
+class Workflow(Comparing):
+    def test_the_example_for_github_gates_the_head_and_not_the_base_again(self):
+        repository, page = self.folder / "head", pathlib.Path(__file__).parents[2] / "docs" / "gate-on-github.yml"
+        repository.mkdir()
+
+        def git(*words):
+            return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=repository, check=True, text=True,
+                                  capture_output=True).stdout.strip()
+
+        git("init", "-q")
+        (repository / "Makefile").write_text("bench: bench.sh\n\tcp bench.sh bench\n\tchmod +x bench\n")
+        for took in (0.5, 0.9):
+            (repository / "bench.sh").write_text(f"#!/bin/sh\necho took {took} ms\n")
+            git("add", ".")
+            git("commit", "-q", "-m", f"takes {took} ms")
+        steps = [textwrap.dedent(step.split("\n\n")[0]) for step in page.read_text().split("        run: |\n")[1:]]
+        self.assertEqual(len(steps), 2)
+        script = "\n".join(steps).replace("${{ github.event.pull_request.base.sha }}", git("rev-parse", "HEAD~1"))
+        for before, after in (("-a n=1k:16k", "-a n=1 --reads 'took {} ms' --protocol quick"), ("--launches 5", "--launches 3")):
+            self.assertIn(before, script)
+            script = script.replace(before, after)
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin" / "syslab").symlink_to(SYSLAB)
+        environment = {**self.environment(), "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"), "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        done = subprocess.run(["bash", "-e", "-c", script], cwd=repository, env=environment, text=True, capture_output=True, timeout=120)
+        self.assertEqual(done.returncode, 6, done.stdout + done.stderr)
+        self.assertIn("takes 80", done.stdout)
 
 
 class Gate(Comparing):

@@ -63,6 +63,22 @@ std::optional<std::size_t> match(std::string_view pattern, std::string_view text
   return at;
 }
 
+bool is_of_word(char c) { return is_name(std::string_view(&c, 1)) || (c >= '0' && c <= '9'); }
+
+// Whether a number at `at` begins before it: "1,234", "-5", "v2", "1:05". A list's comma is no part of one.
+bool is_inside_number(std::string_view text, std::size_t at) {
+  if (at == 0) return false;
+  const char before = text[at - 1];
+  if (is_of_word(before) || before == '.' || before == '+' || before == '-') return true;
+  const bool groups = before == ',' || before == '\'' || before == ':' || before == '/';
+  return groups && at > 1 && text[at - 2] >= '0' && text[at - 2] <= '9';
+}
+
+// Whether a unit that ends at `at` goes on behind it: "msgs", "GB/second", "ms/step".
+bool is_inside_unit(std::string_view text, std::size_t at) {
+  return at < text.size() && (is_of_word(text[at]) || text[at] == '/');
+}
+
 }  // namespace
 
 std::vector<std::string> command_words(std::string_view text) {
@@ -156,6 +172,7 @@ NumberPattern::NumberPattern(std::string_view text) {
   if (text.find("{}", place + 2) != std::string_view::npos) refuse("there is more than one {}");
   before_ = text.substr(0, place);
   after_ = text.substr(place + 2);
+  while (!after_.empty() && is_blank(after_.back())) after_.pop_back();
   const std::string rest = trim(after_);
   unit_ = rest.substr(0, rest.find_first_of(" \t,;()[]"));
   constexpr std::array<std::pair<std::string_view, double>, 10> kTimes{{{"ns", 1e-9},
@@ -192,10 +209,11 @@ std::optional<NumberPattern::Found> NumberPattern::find(std::string_view text) c
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
     if (error != std::errc{} || !(value > 0) || value - value != 0) continue;
     const auto stop = static_cast<std::size_t>(end - text.data());
-    // A number is met once, at its first digit.
-    const bool inside =
-        *at > 0 && before_.empty() && std::string_view("0123456789.eE+").find(text[*at - 1]) != std::string_view::npos;
-    if (inside || !match(after_, text, stop)) continue;
+    // A number is met once, at its first digit. What the pattern has directly before it may be anything.
+    const bool free = before_.find_first_not_of(" \t\r\n") == std::string::npos;
+    if (free && is_inside_number(text, *at)) continue;
+    const std::optional<std::size_t> ends = match(after_, text, stop);
+    if (!ends || (is_of_word(after_.back()) && is_inside_unit(text, *ends))) continue;
     last = Found{is_rate() ? 1 / value : value * factor_, *at, stop};
   }
   return last;

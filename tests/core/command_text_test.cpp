@@ -54,6 +54,27 @@ TEST(NumberPattern, ANumberWithoutTextBeforeItIsMetWhole) {
   EXPECT_DOUBLE_EQ(found->seconds, 1235e-6);
 }
 
+TEST(NumberPattern, AUnitEndsWhereThePatternEnds) {
+  EXPECT_DOUBLE_EQ(NumberPattern("{} s").find("0.5 s\n1000 samples")->seconds, 0.5);
+  EXPECT_DOUBLE_EQ(NumberPattern("{} ms ").find("(5 ms), 7 msgs, 8 ms/step, 9 ms2, 9 ms_")->seconds, 0.005);
+  EXPECT_FALSE(NumberPattern("{} GB/s").find("7 GB/second"));
+  EXPECT_DOUBLE_EQ(NumberPattern("{} ms (").find("5 ms (best)")->seconds, 0.005);
+}
+
+TEST(NumberPattern, ANumberBeginsWhereItsTextBegins) {
+  const NumberPattern time("{} ms");
+  for (const char* none :
+       {"1,234 ms", "1'234 ms", "-5 ms", "3-5 ms", "v2 ms", "x_2 ms", "1:05 ms", "1/5 ms", "1..5 ms", "0x5 ms"}) {
+    EXPECT_FALSE(time.find(none)) << none;
+  }
+  for (const char* five : {"5 ms", "took:5 ms", "naive,5 ms", "(5 ms)", "='5 ms'", "1,234 ms 5 ms"}) {
+    ASSERT_TRUE(time.find(five)) << five;
+    EXPECT_DOUBLE_EQ(time.find(five)->seconds, 0.005) << five;
+  }
+  EXPECT_DOUBLE_EQ(NumberPattern("v{} ms").find("v5 ms")->seconds, 0.005);
+  EXPECT_DOUBLE_EQ(NumberPattern(" {} ms").find("1,234 ms, 5 ms")->seconds, 0.005);
+}
+
 TEST(NumberPattern, OfARateTheTimeIsItsReciprocal) {
   for (const char* unit : {"GB/s", "tokens/s", "GFLOPS", "it/sec"}) {
     const NumberPattern rate(std::string("{} ") + unit);

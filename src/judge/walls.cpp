@@ -187,23 +187,10 @@ struct Walls::Filter {
   sock_fprog program{};
 };
 
-Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) {
+Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
   // On a GPU NCCL's ranks meet in /dev/shm, and whether CUDA works in a user namespace has not been tried.
   confinement_.own_shared_memory = python && !options.gpu && offers_own_shared_memory();
-  const bool shares_memory = python && !confinement_.own_shared_memory;
-  if (landlock_version() > 0) {
-    std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE")), unlisted;
-    std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
-      std::error_code none;  // the names in a folder tell who has handed something in
-      return std::filesystem::is_directory(one, none);
-    });
-    hidden.push_back(options.hidden);
-    ruleset_ =
-        make_ruleset(options.writable, hidden, shares_memory, options.network, variable("SYSLAB_WALLS_SHOW"), unlisted);
-    confinement_.landlock_ruleset = ruleset_.get();
-  }
-
   const FilterContext filter = empty_filter();
   for (const char* name : kDenied) deny(filter, name, EPERM);
   for (const char* name : kOnlyOneself) deny(filter, name, EPERM, SCMP_A0(SCMP_CMP_NE, 0));
@@ -252,6 +239,22 @@ Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) 
 }
 
 Walls::~Walls() = default;
+
+const Confinement* Walls::confinement() {
+  if (landlock_version() > 0) {
+    const bool shares_memory = options_.profile == Profile::python && !confinement_.own_shared_memory;
+    std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE")), unlisted;
+    std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
+      std::error_code none;  // the names in a folder tell who has handed something in
+      return std::filesystem::is_directory(one, none);
+    });
+    hidden.push_back(options_.hidden);
+    ruleset_ = make_ruleset(options_.writable, hidden, shares_memory, options_.network, variable("SYSLAB_WALLS_SHOW"),
+                            unlisted);
+    confinement_.landlock_ruleset = ruleset_.get();
+  }
+  return &confinement_;
+}
 
 std::string keys_folder() {
   try {

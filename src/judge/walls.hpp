@@ -24,17 +24,21 @@ struct WallsOptions {
 
 class Walls {
  public:
-  // Error(internal) where the kernel has a wall and refuses it. What it does not have is left out (missing_walls()).
+  // Error(internal), here and below, where the kernel has a wall and refuses it. What it does not have is left out
+  // (missing_walls()).
   explicit Walls(const WallsOptions& options);
   Walls(const Walls&) = delete;
   Walls& operator=(const Walls&) = delete;
   ~Walls();
 
-  const Confinement* confinement() const { return &confinement_; }
+  // For one process, until the next call: with a ruleset of its own, since a process that makes its own /dev/shm adds a
+  // rule to it, and the next ones would start more slowly each time.
+  const Confinement* confinement();
 
  private:
   struct Filter;
 
+  WallsOptions options_;
   FileDescriptor ruleset_;
   std::unique_ptr<Filter> filter_;
   Confinement confinement_;

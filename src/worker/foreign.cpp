@@ -36,7 +36,7 @@ constexpr std::int64_t kToldFlags =
 constexpr std::chrono::microseconds kBriefCall{300};  // calls up to here are waited for without a system call
 
 SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd, const judge::PrivateFolder* folder,
-                           const judge::Walls* walls) {
+                           judge::Walls* walls) {
   SpawnOptions spawn;
   spawn.argv = options.command;
   if (folder != nullptr) spawn.environment = folder->environment();

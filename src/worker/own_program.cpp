@@ -77,8 +77,7 @@ OwnProgram::OwnProgram(const CommandPlace& place, const Params& params) : folder
   judge::hide_this_process();
 }
 
-OwnProgram::Ended OwnProgram::run() const {
-  const InFolder in(folder_);
+OwnProgram::Ended OwnProgram::run() {
   SpawnOptions options;
   options.argv = words_;
   if (walls_) {
@@ -86,6 +85,7 @@ OwnProgram::Ended OwnProgram::run() const {
     options.confinement = walls_->confinement();
   }
   options.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
+  const InFolder in(folder_);
   const Nanoseconds began = measure::steady_clock().now();
   Process process = Process::spawn(options);
   process.close_input();

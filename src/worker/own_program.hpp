@@ -23,7 +23,7 @@ class OwnProgram {
     std::string output;
   };
   // Error(usage) when it ends otherwise than with exit code 0, or prints more than anybody reads.
-  Ended run() const;
+  Ended run();
 
   const std::vector<std::string>& words() const { return words_; }
   Json walls_facts() const;

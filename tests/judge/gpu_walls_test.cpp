@@ -39,7 +39,7 @@ TEST(GpuWalls, NcclSumsBehindTheWallsOfRanks) {
   const PrivateFolder folder;
   const std::string without = sum_by_nccl(folder, nullptr);
   if (without != "OUTCOMEworks\n") GTEST_SKIP() << "without walls, too: " << without;
-  const Walls walls({.profile = Profile::python, .network = true, .gpu = true, .writable = folder.path()});
+  Walls walls({.profile = Profile::python, .network = true, .gpu = true, .writable = folder.path()});
   EXPECT_EQ(sum_by_nccl(folder, walls.confinement()), without);
 }
 

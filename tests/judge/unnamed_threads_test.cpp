@@ -23,7 +23,7 @@ constexpr const char* kNamesItself =
     "print(int(opened(mine, b'w')), int(opened('/proc/self/comm', b'w')), int(opened(mine, b'r')))\n";
 
 std::string told(const char* preload, const std::string& folder) {
-  const Walls walls({.profile = Profile::python, .gpu = true, .writable = folder});
+  Walls walls({.profile = Profile::python, .gpu = true, .writable = folder});
   SpawnOptions options;
   options.argv = {"python3", "-c", kNamesItself};
   options.capture_stderr = false;

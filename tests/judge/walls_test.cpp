@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -44,7 +45,7 @@ class WallsOf : public testing::TestWithParam<Profile> {
 
   template <typename Body>
   int inside(const Body& body, bool network = false, bool gpu = false) {
-    const Walls walls({.profile = GetParam(), .network = network, .gpu = gpu, .writable = (folder_ / ".").string()});
+    Walls walls({.profile = GetParam(), .network = network, .gpu = gpu, .writable = (folder_ / ".").string()});
     return behind(*walls.confinement(), body);
   }
 
@@ -291,7 +292,7 @@ TEST(Walls, AfterDenyingProcessesThereAreThreadsAlone) {
 TEST(Walls, AClassHasItsOwnSharedMemoryWhichIsGoneWithIt) {
   if (!offers_own_shared_memory()) GTEST_SKIP() << "no user namespaces here";
   const test::TemporaryFolder folder;
-  const Walls walls({.profile = Profile::python, .writable = (folder / ".").string()});
+  Walls walls({.profile = Profile::python, .writable = (folder / ".").string()});
   const std::string left = "/dev/shm/syslab-walls-test-" + std::to_string(::getpid());
   std::ofstream(left) << "of another";
   SpawnOptions options;
@@ -317,6 +318,41 @@ TEST(Walls, AClassHasItsOwnSharedMemoryWhichIsGoneWithIt) {
   EXPECT_EQ(kept, "of another");
   EXPECT_NE(::access((left + ".d").c_str(), F_OK), 0);
   ::unlink(left.c_str());
+}
+
+TEST(Walls, AProcessMayNotWriteIntoTheSharedMemoryOfTheOneBefore) {
+  if (!offers_own_shared_memory() || !missing_walls().empty()) GTEST_SKIP() << "not all walls stand here";
+  const test::TemporaryFolder folder;
+  Walls walls({.profile = Profile::python, .writable = (folder / ".").string()});
+  SpawnOptions options;
+  options.argv = {"/bin/sleep", "60"};
+  options.confinement = walls.confinement();
+  const Process before = Process::spawn(options);
+  const FileDescriptor its_memory(
+      ::open(("/proc/" + std::to_string(before.pid()) + "/root/dev/shm").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_GE(its_memory.get(), 0) << std::strerror(errno);
+  const auto writes = [&] {
+    return error_of(::openat(its_memory.get(), "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  };
+  EXPECT_EQ(writes(), 0);  // outside of all walls
+  EXPECT_EQ(behind(*walls.confinement(), writes), EACCES) << "the ruleset has the other's rule";
+}
+
+TEST(Walls, ManyProcessesLeaveNoDescriptors) {
+  const test::TemporaryFolder folder;
+  Walls walls({.profile = Profile::python, .writable = (folder / ".").string()});
+  const auto open_ones = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  std::ptrdiff_t first = 0;
+  for (int start = 0; start < 50; ++start) {
+    SpawnOptions options;
+    options.argv = {"/bin/true"};
+    options.confinement = walls.confinement();
+    EXPECT_EQ(Process::spawn(options).wait().describe(), "exit code 0");
+    if (start == 0) first = open_ones();
+  }
+  EXPECT_EQ(open_ones(), first);
 }
 
 TEST(Walls, OnlyTheWordNoneLeavesThemOut) {

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/pipe.hpp"
@@ -40,29 +42,60 @@ class InFolder {
   fs::path before_;
 };
 
-// What it prints to both, until it closes them or ends: whoever it has left behind may hold them open.
-std::string read_all(Process& process, TailReader& errors) {
-  std::string output;
-  std::array<char, 65536> chunk{};
-  bool open = true, errors_open = true;
-  while (open || errors_open) {
-    std::array<pollfd, 2> both{
-        {{open ? process.from_child() : -1, POLLIN, 0}, {errors_open ? process.error_output() : -1, POLLIN, 0}}};
-    constexpr int kLookAgain = 50;  // ms
-    const int ready = ::poll(both.data(), both.size(), kLookAgain);
-    if (ready == 0 && process.poll()) return output;
-    if (both[0].revents != 0) {
-      const ssize_t got = ::read(process.from_child(), chunk.data(), chunk.size());
-      if (got > 0) output.append(chunk.data(), static_cast<std::size_t>(got));
-      if (got == 0 || (got < 0 && errno != EINTR)) open = false;
-      if (output.size() > kMostOutput) {
+// What it prints, to both.
+class Printed {
+ public:
+  explicit Printed(Process& process)
+      : output_(process.from_child()), errors_output_(process.error_output()), errors_(errors_output_) {}
+
+  // Until it closes both or ends: whoever it has left behind may hold them open.
+  void read_until_end(Process& process) {
+    const FileDescriptor end(static_cast<int>(::syscall(kPidfdOpen, process.pid(), 0U)));
+    const int patience = end ? -1 : kLookAgain;
+    while (open_ || errors_open_) {
+      const bool quiet = !read_some(patience, end.get());
+      // What has come until its end counts, be it that nobody had asked for it yet.
+      if ((quiet || ended_) && process.poll()) return read_what_is_there();
+    }
+  }
+
+  std::string text;
+  std::string last_error_line() const { return errors_.last_lines(1); }
+
+ private:
+  static constexpr long kPidfdOpen = 434;  // of every architecture; kernels before 5.3 have none
+  static constexpr int kLookAgain = 50;    // ms
+
+  // Of those that are left behind, some may print without end.
+  void read_what_is_there() {
+    constexpr int kMostReads = 1024;
+    for (int reads = 0; reads < kMostReads && read_some(0, -1); ++reads) continue;
+  }
+
+  // False: there was nothing.
+  bool read_some(int patience, int end) {
+    std::array<pollfd, 3> all{
+        {{open_ ? output_ : -1, POLLIN, 0}, {errors_open_ ? errors_output_ : -1, POLLIN, 0}, {end, POLLIN, 0}}};
+    const int ready = ::poll(all.data(), all.size(), patience);
+    if (ready < 0) return errno == EINTR;
+    if (all[0].revents != 0) {
+      const ssize_t got = ::read(output_, chunk_.data(), chunk_.size());
+      if (got > 0) text.append(chunk_.data(), static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EINTR)) open_ = false;
+      if (text.size() > kMostOutput) {
         throw Error(ErrorKind::usage, "the command prints more than 16 MiB; send what nobody reads elsewhere");
       }
     }
-    if (both[1].revents != 0) errors_open = errors.drain();
+    if (all[1].revents != 0) errors_open_ = errors_.drain();
+    ended_ = all[2].revents != 0;
+    return ready > 0;
   }
-  return output;
-}
+
+  int output_, errors_output_;
+  TailReader errors_;
+  std::array<char, 65536> chunk_{};
+  bool open_ = true, errors_open_ = true, ended_ = false;
+};
 
 }  // namespace
 
@@ -89,13 +122,14 @@ OwnProgram::Ended OwnProgram::run() {
   const Nanoseconds began = measure::steady_clock().now();
   Process process = Process::spawn(options);
   process.close_input();
-  TailReader errors(process.error_output());
+  Printed printed(process);
+  printed.read_until_end(process);
   Ended ended;
-  ended.output = read_all(process, errors);
   const ExitStatus exit = process.wait();
   ended.took = measure::steady_clock().now() - began;
+  ended.output = std::move(printed.text);
   if (!exit.signalled && exit.code == 0) return ended;
-  const std::string said = errors.last_lines(1);
+  const std::string said = printed.last_error_line();
   throw Error(ErrorKind::usage,
               fmt::format("the command ended with {}{}{}", exit.describe(), said.empty() ? "" : ": ", said));
 }

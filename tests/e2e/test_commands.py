@@ -41,6 +41,16 @@ class Commands(Lab):
         found = self.sql("SELECT metric, value, unit FROM v_latest WHERE metric IN ('time', 'rate') AND params ->> '$.n' = 250 ORDER BY 1")
         self.assertEqual(found, [("rate", 250.0, "GB/s"), ("time", 0.004, "s")])
 
+    def test_what_is_left_behind_costs_no_time_and_the_last_line_is_read(self):
+        # The one left behind holds the pipes open, so that their end does not tell of the program's.
+        script = self.folder / "leaves.sh"
+        script.write_text("#!/bin/sh\nsleep 20 &\nhead -c 300000 /dev/zero | tr '\\0' x\necho; echo took: $1 ms\n")
+        script.chmod(0o755)
+        self.syslab("run", "--command", "./leaves.sh {n}", "-a", "n=1,2", "--protocol", "quick", expect=0)
+        shortest = self.sql("SELECT min(value) FROM v_latest WHERE metric = 'time'")[0][0]
+        self.assertLess(shortest, 0.045, "its end was looked for every 50 ms")
+        self.syslab("run", "--command", "./leaves.sh {n}", "-a", "n=1,2", "--reads", "took: {} ms", "--protocol", "quick", expect=0)
+
     def test_each_failure_is_a_line_with_its_case_and_the_others_go_on(self):
         ended = attempts(self.lines("check", "--command", "./bench.sh {n}", "-a", "n=2,13,17", "--reads", "took: {} ms", expect=3))
         self.assertEqual([one["status"] for one in ended], ["ok", "error", "error"])

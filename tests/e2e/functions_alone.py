@@ -240,6 +240,16 @@ class Gradients(unittest.TestCase):
         self.assertEqual(reference.precision, "float64")
         self.assertLess(max(worst_ratio(reference, module, seed) for seed in range(3, 7)), 1)
 
+    def test_outputs_by_name_meet_their_gradients_in_any_order(self):
+        def reference(x):
+            return {"a": 2 * x, "b": 3 * x}
+
+        def other_way_round(x):
+            return {"b": 3 * x, "a": 2 * x}
+
+        judge = reference_of(reference, random((5, 6), dtype=torch.float32), backward=True)
+        self.assertLess(worst_ratio(judge, other_way_round, 5), 1)
+
     def test_gradients_of_another_function_do_not(self):
         for function, others, shapes, distribution in RIGHT[:5]:
             reference = reference_of(function, distribution(*shapes, dtype=torch.float32), backward=True)

@@ -43,7 +43,8 @@ class Backward:
                 raise WrongAnswer(f"'{name}' has no gradient: by way of autograd it depends on no argument")
             if shapes[name] != list(gradient.shape):
                 raise WrongAnswer(f"'{name}' has shape {tuple(shapes[name])}, expected {tuple(gradient.shape)}")
-        self.results = [pair for pair in self.results if pair[0] in late]
+        by_name = dict(self.results)
+        self.results = [(name, by_name[name]) for name in late]  # in the order of `given`, whichever the function has
 
     def gradients(self, given):
         """For each wanted one its gradient, None where no result depends on it."""

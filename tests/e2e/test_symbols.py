@@ -83,6 +83,24 @@ class Symbols(Lab):
         self.assertIn("--inputs manifest.json", self.syslab("run", "--mine", f"me={self.plugin}:softmax", expect=2).stderr)
         self.assertFalse(self.db.exists())
 
+    def test_a_number_that_c_would_not_take_as_it_is_is_refused(self):
+        whole = json.loads(self.manifest.read_text())["arguments"]
+        axes = {"n": [24], "mode": ["fast"]}
+        for kind, value, said in (("int64", "n / 16", "is 1.5, which is no int64"), ("int32", "n * 200000000", "is 4800000000, which is no int32"),
+                                  ("size_t", "n - 25", "is -1, which is no size_t"), ("uint32", -1, "is -1, which is no uint32"),
+                                  ("bool", 2, "is 2, which is no bool"), ("float32", "n * 1e300", "which is no float32"),
+                                  ("int32", "mode", "is 'fast', which is no int32"), ("float64", "mode", "is 'fast', which is no float64"),
+                                  ("int32", "mode * mode", "argument 'n': 'mode * mode'")):
+            with self.subTest(kind=kind, value=value):
+                changed = [*whole[:3], {"name": "n", "type": kind, "value": value}, whole[4]]
+                manifest = self.manifest_with("numbers.json", axes=axes, arguments=changed)
+                refused = self.syslab("run", "--mine", f"me={self.plugin}:softmax", "--inputs", manifest, expect=2).stderr
+                self.assertIn(said, refused)
+                self.assertIn("argument 'n'", refused)
+        changed = [*whole[:3], {"name": "n", "type": "int64", "value": "n / 2 * 2"}, whole[4]]
+        ended = self.of_each(("softmax",), expect=0, manifest=self.manifest_with("halves.json", arguments=changed))
+        self.assertEqual({one["status"] for one in ended.values()}, {"ok"})
+
 
 if __name__ == "__main__":
     unittest.main()

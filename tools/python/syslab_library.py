@@ -13,6 +13,7 @@ import ast
 import ctypes
 import itertools
 import json
+import math
 import operator
 import pathlib
 
@@ -131,8 +132,22 @@ def evaluate(text, names, where):
 
     try:
         return value(ast.parse(str(text), mode="eval").body)
-    except (SyntaxError, ArithmeticError) as error:
+    except (SyntaxError, TypeError, ArithmeticError) as error:
         raise BadCases(f"{where}: '{text}': {error}") from None
+
+
+def as_c_takes_it(kind, value, where):
+    """`value` if it arrives as what it is: ctypes wraps whole numbers that do not fit."""
+    if isinstance(value, float) and value.is_integer() and not kind.startswith("float"):
+        value = int(value)
+    try:
+        arrives = SCALARS[kind](value).value
+        whole = math.isfinite(arrives) == math.isfinite(value) if kind.startswith("float") else arrives == value
+    except (TypeError, ArithmeticError):
+        whole = False
+    if not whole:
+        raise BadCases(f"{where}: its value is {value!r}, which is no {kind}")
+    return value
 
 
 class ManifestCase:
@@ -160,7 +175,7 @@ class ManifestCase:
             return self.abi["arguments"].append(["stream"])
         if "type" in each:
             made = evaluate(each["value"], self.axes, where)
-            made = made if each["type"].startswith("float") else int(made)
+            made = as_c_takes_it(each["type"], made, where)
             scalars[name] = made
             return self.abi["arguments"].append(["scalar", each["type"], made])
         shape = [evaluate(size, self.axes, where) for size in each["shape"]]
@@ -171,7 +186,7 @@ class ManifestCase:
         self.abi["arguments"].append(["input", len(self.inputs), each["dtype"]])
         library = "torch" if each["dtype"] == "bfloat16" else "numpy"
         self.inputs.append({"name": name, "library": library, "dtype": each["dtype"], "shape": shape, "draw": each.get("draw", "normal"),
-                            "below": int(evaluate(each.get("below", 2), self.axes, where))})
+                            "below": as_c_takes_it("int64", evaluate(each.get("below", 2), self.axes, where), where)})
 
     def arguments(self, seed):
         """One value for each input, in the order of the manifest."""

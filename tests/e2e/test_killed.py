@@ -72,12 +72,16 @@ class Killed(Lab):
                 self.assertEqual(again & finished, set(), "resume repeated what was finished")
         self.assertGreaterEqual(killed, ROUNDS // 2, "too few rounds met their kill")
 
+    def await_an_attempt(self):
+        deadline = time.monotonic() + 20
+        while not self.sql("SELECT 1 FROM attempt"):
+            self.assertLess(time.monotonic(), deadline, "no case was begun")
+            time.sleep(0.02)
+
     def test_resume_leaves_alone_what_is_still_running(self):
         process = self.start("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "6s", "--json")
         run = json.loads(process.stdout.readline())["run"]
-        deadline = time.monotonic() + 20
-        while not self.sql("SELECT 1 FROM attempt") and time.monotonic() < deadline:
-            time.sleep(0.02)
+        self.await_an_attempt()
         self.assertIn(f"process {process.pid}", self.syslab("resume", expect=2).stderr)
         process.communicate()
         self.assertEqual(sorted((seq, status) for seq, status, _ in self.ended_attempts(run)), [(0, "timeout"), (1, "ok")])
@@ -104,8 +108,13 @@ class Killed(Lab):
             f"child = subprocess.Popen([sys.executable, '-c', {marked!r}])\n"
             "child.wait()\n"
             "class Mine: pass\n")
-        self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl", "me",
-                    "--mine", "me=mine.py:Mine", "--timeout", "3s", expect=3)
+        process = self.start("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl", "me",
+                             "--mine", "me=mine.py:Mine", "--timeout", "3s")
+        while not self.running(marked) and process.poll() is None:  # whose --timeout ends this
+            time.sleep(0.02)
+        self.assertNotEqual(self.running(marked), [], "it was not started")
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3)
         deadline = time.monotonic() + 5
         while self.running(marked) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -247,8 +256,7 @@ class Killed(Lab):
                                        env={**self.environment(), "SLURM_JOB_ID": "7"}, text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             process.stdout.readline()
-            while not self.sql("SELECT 1 FROM attempt"):
-                time.sleep(0.02)
+            self.await_an_attempt()
             sent = time.monotonic()
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
@@ -271,8 +279,7 @@ class Killed(Lab):
 
         first = started({**self.environment(), "SLURM_JOB_ID": "7"})
         first.stdout.readline()
-        while not self.sql("SELECT 1 FROM attempt"):
-            time.sleep(0.02)
+        self.await_an_attempt()
         first.send_signal(signal.SIGTERM)
         first.communicate(timeout=30)
         self.assertEqual(first.returncode, 75)

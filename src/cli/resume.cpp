@@ -96,15 +96,24 @@ store::StoredRun find_run(const Context& context, const store::Store& store, con
   return refused.value_or(*newest);
 }
 
-// What Slurm and LSF say to a job that they start again.
-bool is_requeued() {
-  const auto said = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string_view(value == nullptr ? "" : value);
-  };
-  const std::string_view restarts = said("SLURM_RESTART_COUNT");
-  return (!restarts.empty() && restarts != "0") || said("LSB_RESTART") == "Y";
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
 }
+
+// What Slurm and LSF say to a job that they start again: it keeps its number. Each task of Slurm's arrays has one.
+bool is_requeued() {
+  const std::string restarts = variable("SLURM_RESTART_COUNT");
+  return (!restarts.empty() && restarts != "0") || variable("LSB_RESTART") == "Y";
+}
+
+// Runs of this command line that were made here, by the job of these numbers.
+constexpr const char* kOfThisJob = R"(
+SELECT r.uid FROM run r JOIN environment e ON e.id = r.environment_id
+ WHERE r.verb = 'run' AND r.argv = ?1 AND r.uid NOT IN (SELECT run_uid FROM arrival)
+   AND coalesce(e.facts ->> '$.env.SLURM_JOB_ID', '') = ?2
+   AND coalesce(e.facts ->> '$.env.LSB_JOBID', '') = ?3 AND coalesce(e.facts ->> '$.env.LSB_JOBINDEX', '') = ?4
+ ORDER BY r.started_at DESC, r.uid DESC)";
 
 }  // namespace
 
@@ -112,13 +121,18 @@ std::optional<std::string> begun_before_requeue(const Context& context) {
   std::error_code none;
   if (!is_requeued() || !std::filesystem::exists(context.global.database, none)) return std::nullopt;
   const store::Store store = open_for_writing(context);  // which closes what was cut off
-  store::Cell command;
-  command.type = store::Cell::Type::text;
-  command.text = json_text(Json(command_words(context)));
-  for (const auto& row :
-       store.query("SELECT uid FROM run WHERE verb = 'run' AND argv = ?1 ORDER BY started_at DESC, uid DESC", {command})
-           .rows) {
+  std::vector<store::Cell> said;
+  for (const std::string& text : {json_text(Json(command_words(context))), variable("SLURM_JOB_ID"),
+                                  variable("LSB_JOBID"), variable("LSB_JOBINDEX")}) {
+    store::Cell cell;
+    cell.type = store::Cell::Type::text;
+    cell.text = text;
+    said.push_back(std::move(cell));
+  }
+  for (const auto& row : store.query(kOfThisJob, said).rows) {
     const std::optional<store::StoredRun> run = store.find_run(row[0].text);
+    // Another step of the job may be at work on it: it has a command line like ours.
+    if (store.writer_at_work(run->id)) continue;
     if (has_missing(store, *run, {}) && difference_of_builds(store, *run).empty()) return run->uid;
   }
   return std::nullopt;

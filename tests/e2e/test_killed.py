@@ -294,6 +294,38 @@ class Killed(Lab):
         third.communicate(timeout=60)
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(2,)])
 
+    def test_a_job_that_is_started_again_takes_no_other_jobs_run_nor_one_at_work(self):
+        part = ("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "2s", "--json")
+
+        def started(**job):
+            process = subprocess.Popen(self.command(*part), cwd=self.folder, env={**self.environment(), **job}, text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            return process, json.loads(process.stdout.readline())["run"]
+
+        first, run = started(SLURM_JOB_ID="7")
+        self.await_an_attempt()
+        beside, its_run = started(SLURM_JOB_ID="7", SLURM_RESTART_COUNT="1")  # another step, while the first is at work
+        self.assertNotEqual(its_run, run)
+        known = {run, its_run}
+        for process in (first, beside):
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 75)
+        for job in ({"SLURM_JOB_ID": "8", "SLURM_RESTART_COUNT": "1"}, {"LSB_JOBID": "7", "LSB_RESTART": "Y"}):
+            process, its_run = started(**job)
+            process.kill()
+            process.communicate()
+            with self.subTest(job):
+                self.assertNotIn(its_run, known)
+        # Merged from elsewhere, it is nobody's of this machine.
+        merged = self.folder / "merged.db"
+        self.syslab("--db", merged, "merge", self.db)
+        self.db = merged
+        process, its_run = started(SLURM_JOB_ID="7", SLURM_RESTART_COUNT="1")
+        process.kill()
+        process.communicate()
+        self.assertNotIn(its_run, known)
+
     def test_folders_of_a_killed_run_go_with_the_next_and_a_living_ones_stay(self):
         temporary = self.folder / "temporary"
         temporary.mkdir()

@@ -180,6 +180,9 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// A process that makes its own is, for a moment, a copy of this one that others may read: Landlock keeps them from it.
+bool may_own_shared_memory() { return landlock_version() > 0 && offers_own_shared_memory(); }
+
 }  // namespace
 
 struct Walls::Filter {
@@ -190,7 +193,7 @@ struct Walls::Filter {
 Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
   // On a GPU NCCL's ranks meet in /dev/shm, and whether CUDA works in a user namespace has not been tried.
-  confinement_.own_shared_memory = python && !options.gpu && offers_own_shared_memory();
+  confinement_.own_shared_memory = python && !options.gpu && may_own_shared_memory();
   const FilterContext filter = empty_filter();
   for (const char* name : kDenied) deny(filter, name, EPERM);
   for (const char* name : kOnlyOneself) deny(filter, name, EPERM, SCMP_A0(SCMP_CMP_NE, 0));
@@ -282,8 +285,8 @@ std::vector<std::string> missing_walls(bool shared_memory) {
   }
   if (version < 6) missing.emplace_back("signals (Landlock 6)");
   if (::prctl(PR_GET_SECCOMP) < 0) missing.emplace_back("system calls (seccomp)");
-  if (shared_memory && !offers_own_shared_memory()) {
-    missing.emplace_back("for classes a /dev/shm of their own (user namespaces)");
+  if (shared_memory && !may_own_shared_memory()) {
+    missing.emplace_back("for classes a /dev/shm of their own (user namespaces, Landlock)");
   }
   return missing;
 }

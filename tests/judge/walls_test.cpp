@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/netlink.h>
 #include <sched.h>
@@ -21,6 +22,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -336,6 +338,24 @@ TEST(Walls, AProcessMayNotWriteIntoTheSharedMemoryOfTheOneBefore) {
   };
   EXPECT_EQ(writes(), 0);  // outside of all walls
   EXPECT_EQ(behind(*walls.confinement(), writes), EACCES) << "the ruleset has the other's rule";
+}
+
+TEST(Walls, WithoutLandlockNobodyMakesASharedMemoryOfTheirOwn) {
+  if (!offers_own_shared_memory() || ::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "not all walls stand here";
+  constexpr unsigned kCreateRuleset = 444;
+  std::array<sock_filter, 4> instructions{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kCreateRuleset, 0, 1),
+                                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog without{instructions.size(), instructions.data()};
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(behind({.filter = &without},
+                   [&] {
+                     Walls walls({.profile = Profile::python, .writable = (folder / ".").string()});
+                     const bool said = missing_walls(true).back().find("/dev/shm") != std::string::npos;
+                     return walls.confinement()->own_shared_memory || !said ? 1 : 0;
+                   }),
+            0);
 }
 
 TEST(Walls, ManyProcessesLeaveNoDescriptors) {

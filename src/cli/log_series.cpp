@@ -101,9 +101,10 @@ void sort_by_commit(Series& series) {
   if (series.is_mine || series.revisions.size() < 2) return;
   std::vector<std::string> words{"git", "rev-list", "--no-walk=sorted"};
   for (const std::string& one : series.revisions) {
-    if (one.size() != 40 || one.find_first_not_of("0123456789abcdef") != std::string::npos) return;
+    if (!is_full_name(one)) return;
     words.push_back(one);
   }
+  words.emplace_back("--");  // a file may be called so
   const std::optional<std::string> told = output_of(words);
   if (!told) return;
   std::vector<std::string> sorted = split(trim(*told), '\n');
@@ -199,6 +200,11 @@ std::string axes_text(const Series& series) {
   return text;
 }
 
+// What the database calls a revision is somebody's text: a commit's full name is built, and nothing else.
+bool can_be_built(const Series& series, const Suspect& suspect) {
+  return !series.is_mine && is_full_name(series.revisions[suspect.at - 1]) && is_full_name(series.revisions[suspect.at]);
+}
+
 std::string sentence(const Series& series, const Suspect& suspect, const std::string& experiment) {
   const std::string before = short_revision(series.revisions[suspect.at - 1]),
                     after = short_revision(series.revisions[suspect.at]);
@@ -217,9 +223,10 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   }
   std::string text = fmt::format("{}: perhaps {} since {}; not a finding before {} was measured beside it in turns",
                                  what, change_text(suspect.log_ratio), after, before);
-  if (!series.is_mine) {
-    text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {}", experiment, before, after,
-                        axes_text(series), shell_word(series.implementation));
+  if (can_be_built(series, suspect)) {
+    text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {}", shell_word(experiment),
+                        series.revisions[suspect.at - 1], series.revisions[suspect.at], axes_text(series),
+                        shell_word(series.implementation));
   }
   return text;
 }
@@ -279,9 +286,9 @@ void confirm(const Context& context, const LogOptions& options, const std::vecto
       if (!suspect.verdict.empty() || series.is_mine) continue;
       CompareOptions compare;
       const std::string &before = series.revisions[suspect.at - 1], &after = series.revisions[suspect.at];
-      if (before.ends_with("+changes") || after.ends_with("+changes")) {
-        context.console.note(fmt::format("{} has changes that no commit holds: it cannot be built again",
-                                         before.ends_with("+changes") ? before : after));
+      if (!can_be_built(series, suspect)) {
+        context.console.note(fmt::format("{} is no commit, or has changes that none holds: it cannot be built again",
+                                         printable(is_full_name(before) ? after : before)));
         continue;
       }
       compare.selection.names = {options.experiment, "A:build=" + before, "B:build=" + after};

@@ -34,10 +34,14 @@ std::optional<std::string> commit_of(const std::string& repository, const std::s
   return git(repository, {"rev-parse", "--verify", "--quiet", revision + "^{commit}"});
 }
 
+bool is_full_name(std::string_view text) {
+  return text.size() == 40 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::vector<std::string> commits_between(const std::string& repository, const std::string& good,
                                          const std::string& bad) {
   const std::optional<std::string> listed =
-      git(repository, {"rev-list", "--first-parent", "--reverse", good + ".." + bad});
+      git(repository, {"rev-list", "--first-parent", "--reverse", good + ".." + bad, "--"});
   std::vector<std::string> commits{good};
   if (listed && !listed->empty()) {
     for (std::string& one : split(*listed, '\n')) commits.push_back(std::move(one));
@@ -54,7 +58,7 @@ std::vector<std::string> commits_between(const std::string& repository, const st
 }
 
 std::string subject_of(const std::string& repository, const std::string& commit) {
-  return git(repository, {"log", "-1", "--format=%s", commit}).value_or("");
+  return git(repository, {"log", "-1", "--format=%s", commit, "--"}).value_or("");
 }
 
 std::string tree_of(const std::string& repository, const std::string& commit) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace syslab::cli {
@@ -12,6 +13,9 @@ std::optional<std::string> repository_of(const std::string& path);
 
 // The commit's full name. Nothing: no commit is called so.
 std::optional<std::string> commit_of(const std::string& repository, const std::string& revision);
+
+// 40 digits, as git names a commit in full: no other name of a revision, and no path that anybody would type.
+bool is_full_name(std::string_view text);
 
 // GOOD and every commit after it up to BAD, along first parents, oldest first. Error(usage) where GOOD is no ancestor
 // of BAD on that line.

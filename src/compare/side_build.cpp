@@ -64,7 +64,7 @@ void hold_against(const SideBuild& build, char side, const plan::PlannedCase& pl
 
 std::string program_of(const Console& console, const std::string& build) {
   std::error_code ignored;
-  if (build.empty() || std::filesystem::is_regular_file(build, ignored)) return build;
+  if (build.empty() || (!is_full_name(build) && std::filesystem::is_regular_file(build, ignored))) return build;
   const std::optional<std::string> repository = repository_of(".");
   const std::optional<std::string> commit = repository ? commit_of(*repository, build) : std::nullopt;
   if (!commit) {

@@ -36,7 +36,8 @@ SideBuild this_build();
 SideBuild ask_build(const std::string& path, const std::vector<std::string>& experiments);
 
 // The program that `build=` names: a file, or a revision of the repository of this folder, which is built then and kept
-// (kept_builds.hpp). Error(usage) where it is neither, or does not build; Error(comm) on Ctrl-C meanwhile.
+// (kept_builds.hpp). A commit's full name is never a file: it may come out of a database, beside which files may lie.
+// Error(usage) where it is neither, or does not build; Error(comm) on Ctrl-C meanwhile.
 std::string program_of(const Console& console, const std::string& build);
 
 // What keeps two builds from being compared at a case, a line each: the experiment is missing, has another version, or

@@ -213,16 +213,32 @@ class Course(BuildOfARevision):
         change, = series["changes"]
         self.assertEqual((change["before"], change["revision"], change["in_turns"]), (self.commits[0], self.commits[1], None))
         self.assertIn("not a finding", change["text"])
-        self.assertIn(f"syslab compare selftest_compare A:build={self.commits[0][:10]} B:build={self.commits[1][:10]} -a", change["text"])
+        self.assertIn(f"syslab compare selftest_compare A:build={self.commits[0]} B:build={self.commits[1]} -a", change["text"])
         said = self.syslab("log", "selftest_compare", "-o", "course.svg", "-a", "steps=100000", cwd=self.repository).stdout
         self.assertIn("▁█", said)
         drawn = (self.repository / "course.svg").read_text()
         self.assertEqual((drawn.count("<polyline"), drawn.count("<circle"), drawn.count("stroke-dasharray")), (1, 2, 1))
         self.assertEqual(self.json("log", "selftest_compare", "-a", "steps=1")["series"], [])
+        self.trap(self.commits[1])  # a file that is called like a commit is none
         self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
+        self.assertFalse((self.folder / "sprung").exists())
         (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
         self.assertEqual(change["in_turns"], "slower")
         self.assertIn("measured in turns", change["text"])
+
+    def trap(self, name):
+        path = self.repository / name
+        path.write_text(f"#!/bin/sh\ntouch {self.folder}/sprung\n")
+        path.chmod(0o755)
+
+    def test_a_database_names_no_program_and_no_words_of_a_shell(self):
+        self.trap("run.sh")
+        self.measured_at(("./run.sh", 1), ("$(rm -r ~)", 1.4))
+        self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository, expect=None)
+        self.assertFalse((self.folder / "sprung").exists())
+        (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
+        self.assertEqual(change["in_turns"], None)
+        self.assertNotIn("syslab compare", change["text"])
 
     def test_what_only_the_machine_did_is_told_as_that(self):
         self.measured_at((self.commits[1], 1), (self.commits[2], 1.4))  # both take the same

@@ -16,6 +16,7 @@
 #include "compare/revisions.hpp"
 #include "compare/session.hpp"
 #include "core/error.hpp"
+#include "core/hash.hpp"
 #include "core/json_text.hpp"
 #include "core/machine_code.hpp"
 #include "core/text.hpp"
@@ -23,6 +24,7 @@
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -88,7 +90,6 @@ class Search {
         recipe_(recipe()),
         builds_(context.console, recipe_),
         store_(open_for_writing(context)),
-        label_("bisect " + builds_.key()),
         machine_(runner::comparability_key(runner::environment_facts())),
         budget_(duration_option("--budget", options.budget)) {
     const std::string good = commit(options.good), bad = commit(options.bad);
@@ -201,15 +202,35 @@ class Search {
     return plan;
   }
 
+  // What is measured, but for the two revisions and the case's parameters: only what agrees in all of it is remembered.
+  std::string label_of(const plan::ComparisonPlan& plan, const ComparisonConditions& conditions) const {
+    const plan::PlannedCase& planned = plan.points[0].a;
+    Json what{{"builds", builds_.key()},
+              {"implementation", mine_ ? mine_->file + mine_->behind : planned.implementation},
+              {"device", planned.device},
+              {"world_size", planned.world_size},
+              {"protocol", conditions.protocol},
+              {"data", conditions.data},
+              {"handout", options_.selection.handout}};
+    if (mine_) {
+      what["python"] = worker::python_interpreter();
+      // Of checkouts the sources are the commit's; these two are those of the user's folder, and may change.
+      for (const std::string& place : {plan.mine[0].reference, plan.mine[0].inputs}) {
+        what["beside"].push_back({place, place.empty() ? "" : sha256_hex_of_file(place.substr(0, place.rfind(':')))});
+      }
+    }
+    return "bisect " + sha256_hex(json_text(what)).substr(0, 16);
+  }
+
   // What an earlier call measured of the same pair on such a machine; interrupted ones do not count.
-  std::optional<Ratio> remembered(const plan::ComparisonPlan& plan) const {
+  std::optional<Ratio> remembered(const plan::ComparisonPlan& plan, const std::string& label) const {
     const plan::ComparisonPoint& point = plan.points[0];
     const store::ResultSet found = store_.query(
         "SELECT k.launch, k.log_ratio FROM comparison_block k WHERE k.comparison_id = (SELECT max(comparison_id) FROM "
         "v_comparison"
         " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
         " AND comparability_key = ?6 AND facts ->> '$.stop' = 'launches') ORDER BY 1, k.block",
-        {cell(label_), cell(plan.sides.a.label()), cell(plan.sides.b.label()), cell(point.a.experiment->id),
+        {cell(label), cell(plan.sides.a.label()), cell(plan.sides.b.label()), cell(point.a.experiment->id),
          cell(json_text(point.shared.to_json())), cell(machine_)});
     std::vector<stats::PairedBlock> blocks;
     for (const auto& row : found.rows) blocks.push_back({static_cast<int>(row[0].integer), row[1].real});
@@ -231,17 +252,20 @@ class Search {
   Ratio measure(int a, int b, const std::function<bool(const Ratio&)>& clear) {
     const plan::ComparisonPlan plan = plan_of(a, b);
     const int most = options_.launches.value_or(kLooks.back());
-    if (const auto before = remembered(plan); before && (clear(*before) || before->launches >= most)) return *before;
     ComparisonConditions conditions;
     conditions.protocol =
         measure::find_protocol(options_.protocol.value_or(own_protocol({plan.points[0].a}, false))).name;
     conditions.data = options_.data;
+    const std::string label = label_of(plan, conditions);
+    if (const auto before = remembered(plan, label); before && (clear(*before) || before->launches >= most)) {
+      return *before;
+    }
     conditions.launches = most;
     conditions.delta = options_.delta ? std::optional(percent_option("--delta", *options_.delta)) : std::nullopt;
     conditions.timeout = duration_option("--timeout", options_.timeout);
     conditions.memory_limit_bytes = bytes_option("--memory-limit", options_.memory_limit);
-    ComparisonSession session(context_, store_, "bisect", label_, plan, conditions,
-                              side_build(plan.sides.a.build, plan), side_build(plan.sides.b.build, plan));
+    ComparisonSession session(context_, store_, "bisect", label, plan, conditions, side_build(plan.sides.a.build, plan),
+                              side_build(plan.sides.b.build, plan));
     MeasuredPoint measured;
     measured.point = &plan.points[0];
     measured.failed = session.obstacle(plan.points[0]);
@@ -392,7 +416,7 @@ class Search {
   BuildRecipe recipe_;
   KeptBuilds builds_;
   store::Store store_;
-  std::string label_, machine_;
+  std::string machine_;
   Nanoseconds budget_;
   std::vector<std::string> commits_;
   std::map<std::string, std::pair<Answer, int>> answers_;  // by code; of which commit

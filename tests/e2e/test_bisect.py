@@ -22,8 +22,11 @@ def fn(x):
     return np.tanh(x @ x / 64)
 
 
-def reference(x):
+def steady(x):
     return np.tanh(x @ x / 64)
+
+
+reference = steady
 
 
 def cases():
@@ -75,9 +78,9 @@ class Bisect(Repository):
             self.commit(f"change {index}", {"lib/work.py": WORK.format(rounds=rounds[index >= slow]), "note": str(index),
                                             "state": "broken" if index in broken else "whole"})
 
-    def bisect(self, *options, expect=0, **others):
-        function = ["--mine", "me=lib/work.py:fn", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
-        return self.lines("bisect", self.commits[0], "main", *options, "--launches", "3", "--protocol", "quick", "--", *function,
+    def bisect(self, *options, expect=0, mine="fn", protocol="quick", **others):
+        function = ["--mine", f"me=lib/work.py:{mine}", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
+        return self.lines("bisect", self.commits[0], "main", *options, "--launches", "3", "--protocol", protocol, "--", *function,
                           expect=expect, cwd=self.repository, **others)
 
     def test_the_commit_is_named_and_one_that_does_not_build_is_left_out(self):
@@ -98,6 +101,16 @@ class Bisect(Repository):
         self.assertTrue(all(step["remembered"] for step in again), again)
         self.assertEqual(end["commit"], self.commits[4])
         self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
+
+    def test_only_what_is_the_same_in_all_is_remembered(self):
+        self.history(slow=1, last=1)
+        self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
+        self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [True])
+        *_, end = self.bisect(mine="steady", expect=5)  # another function of the same file
+        self.assertIn("nothing to find", end["text"])
+        self.assertEqual([step["remembered"] for step in self.bisect(protocol="kernel")[:-1]], [False])
+        (self.repository / "lib" / "work.py").write_text(WORK.format(rounds=80) + "# other inputs, as far as anybody can tell\n")
+        self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
 
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
         self.history(slow=0, last=2)

@@ -167,6 +167,11 @@ class Search {
 
   // What runs there, where that is known without running it: equal of equal programs. Empty: nobody knows.
   std::string code_of(int index) {
+    const std::string code = read_code_of(index);
+    return code == untrusted_ ? "" : code;
+  }
+
+  std::string read_code_of(int index) {
     const Built built = builds_.build(at(index));
     if (built.path.empty()) return {};
     if (!mine_) return machine_code_digest(built.path, at(index));
@@ -309,6 +314,8 @@ class Search {
   Exit halve(const Ratio& whole) {
     const int last = static_cast<int>(commits_.size()) - 1;
     Bisection search(last);
+    // Ends of one code that were measured to differ: what makes them differ is not in it, and it answers for nobody.
+    if (code_of(0) == code_of(last)) untrusted_ = code_of(0);
     if (const std::string code = code_of(0); !code.empty()) answers_[code] = {Answer::good, 0};
     if (const std::string code = code_of(last); !code.empty()) answers_[code] = {Answer::bad, last};
     while (const std::optional<int> next = search.next()) {
@@ -416,7 +423,7 @@ class Search {
   BuildRecipe recipe_;
   KeptBuilds builds_;
   store::Store store_;
-  std::string machine_;
+  std::string machine_, untrusted_;  // a code
   Nanoseconds budget_;
   std::vector<std::string> commits_;
   std::map<std::string, std::pair<Answer, int>> answers_;  // by code; of which commit

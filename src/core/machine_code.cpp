@@ -65,7 +65,8 @@ std::string machine_code_digest(const std::filesystem::path& file, std::string_v
   for (std::uint64_t i = 0; i < header->e_shnum; ++i) {
     const auto one = section(i);
     if (!one) return {};
-    const bool loaded = one->sh_type == SHT_PROGBITS && (one->sh_flags & SHF_ALLOC) != 0;
+    const bool loaded = one->sh_type != SHT_NULL && one->sh_type != SHT_NOBITS && one->sh_type != SHT_NOTE &&
+                        (one->sh_flags & SHF_ALLOC) != 0;
     if (!loaded) continue;
     if (!lies_within(bytes, one->sh_offset, one->sh_size)) return {};
     const std::string_view name = name_of(bytes, *names, one->sh_name);

@@ -8,9 +8,10 @@
 
 namespace syslab {
 
-// SHA-256 over the sections of an ELF file that are loaded (code, constants, code for GPUs), notes such as the build id
-// left out, with every occurrence of `blank` (a revision, say) taken for zeros. Empty where the file is no 64-bit
-// little-endian ELF file, or cannot be read.
+// SHA-256 over the sections of an ELF file that are loaded: code, constants, code for GPUs, and what binds them to each
+// other and to other libraries (names, relocations), for a pointer in a table may stand there alone. Notes such as the
+// build id are left out, and what has no bytes in the file; with every occurrence of `blank` (a revision, say) taken
+// for zeros. Empty where the file is no 64-bit little-endian ELF file, or cannot be read.
 std::string machine_code_digest(const std::filesystem::path& file, std::string_view blank = {});
 
 }  // namespace syslab

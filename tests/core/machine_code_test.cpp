@@ -1,7 +1,10 @@
 #include "core/machine_code.hpp"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -36,6 +39,36 @@ TEST(MachineCode, IsTheSameOfTwoBuildsThatDifferInTheirRevisionAlone) {
   // What is not loaded is not code.
   write(other, contents("/proc/self/exe") + "behind the sections");
   EXPECT_EQ(machine_code_digest("/proc/self/exe"), machine_code_digest(other));
+}
+
+// Where the first section of that type that is loaded begins.
+std::size_t begin_of(const std::string& bytes, std::uint32_t type) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if (section.sh_type == type && (section.sh_flags & SHF_ALLOC) != 0) return section.sh_offset;
+  }
+  ADD_FAILURE() << "no section of type " << type;
+  return 0;
+}
+
+// A table of functions, or an import, may change in its relocation or its name alone.
+TEST(MachineCode, IsAnotherWhereOnePointerOrNameIs) {
+  const test::TemporaryFolder folder;
+  const std::string other = folder / "other", bytes = contents("/proc/self/exe");
+  const auto with_a_change_in = [&](std::uint32_t type) {
+    std::string changed = bytes;
+    changed[begin_of(bytes, type) + 1] ^= 1;
+    write(other, changed);
+    return machine_code_digest(other);
+  };
+  const std::string ours = machine_code_digest("/proc/self/exe");
+  for (const std::uint32_t type : {SHT_RELA, SHT_DYNSYM, SHT_STRTAB, SHT_DYNAMIC, SHT_INIT_ARRAY}) {
+    EXPECT_NE(with_a_change_in(type), ours) << type;
+  }
+  EXPECT_EQ(with_a_change_in(SHT_NOTE), ours);
 }
 
 TEST(MachineCode, OfNoProgramIsNone) {

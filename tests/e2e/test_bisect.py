@@ -68,7 +68,7 @@ class Repository(Comparing):
             path.write_text(text)
         self.git("add", "-A")
         date = f"2026-01-{len(self.commits) + 1:02}T00:00:00Z"
-        self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "-m", message, GIT_COMMITTER_DATE=date)
+        self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "-m", message, GIT_COMMITTER_DATE=date)
         self.commits.append(self.git("rev-parse", "HEAD"))
 
 
@@ -101,6 +101,19 @@ class Bisect(Repository):
         self.assertTrue(all(step["remembered"] for step in again), again)
         self.assertEqual(end["commit"], self.commits[4])
         self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
+
+    def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
+        """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""
+        text = WORK.format(rounds="80 if SLOW else 10") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
+        for index, slow in enumerate((False, False, True)):
+            self.commit(f"change {index}", {"lib/work.py": text})
+            for attempt in range(100):
+                if (self.commits[-1][0] in "89abcdef") == slow:
+                    break
+                self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--amend", "--allow-empty", "-m", f"change {index}: {attempt}")
+                self.commits[-1] = self.git("rev-parse", "HEAD")
+        *_, end = self.bisect()
+        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[2]))
 
     def test_only_what_is_the_same_in_all_is_remembered(self):
         self.history(slow=1, last=1)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -320,9 +321,18 @@ std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) con
   }
   if (builds_[0].path != builds_[1].path) return {};  // the same file, measured by two programs
   if (a->python_class != b->python_class) return {};
-  if (a->digest == b->digest) return a->digest;
-  const std::string code = a->is_python() ? "" : machine_code_digest(a->path);
-  return code == (b->is_python() ? "" : machine_code_digest(b->path)) ? code : "";
+  // What a Python file imports, and what a command's files load, lies beside them and is in no digest: only the same
+  // file in the same place is the same code.
+  std::error_code ignored;
+  const auto place = [&](const plan::MineSpec& spec) {
+    return spec.is_command() ? spec.path : std::filesystem::weakly_canonical(spec.path, ignored).string();
+  };
+  if (place(*a) == place(*b) && a->digest == b->digest) return a->digest;
+  const auto code_of = [](const plan::MineSpec& spec) {
+    return spec.is_python() || spec.is_command() ? "" : machine_code_digest(spec.path);
+  };
+  const std::string code = code_of(*a);
+  return code == code_of(*b) ? code : "";
 }
 
 Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {

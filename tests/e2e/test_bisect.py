@@ -1,6 +1,7 @@
 """bisect and compare A:build=REVISION: a small repository with a slow commit in it, built, measured in turns, found."""
 import hashlib
 import json
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -282,20 +283,52 @@ class Course(BuildOfARevision):
         self.assertEqual(row[3:], (None, "ok"))
 
 
+# A library whose time depends on the name of its file, which stands for a noisy machine.
+LIBRARY = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+
+int twice(const float* x, float* y, long n) {
+  Dl_info self;
+  const int rounds = dladdr((void*)twice, &self) && strstr(self.dli_fname, "slow") ? 1000 : 4;
+  for (int round = 0; round < rounds; ++round)
+    for (long i = 0; i < n; ++i) ((volatile float*)y)[i] = 2 * x[i];
+  return 0;
+}
+"""
+MANIFEST = {"axes": {"n": [16384]}, "reference": "twice.py:reference", "reference_takes": ["x"], "returns": "status",
+            "arguments": [{"name": "x", "dtype": "float32", "shape": ["n"]},
+                          {"name": "y", "dtype": "float32", "shape": ["n"], "output": True},
+                          {"name": "n", "type": "int64", "value": "n"}]}
+
+
 class SameCode(Comparing):
+    @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
     def test_a_difference_of_the_same_code_is_noise(self):
-        """Two copies of one file; what makes the second slower is its name, which stands for a noisy machine."""
-        text = WORK.format(rounds="80 if 'slow' in __file__ else 10")
-        for name in ("fast", "slow"):
-            (self.folder / f"{name}.py").write_text(text)
-        function = ("--mine", "a=fast.py:fn", "--mine", "b=slow.py:fn", "--reference", "fast.py:reference", "--inputs", "fast.py:cases",
-                    "--launches", "3", "--protocol", "quick")
+        """Two copies of one library."""
+        for name, text in (("twice.c", LIBRARY), ("twice.py", "def reference(x):\n    return 2 * x\n"), ("twice.json", json.dumps(MANIFEST))):
+            (self.folder / name).write_text(text)
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", "fast.so", "twice.c"], cwd=self.folder, check=True)
+        shutil.copy(self.folder / "fast.so", self.folder / "slow.so")
+        function = ("--mine", "a=fast.so:twice", "--mine", "b=slow.so:twice", "--inputs", "twice.json", "--launches", "3", "--protocol", "quick")
         one, = self.comparisons("A:impl=a", "B:impl=b", *function, expect=5)
         self.assertEqual(one["verdict"], "unclear")
         self.assertIn("same machine code", one["reason"])
         self.assertGreater(one["low"], 0.5)
         asked, = self.comparisons("A:impl=a", "B:impl=b", *function, "--same-on-purpose", expect=6)
         self.assertEqual(asked["verdict"], "slower", "who asks what the machine makes of them is told")
+
+    def test_equal_files_beside_unequal_ones_are_not_the_same_code(self):
+        """Two folders with an equal work.py; what it imports is another file in each."""
+        text = "from rounds import ROUNDS\n" + WORK.format(rounds="ROUNDS")
+        for name, rounds in (("a", 10), ("b", 80)):
+            (self.folder / name).mkdir()
+            (self.folder / name / "work.py").write_text(text)
+            (self.folder / name / "rounds.py").write_text(f"ROUNDS = {rounds}\n")
+        one, = self.comparisons("A:impl=a", "B:impl=b", "--mine", "a=a/work.py:fn", "--mine", "b=b/work.py:fn", "--reference",
+                                "a/work.py:reference", "--inputs", "a/work.py:cases", "--launches", "3", "--protocol", "quick", expect=6)
+        self.assertEqual(one["verdict"], "slower")
 
 
 if __name__ == "__main__":

@@ -71,8 +71,9 @@ class Grammar {
     }
     refuse_unknown_verb(arguments);
     // `bisect GOOD BAD -- CASE`: what follows may be options, which CLI11 takes for words behind a "--".
-    if (const auto dashes = std::ranges::find(arguments, "--"); dashes != arguments.end() && named_bisect(arguments)) {
-      arguments.erase(dashes);
+    if (const auto verb = arguments.begin() + verb_in(arguments); verb != arguments.end() && *verb == "bisect") {
+      if (const auto dashes = std::find(verb, arguments.end(), "--"); dashes != arguments.end())
+        arguments.erase(dashes);
     }
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
@@ -200,8 +201,13 @@ class Grammar {
     verb<WorkerOptions>(kHiddenVerb, "One case's process; speaks the worker's wire format", kHidden, {});
   }
 
-  static bool named_bisect(const std::vector<std::string>& arguments) {
-    return std::ranges::find(arguments, "bisect") != arguments.end();
+  // The first word that is neither an option nor a global option's value.
+  static std::ptrdiff_t verb_in(const std::vector<std::string>& words) {
+    auto at = words.begin();
+    for (; at != words.end() && at->starts_with('-'); ++at) {
+      if ((*at == "--db" || *at == "--color") && at + 1 != words.end()) ++at;
+    }
+    return at - words.begin();
   }
 
   std::vector<std::string> verbs() const {
@@ -212,19 +218,11 @@ class Grammar {
     return names;
   }
 
-  // The first word that is neither an option nor a global option's value must be a verb.
   void refuse_unknown_verb(const std::vector<std::string>& arguments) const {
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i] == "--db" || arguments[i] == "--color") {
-        ++i;
-        continue;
-      }
-      if (arguments[i].empty() || arguments[i][0] != '-') {
-        const std::vector<std::string> known = verbs();
-        if (arguments[i] == kHiddenVerb || std::find(known.begin(), known.end(), arguments[i]) != known.end()) return;
-        throw Error(ErrorKind::usage, unknown_name("verb", arguments[i], known));
-      }
-    }
+    const auto verb = arguments.begin() + verb_in(arguments);
+    const std::vector<std::string> known = verbs();
+    if (verb == arguments.end() || *verb == kHiddenVerb || std::ranges::find(known, *verb) != known.end()) return;
+    throw Error(ErrorKind::usage, unknown_name("verb", *verb, known));
   }
 
   const CLI::App& current() const {

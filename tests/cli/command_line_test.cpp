@@ -180,6 +180,13 @@ TEST(CommandLine, TellsAShellWhatMayFollow) {
   EXPECT_FALSE(option("--impl").positional);
 }
 
+TEST(CommandLine, TakesWhatFollowsTwoDashesForOptionsOfBisectAlone) {
+  EXPECT_EQ(
+      parsed<BisectOptions>({"--db", "run", "bisect", "a", "b", "--", "x", "--impl", "y"}).selection.implementations,
+      (Words{"y"}));
+  EXPECT_EQ(parsed<RunOptions>({"run", "--label", "bisect", "--", "--impl"}).selection.names, (Words{"--impl"}));
+}
+
 TEST(CommandLine, KeepsTheHiddenWorkerVerb) { parsed<WorkerOptions>({"worker"}); }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
@@ -41,8 +42,14 @@ SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
 
 constexpr const char* kComparisons = R"(
 SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->> '$.params', side_b ->> '$.impl',
-       coalesce(side_a ->> '$.build.facts.git_sha', git_sha), coalesce(side_b ->> '$.build.facts.git_sha', git_sha),
-       verdict, change, change_low, change_high, coalesce(reason, '')
+       coalesce(side_a ->> '$.build.facts.git_sha', git_sha)
+         || iif(coalesce(side_a ->> '$.build.facts.git_dirty', git_dirty), '+changes', ''),
+       coalesce(side_b ->> '$.build.facts.git_sha', git_sha)
+         || iif(coalesce(side_b ->> '$.build.facts.git_dirty', git_dirty), '+changes', ''),
+       verdict, change, change_low, change_high, coalesce(reason, ''),
+       coalesce(side_a ->> '$.world_size', 1), coalesce(side_b ->> '$.world_size', 1),
+       (SELECT r.protocol ->> '$.of.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '')
+          FROM run r WHERE r.id = run_id)
   FROM v_comparison
  WHERE experiment = ?1 AND mode = 'interleaved' AND is_last
  ORDER BY at)";
@@ -112,14 +119,23 @@ void sort_by_commit(Series& series) {
   if (sorted.size() == series.revisions.size()) series.revisions = std::move(sorted);
 }
 
+// What a machine's results are called; what ran on the CPU of one with a GPU is that CPU's (v_attempt).
+bool is_of(const Series& series, const std::string& machine) {
+  return series.key == machine || series.key == machine + " cpu";
+}
+
+// "kernel, zeros inputs": without the version, which both sides of a comparison share, whenever it was.
+std::string protocol_of(const Series& series) { return series.protocol.substr(0, series.protocol.find(", version ")); }
+
 void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspect) {
   const std::string& before = series.revisions[suspect.at - 1];
   const std::string& after = series.revisions[suspect.at];
   const Json params = json_or_discarded(series.params);
   for (const auto& row : comparisons.rows) {
-    const bool same_case = series.key.starts_with(row[0].text) && row[1].text == series.implementation &&
-                           row[4].text == series.implementation && json_or_discarded(row[2].text) == params &&
-                           json_or_discarded(row[3].text) == params;
+    const bool same_case = is_of(series, row[0].text) && row[12].integer == series.world_size &&
+                           row[13].integer == series.world_size && row[14].text == protocol_of(series) &&
+                           row[1].text == series.implementation && row[4].text == series.implementation &&
+                           json_or_discarded(row[2].text) == params && json_or_discarded(row[3].text) == params;
     const bool forth = row[5].text == before && row[6].text == after,
                back = row[5].text == after && row[6].text == before;
     if (!same_case || !(forth || back)) continue;
@@ -191,18 +207,28 @@ std::string sparkline(const Series& series) {
   return line;
 }
 
+// The options that measure alike.
+std::pair<std::string, std::string> protocol_and_data(const Series& series) {
+  const std::string text = protocol_of(series);
+  const std::size_t comma = text.find(", "), inputs = text.rfind(" inputs");
+  if (comma == std::string::npos || inputs == std::string::npos || inputs < comma + 2) return {text, "normal"};
+  return {text.substr(0, comma), text.substr(comma + 2, inputs - comma - 2)};
+}
+
 std::string axes_text(const Series& series) {
   std::string text;
   const Json params = json_or_discarded(series.params);  // items() refers to it
   for (const auto& [axis, value] : params.items()) {
     text += " -a " + shell_word(axis + "=" + value_text(value));
   }
+  if (series.world_size > 1) text += fmt::format(" -a world_size={}", series.world_size);
   return text;
 }
 
 // What the database calls a revision is somebody's text: a commit's full name is built, and nothing else.
 bool can_be_built(const Series& series, const Suspect& suspect) {
-  return !series.is_mine && is_full_name(series.revisions[suspect.at - 1]) && is_full_name(series.revisions[suspect.at]);
+  return !series.is_mine && is_full_name(series.revisions[suspect.at - 1]) &&
+         is_full_name(series.revisions[suspect.at]);
 }
 
 std::string sentence(const Series& series, const Suspect& suspect, const std::string& experiment) {
@@ -224,9 +250,11 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   std::string text = fmt::format("{}: perhaps {} since {}; not a finding before {} was measured beside it in turns",
                                  what, change_text(suspect.log_ratio), after, before);
   if (can_be_built(series, suspect)) {
-    text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {}", shell_word(experiment),
+    const auto [protocol, data] = protocol_and_data(series);
+    text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {} --protocol {}{}", shell_word(experiment),
                         series.revisions[suspect.at - 1], series.revisions[suspect.at], axes_text(series),
-                        shell_word(series.implementation));
+                        shell_word(series.implementation), shell_word(protocol),
+                        data == "normal" ? "" : " --data " + shell_word(data));
   }
   return text;
 }
@@ -299,7 +327,7 @@ void confirm(const Context& context, const LogOptions& options, const std::vecto
       }
       if (series.world_size > 1)
         compare.selection.assignments.push_back(fmt::format("world_size={}", series.world_size));
-      compare.protocol = series.protocol.substr(0, series.protocol.find(','));
+      std::tie(compare.protocol, compare.data) = protocol_and_data(series);
       compare.budget = options.budget;
       compare.delta = options.delta;
       compare.label = "log --confirm";

@@ -273,6 +273,19 @@ class Course(BuildOfARevision):
                     "--protocol", "quick", "-a", "steps=100000", "--delta", "30%", cwd=self.repository)
         (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
         self.assertEqual(change["in_turns"], "same")
+        connection = sqlite3.connect(self.db)
+        for table in ("comparison", "run"):
+            connection.execute(f"DROP TRIGGER {table}_no_update")
+        for table, column, place, other in (("comparison", "side_b", "build.facts.git_dirty", "json('true')"),
+                                            ("comparison", "side_b", "world_size", "2"), ("run", "protocol", "of.name", "'kernel'")):
+            with self.subTest("a comparison of something else", place=place):
+                kept = connection.execute(f"SELECT id, {column} FROM {table}").fetchall()
+                connection.execute(f"UPDATE {table} SET {column} = json_set({column}, '$.{place}', {other})")
+                connection.commit()
+                (one,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
+                self.assertEqual(one["in_turns"], None)
+                connection.executemany(f"UPDATE {table} SET {column} = ?2 WHERE id = ?1", kept)
+        connection.close()
         self.assertIn("what moved by +40", change["text"])
 
     def test_every_attempt_has_its_provenance(self):

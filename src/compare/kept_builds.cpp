@@ -5,12 +5,14 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <thread>
@@ -33,14 +35,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kLimit = std::uint64_t{4} << 30;
-constexpr const char* kDone = "done";  // in a build's folder, written last
+constexpr const char* kDone = "done";  // in a build's folder, written last: the commit
+constexpr const char* kOwn = "syslab-builds";
 
 fs::path cache_folder() {
   const auto from = [](const char* name) -> std::string {
     const char* said = std::getenv(name);
     return said != nullptr && *said == '/' ? said : "";
   };
-  if (const std::string said = from("SYSLAB_BUILDS"); !said.empty()) return said;
+  if (const std::string said = from("SYSLAB_BUILDS"); !said.empty()) return fs::path(said) / kOwn;
   if (const std::string said = from("XDG_CACHE_HOME"); !said.empty()) return fs::path(said) / "syslab" / "builds";
   std::string home = from("HOME");
   if (const passwd* entry = ::getpwuid(::geteuid()); home.empty() && entry != nullptr) home = entry->pw_dir;
@@ -83,6 +86,36 @@ void git_or_throw(const std::string& repository, std::vector<std::string> words)
   std::string command;
   for (const std::string& word : words) command += (command.empty() ? "" : " ") + shell_word(word);
   throw Error(ErrorKind::config, fmt::format("`{}` failed: a checkout of an old revision could not be made", command));
+}
+
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
+  throw Error(ErrorKind::config, fmt::format("the folder '{}' for builds cannot be made ({}); SYSLAB_BUILDS says where "
+                                             "else",
+                                             folder.string(), why));
+}
+
+// Programs that will be run lie in it: nobody else may have made it, or write there.
+void make_own(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder.parent_path(), error);
+  if (error) refuse_folder(folder, error.message());
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) refuse_folder(folder, std::strerror(errno));
+  struct stat found {};
+  const bool ours = ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&
+                    (found.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  if (!ours) {
+    throw Error(ErrorKind::config,
+                fmt::format("builds are run from '{}', which is no folder that you alone can enter: `chmod 700` it if "
+                            "it is yours, or set SYSLAB_BUILDS to another",
+                            folder.string()));
+  }
+}
+
+// The commit that was built there to its end; empty: none.
+std::string done_in(const fs::path& build) {
+  std::string commit;
+  std::ifstream(build / kDone) >> commit;
+  return commit;
 }
 
 // What this process has asked for: it will run it.
@@ -138,14 +171,10 @@ KeptBuilds::KeptBuilds(const Console& console, BuildRecipe recipe)
       root_(cache_folder()),
       folder_(root_ / key_),
       limit_(limit_of_cache()) {
+  make_own(root_);
   std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) {
-    throw Error(ErrorKind::config,
-                fmt::format("the folder '{}' for builds cannot be made ({}); SYSLAB_BUILDS says where else",
-                            folder_.string(), error.message()));
-  }
-  fs::permissions(root_, fs::perms::owner_all, error);  // programs that will be run lie in it
+  fs::create_directory(folder_, error);
+  if (error) refuse_folder(folder_, error.message());
 }
 
 Built KeptBuilds::build(const std::string& commit) {
@@ -155,7 +184,7 @@ Built KeptBuilds::build(const std::string& commit) {
   in_use().insert(kept);
   Built built;
   std::error_code error;
-  if (fs::exists(kept / kDone, error)) {
+  if (done_in(kept) == commit) {
     fs::last_write_time(kept / kDone, fs::file_time_type::clock::now(), error);
     built = {commit, (kept / (recipe_.artifact.empty() ? "tree" : fs::path(recipe_.artifact).filename())).string(), {}};
   } else {
@@ -249,7 +278,9 @@ void KeptBuilds::make_room() {
     std::error_code ignored;
     for (const auto& one : fs::directory_iterator(recipe.path(), ignored)) {
       const auto used = fs::last_write_time(one.path() / kDone, ignored);
-      if (!ignored && !in_use().contains(one.path())) entries.push_back({one.path(), used, size_of(one.path())});
+      const bool made_here = done_in(one.path()) == one.path().filename();
+      if (made_here && !ignored && !in_use().contains(one.path()))
+        entries.push_back({one.path(), used, size_of(one.path())});
     }
   }
   std::ranges::sort(entries, {}, &Entry::used);

@@ -4,7 +4,7 @@
 //   KeptBuilds builds(console, {.repository = "/home/ada/kernels", .command = "make"});
 //   const Built built = builds.build(commit);        // from the folder, or built now, with progress
 //
-// $SYSLAB_BUILDS, else $XDG_CACHE_HOME/syslab/builds, else ~/.cache/syslab/builds. Above $SYSLAB_BUILDS_LIMIT (4Gi)
+// $SYSLAB_BUILDS/syslab-builds, else $XDG_CACHE_HOME/syslab/builds, else ~/.cache/syslab/builds. Above $SYSLAB_BUILDS_LIMIT (4Gi)
 // those that were not used for longest are removed, but none that this process has asked for.
 //
 // A recipe with an artifact builds all revisions in one checkout, one after the other, so that each costs what has
@@ -39,7 +39,7 @@ struct Built {
 
 class KeptBuilds {
  public:
-  // Error(config) where no folder can be made.
+  // Error(config) where no folder can be made that this user alone can enter.
   KeptBuilds(const Console& console, BuildRecipe recipe);
 
   // A revision that does not build is an answer, which the next call does not ask again.

@@ -185,7 +185,7 @@ class BuildOfARevision(Repository):
         one = self.compared("main~2", "main~1", 6)
         self.assertEqual(one["verdict"], "slower")
         self.assertEqual([one[side]["build"]["facts"]["git_sha"] for side in ("side_a", "side_b")], self.commits[:2])
-        kept = sorted(path for path in (self.folder / "builds").glob("*/*/syslab"))
+        kept = sorted(path for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab"))
         self.assertEqual(sorted(path.parent.name for path in kept), sorted(self.commits[:2]))
         made = {path: path.stat().st_mtime_ns for path in kept}
         self.syslab("compare", *self.options, "A:build=main~2", "B:build=main~1", "-a", "slowdown=0", cwd=self.repository, expect=6)
@@ -193,13 +193,29 @@ class BuildOfARevision(Repository):
         self.assertEqual(self.git("status", "--porcelain"), "", "the checkout is untouched")
         self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
 
+    def test_programs_of_others_are_not_run(self):
+        builds = self.folder / "builds"
+        builds.mkdir(mode=0o755)
+        for make in (lambda own: (own.mkdir(), own.chmod(0o770)), lambda own: own.symlink_to(self.folder)):
+            own = builds / "syslab-builds"
+            make(own)
+            refused = self.syslab("compare", *self.options, "A:build=main~2", cwd=self.repository, expect=2).stderr
+            self.assertIn("you alone can enter", refused)
+            own.unlink() if own.is_symlink() else own.rmdir()
+        self.assertEqual(builds.stat().st_mode & 0o777, 0o755, "what the user names stays as it is")
+
     def test_old_builds_make_room(self):
         self.compared("main~2", "main~1", 6)
+        of_others = [self.folder / "builds" / "photos" / "2025", self.folder / "builds" / "syslab-builds" / "photos" / "2025"]
+        for folder in of_others:
+            folder.mkdir(parents=True)
+            (folder / "done").write_text("")
         environment = self.environment
         self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1K"}
         self.compared("main~2", "main", 6)
-        self.assertEqual(sorted(path.parent.name for path in (self.folder / "builds").glob("*/*/syslab")),
+        self.assertEqual(sorted(path.parent.name for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab")),
                          sorted((self.commits[0], self.commits[2])), "what is in use stays, whatever the limit")
+        self.assertTrue(all(folder.exists() for folder in of_others), "what is no build stays, too")
 
     def test_bisect_finds_it_among_programs(self):
         *steps, end = self.lines("bisect", "main~2", "main", *self.options[1:], "--", self.options[0], "-a", "slowdown=0", cwd=self.repository)
@@ -209,7 +225,7 @@ class BuildOfARevision(Repository):
 class Course(BuildOfARevision):
     """log EXPERIMENT; inherits the repository of three programs, of which the second is slower."""
     test_it_is_built_once_kept_and_measured_as_a_program_is = test_old_builds_make_room = None
-    test_bisect_finds_it_among_programs = None
+    test_bisect_finds_it_among_programs = test_programs_of_others_are_not_run = None
 
     def measured_at(self, *points):
         """Runs that look as if programs of these revisions had made them, each so many times as slow."""

@@ -21,6 +21,8 @@
 #include "core/text.hpp"
 #include "report/figure_svg.hpp"
 #include "report/table.hpp"
+#include "runner/environment.hpp"
+#include "runner/interruption.hpp"
 #include "session/capture.hpp"
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
@@ -308,10 +310,16 @@ std::string svg_of(const std::vector<Series>& all, const std::string& experiment
   return svg + "</svg>\n";
 }
 
-void confirm(const Context& context, const LogOptions& options, const std::vector<Series>& all) {
+// False: a signal came, and what is left was not measured.
+bool confirm(const Context& context, const LogOptions& options, const std::vector<Series>& all) {
+  const std::string here = runner::comparability_key(runner::environment_facts());
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
       if (!suspect.verdict.empty() || series.is_mine) continue;
+      if (!is_of(series, here)) {
+        context.console.note(printable(series.machine) + " is another machine: what it measured is confirmed there");
+        break;
+      }
       CompareOptions compare;
       const std::string &before = series.revisions[suspect.at - 1], &after = series.revisions[suspect.at];
       if (!can_be_built(series, suspect)) {
@@ -331,9 +339,17 @@ void confirm(const Context& context, const LogOptions& options, const std::vecto
       compare.budget = options.budget;
       compare.delta = options.delta;
       compare.label = "log --confirm";
-      execute(context, compare);
+      try {
+        execute(context, compare);
+      } catch (const Error& error) {
+        if (runner::Interruption::latest() != 0) return false;  // it was being built
+        if (error.kind() != ErrorKind::usage) throw;
+        context.console.note(error.what());  // a revision that is not here, or does not build
+      }
+      if (runner::Interruption::latest() != 0) return false;
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -347,8 +363,9 @@ Exit log_series(const Context& context, const LogOptions& options) {
     all = series_of(store, options, least);
   };
   load();
+  Exit exit = Exit::well;
   if (options.confirm) {
-    confirm(context, options, all);
+    if (!confirm(context, options, all)) exit = Exit::incomplete;
     load();
   }
   if (!options.output.empty()) write_output(context, options.output, svg_of(all, options.experiment));
@@ -377,12 +394,12 @@ Exit log_series(const Context& context, const LogOptions& options) {
       series.push_back(std::move(json));
     }
     context.console.print_document({{"experiment", options.experiment}, {"series", series}});
-    return Exit::well;
+    return exit;
   }
   if (all.empty()) {
     context.console.print(fmt::format("no times of {} are stored here; `syslab run {}` measures some\n",
                                       printable(options.experiment), printable(options.experiment)));
-    return Exit::well;
+    return exit;
   }
   std::string machine, text;
   for (std::size_t begin = 0; begin < all.size();) {
@@ -407,7 +424,7 @@ Exit log_series(const Context& context, const LogOptions& options) {
     }
   }
   context.console.print(text);
-  return Exit::well;
+  return exit;
 }
 
 }  // namespace syslab::cli

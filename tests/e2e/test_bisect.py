@@ -269,6 +269,33 @@ class Course(BuildOfARevision):
         self.assertEqual(change["in_turns"], "slower")
         self.assertIn("measured in turns", change["text"])
 
+    def test_what_cannot_be_confirmed_is_said_and_the_rest_is_told(self):
+        nowhere = 40 * "0"
+        self.measured_at((nowhere, 1), (self.commits[1], 1.4))
+        told = self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
+        self.assertIn(f"no such revision of {self.repository}", told.stderr)
+        self.assertIn("not a finding", told.stdout)
+        connection = sqlite3.connect(self.db)
+        connection.execute("DROP TRIGGER environment_no_update")
+        connection.execute("UPDATE environment SET comparability_key = 'of another machine'")
+        connection.commit()
+        connection.close()
+        told = self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
+        self.assertIn("is another machine", told.stderr)
+
+    def test_an_interruption_ends_all_and_what_is_known_is_told(self):
+        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4), (self.commits[2], 1))
+        process = subprocess.Popen(self.command("log", "selftest_compare", "--confirm", "--budget", "1m"), cwd=self.repository,
+                                   env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if "launch 1 of" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        said, more = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, said)
+        self.assertNotIn("launch 1 of", more)
+        self.assertIn("▁█▁", said)
+
     def trap(self, name):
         path = self.repository / name
         path.write_text(f"#!/bin/sh\ntouch {self.folder}/sprung\n")

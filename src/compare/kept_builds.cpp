@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -118,19 +117,22 @@ std::string done_in(const fs::path& build) {
   return commit;
 }
 
-// What this process has asked for: it will run it.
-std::set<fs::path>& in_use() {
-  static std::set<fs::path> builds;
-  return builds;
-}
-
-// Of one recipe, one process builds at a time.
-FileDescriptor locked(const fs::path& file) {
+FileDescriptor locked(const fs::path& file, int how) {
   FileDescriptor lock(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
+  if (!lock || ::flock(lock.get(), how) != 0) {
+    if (lock && errno == EWOULDBLOCK) return {};
     throw_errno(ErrorKind::config, fmt::format("lock '{}'", file.string()), errno, "flock");
   }
   return lock;
+}
+
+// Beside the build, so that it outlives it: each process that may run the build holds it shared, who removes it alone.
+fs::path use_of(const fs::path& build) { return build.string() + ".lock"; }
+
+// What this process has asked for: it will run it.
+std::map<fs::path, FileDescriptor>& in_use() {
+  static std::map<fs::path, FileDescriptor> builds;
+  return builds;
 }
 
 // A line that is written over on a terminal; elsewhere only what begins.
@@ -179,9 +181,9 @@ KeptBuilds::KeptBuilds(const Console& console, BuildRecipe recipe)
 
 Built KeptBuilds::build(const std::string& commit) {
   if (const auto known = known_.find(commit); known != known_.end()) return known->second;
-  const FileDescriptor lock = locked(folder_ / "lock");
+  const FileDescriptor lock = locked(folder_ / "lock", LOCK_EX);  // of one recipe, one process builds at a time
   const fs::path kept = folder_ / commit;
-  in_use().insert(kept);
+  if (!in_use().contains(kept)) in_use().emplace(kept, locked(use_of(kept), LOCK_SH));
   Built built;
   std::error_code error;
   if (done_in(kept) == commit) {
@@ -203,7 +205,10 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept) {
   Built built{commit, {}, {}};
   if (!whole) fs::remove(tree / recipe_.artifact, error);  // what is kept was made now, or is not there
   if (!recipe_.command.empty()) built.failed = run_command(commit, tree, log, built.interrupted);
-  if (!built.failed.empty()) return built;
+  if (!built.failed.empty()) {
+    if (whole) remove_tree(tree.string());  // only why it failed is kept
+    return built;
+  }
   if (whole) {
     built.path = tree.string();
   } else {
@@ -212,11 +217,14 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept) {
       built.failed = fmt::format("it built, and made no '{}'", recipe_.artifact);
       return built;
     }
-    fs::copy_file(made, copy, fs::copy_options::overwrite_existing, error);
+    fs::copy_file(made, copy.string() + ".new", fs::copy_options::overwrite_existing, error);
+    if (!error) fs::rename(copy.string() + ".new", copy, error);
     if (error) throw Error(ErrorKind::config, fmt::format("'{}' cannot be kept: {}", copy.string(), error.message()));
     built.path = copy.string();
   }
-  std::ofstream(kept / kDone) << commit << '\n';
+  if (!(std::ofstream(kept / kDone) << commit << std::endl)) {
+    throw Error(ErrorKind::config, fmt::format("'{}' cannot be written: is the disk full?", (kept / kDone).string()));
+  }
   make_room();
   return built;
 }
@@ -279,14 +287,16 @@ void KeptBuilds::make_room() {
     for (const auto& one : fs::directory_iterator(recipe.path(), ignored)) {
       const auto used = fs::last_write_time(one.path() / kDone, ignored);
       const bool made_here = done_in(one.path()) == one.path().filename();
-      if (made_here && !ignored && !in_use().contains(one.path()))
-        entries.push_back({one.path(), used, size_of(one.path())});
+      if (made_here && !ignored) entries.push_back({one.path(), used, size_of(one.path())});
     }
   }
   std::ranges::sort(entries, {}, &Entry::used);
   std::uint64_t left = all;
   for (const Entry& entry : entries) {
     if (left <= limit_) break;
+    const FileDescriptor alone = locked(use_of(entry.folder), LOCK_EX | LOCK_NB);
+    if (!alone) continue;                     // somebody may run it
+    fs::remove(entry.folder / kDone, error);  // first: what is removed in part is no build
     if (remove_tree(entry.folder.string())) left -= std::min(left, entry.bytes);
   }
 }

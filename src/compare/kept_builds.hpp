@@ -4,8 +4,9 @@
 //   KeptBuilds builds(console, {.repository = "/home/ada/kernels", .command = "make"});
 //   const Built built = builds.build(commit);        // from the folder, or built now, with progress
 //
-// $SYSLAB_BUILDS/syslab-builds, else $XDG_CACHE_HOME/syslab/builds, else ~/.cache/syslab/builds. Above $SYSLAB_BUILDS_LIMIT (4Gi)
-// those that were not used for longest are removed, but none that this process has asked for.
+// $SYSLAB_BUILDS/syslab-builds, else $XDG_CACHE_HOME/syslab/builds, else ~/.cache/syslab/builds. Above
+// $SYSLAB_BUILDS_LIMIT (4Gi) those that were not used for longest are removed, but none that a living process has asked
+// for.
 //
 // A recipe with an artifact builds all revisions in one checkout, one after the other, so that each costs what has
 // changed, and keeps that file of each. One without keeps the whole checkout of each revision (Python files, say, which

@@ -1,4 +1,5 @@
 """bisect and compare A:build=REVISION: a small repository with a slow commit in it, built, measured in turns, found."""
+import fcntl
 import hashlib
 import json
 import shutil
@@ -93,6 +94,8 @@ class Bisect(Repository):
         for index in (4, 5):
             self.assertIn(f"change {index}", end["text"])
         self.assertNotIn("change 3", end["text"])
+        failed, = (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[4]}")
+        self.assertEqual([path.name for path in failed.iterdir()], ["log"])
         # Without the command every one "builds".
         *steps, end = self.bisect()
         self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[4]))
@@ -212,9 +215,18 @@ class BuildOfARevision(Repository):
             (folder / "done").write_text("")
         environment = self.environment
         self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1K"}
-        self.compared("main~2", "main", 6)
-        self.assertEqual(sorted(path.parent.name for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab")),
-                         sorted((self.commits[0], self.commits[2])), "what is in use stays, whatever the limit")
+
+        def kept():
+            return sorted(path.parent.name for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab"))
+
+        lock, = (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}.lock")
+        with open(lock) as other_process:
+            fcntl.flock(other_process, fcntl.LOCK_SH)
+            self.compared("main~2", "main", 6)
+            self.assertEqual(kept(), sorted(self.commits), "what another process may run stays, whatever the limit")
+        self.commit("one more", {"note": "one more"})
+        self.compared("main~3", "main", 6)
+        self.assertEqual(kept(), sorted((self.commits[0], self.commits[3])), "what is in use stays, whatever the limit")
         self.assertTrue(all(folder.exists() for folder in of_others), "what is no build stays, too")
 
     def test_bisect_finds_it_among_programs(self):

@@ -106,10 +106,12 @@ std::string Provenance::footnote() const {
 std::string Provenance::warning() const {
   if (smoke_runs.empty()) return {};
   const bool all = smoke_runs.size() == runs.size();
+  if (only_quick) {
+    return fmt::format("{} on {}: few samples, so their spread is not known.",
+                       all ? "Protocol quick" : "Partly protocol quick", fmt::join(devices, "; "));
+  }
   return fmt::format("{} on {}: made to see that everything works; its times are no results.",
-                     all ? (only_quick ? "Protocol quick" : "Smoke run")
-                         : (only_quick ? "Partly protocol quick" : "Partly from a smoke run"),
-                     fmt::join(devices, "; "));
+                     all ? "Smoke run" : "Partly from a smoke run", fmt::join(devices, "; "));
 }
 
 Provenance provenance_of(const store::ResultSet& result, const store::Store& store) {

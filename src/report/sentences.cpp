@@ -61,10 +61,11 @@ bool is_circumstance(std::string_view name) {
   return kNames.contains(name);
 }
 
-// Whether a hand-in leaves this value out, because its first page or the sentence before says it.
+// Whether a hand-in leaves this value out, because its first page or the sentence before says it, or it is what one
+// expects.
 bool is_told(const Brevity& brevity, const std::string& name, const std::string& value) {
   if (!brevity.brief || value.empty()) return brevity.brief && name == "protocol";
-  if (name == "protocol" || (name == "device" && value == brevity.device)) return true;
+  if (name == "protocol" || value == "uncompressed" || (name == "device" && value == brevity.device)) return true;
   const auto said = brevity.said.find(name);
   return is_circumstance(name) && said != brevity.said.end() && said->second == value;
 }

@@ -199,7 +199,7 @@ class MixedPrecision(Lab):
             self.assertLess(float(rows["rms_norm", dtype, "fp32", "pairwise", 0]["e8"]), 1e-6)
         self.assertLess(1e-3, float(rows["rms_norm", "bf16", "bf16", "pairwise", 0]["e8"]))
         text = self.syslab("report", "benchmarking_mixed_precision", "--no-figures").stdout
-        self.assertIn("with statistics in fp16 overflows from a standard deviation of 64", text)
+        self.assertIn("overflows at a standard deviation of 64", text)
         self.assertIn("bf16 has the range of fp32 and does not overflow", text)
 
 

@@ -81,7 +81,7 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
                                     metric("padding_bytes", 0),
                                     metric("slot_bytes", 8)};
   add("naive_ddp", params, "fused", records, {.ranks = 2});
-  const std::string end = "to single-process training: 4 toy models, 1 with tied weights, are equal. ";
+  const std::string end = "with one process's bits: 4 toy models, 1 with tied weights, are equal. ";
   EXPECT_TRUE(has(said("naive_ddp", "certified"), end)) << said("naive_ddp", "certified");
   params.set("sharding", word("optimizer"));
   params.set("granularity", word("block"));
@@ -89,7 +89,7 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
   EXPECT_TRUE(has(said("optimizer_state_sharding", "certified"), end)) << said("optimizer_state_sharding", "certified");
   add("fsdp", params, "fused", records, {.ranks = 2});
   const std::string fsdp = said("fsdp", "certified");
-  EXPECT_TRUE(has(fsdp, "to single-process training: 4 toy models, 1 with tied weights, are equal. In small")) << fsdp;
+  EXPECT_TRUE(has(fsdp, "with one process's bits: 4 toy models, 1 with tied weights, are equal. In small")) << fsdp;
   EXPECT_FALSE(has(fsdp, "freed after use")) << "units that take as much as all weights prove nothing: " << fsdp;
 }
 
@@ -316,12 +316,15 @@ TEST_F(Steps, OfAProcessThatHadRunBeforeAreNoWarmUpStudy) {
 
 TEST_F(Steps, HaveASumOfPhasesThatIsMoreOnlyWhereItIs) {
   add_script(5, "case", 120);
-  EXPECT_TRUE(has(said("benchmarking_script", "phases"), "add up to 20 % more than the whole step, because"))
+  EXPECT_TRUE(has(said("benchmarking_script", "phases"),
+                  "add up to 120.0 ms, 20 % more than the whole step's 100.0 ms, because"))
       << said("benchmarking_script", "phases");
   add_script(5, "case", 100);
-  EXPECT_TRUE(has(said("benchmarking_script", "phases"), "The phases add up to the whole step, within the noise"));
+  EXPECT_TRUE(
+      has(said("benchmarking_script", "phases"), "add up to 100.0 ms, within the noise of the whole step's 100.0 ms"));
   add_script(5, "case", 80);
-  EXPECT_TRUE(has(said("benchmarking_script", "phases"), "add up to 20 % less than the whole step"));
+  EXPECT_TRUE(
+      has(said("benchmarking_script", "phases"), "add up to 80.00 ms, 20 % less than the whole step's 100.0 ms"));
   EXPECT_FALSE(has(shown("benchmarking_script", "benchmarking_script"), "is more"));
 }
 

@@ -1,13 +1,14 @@
--- title: FlashAttention-2 benchmark: forward + backward over the whole grid
+-- title: FlashAttention-2 benchmark: forward + backward over the grid
 -- caption: Median times of both passes, unfused attention → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32` in fp32). Batch 1, one head, causal. OOM:
---   that side ran out of memory. †: both sides measured in one run on another machine of this report.
+--   that side ran out of memory. †: both sides measured in one run, like the others, on another machine.
+--   –: not measured.
 -- experiment: flash_benchmarking
 -- empty: The grid compares GPU kernels (`flash_mma`, `flash_tf32`); none ran here. The other rungs are in the next table.
 -- fills: *
 -- blank: –
 -- columns: seq as T|1|d|right; bf16_16 as bf16 d = 16|ms|s|right; bf16_32 as bf16 d = 32|ms|s|right;
 --   bf16_64 as bf16 d = 64|ms|s|right; bf16_128 as bf16 d = 128|ms|s|right; fp32_16 as fp32 d = 16|ms|s|right;
---   fp32_32 as fp32 d = 32|ms|s|right; fp32_64 as fp32 d = 64|ms|s|right; fp32_128 as fp32 d = 128|ms|s|right; protocol?|1|s|left; device?|1|s|left
+--   fp32_32 as fp32 d = 32|ms|s|right; fp32_64 as fp32 d = 64|ms|s|right; fp32_128 as fp32 d = 128|ms|s|right; protocol?|1|s|left; device as cells without † on?|1|s|left; marked as cells with † on?|1|s|left
 WITH m AS MATERIALIZED (
   SELECT v.*, params ->> '$.seq' AS seq, params ->> '$.dtype' AS dtype, params ->> '$.head_dim' AS d,
          CASE WHEN status = 'oom' THEN 'OOM' WHEN is_good THEN printf('%.3g', time_ms) END AS told
@@ -38,7 +39,8 @@ SELECT seq,
        max(iif(dtype = 'fp32' AND d = 32, told, NULL)) AS fp32_32,
        max(iif(dtype = 'fp32' AND d = 64, told, NULL)) AS fp32_64,
        max(iif(dtype = 'fp32' AND d = 128, told, NULL)) AS fp32_128,
-       main_protocol AS protocol, main_device AS device, max(run_uid) AS run_uid
+       main_protocol AS protocol, main_device AS device,
+       (SELECT group_concat(DISTINCT m.device) FROM marked m WHERE m.key <> m.main) AS marked, max(run_uid) AS run_uid
   FROM marked
  GROUP BY seq
  ORDER BY seq;

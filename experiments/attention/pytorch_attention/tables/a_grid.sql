@@ -1,6 +1,7 @@
--- title: PyTorch attention benchmark: the whole grid
+-- title: PyTorch attention benchmark: the grid
 -- caption: Median times of forward / backward of unfused attention at batch 8, one head, by head dimension d, and what forward keeps for backward
---   beside Q, K, V and O, which depends on T alone. OOM: what did not fit into this GPU's memory.
+--   beside Q, K, V and O, which depends on T alone. →: the same with a fused
+--   softmax, where measured. OOM: what did not fit into this GPU's memory; –: not measured.
 -- experiment: pytorch_attention
 -- fills: *
 -- blank: –
@@ -12,10 +13,23 @@ WITH m AS MATERIALIZED (
     FROM v_measured v
    WHERE experiment = ?1 AND NOT is_mine AND measured_here AND role = 'literal' AND params ->> '$.dtype' = 'fp32' AND ending <> 'not_asked'
 ),
+-- The same cases with a softmax in one kernel: what torch_compile asks for.
+fused AS (
+  SELECT v.case_id, v.comparability_key, v.protocol, v.implementation, printf('%.3g', v.time_ms) AS told
+    FROM v_measured v
+   WHERE v.experiment = ?1 AND NOT v.is_mine AND v.is_good AND v.implementation IN ('fused_softmax', 'naive_cuda')
+),
+both AS (
+  SELECT m.*, f.told AS fused
+    FROM m
+    LEFT JOIN fused f ON f.case_id = m.case_id AND f.comparability_key = m.comparability_key AND f.protocol = m.protocol
+                     AND f.implementation = CASE m.implementation WHEN 'literal' THEN 'fused_softmax' ELSE 'naive_cuda' END
+),
 cell AS (
   SELECT seq, d, implementation, comparability_key, protocol, device, max(kept) AS kept, max(run_uid) AS run_uid,
-         coalesce(max(iif(pass = 'forward', told, NULL)), '–') || ' / ' || coalesce(max(iif(pass = 'backward', told, NULL)), '–') AS shown
-    FROM m
+         coalesce(max(iif(pass = 'forward', told, NULL)), '–') || ' / ' || coalesce(max(iif(pass = 'backward', told, NULL)), '–') ||
+           coalesce(' → ' || max(iif(pass = 'forward', fused, NULL)) || ' / ' || max(iif(pass = 'backward', fused, NULL)), '') AS shown
+    FROM both
    WHERE pass <> 'both'
    GROUP BY point, implementation, comparability_key, protocol
 )

@@ -1,5 +1,5 @@
 -- sentence: Fusing by hand stands in for the compiler. Unfused attention ({literal}) takes {least} to {most} times as long as with a fused softmax
---   ({softmax}) over {points} points of the grid, d from {least_d} to {most_d} and T from {shortest} to {longest}: {forward} in forward and
+--   ({softmax}; both in the table of `pytorch_attention`) at {points} points, d from {least_d} to {most_d} and T from {shortest} to {longest}: {forward} in forward and
 --   {backward} in backward at the largest ({device}).
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper

@@ -1,14 +1,14 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}; the step takes {fastest_ms} ms at {fastest} MiB and
 --   {slowest_ms} ms at {slowest} MiB ({verdict}). One would expect small buckets to pay per call and large ones to delay the last all-reduce. But
---   tensors are never split, and where backward takes longer than the link only the last bucket is exposed; `ddp_small_tensors` shows the expected
---   minimum.
+--   tensors are never split, and where backward takes longer than the link only the last bucket is exposed{cost}; with small tensors
+--   (`ddp_small_tensors`) both ends are worse.{elsewhere}
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; least|MiB|d|right; most|MiB|d|right;
 --   calls|1|s|left; handout|1|s|left; fastest|MiB|d|right; fastest_ms|ms|.4g|right; slowest|MiB|d|right; slowest_ms|ms|.4g|right;
---   verdict|1|s|left
+--   verdict|1|s|left; cost|1|s|left; elsewhere|1|s|left
 WITH RECURSIVE sizes(model, d, f, layers, vocab) AS (
   -- The hand-out's models: its buckets are packed in reverse registration order (lm_head, ln_final, of each layer ln2, ln1, w3, w2, w1, output, v, k, q,
   -- embedding), ours in the order in which backward finishes gradients, where two norms are never neighbours.
@@ -55,7 +55,17 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
             WHEN v.most_calls = 1 THEN 'one all-reduce each' ELSE printf('%d all-reduces each', v.most_calls) END AS calls,
        v.bucket_mb AS fastest, v.time_ms AS fastest_ms, w.bucket_mb AS slowest, w.time_ms AS slowest_ms,
        iif(v.high_ms < w.low_ms, 'their intervals do not overlap', 'no measurable difference') AS verdict,
-       CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' in the order in which backward finishes (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout, v.run_uid
+       CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' in the order in which backward finishes (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
+       coalesce((SELECT printf(' (%.2g to %.2g ms; the rest of the %.2g to %.2g ms over a step without communication is backward, which the all-reduces slow)',
+                               min(o.exposed), max(o.exposed), min(o.over_none), max(o.over_none))
+                   FROM one o
+                  WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key AND o.protocol IS v.protocol AND o.implementation = v.implementation
+                 HAVING min(o.over_none) > max(o.exposed)), '') AS cost,
+       coalesce((SELECT ' Measured on another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
+                   FROM one o
+                  WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation
+                    AND o.gpu_name IS NOT NULL AND v.gpu_name IS NOT NULL
+                    AND o.bucket_mb NOT IN (SELECT x.bucket_mb FROM one x WHERE x.point = v.point AND x.comparability_key = v.comparability_key)), '') AS elsewhere, v.run_uid
   FROM one v
   JOIN one w ON w.point = v.point AND w.ranks = v.ranks AND w.comparability_key = v.comparability_key AND w.protocol IS v.protocol
             AND w.implementation = v.implementation AND w.down = 1

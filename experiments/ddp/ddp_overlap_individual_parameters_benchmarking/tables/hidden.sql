@@ -13,7 +13,7 @@ WITH v AS MATERIALIZED (
                                         ORDER BY d.experiment <> ?1, d.run_started_at DESC) AS place
             FROM v_data_parallel d
             LEFT JOIN metric b ON b.attempt_id = d.attempt_id AND b.name = 'backward' AND b.rank = -1
-           WHERE d.experiment IN (?1, 'naive_ddp_benchmarking', 'minimal_ddp_flat_benchmarking') AND d.is_good
+           WHERE d.experiment IN (?1, 'naive_ddp_benchmarking', 'minimal_ddp_flat_benchmarking', 'ddp_bucketed_benchmarking') AND d.is_good
              AND d.strategy IN ('none', 'naive', 'flat_copy', 'overlap'))
    WHERE place = 1
 ),

@@ -12,7 +12,7 @@ WITH v AS MATERIALIZED (
          row_number() OVER (PARTITION BY d.point, d.ranks, d.comparability_key, d.protocol, d.implementation, d.strategy
                                 ORDER BY d.experiment <> ?1, d.run_started_at DESC) AS place
     FROM v_data_parallel d
-   WHERE d.experiment IN (?1, 'naive_ddp_benchmarking') AND d.is_good AND d.strategy IN ('naive', 'overlap')
+   WHERE d.experiment IN (?1, 'naive_ddp_benchmarking', 'ddp_bucketed_benchmarking') AND d.is_good AND d.strategy IN ('naive', 'overlap')
 ),
 -- Backward ends where its span does; on the CPU, by the clock.
 told AS (

@@ -1,32 +1,36 @@
 -- sentence: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), with backward as fast as the link: {most_calls} all-reduces
---   expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the minimum, and {fewest_calls} {large} ms. The formula predicts {forecast_small},
---   {forecast} and {forecast_large} ms with the o and w measured just before each case; with o = {o} µs and w = {w} GB/s the best bucket size is
---   {best}.
+--   expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the least of {sizes} limits, and {fewest_calls} {large} ms. The formula, with the o and w
+--   measured just before each case, predicts {forecast_small}, {forecast} and {forecast_large} ms and its least, {forecast_least} ms, {agreement}.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;
---   limit|KiB|d|right; least|ms|.3g|right; fewest_calls|1|d|right; large|ms|.3g|right; o|µs|.3g|right; w|GB/s|.3g|right;
---   forecast_small|ms|.3g|right; forecast|ms|.3g|right; forecast_large|ms|.3g|right; best|KiB|.3b|right
+--   limit|KiB|d|right; least|ms|.3g|right; fewest_calls|1|d|right; large|ms|.3g|right; sizes|1|d|right;
+--   forecast_small|ms|.3g|right; forecast|ms|.3g|right; forecast_large|ms|.3g|right; forecast_least|ms|.3g|right; agreement|1|s|left
 WITH one AS (
   SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS tensor_bytes, v.params ->> '$.bucket_kb' AS bucket_kb,
          v.world_size AS ranks, v.device, v.protocol, v.run_uid,
          v.metrics ->> '$.exposed' AS exposed, v.metrics ->> '$.buckets' AS buckets, v.metrics ->> '$.forecast_exposed' AS forecast,
-         v.metrics ->> '$.overhead' AS o, v.metrics ->> '$.rate' AS w, v.metrics ->> '$.best_bucket_bytes' AS best
+         v.metrics ->> '$.overhead' AS o, v.metrics ->> '$.rate' AS w
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.pace' = 1
      AND v.metrics ->> '$.exposed' IS NOT NULL
 ),
 placed AS (
-  SELECT *, row_number() OVER (same ORDER BY exposed) AS place, row_number() OVER (same ORDER BY buckets) AS few,
+  SELECT *, row_number() OVER (same ORDER BY exposed) AS place, row_number() OVER (same ORDER BY forecast, bucket_kb) AS forecast_place,
+         row_number() OVER (same ORDER BY buckets) AS few,
          row_number() OVER (same ORDER BY buckets DESC) AS many, count(*) OVER same AS sizes
     FROM one
   WINDOW same AS (PARTITION BY tensors, tensor_bytes, ranks, device, protocol)
 )
 SELECT b.tensors, b.tensor_bytes, b.ranks, b.device, s.buckets AS most_calls, 1e3 * s.exposed AS small, b.buckets AS calls, b.bucket_kb AS "limit",
-       1e3 * b.exposed AS least, l.buckets AS fewest_calls, 1e3 * l.exposed AS large, 1e6 * b.o AS o, b.w, 1e3 * s.forecast AS forecast_small,
-       1e3 * b.forecast AS forecast, 1e3 * l.forecast AS forecast_large, b.best / 1024 AS best, b.run_uid
+       1e3 * b.exposed AS least, l.buckets AS fewest_calls, 1e3 * l.exposed AS large, b.sizes, 1e3 * s.forecast AS forecast_small,
+       1e3 * b.forecast AS forecast, 1e3 * l.forecast AS forecast_large, 1e3 * f.forecast AS forecast_least,
+       iif(f.bucket_kb = b.bucket_kb, 'at this limit, too',
+           printf('at %d KiB: o was %.2g µs and w %.2g GB/s before that case, %.2g µs and %.2g GB/s before this, so the place of the minimum is known no better',
+                  f.bucket_kb, 1e6 * f.o, f.w, 1e6 * b.o, b.w)) AS agreement, b.run_uid
   FROM placed b
   JOIN placed s USING (tensors, tensor_bytes, ranks, device, protocol)
   JOIN placed l USING (tensors, tensor_bytes, ranks, device, protocol)
- WHERE b.place = 1 AND s.many = 1 AND l.few = 1 AND b.sizes > 2
+  JOIN placed f USING (tensors, tensor_bytes, ranks, device, protocol)
+ WHERE b.place = 1 AND s.many = 1 AND l.few = 1 AND f.forecast_place = 1 AND b.sizes > 2
  ORDER BY b.device, b.ranks, b.tensors;

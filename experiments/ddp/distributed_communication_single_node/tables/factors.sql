@@ -23,12 +23,14 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.
        CASE WHEN l.alpha IS NULL THEN 'There are too few sizes for a fit'
             WHEN NOT l.fits
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
-            ELSE printf('%sQueued back to back, which hides part of the launch, %d sizes fit %.3g µs a call and %.3g GB/s: latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
+            ELSE printf('%sA line through %d sizes queued back to back has %.3g µs a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),
                         l.sizes, 1e6 * l.alpha, 1e-9 / l.per_byte, 100 * l.alpha / (l.alpha + a.bytes * l.per_byte),
                         100 * l.alpha / (l.alpha + b.bytes * l.per_byte),
-                        iif(l.sizes > 2 OR l.alpha = 0, printf('off by up to %.2g %%', 100 * l.worst), 'two sizes leave no error to judge it by')) END AS fit,
+                        iif(l.sizes > 2 OR l.alpha = 0, printf('off by up to %.2g %%%s', 100 * l.worst,
+                               coalesce((SELECT printf('; the largest alone runs at %.3g GB/s', 1e-9 * b.bytes * 2.0 * (b.world_size - 1) / b.world_size / q.value) FROM metric q
+                                          WHERE q.attempt_id = b.attempt_id AND q.name = 'pipelined' ORDER BY q.rank LIMIT 1), '')), 'two sizes leave no error to judge it by')) END AS fit,
        b.run_uid
   FROM point a
   JOIN point b ON b.implementation = a.implementation AND b.world_size = a.world_size AND b.device = a.device

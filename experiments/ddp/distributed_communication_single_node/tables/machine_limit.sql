@@ -1,5 +1,6 @@
--- sentence: Measured on {ranks} GPUs; {others} ranks need as many GPUs, which this machine does not have. More data costs its bytes over the
---   bandwidth; more ranks cost a step of latency each, while a rank sends 2(n − 1)/n of the bytes, at most twice as many as on 2 ranks.
+-- sentence: Measured on {ranks} GPUs, not on {others}. More data costs its bytes over the
+--   bandwidth; each more rank a step of latency, while a rank sends 2(n − 1)/n of the bytes, at most twice
+--   those of 2 ranks.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: ranks|1|s|left; others|1|s|left

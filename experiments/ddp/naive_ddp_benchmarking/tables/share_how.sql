@@ -1,5 +1,5 @@
--- sentence: Measured over {n} steps after 5 of warm-up, ranks started together, the slowest rank of each; phases by events on the GPU's stream, communication
---   from the end of backward to the end of the last all-reduce.
+-- sentence: Measured over {n} steps after 5 of warm-up, the slowest rank of each; phases by events, communication from the end of backward to that of
+--   the last all-reduce.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: n|1|d|right

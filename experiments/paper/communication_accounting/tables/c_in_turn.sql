@@ -1,4 +1,4 @@
--- sentence: With the axes communicating in sequence it takes B = X·F·α/(M_X·(F − Y·α/M_Y)): {each} tokens per device, {tokens} over all {devices}.
+-- sentence: In sequence T_comm = T_FSDP + T_TP ≤ T_math is B ≥ X·F·α/(M_X·(F − Y·α/M_Y)): {each} tokens per device, {tokens} over all {devices}.
 --   With free X and Y {free} tokens, {free_each} per device, at X = {x}, Y = {y}.
 -- experiment: communication_accounting
 -- fills: c

@@ -1,5 +1,5 @@
 -- sentence: Weights of linear layers and embeddings are sharded, norms are replicated; each is gathered for its use, freed, and its gradient reduce-scattered. Test
---   `reference:certificate`: {ranks}-rank FSDP gives bit-identical weights to single-process training: {toys}. In {model} in {precision} ({batch} ×
+--   `reference:certificate`: {ranks} ranks end with one process's bits: {toys}. In {model} in {precision} ({batch} ×
 --   {context} tokens, {backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}, gathered by {granularity}) a rank holds {state} of weights,
 --   gradients and moments (16Ψ/{ranks} and whole norms: {formula}), and gathered units take turns in {slots}{freed}.{laws}
 -- experiment: fsdp

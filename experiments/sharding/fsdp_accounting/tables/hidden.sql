@@ -16,7 +16,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", p
             WHEN 100 * e.ci_low / f.ci_high > 5 THEN 'All-gathers do not finish in time in forward (more than 5 % of it is waiting)'
             ELSE 'Whether they finish in time in forward cannot be told from these samples' END AS verdict,
        CASE WHEN metrics ->> '$.gathering' < metrics ->> '$.forward'
-              THEN 'Each is started two units ahead, and computing a unit takes longer than gathering the next; the first of the step has nothing to hide behind.'
+              THEN 'Each is started two units ahead, and computing a unit takes longer than gathering the next.'
             ELSE 'Gathering takes longer than computing, so that starting two units ahead cannot hide it.' END AS why, run_uid
   FROM v_measured v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed_forward' AND e.rank = -1

@@ -1,7 +1,7 @@
 -- sentence: Our sharding by whole parameters all-reduces gradients and broadcasts new weights: 3Ψ(n − 1)/n elements a rank and step for Ψ
 --   parameters, {sent} for {model} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}, buckets of {bucket_mb} MiB). ZeRO stage
---   1 reduce-scatters gradients and all-gathers new weights, 2Ψ(n − 1)/n: {zero1_sent}, {ratio} times less and as much as plain DDP's all-reduce. Memory is the same: shared
---   moments ({held_moments} and {zero1_moments}) and full gradients on every rank.
+--   1 reduce-scatters gradients and all-gathers new weights, 2Ψ(n − 1)/n: {zero1_sent}, {ratio} times less and as much as plain DDP's all-reduce. Memory in fp32 is the
+--   same: sharded moments ({held_moments} and {zero1_moments}), full gradients and weights on every rank; ZeRO also shards the fp32 master copies of half-precision training.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: c
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; bucket_mb|MiB|d|right; sent|GiB|.4b|right; zero1_sent|GiB|.4b|right;

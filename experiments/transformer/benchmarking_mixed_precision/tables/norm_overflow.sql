@@ -1,9 +1,9 @@
--- sentence: {norm} with statistics in {format} overflows from a standard deviation of {scale}, and never with fp32 statistics: the sum
---   of {dim} squares exceeds {largest} at √({largest} / {dim}) = {limit}, a single square at {alone}.
+-- sentence: {norm} with statistics in {format}{finite} overflows at a standard deviation of {scale}, with fp32 statistics never: the variance is the
+--   sensitive operation, since its sum of {dim} squares exceeds {largest} from √({largest} / {dim}) = {limit} on.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b
--- columns: norm|1|code|left; format|1|s|left; scale|1|.4g|right; dim|1|d|right; largest|1|d|right; limit|1|.3g|right; alone|1|d|right
+-- columns: norm|1|code|left; format|1|s|left; finite|1|s|left; scale|1|.4g|right; dim|1|d|right; largest|1|d|right; limit|1|.3g|right
 WITH t AS (
   SELECT v.params ->> '$.norm' AS norm, v.params ->> '$.dtype' AS format, v.params ->> '$.dim' AS dim,
          v.params ->> '$.exponent' AS exponent, m.value AS finite, v.run_uid
@@ -13,7 +13,9 @@ WITH t AS (
      AND v.params ->> '$.offset' = 0 AND v.implementation = 'pairwise'
 )
 SELECT norm, format, pow(2, min(exponent)) AS scale, dim, 65504 AS largest, sqrt(65504.0 / dim) AS "limit",
-       256 AS alone, max(run_uid) AS run_uid
+       coalesce((SELECT printf(' is finite at %.4g and', pow(2, max(x.exponent))) FROM t x
+                  WHERE x.norm = t.norm AND x.format = t.format AND x.dim = t.dim AND x.finite = 16 AND x.exponent < min(t.exponent)), '') AS finite,
+       max(run_uid) AS run_uid
   FROM t
  WHERE finite = 0 AND format = 'fp16'
    AND NOT EXISTS (SELECT 1 FROM v_newest w JOIN metric f ON f.attempt_id = w.attempt_id AND f.name = 'finite_rows' AND f.value < 16

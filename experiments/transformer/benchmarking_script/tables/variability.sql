@@ -1,26 +1,51 @@
 -- sentence: After five warm-up steps the relative standard deviation of a step has a median of {middle} % over {cases} configurations and a maximum
---   of {most} % ({model}, context {context}, {precision}, {implementation}: {mean} ± {sd} ms, protocol
---   {protocol}, {device}).
+--   of {most} % ({worst}, {implementation}, context {context}, {precision}, protocol {protocol}, {device}: {mean} ± {sd} ms){phase}.
 -- experiment: benchmarking_script
 -- fills: b
--- columns: middle|%|.2g|right; cases|1|d|right; most|%|.2g|right; model|1|s|left; context|1|d|right; precision|1|s|left;
---   implementation|1|code|left; mean|ms|.4g|right; sd|ms|.2g|right; calm|1|d|right; protocol|1|s|left; device|1|s|left
-WITH spread AS (
-  SELECT v.*, 1e3 * m.value AS mean, 1e3 * d.value AS sd, 100 * d.value / m.value AS share,
-         row_number() OVER up AS place, count(*) OVER whole AS cases
+-- columns: middle|%|.2g|right; cases|1|d|right; most|%|.2g|right; worst|1|s|left; context|1|d|right; precision|1|s|left;
+--   implementation|1|code|left; mean|ms|.4g|right; sd|ms|.2g|right; phase|1|s|left; protocol|1|s|left; device|1|s|left
+WITH t AS MATERIALIZED (
+  SELECT v.*, v.params ->> '$.model' AS name, 1e3 * m.value AS mean, 1e3 * d.value AS sd, 100 * d.value / m.value AS share,
+         count(*) OVER (PARTITION BY v.comparability_key, v.protocol) AS many
     FROM v_measured v
     JOIN metric m ON m.attempt_id = v.attempt_id AND m.name = 'time_mean'
     JOIN metric d ON d.attempt_id = v.attempt_id AND d.name = 'time_stddev'
    WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.warmup' >= 5
-  WINDOW whole AS (PARTITION BY v.comparability_key, v.protocol),
-         up AS (PARTITION BY v.comparability_key, v.protocol ORDER BY d.value / m.value, v.attempt_uid)
+),
+-- The machine with most configurations, a GPU before a CPU, and of others the models that it has not: what the table of phases shows.
+main AS (
+  SELECT *, first_value(comparability_key) OVER best AS main_key, first_value(protocol) OVER best AS main_protocol,
+         first_value(device) OVER best AS main_device
+    FROM t
+  WINDOW best AS (ORDER BY gpu_name IS NULL, many DESC, comparability_key, protocol)
+),
+shown AS (
+  SELECT * FROM main m
+   WHERE (comparability_key = main_key AND protocol = main_protocol)
+      OR (gpu_name IS NOT NULL AND name NOT IN (SELECT name FROM main x WHERE x.comparability_key = x.main_key AND x.protocol = x.main_protocol))
+),
+-- One hand-out asks for 10B, the other for xl25: a row for each, named by its own, which the other's write-up leaves out.
+asked AS (SELECT column1 AS model, column2 AS other FROM (VALUES ('10B', 'xl25'), ('xl25', '10B'))),
+spread AS (
+  SELECT a.model, s.*, row_number() OVER (PARTITION BY a.model ORDER BY share, attempt_uid) AS place, count(*) OVER (PARTITION BY a.model) AS cases
+    FROM asked a
+    JOIN shown s ON s.name <> a.other
+),
+phases AS (
+  SELECT s.model, printf('; a phase alone varies by up to %.2g %% (%s of %s, `%s`: %.3g ± %.2g ms)', 100 * d.value / m.value, substr(d.name, 1, length(d.name) - 7), s.name,
+                         s.implementation, 1e3 * m.value, 1e3 * d.value) AS said,
+         row_number() OVER (PARTITION BY s.model ORDER BY d.value / m.value DESC, d.name) AS place
+    FROM spread s
+    JOIN metric d ON d.attempt_id = s.attempt_id AND d.name IN ('forward_stddev', 'backward_stddev', 'optimizer_stddev')
+    JOIN metric m ON m.attempt_id = s.attempt_id AND m.name = substr(d.name, 1, length(d.name) - 6) || 'mean'
 )
 SELECT max(iif(place = (cases + 1) / 2, share, NULL)) AS middle, cases, max(iif(place = cases, share, NULL)) AS most,
-       max(iif(place = cases, params ->> '$.model', NULL)) AS model, max(iif(place = cases, params ->> '$.context', NULL)) AS context,
+       max(iif(place = cases, name || iif(device = main_device, '', ', ' || replace(replace(device, 'NVIDIA ', ''), ' 80GB HBM3', '')), NULL)) AS worst, max(iif(place = cases, params ->> '$.context', NULL)) AS context,
        max(iif(place = cases, params ->> '$.precision', NULL)) AS precision,
        max(iif(place = cases, implementation, NULL)) AS implementation, max(iif(place = cases, mean, NULL)) AS mean,
-       max(iif(place = cases, sd, NULL)) AS sd, sum(share < 2) AS calm, protocol, device, max(run_uid) AS run_uid
-  FROM spread
- WHERE cases > 1
- GROUP BY comparability_key, protocol
- ORDER BY device, protocol;
+       max(iif(place = cases, sd, NULL)) AS sd, coalesce((SELECT p.said FROM phases p WHERE p.model = s.model AND p.place = 1), '') AS phase,
+       max(iif(place = cases, protocol, NULL)) AS protocol, max(main_device) AS device, model, max(run_uid) AS run_uid
+  FROM spread s
+ WHERE cases > 1 AND (model = 'xl25' OR EXISTS (SELECT 1 FROM shown x WHERE x.name IN ('10B', 'xl25')))
+ GROUP BY model
+ ORDER BY model;

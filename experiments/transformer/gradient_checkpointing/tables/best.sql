@@ -60,9 +60,9 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
               THEN 'By this model another size would hold less, so the measured peak includes something else.'
             WHEN b.optimum < 1
-              THEN 'One block''s activations exceed all checkpoints together, so each further block in a segment costs more than the checkpoints it saves.'
+              THEN 'One block''s activations exceed all checkpoints, so longer segments cost more than they save.'
             ELSE 'Shorter segments add checkpoints faster than they save activations; longer ones do the opposite.' END
-         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing at the peak: when backward reaches a block''s attention,'
+         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing: when backward reaches attention,'
                                  || ' its feed-forward activations are already freed.', '') AS reason,
        max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid
   FROM reckoned b

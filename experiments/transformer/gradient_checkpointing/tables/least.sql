@@ -1,6 +1,7 @@
--- sentence: Of all nested schemes over {blocks} equal blocks `left_deep` has the lowest peak, one checkpoint and one block's activations
---   (O(1)), for {deep} block forward passes, N(N + 1)/2. Recursive halving holds {streams} checkpoints, 1 + ⌈log₂ N⌉, for {halving} passes, optimal
---   splits (`binomial`) need {binomial}; checkpointing every block holds {blocks} for {every}.
+-- sentence: Of all nested schemes over N = {blocks} equal blocks `left_deep` has the lowest peak: a checkpoint around blocks 1 to N holds one
+--   around 1 to N − 1, and so on, so that each block starts again from the input: one checkpoint and one block's activations (O(1)), {deep} block passes,
+--   N(N + 1)/2. Recursive halving holds {streams} checkpoints, 1 + ⌈log₂ N⌉, for {halving} passes, O(N log N), optimal splits (`binomial`) need
+--   {binomial}; checkpointing every block holds {blocks} for {every}, 2N − 1.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- fills: a

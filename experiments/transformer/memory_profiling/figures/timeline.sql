@@ -1,9 +1,9 @@
 -- figure: areas
 -- title: Memory profiling: live memory over time
--- caption: Live bytes by category: inference, a forward pass that keeps activations, and a training step, of the largest model at the longest
---   context that all of these passes completed.
+-- caption: Live bytes by category of each pass that the largest model completed at one context, over the host's time: kernels are queued ahead, so
+--   phases are not as long here as the device takes for them.
 -- experiment: memory_profiling
--- x: time|ms|linear
+-- x: host time|ms|linear
 -- y: live|MiB|linear
 -- series: category
 -- panel: pass, model, context, precision, implementation, device
@@ -28,7 +28,7 @@ chosen AS (
     FROM passes v
     JOIN points q ON q.device = v.device AND q.implementation = v.implementation AND q.point = v.point AND q.place = 1
 )
-SELECT 1e-6 * e.t_ns AS time,
+SELECT 1e-6 * e.t_ns AS "host time",
        sum(e.delta_bytes) OVER (PARTITION BY e.attempt_id, e.category ORDER BY e.t_ns, e.delta_bytes, e.seq) / 1048576.0 AS live, e.category,
        c.params ->> '$.pass' AS pass, c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.params ->> '$.precision' AS precision,
        c.implementation, c.device, 'ok' AS status, c.run_uid

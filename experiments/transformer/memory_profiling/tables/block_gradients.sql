@@ -1,18 +1,19 @@
 -- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) produces {found} of parameter gradients, {verdict}
---   the expected {expected} (4d² + 3·d·d_ff + 2d values), and at context {context} frees {saved} of activations. In PyTorch net growth per block
---   would be {net}; here gradients are allocated in advance.
+--   the expected {expected} (4d² + 3·d·d_ff + 2d values), and at context {context} frees {saved} of activations. Here gradients are
+--   allocated in advance{framework}.
 -- experiment: memory_profiling
 -- fills: f
 -- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5b|right; verdict|1|s|left; expected|MiB|.5b|right;
---   context|1|d|right; saved|MiB|.4b|right; net|MiB|.4b|right
+--   context|1|d|right; saved|MiB|.4b|right; framework|1|s|left
 WITH t AS (
-  SELECT v.*, f.value AS found, e.value AS expected,
+  SELECT v.*, f.value AS found, e.value AS expected, w.value AS framework,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation
                                 ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32', v.attempt_uid) AS place
     FROM v_measured v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_gradient_bytes'
     JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'expected_block_gradient_bytes'
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
+    LEFT JOIN metric w ON w.attempt_id = v.attempt_id AND w.name = 'framework_block_bytes'
    WHERE v.experiment = ?1 AND v.is_good
 ),
 kept AS (
@@ -26,7 +27,9 @@ middle AS (
   SELECT k.* FROM kept k WHERE k.layer = (SELECT (max(x.layer) + 1) / 2 FROM kept x WHERE x.attempt_id = k.attempt_id)
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
-       expected / 1048576 AS expected, iif(found = expected, 'equal to', 'versus') AS verdict, params ->> '$.context' AS context, saved / 1048576.0 AS saved, (found - saved) / 1048576 AS net, run_uid
+       expected / 1048576 AS expected, iif(found = expected, 'equal to', 'versus') AS verdict, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
+       coalesce(printf('; by the shapes of what PyTorch''s autograd saves, %.4g MiB a block, net growth there would be %.4g MiB', framework / 1048576,
+                       (found - framework) / 1048576), '') AS framework, run_uid
   FROM t
   JOIN middle ON middle.attempt_id = t.attempt_id
  WHERE place = 1

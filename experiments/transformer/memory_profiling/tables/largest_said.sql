@@ -4,7 +4,7 @@
 -- fills: e
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; origin|1|s|left
 told AS (
-  SELECT *, max(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision') AS longest,
+  SELECT ranked.*, s.value AS scores, bytes / s.value AS matrices, max(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision') AS longest,
          -- What a workspace holds tells its size: as large as the weights that attention keeps, or three matrices of tokens × vocabulary.
          printf('%s (%d × %s)', CASE WHEN tag LIKE '%attn.kept' THEN 'attention weights (`attn.kept`)'
                                      WHEN tag = 'workspace' AND bytes IN (SELECT k.bytes FROM ranked k WHERE k.attempt_id = ranked.attempt_id AND k.tag LIKE '%attn.kept')
@@ -13,14 +13,18 @@ told AS (
                                        THEN 'logits and loss (`workspace`)'
                                      ELSE printf('`%s`', replace(tag, 'layers.*.', '')) END, times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
     FROM ranked
+    LEFT JOIN metric s ON s.attempt_id = ranked.attempt_id AND s.name = 'scores_bytes'
    WHERE place <= 3
    ORDER BY place
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS "precision", implementation, device,
        group_concat(text, ', ') AS list,
-       iif(max(tag LIKE '%attn.%') AND params ->> '$.context' >= 512,
-           'Scores and weights of attention are B·H·T² values each.',
-           'They are named by the tensor that they hold.') AS origin, max(run_uid) AS run_uid
+       -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
+       coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
+                        iif(round(matrices) = 1, printf('Each is a matrix of B·H·T² scores (%#.4g GiB).', scores / 1073741824),
+                            printf('Each is %d matrices of B·H·T² values (%#.4g GiB); softmax keeps its exponentials and its weights.', CAST(round(matrices) AS INTEGER),
+                                   scores / 1073741824)), NULL)),
+                'They are named by the tensor that they hold.') AS origin, max(run_uid) AS run_uid
   FROM told
  WHERE params ->> '$.context' = longest
  GROUP BY attempt_id

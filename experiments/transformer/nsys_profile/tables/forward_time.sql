@@ -44,7 +44,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
             ELSE 'They agree: no measurable difference.' END AS agreement,
        CASE WHEN share_low IS NULL THEN 'There are too few samples to separate launches and gaps from kernels.'
             WHEN share_high < 100
-              THEN printf('Kernels fill %.3g %% of its clock; the rest (%.3g %% to %.3g %%) are launches and gaps.', share,
+              THEN printf('Kernels fill %.3g %% of the profiled pass by the clock; launches and gaps are the other %.2g %% to %.2g %%.', share,
                           100 - share_high, 100 - share_low)
             WHEN share_low <= 100 THEN 'Launches and gaps between kernels are not distinguishable from zero.'
             WHEN source = 'host clock'

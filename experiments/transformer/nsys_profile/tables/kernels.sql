@@ -1,5 +1,5 @@
 -- title: Profiling: kernels by cumulative time
--- caption: The top eight kernels of each phase, for the largest model and longest context that was profiled: calls and time of one step, mean time of a
+-- caption: The top four kernels of each phase, for the largest model and longest context that was profiled: calls and time of one step, mean time of a
 --   call, share of the phase.
 -- experiment: nsys_profile
 -- fills: b
@@ -25,5 +25,5 @@ ranked AS (
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, phase,
        operation, name, printf('%.4g', calls_a_step) AS calls, ms AS total, mean_ms AS mean, least_ms AS least, most_ms AS most, share, device, run_uid
   FROM ranked
- WHERE place <= 8
+ WHERE place <= 4
  ORDER BY device, implementation, CASE phase WHEN 'forward' THEN 0 WHEN 'backward' THEN 1 ELSE 2 END, place;

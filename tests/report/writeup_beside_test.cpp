@@ -1,0 +1,135 @@
+// What a write-up says beside its tables and figures: each sentence here once said something that they contradict.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "report/handout_models.hpp"
+#include "tests/report/writeup.hpp"
+
+namespace syslab::report {
+namespace {
+
+class Beside : public Writeup {
+ protected:
+  // A training step whose standard deviation is that share of its mean, and one phase.
+  void add_step(const std::string& model, double share, const std::string& machine = "box") {
+    Params params = model_step(model);
+    params.set("warmup", number(5));
+    add("benchmarking_script", params, "eager",
+        {metric("time_mean", 0.1), metric("time_stddev", 0.1 * share), timed("time", 0.1),
+         metric("optimizer_mean", 0.02), metric("optimizer_stddev", model == "small" ? 0.004 : 0.001)},
+        {.machine = machine, .gpu = "Example_GPU"});
+  }
+  std::string variability(const std::string& handout) {
+    Table made = table("benchmarking_script", "variability");
+    keep_models_of(handout, made.result);
+    return write_sentences(made);
+  }
+};
+
+TEST_F(Beside, VariabilityIsThatOfTheModelsThatTheHandOutAsksFor) {
+  add_step("small", 0.001);
+  add_step("large", 0.002);
+  add_step("10B", 0.03);
+  add_step("xl25", 0.04, "another");
+  const std::string first = variability("2025"), second = variability("2026");
+  EXPECT_TRUE(has(first, "over 3 configurations and a maximum of 4.0 % (xl")) << first;
+  EXPECT_TRUE(has(second, "over 3 configurations and a maximum of 3.0 % (10B")) << second;
+  EXPECT_TRUE(has(first, "a phase alone varies by up to 20 % (optimizer of small, `eager`: 20 ± 4 ms)")) << first;
+}
+
+TEST_F(Beside, VariabilityOfModelsOfBothHandOutsIsSaidOnce) {
+  add_step("small", 0.001);
+  add_step("large", 0.002);
+  EXPECT_EQ(table("benchmarking_script", "variability").result.rows.size(), 1U);
+  EXPECT_TRUE(has(variability("2026"), "over 2 configurations and a maximum of 0.20 % (large")) << variability("2026");
+}
+
+TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
+  constexpr std::int64_t kMatrix = 1 << 20;
+  for (const std::int64_t matrices : {1, 2}) {
+    Params params = model_step();
+    params.set("context", number(512));
+    params.set("pass", word("forward"));
+    add("memory_profiling", params, "eager",
+        {metric("parameters", 1000), metric("scores_bytes", kMatrix),
+         worker::MemoryEventRecord{1, matrices * kMatrix, "layers.0.attn.kept", "temporaries"}});
+    const std::string text = said("memory_profiling", "largest_said");
+    EXPECT_EQ(has(text, "Each is a matrix of B·H·T² scores"), matrices == 1) << text;
+    EXPECT_EQ(has(text, "Each is 2 matrices of B·H·T² values"), matrices == 2) << text;
+  }
+}
+
+TEST_F(Beside, TheFormulasBestBucketIsNamedWhereAnotherWasMeasured) {
+  const auto limit = [&](std::int64_t kb, double buckets, double exposed, double forecast) {
+    add("ddp_small_tensors",
+        {{"tensors", number(1000)}, {"tensor_bytes", number(10240)}, {"bucket_kb", kb}, {"pace", 1.0}}, "shm",
+        {timed("time", 1e-3, worker::kAllRanks), metric("exposed", exposed), metric("buckets", buckets),
+         metric("forecast_exposed", forecast), metric("overhead", 4e-6), metric("rate", 5)},
+        {.ranks = 2});
+  };
+  limit(10, 1000, 3e-3, 5e-3);
+  limit(40, 250, 1e-4, 2e-3);
+  limit(640, 16, 5e-4, 2e-4);
+  limit(10240, 1, 2e-3, 1.8e-3);
+  std::string text = said("ddp_small_tensors", "a_shown");
+  EXPECT_TRUE(has(text, "250 (limit 40 KiB) 0.100 ms, the least of 4 limits")) << text;
+  EXPECT_TRUE(has(text, "its least, 0.200 ms, at 640 KiB")) << text;
+  limit(640, 16, 5e-5, 2e-4);
+  text = said("ddp_small_tensors", "a_shown");
+  EXPECT_TRUE(has(text, "its least, 0.200 ms, at this limit, too")) << text;
+}
+
+// Of one machine a naive step alone, of another both strategies.
+TEST_F(Beside, TimelinesOfBothStrategiesAreOfOneMachine) {
+  const auto step = [&](const std::string& experiment, const std::string& strategy, const std::string& machine) {
+    add(experiment,
+        {{"model", word("xl25")},
+         {"batch", number(8)},
+         {"context", number(128)},
+         {"precision", word("fp32")},
+         {"strategy", strategy}},
+        "fused",
+        {metric("parameters", 1000), timed("time", 0.2, worker::kAllRanks),
+         worker::SpanRecord{.track = "compute", .name = "backward", .category = "phase", .start_ns = 0, .end_ns = 100}},
+        {.machine = machine, .gpu = machine, .ranks = 2});
+  };
+  const std::string name = "ddp_overlap_individual_parameters_benchmarking";
+  step(name, "overlap", "A_GPU");
+  step("naive_ddp_benchmarking", "naive", "B_GPU");
+  step("ddp_bucketed_benchmarking", "overlap", "B_GPU");
+  const store::ResultSet found = drawn(name, "timeline");
+  EXPECT_EQ(words(found, "strategy"), (std::set<std::string>{"naive", "overlap"}));
+  EXPECT_EQ(words(found, "device"), (std::set<std::string>{"B_GPU"}));
+}
+
+TEST_F(Beside, AGridOfAttentionHasTheFusedSoftmaxWhereItWasMeasured) {
+  const auto point = [&](std::int64_t seq, const std::string& pass, const std::string& implementation, double ms) {
+    add("pytorch_attention",
+        {{"batch", number(8)},
+         {"heads", number(1)},
+         {"heads_kv", number(0)},
+         {"seq", seq},
+         {"seq_k", number(0)},
+         {"head_dim", number(16)},
+         {"dtype", word("fp32")},
+         {"causal", false},
+         {"align", word("top_left")},
+         {"pass", pass}},
+        implementation, {timed("time", 1e-3 * ms)}, {.role = implementation == "literal" ? "literal" : "intermediate"});
+  };
+  for (const char* pass : {"forward", "backward"}) {
+    point(256, pass, "literal", 4);
+    point(256, pass, "fused_softmax", 2);
+    point(512, pass, "literal", 8);
+  }
+  const store::ResultSet rows = table("pytorch_attention", "a_grid").result;
+  ASSERT_EQ(rows.rows.size(), 2U);
+  EXPECT_EQ(plain(cell_of(rows, 0, "d16")), "4 / 4 → 2 / 2");
+  EXPECT_EQ(plain(cell_of(rows, 1, "d16")), "8 / 8");
+}
+
+}  // namespace
+}  // namespace syslab::report

@@ -145,7 +145,7 @@ Words shell_words(const std::string& line) {
   return words;
 }
 
-TEST(CommandLine, GivesTwoExamplesOfEveryVerbThatItAccepts) {
+TEST(CommandLine, GivesExamplesOfEveryVerbThatItAcceptsTwoAtLeast) {
   for (const VerbWords& verb : words_of_command_line()) {
     const std::string help = information({verb.verb, "--help"});
     const std::string start = "\n  syslab " + verb.verb;
@@ -157,7 +157,7 @@ TEST(CommandLine, GivesTwoExamplesOfEveryVerbThatItAccepts) {
       words.erase(words.begin());
       EXPECT_NO_THROW(parse_command_line(words)) << line;
     }
-    EXPECT_EQ(examples, 2) << verb.verb;
+    EXPECT_GE(examples, 2) << verb.verb;
   }
 }
 

@@ -10,7 +10,9 @@ that this Python has, on the CPU and, where there is one, on a GPU:
 A suite is the hand-out's folder `tests`, or what holds it (test_*.py, common.py; fixtures/*.pt are drawn anew where they are missing).
 Repositories are folders DIR/YEAR/NAME, as they were published; nothing in them is changed, and what is printed of them are counts, and laws
 that do not hold. pytest, einops, jaxtyping and cs336_basics.model are stubbed where this Python has none (official_stubs.py), and
-that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side.
+that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side, and a rank that does not
+end within --limit says where each of its threads stands, and ends. Ranks are forked by a server that has imported torch, and not started
+anew a test (--start spawn), since importing it takes longer than all else: each test is said with its seconds as it ends.
 Exit code 1: one of our own does not pass, or less than 95 % of the tests agree.
 """
 import argparse
@@ -20,20 +22,25 @@ import importlib.util
 import inspect
 import itertools
 import json
+import multiprocessing
 import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
+import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 OF_A_FILE = 900  # seconds, of all its tests
+OF_A_RANK = 120  # of one test, from the moment on when it has imported the suite
 AGREEMENT = 0.95
 
 ATTENTION = "get_flashattention_autograd_function_"
@@ -71,9 +78,23 @@ def cases_of(function):
     return cases if all(set(arguments) == wanted for _, arguments in cases) else "asks for a fixture"
 
 
-def run_file(module_name):
+def fork_ranks():
+    """What the tests call torch.multiprocessing.spawn forks from a server with torch, in which no device has been looked at."""
+    import torch.multiprocessing
+
+    def forked(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
+        return torch.multiprocessing.start_processes(fn, args, nprocs, join, daemon, start_method="forkserver")
+
+    multiprocessing.set_forkserver_preload(["torch"])
+    torch.multiprocessing.spawn = forked
+
+
+def run_file(module_name, start):
     """Prints a JSON line for each test."""
+    os.environ["OFFICIAL_TESTS"] = str(os.getpid())
     try:
+        if start == "fork":
+            fork_ranks()
         module = importlib.import_module(module_name)
     except BaseException as error:  # a submission may raise anything
         print(json.dumps({"test": module_name, "outcome": "failed", "why": f"{type(error).__name__}: {error}"[:300]}), flush=True)
@@ -86,13 +107,13 @@ def run_file(module_name):
             print(json.dumps({"test": name, "outcome": "skipped", "why": cases}), flush=True)
             continue
         for case, arguments in cases:
-            line = {"test": f"{name}[{case}]" if case else name, "outcome": "passed", "why": ""}
+            line, began = {"test": f"{name}[{case}]" if case else name, "outcome": "passed", "why": ""}, time.perf_counter()
             try:
                 function(**arguments)
             except BaseException as error:
                 told = [text for text in "".join(traceback.format_exception_only(type(error), error)).splitlines() if text.strip()]
                 line.update(outcome="failed", why=(told[-1] if told else type(error).__name__)[:300])
-            print(json.dumps(line), flush=True)
+            print(json.dumps({**line, "seconds": round(time.perf_counter() - began, 1)}), flush=True)
 
 
 # --- folders in which they run ---
@@ -109,6 +130,16 @@ def tests_of(folder):
     return inner if inner.is_dir() else folder
 
 
+# Only in ranks: the process that starts them imports this, too, and lives for all tests of a file.
+LIMIT_OF_A_RANK = """
+
+import faulthandler
+
+if os.environ.get("OFFICIAL_TESTS") != str(os.getpid()):
+    faulthandler.dump_traceback_later(float(os.environ["OFFICIAL_LIMIT"]), exit=True)
+"""
+
+
 def put_suite(suite, folder, adapters=None, backend="gloo"):
     """The suite's tests beside adapters.py, which stays the submission's own unless another is given. They name Gloo, for GPUs, too;
     their tensors lie on a GPU where there is one, and any backend of torch.distributed that carries those can take its place."""
@@ -122,7 +153,8 @@ def put_suite(suite, folder, adapters=None, backend="gloo"):
             (tests / file.name).write_text(text.replace('backend="gloo"', f'backend="{backend}"'), encoding="utf-8")
     (tests / "__init__.py").touch()
     common = tests / "common.py"
-    common.write_text(re.sub(r'(MASTER_PORT"\] = )"\d+"', r'\1os.environ["OFFICIAL_PORT"]', common.read_text(encoding="utf-8")), encoding="utf-8")
+    common.write_text(re.sub(r'(MASTER_PORT"\] = )"\d+"', r'\1os.environ["OFFICIAL_PORT"]', common.read_text(encoding="utf-8")) + LIMIT_OF_A_RANK,
+                      encoding="utf-8")
     if adapters is not None:
         shutil.copy(adapters, tests / "adapters.py")
     fixtures, own = tests / "fixtures", tests_of(suite) / "fixtures"
@@ -141,28 +173,48 @@ def paths_of(folder):
     return [folder, folder / "src", *sorted(file.parent for file in folder.glob("*/pyproject.toml"))]
 
 
-def run_suite(folder, year, device, more_paths, library):
-    """{"test_ddp:test_name[case]": (outcome, why)}"""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths_of(folder), *more_paths])), "PYTHONDONTWRITEBYTECODE": "1"}
-    if library:
-        environment["SYSLAB_LIBRARY"] = str(library)
+def lines_of(command, folder, environment):
+    """Of its output, as they come; then (what it wrote beside, how it ended). After OF_A_FILE it is stopped with all that it has started."""
+    with tempfile.TemporaryFile("w+", errors="replace") as beside:
+        process = subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=beside, start_new_session=True)
+        late = threading.Timer(OF_A_FILE, os.killpg, (process.pid, signal.SIGKILL))
+        late.start()
+        yield from process.stdout
+        code = process.wait()
+        ended = f"exit code {code}" if late.is_alive() else f"stopped after {OF_A_FILE} s"
+        late.cancel()
+        beside.seek(0)
+        yield beside.read(), ended
+
+
+def run_suite(folder, year, device, more_paths, options):
+    """{"test_ddp:test_name[case]": (outcome, why)}; each is said as it ends, and where ranks stood that did not end."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths_of(folder), *more_paths])), "PYTHONDONTWRITEBYTECODE": "1",
+                   "OFFICIAL_LIMIT": str(options.limit)}
+    if options.library:
+        environment["SYSLAB_LIBRARY"] = str(options.library)
     if device == "cpu":
         environment["CUDA_VISIBLE_DEVICES"] = ""
+    else:  # FSDP's tests ask for deterministic algorithms, which cuBLAS has with a workspace of its own alone
+        environment.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        environment.setdefault("NCCL_NVLS_ENABLE", "0")  # as libsyslab sets it
 
     def one(file):
-        done = {}
-        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--file", f"tests.{file.stem}"]
-        try:
-            ran = subprocess.run(command, cwd=folder, env={**environment, "OFFICIAL_PORT": str(free_port())}, text=True, capture_output=True,
-                                 timeout=OF_A_FILE)
-            output, ended = ran.stdout, f"exit code {ran.returncode}"
-        except subprocess.TimeoutExpired as late:
-            output, ended = (late.stdout or b"").decode(errors="replace"), f"stopped after {OF_A_FILE} s"
-        for line in output.splitlines():
-            if line.startswith('{"test"'):
+        done, ended = {}, ""
+        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--file", f"tests.{file.stem}", "--start", options.start]
+        for line in lines_of(command, folder, {**environment, "OFFICIAL_PORT": str(free_port())}):
+            if isinstance(line, tuple):
+                beside, ended = line
+                stuck = beside.find("Timeout (")
+                if stuck >= 0:
+                    print(f"  {file.stem}, where ranks stood:\n{beside[stuck:stuck + 6000]}", file=sys.stderr, flush=True)
+            elif line.startswith('{"test"'):
                 told = json.loads(line)
                 done[f"{file.stem}:{told['test']}"] = (told["outcome"], told["why"])
-        return done or {f"{file.stem}:": ("failed", ended)}
+                print(f"  {year} {device} {file.stem}:{told['test']}: {told['outcome']}, {told.get('seconds', 0)} s", file=sys.stderr, flush=True)
+        if not done or ended != "exit code 0":
+            done[f"{file.stem}:"] = ("failed", ended)
+        return done
 
     files = sorted((folder / "tests").glob("test_*.py"))
     with concurrent.futures.ThreadPoolExecutor(max(1, min(len(files), (os.cpu_count() or 2) // 3))) as workers:
@@ -227,7 +279,7 @@ def ours(options, suites, stubs, devices, work, report):
         folder = work / f"ours-{year}-{device}"
         backend = "gloo" if device == "cpu" else options.backend
         put_suite(suite, folder, options.adapters / f"ours_{year}" / "adapters.py", backend)
-        results = run_suite(folder, year, device, [options.python_folder, stubs], options.library)
+        results = run_suite(folder, year, device, [options.python_folder, stubs], options)
         counts = counts_of(results)
         where = device if backend == "gloo" else f"{device}, {backend}"
         report["ours"][f"{year} {where}"] = counts
@@ -246,7 +298,7 @@ def published(options, suites, stubs, device, work, report):
         year, copy = repository.parent.name, work / f"published-{number}"
         shutil.copytree(repository, copy, symlinks=True)
         put_suite(suites[year], copy)
-        results = run_suite(copy, year, device, [stubs], options.library)
+        results = run_suite(copy, year, device, [stubs], options)
         own_work = work / f"checked-{number}"
         own_work.mkdir()
         record = check(options.program, repository, year, stubs, own_work)
@@ -303,6 +355,8 @@ def parsed():
     parser.add_argument("--device", choices=["cpu", "cuda"], action="append", help="default: cpu, and cuda where torch sees one")
     parser.add_argument("--backend", choices=["gloo", "nccl"], default="gloo", help="of our own on GPUs; nccl needs two of them")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="counts, as JSON")
+    parser.add_argument("--limit", type=float, default=OF_A_RANK, metavar="SECONDS", help="of a rank, default %(default)s")
+    parser.add_argument("--start", choices=["fork", "spawn"], default="fork", help="how ranks are started: spawn as the tests ask for it")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     options = parser.parse_args()
     suites = dict(one.split("=", 1) for one in options.suite)
@@ -314,7 +368,7 @@ def parsed():
 def main():
     options, suites = parsed()
     if options.file:
-        return run_file(options.file)
+        return run_file(options.file, options.start)
     if not suites:
         sys.exit("official_suites: name the hand-outs' tests: --suite 2025=DIR --suite 2026=DIR")
     if options.pack:

@@ -23,6 +23,7 @@ except ImportError as missing:
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
 import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
+import syslab_library as libraries  # noqa: E402
 import syslab_reference as references  # noqa: E402
 import syslab_tensors as tensors  # noqa: E402
 
@@ -346,6 +347,19 @@ class Signatures(unittest.TestCase):
             self.assertEqual(functions.largest_difference(one, two)[0], math.inf)
             self.assertEqual(functions.largest_difference(one, one)[0], 0)
             self.assertEqual(functions.largest_difference(like([math.nan]), like([math.nan]))[0], 0)
+
+    def test_outputs_of_a_librarys_symbol_begin_unwritten_and_are_watched_in_torchs_memory_too(self):
+        symbol = libraries.Symbol.__new__(libraries.Symbol)
+        for device in ("cpu", "cpu:0"):  # the second is to it as a GPU's: memory of torch
+            for dtype, content in (("float32", math.nan), ("bfloat16", math.nan), ("int32", -1), ("uint8", 255), ("bool", True)):
+                for shape in ([3, 2], [], [0]):
+                    symbol.tails = []
+                    made = symbol.output("y", dtype, shape, device)
+                    self.assertEqual((list(made.shape), str(made.dtype).removeprefix("torch.")), (shape, dtype))
+                    self.assertTrue(all(each == content or each != each and content != content for each in made.flatten().tolist()))
+                    self.assertIsNone(symbol.overrun())
+                    symbol.tails[0][1][0] = 0
+                    self.assertEqual(symbol.overrun(), "y", (device, dtype))
 
     def test_what_cannot_travel_is_named(self):
         for value, said in ((object(), "'a' is a object"), (torch.eye(2).to_sparse(), "no dense tensor"),

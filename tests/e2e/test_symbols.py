@@ -59,6 +59,15 @@ class Symbols(Lab):
         self.assertIn("changed its input 'x'", ended["in_place", 24]["detail"])
         self.assertIn("small_only returned 7", ended["small_only", 40]["detail"])
 
+    def test_without_a_gpu_its_cases_there_say_so(self):
+        if self.json("env")["environment"]["gpu"]:
+            self.skipTest("there is a GPU")
+        ended = self.of_each(("softmax",), "--device", "cuda", expect=0)
+        self.assertEqual([one["status"] for one in ended.values()], 2 * ["skipped"])
+        self.assertIn("softmax needs a GPU", ended["softmax", 24]["detail"])
+        said = self.syslab("compare", "--mine", f"me={self.plugin}:softmax", "--inputs", self.manifest, "--device", "cuda", "-a", "n=24", expect=5)
+        self.assertIn("side B is skipped: me needs a GPU", said.stdout)
+
     def test_a_symbol_is_a_reference_in_its_own_dtype(self):
         manifest = self.manifest_with(reference=f"{self.plugin}:backwards")
         ended = self.of_each(("softmax", "half_done"), "-a", "n=24", expect=1, manifest=manifest)

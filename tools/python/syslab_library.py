@@ -79,14 +79,14 @@ class Symbol:
         if device != "cpu" or dtype == "bfloat16":
             import torch
 
-            made = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
-            return made.fill_(float("nan") if made.is_floating_point() else 1)
-        import numpy
+            dtype = getattr(torch, dtype)
+            count = math.prod(shape) * torch.empty((), dtype=dtype).element_size()
+            room = torch.full((count + CANARY_BYTES,), 1 if dtype == torch.bool else 0xFF, dtype=torch.uint8, device=device)
+        else:
+            import numpy
 
-        count = numpy.dtype(dtype).itemsize
-        for size in shape:
-            count *= size
-        room = numpy.full(count + CANARY_BYTES, 0xFF, "u1")
+            count = math.prod(shape) * numpy.dtype(dtype).itemsize
+            room = numpy.full(count + CANARY_BYTES, 0xFF, "u1")
         room[count:] = CANARY
         self.tails.append((name, room[count:]))
         return room[:count].view(dtype).reshape(shape)

@@ -2,11 +2,16 @@
 """Which law finds which fault, and whether "looks like" is right: planted faults in two right libraries, checked one by one.
 
     python3 tools/long/planted_faults.py build/syslab [-k WORD] [--cases N] [--markdown]
+    python3 tools/long/planted_faults.py build/syslab --depths [-k WORD]
 
 Each fault replaces one line of tests/fixtures/plugins/naive_attention.c (one row, one pass) or right_attention.c (tiles of 32 keys,
 online softmax); its anchor must stand there exactly once. Each is compiled, checked as `check --mine` does, and told in a line:
 the laws that failed and what their "looks like" said. `looks` below is what it must say where it says anything: what somebody who
 planted the fault calls it. Exit code 1: a fault that no law found, or a "looks like" that is wrong. Takes a quarter of an hour on a busy machine.
+
+--depths counts instead how many the default check names, and of the others how many `--deep` does; with the faults of RARE, which strike at
+few lengths, in few calls or in long sums alone. Each check ends at its first finding. A fault that the default does not name takes it 20 s and
+`--deep` up to 5 min.
 """
 import argparse
 import json
@@ -16,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -91,6 +97,32 @@ BACKWARD = [
 ]
 
 
+# At few inputs, or in few calls.
+OUT = "o_row[d] /= sum;"
+RARE = [
+    Fault("rows from 1,024 on", "naive", OUT, "o_row[d] /= (i >= 1024 ? 1.5F : 1) * sum;", ""),
+    Fault("keys from 2,048 on", "naive", "for (int64_t j = 0; j < seen; ++j) {\n          const float p",
+          "for (int64_t j = 0; j < (seen > 2048 ? 2048 : seen); ++j) {\n          const float p", ""),
+    Fault("the ninth and later matrices of a call", "naive", OUT,
+          "o_row[d] /= (b * heads(q) + h >= 8 ? 1.5F : 1) * sum;", ""),
+    Fault("the last of eight heads of the last of eight batch entries", "naive", OUT,
+          "o_row[d] /= (b == 7 && h == 7 ? 1.5F : 1) * sum;", ""),
+    Fault("97 queries", "naive", OUT, "o_row[d] /= (queries == 97 ? 1.5F : 1) * sum;", ""),
+    Fault("97 queries and 97 keys", "naive", OUT, "o_row[d] /= (queries == 97 && keys == 97 ? 1.5F : 1) * sum;", ""),
+    Fault("61 queries, 33 keys, a width of 32", "naive", OUT,
+          "o_row[d] /= (queries == 61 && keys == 33 && dim == 32 ? 1.5F : 1) * sum;", ""),
+    Fault("lengths of 64 k + 63", "naive", OUT, "o_row[d] /= (keys % 64 == 63 ? 1.5F : 1) * sum;", ""),
+    Fault("a width of 128 under a causal mask, with more keys than queries", "naive", OUT,
+          "o_row[d] /= (dim == 128 && options->causal && keys > queries ? 1.5F : 1) * sum;", ""),
+    Fault("one call of 50", "naive", "float largest = -INFINITY, sum = 0;",
+          "static int64_t calls; calls += b + h + i == 0; float largest = -INFINITY, sum = calls % 50 == 7 ? 1 : 0;", ""),
+    Fault("one call of 1,000", "naive", "float largest = -INFINITY, sum = 0;",
+          "static int64_t calls; calls += b + h + i == 0; float largest = -INFINITY, sum = calls % 1000 == 7 ? 1 : 0;", ""),
+    Fault("one call of 10,000", "naive", "float largest = -INFINITY, sum = 0;",
+          "static int64_t calls; calls += b + h + i == 0; float largest = -INFINITY, sum = calls % 10000 == 7 ? 1 : 0;", ""),
+]
+
+
 def planted(fault, folder):
     """The library with the fault in it."""
     naive = (PLUGINS / "naive_attention.c").read_text(encoding="utf-8")
@@ -106,10 +138,10 @@ def planted(fault, folder):
                     "-lm"], cwd=folder, check=True)
 
 
-def checked(syslab, verb, folder, cases):
+def checked(syslab, verb, folder, *depth):
     """(laws that failed, what their messages look like)."""
     environment = {**os.environ, "SYSLAB_DB": str(folder / "lab.db"), "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
-    done = subprocess.run([syslab, "check", verb, "--mine", "me=./mine.so", "--impl", "me", "--cases", str(cases), "--json"],
+    done = subprocess.run([syslab, "check", verb, "--mine", "me=./mine.so", "--impl", "me", *depth, "--json"],
                           cwd=folder, env=environment, text=True, capture_output=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
@@ -129,13 +161,38 @@ def judged(fault, laws, looks):
     return "wrong" if wrong else "right" if looks else "absent"
 
 
+def count_depths(arguments):
+    """Each fault by the default check, and by --deep if that does not name it. --deep tries all that the default tries, and more."""
+    named = {"the default": [], "--deep": [], "neither": []}
+    for verb, faults in (("flash_forward", FORWARD + RARE), ("flash_backward", BACKWARD)):
+        for fault in faults:
+            if arguments.k not in fault.name:
+                continue
+            begin = time.monotonic()
+            with tempfile.TemporaryDirectory(prefix="syslab_planted_") as name:
+                folder = pathlib.Path(name)
+                planted(fault, folder)
+                by = next((depth for depth, options in (("the default", ("-x",)), ("--deep", ("-x", "--deep")))
+                           if checked(arguments.syslab.resolve(), verb, folder, *options)[0]), "neither")
+            named[by].append(fault.name)
+            print(f"{by:11}  {fault.name}  {time.monotonic() - begin:.0f} s", flush=True)
+    found, deeper, missed = (len(names) for names in named.values())
+    every = max(1, found + deeper + missed)
+    print(f"{every} faults: {found} named by the default ({100 * found / every:.0f} %), {found + deeper} by --deep "
+          f"({100 * (found + deeper) / every:.0f} %)")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("syslab", type=pathlib.Path)
     parser.add_argument("-k", default="", metavar="WORD", help="only faults whose name holds this")
     parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--depths", action="store_true", help="how many the default check names, and how many --deep")
     parser.add_argument("--markdown", action="store_true", help="a table for docs/reading-a-counterexample.md")
     arguments = parser.parse_args()
+    if arguments.depths:
+        return count_depths(arguments)
     tally = {"right": 0, "absent": 0, "wrong": 0, "not found": 0}
     if arguments.markdown:
         print("| planted | laws that fail | \"looks like\" |\n| --- | --- | --- |")
@@ -146,7 +203,7 @@ def main():
             with tempfile.TemporaryDirectory(prefix="syslab_planted_") as name:
                 folder = pathlib.Path(name)
                 planted(fault, folder)
-                laws, looks = checked(arguments.syslab.resolve(), verb, folder, arguments.cases)
+                laws, looks = checked(arguments.syslab.resolve(), verb, folder, "--cases", str(arguments.cases))
             verdict = judged(fault, laws, looks)
             tally[verdict] += 1
             said = sorted({text.split(":")[0] for text in looks})

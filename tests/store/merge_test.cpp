@@ -186,9 +186,16 @@ TEST(StoreMerge, TheSameUidForTwoThingsIsRefusedAndNothingIsMerged) {
     b.begin_run(a_run(), a_plan(1));
     b.finish_attempt(b.begin_run(run, {a_case(0, 999)}), an_attempt(0));
   }
+  {
+    Store later = Store::open(folder / "later.db", Mode::create);  // begun at another time
+    later.begin_run(run, a_plan(1));
+  }
   const std::string before = dump_of(folder / "a.db");
-  EXPECT_NE(error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / "b.db"); }).find("plan_case"),
-            std::string::npos);
+  const std::pair<const char*, std::string> twice[] = {{"b.db", "its plan_case "}, {"later.db", "its run " + run.uid}};
+  for (const auto& [name, what] : twice) {
+    const std::string told = error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / name); });
+    EXPECT_NE(told.find(what), std::string::npos) << told;
+  }
   EXPECT_EQ(dump_of(folder / "a.db"), before);
   // The store works on after the failure.
   fill(folder / "c.db");

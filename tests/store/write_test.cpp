@@ -206,7 +206,8 @@ TEST(StoreWrite, AnAttemptThatCannotBeWrittenLeavesNothingBehind) {
 TEST(StoreWrite, APlannedCaseKnowsItsLastEndAndItsTries) {
   const Folder folder;
   Store store = Store::open(folder / "a.db", Mode::create);
-  std::vector<PlanRow> plan = a_plan(3);
+  std::vector<PlanRow> plan = a_plan(4);
+  plan[3].skip_reason = "needs 6 GPUs";
   plan[2] = a_law(2, "toy.law");
   plan[2].implementation.path = "mine.so";
   plan[2].implementation.is_mine = true;
@@ -215,7 +216,8 @@ TEST(StoreWrite, APlannedCaseKnowsItsLastEndAndItsTries) {
   store.finish_attempt(run, an_attempt(0));
   store.attempt_started(run, 1, new_uuid7());
   const std::vector<PlanState> states = store.plan_state(run);
-  ASSERT_EQ(states.size(), 3U);
+  ASSERT_EQ(states.size(), 4U) << "a case that is skipped is planned, too";
+  EXPECT_EQ(states[3].plan.skip_reason, "needs 6 GPUs");
   EXPECT_EQ(states[0].last_status, worker::Status::ok);
   EXPECT_EQ(states[0].attempts, 2);
   EXPECT_EQ(states[1].last_status, std::nullopt) << "begun is not finished";

@@ -26,6 +26,7 @@ std::vector<worker::RankSeries> series_of(MeasuredCollective& one) {
                               .calls = calls,
                               .refresh = [&one, calls] { one.refresh(calls); },
                               .call = [&one] { one.call(); },
+                              .results = [&one] { return one.results(); },
                               .verify = [&one] { return found(one); }};
   };
   return {series("time", 1), series("pipelined", kPipelined)};

@@ -97,8 +97,9 @@ std::vector<Change> changes_of(const Menu& menu, const Problem& p) {
 std::string AskedAgain::line() const {
   return fmt::format(
       "looks like memory that threads or calls share, that is read before it is written, or that is not cleared: the "
-      "same input has another answer now and then (wrong in {} of {} calls)",
-      wrong_calls, calls);
+      "same input has another answer now and then ({})",
+      wrong_calls > 0 ? fmt::format("wrong in {} of {} calls", wrong_calls, calls)
+                      : fmt::format("this time right in {} calls", calls));
 }
 
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {

@@ -32,6 +32,11 @@ struct LawRequest {
   int max_size = 100;     // RapidCheck's size
   // Where that many hold, as many again, of another seed, until so much time is spent.
   std::chrono::nanoseconds search_time{0};
+  // Where all hold, none begins once so much time is spent, `spent` since the search began (empty: by the wall clock),
+  // if kFewestCases have held, or it is spent four times; 0: no such limit.
+  std::chrono::nanoseconds most_time{0};
+  std::function<std::chrono::nanoseconds()> spent;
+  static constexpr int kFewestCases = 5;
   int shrink_tries = 500;
   std::chrono::milliseconds shrink_time{2000};
   std::string reproduce;  // replay this counterexample instead of searching

@@ -26,13 +26,15 @@ class Watched {
       : request_(request), property_(property), limited_(limited) {}
 
   void operator()() {
-    if (limited_ && (spent() || hopeless())) return;  // "holds": every further shrink is refused
+    left_out_ = limited_ && out_of_time();
+    if (left_out_ || (limited_ && (spent() || hopeless()))) return;  // "holds": every further shrink is refused
     if (failed_at_) ++calls_since_failure_;
     last_ = {};
     last_held_ = gone_ = false;
     try {
       run();
       last_held_ = answered_ = true;
+      ++held_;
     } catch (const rc::detail::CaseResult& result) {
       if (result.type == rc::detail::CaseResult::Type::Failure) {
         answered_ = true;
@@ -50,6 +52,7 @@ class Watched {
   const Observation& last() const { return last_; }
   const Observation& worst() const { return worst_; }
   bool last_held() const { return last_held_; }
+  bool left_out() const { return left_out_; }  // the last try, since there was no time for it
   bool was_gone() const { return was_gone_; }  // in the last failure it could not be asked at all
   const std::string& unsupported_because() const { return unsupported_because_; }
   // Refused so often, without one answer, that asking on would only take time.
@@ -57,6 +60,13 @@ class Watched {
 
  private:
   static constexpr int kMostRefusals = 20;
+
+  bool out_of_time() const {
+    constexpr int kMostOverrun = 4;  // of the first few
+    if (request_.most_time.count() == 0 || failed_at_ || held_ == 0) return false;
+    const auto most = request_.most_time * (held_ < LawRequest::kFewestCases ? kMostOverrun : 1);
+    return (request_.spent ? request_.spent() : Clock::now() - began_) >= most;
+  }
 
   bool spent() const {
     if (!failed_at_) return false;
@@ -100,10 +110,11 @@ class Watched {
   const LawRequest& request_;
   const std::function<void(Observation&)>& property_;
   bool limited_;
+  Clock::time_point began_ = Clock::now();
   std::optional<Clock::time_point> failed_at_;
-  std::int64_t calls_since_failure_ = 0;
+  std::int64_t calls_since_failure_ = 0, held_ = 0;
   Observation last_, worst_;
-  bool last_held_ = false, answered_ = false, gone_ = false, was_gone_ = false;
+  bool last_held_ = false, left_out_ = false, answered_ = false, gone_ = false, was_gone_ = false;
   std::int64_t refusals_ = 0;
   std::string unsupported_because_;
 };
@@ -122,9 +133,9 @@ std::map<std::string, std::string> named(const rc::detail::Example& example) {
 // when the budget may be spent or the implementation gone.
 class Notes : public rc::detail::TestListenerAdapter {
  public:
-  explicit Notes(LawResult& result) : result_(result) {}
+  Notes(LawResult& result, const Watched& watched) : result_(result), watched_(watched) {}
   void onTestCaseFinished(const rc::detail::CaseDescription& description) override {
-    if (description.result.type == rc::detail::CaseResult::Type::Discard) return;
+    if (description.result.type == rc::detail::CaseResult::Type::Discard || watched_.left_out()) return;
     ++result_.cases_run;
     if (description.result.type == rc::detail::CaseResult::Type::Failure) note(description);
   }
@@ -142,6 +153,7 @@ class Notes : public rc::detail::TestListenerAdapter {
   }
 
   LawResult& result_;
+  const Watched& watched_;
 };
 
 // Explicit arguments all the way: RapidCheck then neither reads RC_PARAMS nor prints its configuration.
@@ -268,7 +280,7 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   if (replaying) reproduce[metadata.id] = parse_reproduce(request.reproduce, metadata.id);
 
   Watched watched(request, property, !replaying);
-  Notes notes(result);
+  Notes notes(result, watched);
   const Clock::time_point until = Clock::now() + request.search_time;
   rc::detail::TestResult verdict = ask(watched, metadata, request, notes, reproduce);
   if (!replaying && result.cases_run > 0 && verdict.is<rc::detail::SuccessResult>()) {

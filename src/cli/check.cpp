@@ -266,8 +266,10 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
   check_mine(selection.mine);
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
-  constexpr int kDeepCases = 1000;
-  conditions.law_cases = options.deep ? kDeepCases : options.cases;
+  const CheckDepth depth = options.deep ? kDeepDepth : kUsualDepth;
+  conditions.law_cases = options.cases.value_or(depth.cases);
+  const bool of_ranks = std::ranges::any_of(plan.cases, is_of_ranks, &plan::PlannedCase::law);
+  if (!selection.mine.empty() && !options.cases && options.until.empty() && !of_ranks) conditions.within = depth.within;
   conditions.mine_device = mine_device(plan);
   // One process answers law after law: importing a framework for each takes longer than the search.
   if (!selection.mine.empty()) conditions.isolation = runner::Isolation::reuse;
@@ -292,6 +294,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
                                      {.year = year,
                                       .beyond_decides = options.contract == "full",
                                       .cases = conditions.law_cases,
+                                      .within = conditions.within,
                                       .until = options.until,
                                       .chosen_by = chosen_by(options, only_failed)},
                                      ended);

@@ -14,6 +14,8 @@
 namespace syslab::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 // Equal messages count as one finding, whichever laws found it.
 struct BeyondFinding {
   bool posed;  // by a hand-out
@@ -48,14 +50,18 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
       "SELECT a.plan_seq, coalesce(k.outcome, iif(a.status = 'skipped', 'not_run', 'error')),"
       "       coalesce(k.message, iif(a.status IN ('skipped', 'timeout'), a.message, NULL),"
       "                iif(k.outcome = 'passed', '', 'ended without an answer')),"
-      "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout'"
+      "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0)"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {wanted});
   std::map<std::int64_t, JudgedLaw> checks;
   for (const auto& row : found.rows)
-    checks[row[0].integer] = {row[1].text, row[2].text, row[3].text, row[4].text, row[5].integer != 0};
+    checks[row[0].integer] = {row[1].text, row[2].text, row[3].text, row[4].text, row[5].integer != 0, row[6].integer};
   return checks;
+}
+
+bool is_of_ranks(std::string_view law) {
+  return law.starts_with("ddp.") || law.starts_with("sharded.") || law.starts_with("fsdp.");
 }
 
 std::string input_of(const std::string& counterexample) {
@@ -83,11 +89,20 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   std::string left_out;
   std::vector<BeyondFinding> found_beyond;
   std::map<std::string, std::vector<std::string>> never_tried;  // reason → laws
-  std::set<std::string> told;                                   // by the hand-out's laws: no finding beyond it
+  std::vector<std::string> cut;  // laws that had no time for all of their tries, with how many they made
+  const bool one_experiment = std::ranges::all_of(
+      plan.cases, [&](const plan::PlannedCase& one) { return one.experiment == plan.cases.front().experiment; });
+  std::set<std::string> told;  // by the hand-out's laws: no finding beyond it
   for (const plan::PlannedCase& planned : plan.cases) {
     const auto found = checks.find(planned.index);
     const JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
+    if (is_mine(plan, planned) && check.outcome == "passed" && asked.within.count() > 0 &&
+        check.cases_run < asked.cases) {
+      cut.push_back(fmt::format("{}{}{} {}", one_experiment ? "" : planned.experiment->id + " ", planned.law,
+                                to_string(planned.params.at("contract")) == "handout" ? " of the hand-out" : "",
+                                check.cases_run));
+    }
     if (!is_mine(plan, planned)) {
       others_wrong = others_wrong || wrong;
       continue;
@@ -132,9 +147,6 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   std::vector<std::string> findings;
   for (const BeyondFinding& finding : found_beyond) findings.push_back(text_of(finding));
   if (of_handout + unposed + beyond == 0) return ended;
-  const auto has_laws_of = [&](std::string_view family) {
-    return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& one) { return one.law.starts_with(family); });
-  };
   const bool none_tried = tried + beyond_tried + unposed_tried == 0;
   const bool pass = held == of_handout,
              unposed_pass = unposed_held == unposed_tried && (unposed == 0 || unposed_tried > 0);
@@ -151,6 +163,10 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
   if (asked.beyond_decides) exit = worse(exit, ended);
 
+  const std::string depth_time = asked.within == kDeepDepth.within ? "5 min" : fmt::format("{} s", asked.within / 1s);
+  const std::string why_cut =
+      fmt::format("all {} inputs, since the {} of this depth are shared among the laws", asked.cases, depth_time);
+  if (!cut.empty()) never_tried[why_cut] = cut;
   if (context.console.json()) {
     Json untried = Json::object();
     for (const auto& [reason, laws] : never_tried) untried[reason] = laws;
@@ -185,19 +201,23 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     text += fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})\n", of_unposed, unposed_held,
                         unposed_tried, chosen);
   }
+  if (!cut.empty()) {
+    never_tried.erase(why_cut);
+    text += fmt::format("  never tried: {}; tried were of {}; --cases {} takes as long as it takes\n", why_cut,
+                        fmt::join(cut, ", "), asked.cases);
+  }
   for (const auto& [reason, laws] : never_tried) {
     text += fmt::format("  never tried: {}: {}\n",
                         none_tried ? some_of(laws) : fmt::format("{}", fmt::join(laws, ", ")), reason);
   }
   if (beyond + unposed > 0) {
-    constexpr int kDeep = 1000;
     if (!asked.until.empty()) {
       text += fmt::format("  never tried: more inputs than fit into {}; --until takes more time\n", asked.until);
-    } else if (asked.cases < kDeep) {
-      text += fmt::format("  never tried: more than {} inputs a law; --deep tries {}\n", asked.cases, kDeep);
+    } else if (asked.cases < kDeepDepth.cases) {
+      text += fmt::format("  never tried: more than {} inputs a law; --deep tries {}\n", asked.cases, kDeepDepth.cases);
     }
     if (!left_out.empty()) text += "  " + left_out + "\n";
-    if (has_laws_of("ddp.") || has_laws_of("sharded.") || has_laws_of("fsdp.")) {
+    if (std::ranges::any_of(plan.cases, is_of_ranks, &plan::PlannedCase::law)) {
       text +=
           "  never tried, at any depth: more than 4 ranks, GPUs, ranks that use different parameters in one step, "
           "groups of some ranks\n";

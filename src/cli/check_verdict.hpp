@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
@@ -15,6 +16,7 @@ struct CheckVerdict {
   std::string year;             // of the hand-out
   bool beyond_decides = false;  // --contract full
   int cases = 0;                // tries a law
+  Nanoseconds within{};         // that all laws together had for them; 0: as long as they took
   std::string until;            // for how long they went on; empty: no longer
   std::string chosen_by;        // "-k oracle": what left laws out; empty: nothing
 };
@@ -27,7 +29,19 @@ struct JudgedLaw {
   std::string outcome, message, counterexample;
   std::string check{};       // uid of what is stored
   bool out_of_time = false;  // no outcome: it was stopped at --timeout
+  std::int64_t cases_run = 0;
 };
+
+// How far a check goes where nobody says otherwise: so many tries a law, while the time lasts that all share.
+struct CheckDepth {
+  int cases;
+  std::chrono::seconds within;
+};
+inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDepth{1000, std::chrono::minutes(5)};
+
+// Laws of ranks of Python: each try starts none, but trains on several, and a depth's time would leave few.
+bool is_of_ranks(std::string_view law);
+
 // By their numbers in the plan; none of laws that were not begun.
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run);
 

@@ -48,9 +48,9 @@ struct CheckOptions {
   static constexpr bool kRunsCases = true;
   SelectionOptions selection;
   std::optional<std::string> contract;
-  int cases = 100;      // tries a law
-  bool deep = false;    // ten times as many
-  std::string keyword;  // only laws whose name holds this
+  std::optional<int> cases;  // tries a law, however long they take; none: as the depth says
+  bool deep = false;         // the deeper of two depths
+  std::string keyword;       // only laws whose name holds this
   // Of --mine under both contracts: globs of the laws that are searched beyond the hand-out; empty: all.
   std::vector<std::string> beyond;
   int jobs = 1;  // laws at a time

@@ -20,6 +20,7 @@ struct MeasureSpec {
   std::string data = "normal";           // distribution of inputs: normal, uniform, zeros, ramp
   int law_cases = 100;                   // inputs tried per law
   Nanoseconds law_time{};                // of a law that holds: inputs are tried for this long; 0: law_cases of them
+  Nanoseconds law_limit{};               // of a law that holds: no input is begun later, after the first few; 0: none
   std::uint64_t memory_limit_bytes = 0;  // RLIMIT_AS of a worker is below its own needs plus this; 0: none
   // For one attempt with all its launches; then the host kills its process group. A worker is told it for a law alone.
   Nanoseconds timeout = std::chrono::minutes(10);

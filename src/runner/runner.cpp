@@ -1,20 +1,16 @@
 #include "runner/runner.hpp"
 
-#include <algorithm>
 #include <map>
 
 #include "runner/attempt.hpp"
 #include "runner/budget.hpp"
 #include "runner/interruption.hpp"
+#include "runner/law_shares.hpp"
 #include "runner/request.hpp"
 #include "runner/side_by_side.hpp"
 #include "runner/workers.hpp"
 
 namespace syslab::runner {
-
-Nanoseconds law_time_of(Clock::time_point end, Clock::time_point now, std::int64_t laws_left) {
-  return std::max(Nanoseconds(end - now) / std::max<std::int64_t>(laws_left, 1), Nanoseconds{});
-}
 
 bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer) {
   return run_plan(plan, options, observer, Interruption());
@@ -27,8 +23,7 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
   if (effective.jobs > 1) return run_side_by_side(plan, effective, observer, interruption);
   const Budget budget(options.budget);
   Workers workers(effective);
-  const Clock::time_point end = Clock::now() + options.until;
-  std::int64_t laws = std::ranges::count(plan.cases, plan::Task::law, &plan::PlannedCase::task);
+  LawShares shares(plan, options);
   std::map<std::string, const plan::PlannedCase*> last;  // of each implementation
   for (const plan::PlannedCase& planned : plan.cases) last[planned.implementation] = &planned;
   std::string stopped;  // why no other starts
@@ -36,9 +31,7 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
   for (const plan::PlannedCase& planned : plan.cases) {
     if (interruption.signal() != 0) return false;
     const bool tried = is_tried(planned);
-    if (options.until.count() > 0 && planned.task == plan::Task::law) {
-      effective.law_time = law_time_of(end, Clock::now(), laws--);
-    }
+    shares.give(planned, effective);
     std::string why = stopped;
     if (why.empty() && tried) why = budget.refusal(planned);
     if (!why.empty()) {
@@ -50,6 +43,7 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
                                                effective, workers, observer, interruption)
                                  : not_tried(planned);
     if (last.at(planned.implementation) == &planned) workers.give_up(planned.implementation);
+    shares.took(result);
     const bool aborted = result.status == worker::Status::aborted;
     if (options.stop_at_failure && is_failure(result.status)) stopped = "stopped at the first failure";
     if (observer.finished) observer.finished(std::move(result));

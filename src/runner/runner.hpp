@@ -23,6 +23,9 @@ struct RunSpec : MeasureSpec {
   Nanoseconds budget{};  // of the whole plan; 0: none
   // Laws that hold are searched on, in shares of what is left of this time, counted from the plan's beginning.
   Nanoseconds until{};
+  // Laws that hold draw no longer than their shares of this time, which passes as they count it themselves (OwnTime);
+  // 0: as long as their tries take.
+  Nanoseconds within{};
   int jobs = 1;                  // cases at a time; more than one is for what is not timed
   bool stop_at_failure = false;  // of one sitting: a case that fails is the last
   // Fresh processes per measuring attempt; a law has one. If more than one, they are never shared.
@@ -64,10 +67,6 @@ struct Observer {
   // finished.
   std::function<void(const plan::PlannedCase&, const std::string& why)> left_out;
 };
-
-// What the next of `laws_left` laws may take of the time until `end`.
-Nanoseconds law_time_of(std::chrono::steady_clock::time_point end, std::chrono::steady_clock::time_point now,
-                        std::int64_t laws_left);
 
 // Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker, one that asks for more
 // than the machine has with Status::unsupported, one with a predicted out-of-memory with Status::oom. SIGINT, SIGTERM,

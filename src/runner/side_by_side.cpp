@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "runner/attempt.hpp"
 #include "runner/budget.hpp"
+#include "runner/law_shares.hpp"
 #include "runner/request.hpp"
 #include "runner/workers.hpp"
 
@@ -38,7 +39,7 @@ class SideBySide {
         interruption_(interruption),
         budget_(options.budget),
         ended_(plan.cases.size()),
-        laws_(std::ranges::count(plan.cases, plan::Task::law, &plan::PlannedCase::task)) {}
+        shares_(plan, options_) {}
 
   bool run() {
     std::vector<std::thread> jobs;
@@ -82,9 +83,7 @@ class SideBySide {
     while (next_ < plan_.cases.size() && !failure_ && !aborted_ && interruption_.signal() == 0) {
       const std::size_t index = next_++;
       const plan::PlannedCase& planned = plan_.cases[index];
-      if (options_.until.count() > 0 && planned.task == plan::Task::law) {
-        own.law_time = law_time_of(end_, Clock::now(), (laws_-- + options_.jobs - 1) / options_.jobs);
-      }
+      shares_.give(planned, own);
       std::string why = stopped_;
       if (why.empty() && is_tried(planned)) why = budget_.refusal(planned);
       if (why.empty()) return index;
@@ -98,6 +97,7 @@ class SideBySide {
 
   void finish(std::size_t index, AttemptResult result) {
     const std::lock_guard lock(mutex_);
+    shares_.took(result);
     if (result.status == worker::Status::aborted) aborted_ = true, all_ = false;
     if (options_.stop_at_failure && is_failure(result.status)) stopped_ = "stopped at the first failure";
     ended_[index].result = std::move(result);
@@ -154,11 +154,10 @@ class SideBySide {
   const Observer& observer_;
   const Interruption& interruption_;
   const Budget budget_;
-  const Clock::time_point end_ = Clock::now() + options_.until;
 
   std::mutex mutex_;  // of all below, and of the observer
   std::vector<Ended> ended_;
-  std::int64_t laws_;
+  LawShares shares_;
   std::size_t next_ = 0, told_ = 0;
   std::string stopped_;
   bool all_ = true, aborted_ = false;

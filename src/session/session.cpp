@@ -80,8 +80,9 @@ std::string run_flags(const Conditions& conditions, std::uint64_t root_seed) {
 
 std::string check_flags(const Conditions& conditions, std::uint64_t root_seed) {
   const Conditions defaults;
-  const std::string cases =
-      conditions.law_cases == defaults.law_cases ? "" : fmt::format(" --cases {}", conditions.law_cases);
+  const std::string cases = conditions.law_cases == defaults.law_cases ? ""
+                            : conditions.within.count() > 0            ? " --deep"
+                                                            : fmt::format(" --cases {}", conditions.law_cases);
   return cases + common_flags(conditions, root_seed);
 }
 
@@ -129,6 +130,7 @@ Json to_json(const Conditions& conditions) {
   json["mine_device"] = conditions.mine_device;
   json["budget_ns"] = conditions.budget.count();
   if (conditions.until.count() > 0) json["until_ns"] = conditions.until.count();
+  if (conditions.within.count() > 0) json["within_ns"] = conditions.within.count();
   return json;
 }
 
@@ -146,6 +148,7 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.mine_device = json.value("mine_device", conditions.mine_device);
   conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
   conditions.until = Nanoseconds(json.value("until_ns", conditions.until.count()));
+  conditions.within = Nanoseconds(json.value("within_ns", conditions.within.count()));
   return conditions;
 }
 

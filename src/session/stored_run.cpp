@@ -160,7 +160,8 @@ std::vector<std::string> differing_conditions(const store::Store& store, store::
   // How a case was measured. What ended it (timeouts, limits, budgets) does not change the times already taken.
   Json protocol_a = parse_json(of_a[2].text), protocol_b = parse_json(of_b[2].text);
   for (Json* protocol : {&protocol_a, &protocol_b}) {
-    for (const char* limit : {"timeout_ns", "budget_ns", "until_ns", "memory_limit_bytes", "law_cases", "launches"}) {
+    for (const char* limit :
+         {"timeout_ns", "budget_ns", "until_ns", "within_ns", "memory_limit_bytes", "law_cases", "launches"}) {
       protocol->erase(limit);
     }
     if (!protocol->contains("version")) (*protocol)["version"] = 1;  // the first did not tell it

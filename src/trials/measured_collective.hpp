@@ -14,9 +14,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
+#include "device/pattern.hpp"
 #include "device/stream.hpp"
 #include "trials/collective_content.hpp"
 
@@ -51,6 +53,8 @@ class MeasuredCollective {
   void refresh(int calls = 1);
   void call();  // queued
 
+  // Where call() leaves this rank's result, which refresh() fills with NaN unless the call computes in it.
+  std::vector<device::Elements> results() const;
   // Largest |found − expected| over all elements of this rank's result, relative to the largest expected. After as many
   // calls as refresh() was given, and after a wait for the stream.
   double error() const;

@@ -181,6 +181,10 @@ double SplitLayer::error_of_row(std::int64_t row) const {
   return worst;
 }
 
+std::vector<device::Elements> SplitLayer::results() const {
+  return {{.at = y_.data(), .dtype = dtype_, .count = rows() * layer_.d_model}};
+}
+
 double SplitLayer::error() const {
   const double first = error_of_row(0), last = error_of_row(rows() - 1);
   return std::isnan(first) || first > last ? first : last;

@@ -16,10 +16,12 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "core/random.hpp"
 #include "device/buffer.hpp"
+#include "device/pattern.hpp"
 #include "device/stream.hpp"
 #include "ops/gemm/gemm.hpp"
 #include "ops/swiglu/swiglu.hpp"
@@ -48,6 +50,7 @@ class SplitLayer {
   void compute();
   void forward();
 
+  std::vector<device::Elements> results() const;  // y, as forward() leaves it
   // Of what forward() left, in two rows: the worst |y − exact| over its bound (trials/gated_row.hpp). Waits.
   double error() const;
   double checked_fraction() const;

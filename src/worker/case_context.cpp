@@ -242,6 +242,8 @@ measure::Window CaseContext::last_window() const {
 
 bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }
 
+pid_t CaseContext::channel_pid() const { return channel_ && kept().worker ? kept().worker->pid() : 0; }
+
 Json CaseContext::channel_facts() const {
   if (!request_.mine) return Json::object();
   Json facts{{"walls", "none"}};

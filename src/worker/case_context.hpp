@@ -1,6 +1,8 @@
 // The interface of a running case: its request, its random inputs, and where it sends its records.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -57,6 +59,7 @@ class CaseContext {
   std::shared_ptr<ForeignWorker> reference(const std::string& case_name) const;
   // Whether that process, once it has ended, is started again at the next call: of a law on the CPU.
   bool revives() const;
+  pid_t channel_pid() const;  // of that process as it is now; 0 where there is none
   // Of a case with --mine: the walls around that process, and whose clock timed its calls.
   Json channel_facts() const;
 

@@ -15,6 +15,7 @@
 
 #include "core/build_info.hpp"
 #include "core/json_text.hpp"
+#include "core/misuse.hpp"
 #include "core/refusal.hpp"
 #include "device/evict.hpp"
 #include "judge/unnamed_threads.hpp"
@@ -62,6 +63,14 @@ Nanoseconds processor_time(pid_t pid) {
   timespec spent{};
   if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &spent) != 0) return {};
   return std::chrono::seconds(spent.tv_sec) + Nanoseconds(spent.tv_nsec);
+}
+
+// About an input that a call has changed. `constant`: of the C interface, and of functions.
+const char* what_to_do(bool constant) {
+  return constant
+             ? "whoever calls reads it again; work on a copy in memory of your own"
+             : "whoever calls reads it again; work on a copy (q.clone(), q.copy()), or make a new tensor (q = q * c in "
+               "place of q *= c or q.mul_(c))";
 }
 
 // The error that the implementation raised, with the kind that decides the attempt's status.
@@ -318,10 +327,9 @@ bool ForeignWorker::serve_cold(bool wanted) {
 void ForeignWorker::demand_finished() {
   const std::vector<SharedTensor> outputs = std::exchange(last_outputs_, {});
   if (const auto late = segment_.written_since(outputs)) {
-    throw Error(
-        ErrorKind::check,
-        fmt::format("{} wrote its output '{}' after it had returned: whatever it starts must have ended by then",
-                    last_function_, *late));
+    throw Misuse(kEndsWhenItReturns, fmt::format("{} wrote its output '{}' after it had returned: whatever it starts "
+                                                 "must have ended by then",
+                                                 last_function_, *late));
   }
 }
 
@@ -355,12 +363,14 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
 
   const Nanoseconds time = timed(request, reply, spent);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (must_stay(function, inputs[i].name) && segment_.differs(request.inputs[i], inputs[i].view.data)) {
-      throw Error(ErrorKind::check, fmt::format("the call changed its input '{}'", inputs[i].name));
+    if (!must_stay(function, inputs[i].name)) continue;
+    if (const auto change = segment_.change_of(request.inputs[i], inputs[i].view.data)) {
+      throw Misuse(kChangesNoInput, fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, *change,
+                                                what_to_do(options_.constant_inputs)));
     }
   }
   if (const auto violation = segment_.violation(request.outputs)) {
-    throw Error(ErrorKind::check, fmt::format("{}: {}", function, *violation));
+    throw Misuse(kWritesOutputsAlone, fmt::format("{}: {}", function, *violation));
   }
   if (guarded_) {
     last_function_ = function;

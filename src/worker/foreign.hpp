@@ -80,6 +80,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   const std::string& name() const { return name_; }  // as its hello gives it
   const std::string& language() const { return language_; }
   bool usable() const { return broken_.empty(); }
+  pid_t pid() const { return process_.pid(); }
   CallClock& clock() { return clock_; }
   // From the next call on, behind each tensor lies a page that the worker may not touch, if it knows how to.
   void guard_pages(bool wanted) { guarded_ = wanted; }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/misuse.hpp"
 #include "device/launch.hpp"
 #include "device/properties.hpp"
 #include "measure/cuda_device.hpp"
@@ -82,10 +83,11 @@ Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const Nam
     if (outputs[i].view.data != nullptr) staging_->copy_out(request.outputs[i], outputs[i].view.data);
   }
   if (const auto changed = options_.constant_inputs ? gpu_->changed(request.inputs) : std::nullopt) {
-    throw Error(ErrorKind::check, "the call changed its input '" + *changed + "'");
+    throw Misuse(kChangesNoInput, "the call changed its input '" + *changed +
+                                      "': whoever calls reads it again; work on a copy in memory of your own");
   }
   if (const auto violation = staging_->violation(request.outputs)) {
-    throw Error(ErrorKind::check, request.function + ": " + *violation);
+    throw Misuse(kWritesOutputsAlone, request.function + ": " + *violation);
   }
   return time;
 }

@@ -7,9 +7,12 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/text.hpp"
+#include "worker/own_time.hpp"
 
 namespace syslab::worker {
 namespace {
+
+constexpr const char* kLawSeconds = "law_seconds";  // docs/worker-wire.md, "Records"
 
 const check::Law& find_law(const std::vector<check::Law>& laws, const std::string& id) {
   std::vector<std::string> ids;
@@ -47,6 +50,9 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   request.seed = asked.seed;
   request.max_success = asked.law_cases;
   request.search_time = asked.law_time;
+  OwnTime time([&context] { return context.channel_pid(); });
+  request.most_time = asked.law_limit;
+  request.spent = [&time] { return time.spent(); };
   request.reproduce = asked.reproduce;
   request.replay_tries = 300;
   // Starting a process again takes time, and laws after laws meet the same crash: the first few are made small.
@@ -58,6 +64,7 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   const check::LawResult result = law.search(request);
   if (result.outcome == check::Outcome::error) ++crashes;
   context.emit(record_of(law, request.contract, result));
+  context.emit(FactRecord{json_text(Json{{kLawSeconds, Seconds(time.spent()).count()}})});
   if (!result.error_map.empty()) context.emit(ArtifactRecord{"error_map", "application/json", result.error_map});
   switch (result.outcome) {
     case check::Outcome::passed:

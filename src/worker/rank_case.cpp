@@ -40,12 +40,13 @@ double relative_precision(const std::vector<double>& samples) {
 class Samples {
  public:
   Samples(CaseContext& context, const RankCase& rank_case, const RankSeries& series, const measure::Protocol& protocol,
-          device::Place place)
+          device::Stream stream)
       : context_(context),
         rank_case_(rank_case),
         series_(series),
         protocol_(protocol),
-        place_(place),
+        stream_(stream),
+        place_(device::place_of(stream)),
         chance_(unforeseeable_seed(context.request())) {}
 
   void warm_up() {
@@ -74,7 +75,7 @@ class Samples {
       const int count = static_cast<int>(result_.seconds.size());
       const bool look = count >= next_look;
       if (look) next_look = static_cast<int>(std::ceil(next_look * kLookGrowth));
-      result_.wall = clock_.now() - began - in_verification_;
+      result_.wall = clock_.now() - began - in_verification_ - in_looking_;
       result_.stop = reason_to_stop(look);
       if (look) {
         context_.progress(std::min(1.0, static_cast<double>(count) / protocol_.max_samples),
@@ -82,7 +83,7 @@ class Samples {
       }
     } while (agreed(result_.stop.empty()));
     if (result_.stop.empty()) result_.stop = "rank 0";
-    if (!is_verified_) verify();  // whatever began only late is in it
+    verify_last();
     result_.precision = relative_precision(result_.seconds);
     result_.calls_per_sample = series_.calls;
   }
@@ -92,14 +93,20 @@ class Samples {
     const double seconds = take();
     result_.seconds.push_back(seconds);
     result_.in_windows += Nanoseconds(static_cast<Nanoseconds::rep>(1e9 * seconds * series_.calls));
+    look_for_nans();
     is_verified_ = agreed(wants_to_verify());
     if (is_verified_) verify();
     return seconds;
   }
 
   // When a burst ends, at least one sample has been verified.
-  void verify_last() {
+  void verify_any() {
     if (result_.verified == 0) verify();
+  }
+
+  // Behind the last burst: whatever began only late is in it.
+  void verify_last() {
+    if (!is_verified_) verify();
   }
 
   void emit_verified() {
@@ -110,6 +117,23 @@ class Samples {
   const measure::Samples& result() const { return result_; }
 
  private:
+  // Each rank its own results: one that fails ends the case for all.
+  void look_for_nans() {
+    if (!series_.results) return;
+    const Nanoseconds began = clock_.now();
+    const std::vector<device::Elements> results = series_.results();
+    const std::int64_t found = device::first_with_nans(results, stream_);
+    in_looking_ += clock_.now() - began;
+    ++looked_at_;
+    if (found < 0) return;
+    CheckRecord wrong{.name = "samples:" + series_.name, .outcome = "falsified", .cases_run = looked_at_};
+    wrong.seed = std::to_string(context_.request().seed);
+    wrong.message = fmt::format("sample {} left NaN in result {} of {}: never written, or computed", looked_at_,
+                                found + 1, results.size());
+    context_.emit(wrong);
+    throw CheckFailed(wrong.message);
+  }
+
   // The first that is drawn, and then as long as it takes no more than a share of the time.
   bool wants_to_verify() {
     constexpr double kShareOfTime = 0.2;
@@ -165,6 +189,7 @@ class Samples {
     made.message =
         fmt::format("after {} of {} samples, {}: {:.3g} off, at most {:.3g} is allowed; {}", result_.verified,
                     result_.seconds.size(), check.name, check.error, check.tolerance, check.message);
+    if (looked_at_ > 0) made.message += fmt::format("; {} were looked through for NaN", looked_at_);
     if (std::isfinite(check.error)) made.worst_error = check.error;
     made.tolerance = check.tolerance;
     made.fraction_checked = check.fraction;
@@ -175,6 +200,7 @@ class Samples {
   const RankCase& rank_case_;
   const RankSeries& series_;
   const measure::Protocol& protocol_;
+  device::Stream stream_;
   device::Place place_;
   measure::Clock& clock_ = measure::steady_clock();
   Nanoseconds began_ = clock_.now();
@@ -182,7 +208,8 @@ class Samples {
   bool is_verified_ = false;  // the last sample
   measure::Samples result_;
   double estimate_ = 0;
-  Nanoseconds in_verification_{};
+  Nanoseconds in_verification_{}, in_looking_{};
+  std::int64_t looked_at_ = 0;
   std::optional<StepCheck> worst_;
 };
 
@@ -195,9 +222,10 @@ void time_in_bursts(CaseContext& context, const RankCase& rank_case, const measu
   const std::vector<double> seconds = serve_bursts(context.bursts(), {calls, one}, [&] {
     std::vector<double> burst;
     for (std::int64_t i = 0; i < calls; ++i) burst.push_back(samples.sample());
-    samples.verify_last();
+    samples.verify_any();
     return stats::summarize(burst).median;
   });
+  if (!seconds.empty()) samples.verify_last();
   samples.emit_verified();
   if (!seconds.empty()) emit_times(context, {.seconds = seconds}, {});
   Json facts{{"protocol", measure::to_json(protocol)},
@@ -234,7 +262,6 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
         "--protocol kernel",
         protocol.name));
   }
-  const device::Place place = device::place_of(bench.stream());
   context.progress(0, "checking");
   {
     const device::NvtxRange range("check");
@@ -245,7 +272,7 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
   const measure::HostWatch watch;
   std::vector<Samples> taken;
   for (const RankSeries& series : run.series) {
-    Samples& samples = taken.emplace_back(context, rank_case, series, protocol, place);
+    Samples& samples = taken.emplace_back(context, rank_case, series, protocol, bench.stream());
     samples.warm_up();
     if (context.is_paired()) return time_in_bursts(context, rank_case, protocol, samples, bench);
     samples.run();

@@ -9,7 +9,7 @@
 //
 // Every rank takes as many samples of a series as the others, so that the host can say of each how long the slowest
 // rank took. Rank 0 decides by its own samples whether to go on, and after each sample by chance whether it is
-// verified.
+// verified; the last always is. Each rank looks through its results for NaN after every sample.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/pattern.hpp"
 #include "worker/case_context.hpp"
 #include "worker/step_case.hpp"
 
@@ -31,6 +32,9 @@ struct RankSeries {
   int calls = 1;
   std::function<void()> refresh;  // new content for the next sample, not timed; may be empty
   std::function<void()> call;     // one call, queued
+  // Where a sample leaves what it computes on this rank; `refresh` fills with NaN what a call must write. Looked
+  // through for NaN after every sample, outside its time. May be empty.
+  std::function<std::vector<device::Elements>()> results;
   // What the last sample left, after it was waited for. Asked of all ranks at the same samples: it may be collective.
   // May be empty.
   std::function<StepCheck()> verify;

@@ -11,6 +11,7 @@
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/misuse.hpp"
 #include "core/own_memory.hpp"
 #include "core/pipe.hpp"
 #include "device/gpu_probe.hpp"
@@ -53,6 +54,12 @@ EndRecord run_body(CaseContext& context) {
     return {Status::unsupported, reason.what()};
   } catch (const CheckFailed& reason) {
     return {Status::check_failed, reason.what()};
+  } catch (const Misuse& misuse) {
+    context.emit(CheckRecord{.name = misuse.check(),
+                             .outcome = "falsified",
+                             .seed = std::to_string(request.seed),
+                             .message = misuse.what()});
+    return {Status::check_failed, misuse.what()};
   } catch (const std::bad_alloc&) {
     return {Status::oom,
             context.request().memory_limit_bytes == 0

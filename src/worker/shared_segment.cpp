@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "core/error.hpp"
 #include "device/evict.hpp"
@@ -127,13 +129,31 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
 
 void SharedSegment::evict() const { device::evict(data_ + Doorbell::kBytes, bytes_ - Doorbell::kBytes); }
 
-bool SharedSegment::differs(const SharedTensor& tensor, const void* host) const {
+std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, const void* host) const {
   bool differs = false;
   for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
     differs = differs ||
               std::memcmp(static_cast<const std::byte*>(host) + offset, data_ + tensor.offset + offset, bytes) != 0;
   });
-  return differs;
+  if (!differs) return std::nullopt;
+  const std::vector<double> before = to_doubles(ConstTensorView(host, tensor.dtype, tensor.shape, tensor.strides));
+  const std::vector<double> now =
+      to_doubles(ConstTensorView(data_ + tensor.offset, tensor.dtype, tensor.shape, tensor.strides));
+  std::size_t count = 0, first = 0;
+  for (std::size_t i = before.size(); i-- > 0;) {
+    if (before[i] == now[i] || (std::isnan(before[i]) && std::isnan(now[i]))) continue;
+    ++count;
+    first = i;
+  }
+  if (count == 0) return "in bits that are no value";
+  std::string place;
+  auto rest = static_cast<std::int64_t>(first);
+  for (int dim = tensor.shape.rank() - 1; dim >= 0; --dim) {
+    place = fmt::format("{}{}{}", rest % tensor.shape[dim], place.empty() ? "" : ", ", place);
+    rest /= tensor.shape[dim];
+  }
+  return fmt::format("{} of {} elements, the first [{}] from {:.6g} to {:.6g}", count, before.size(), place,
+                     before[first], now[first]);
 }
 
 void SharedSegment::copy_in(const SharedTensor& tensor, const void* host) {

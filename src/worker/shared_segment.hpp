@@ -43,8 +43,9 @@ class SharedSegment {
   std::optional<std::string> violation(std::span<const SharedTensor> outputs);
   // After violation(): an output whose elements somebody has written since.
   std::optional<std::string> written_since(std::span<const SharedTensor> outputs) const;
-  // Whether an input holds something else than `host`, which copy_in() took.
-  bool differs(const SharedTensor& tensor, const void* host) const;
+  // Where an input holds something else than `host`, which copy_in() took: "3 of 256 elements, the first [0, 1, 2] from
+  // 0.5 to 1".
+  std::optional<std::string> change_of(const SharedTensor& tensor, const void* host) const;
   void evict() const;  // all but the doorbell, from the processor's caches, where that can be done (device/evict.hpp)
 
  private:

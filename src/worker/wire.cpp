@@ -328,6 +328,7 @@ Json to_json(const CaseRequest& request) {
             {"memory_limit_bytes", request.memory_limit_bytes}};
   if (request.task == "paired") json["burst_ns"] = request.burst.count();
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
+  if (request.law_limit.count() > 0) json["law_limit_ns"] = request.law_limit.count();
   if (request.task == "law") json["timeout_ns"] = request.timeout.count();
   if (request.device != "cpu") json["device"] = request.device;
   if (request.device_index != 0) json["device_index"] = request.device_index;
@@ -366,6 +367,7 @@ CaseRequest case_request_from_json(const Json& json) {
   request.data = fields.text_or("data", "normal");
   request.law_cases = fields.count_or("law_cases", 100);
   request.law_time = Nanoseconds(fields.integer_or("law_time_ns", 0));
+  request.law_limit = Nanoseconds(fields.integer_or("law_limit_ns", 0));
   request.timeout = Nanoseconds(fields.integer_or("timeout_ns", request.timeout.count()));
   request.memory_limit_bytes = static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0));
   request.burst = Nanoseconds(fields.integer_or("burst_ns", 0));

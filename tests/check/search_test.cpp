@@ -66,6 +66,48 @@ TEST(Search, GoesOnWithOtherSeedsUntilItsTimeIsSpent) {
   EXPECT_GT(drawn.size(), 15U) << "the rounds draw the same";
 }
 
+// A time that passes by itself, a second a try.
+struct SlowTries {
+  int tries = 0;
+  LawRequest request(std::chrono::seconds most) {
+    return {.seed = 1, .max_success = 100, .most_time = most, .spent = [this] { return std::chrono::seconds(tries); }};
+  }
+};
+
+TEST(Search, BeginsNoInputOnceItsTimeIsOverAndCountsThoseThatItTried) {
+  SlowTries slow;
+  const LawResult result =
+      search("t.slow", slow.request(std::chrono::seconds(30)), [&](Observation&) { ++slow.tries; });
+  EXPECT_EQ(result.outcome, Outcome::passed);
+  EXPECT_EQ(result.cases_run, 30);
+  EXPECT_EQ(slow.tries, 30);
+}
+
+TEST(Search, TriesTheFirstFewThoughTheyTakeLonger) {
+  SlowTries slow;
+  const LawResult result = search("t.slow", slow.request(std::chrono::seconds(2)), [&](Observation&) { ++slow.tries; });
+  EXPECT_EQ(result.outcome, Outcome::passed);
+  EXPECT_EQ(result.cases_run, LawRequest::kFewestCases);
+}
+
+TEST(Search, TriesOneWhereTheFirstFewWouldTakeManyTimesItsTime) {
+  SlowTries slow;
+  const LawResult result =
+      search("t.slow", slow.request(std::chrono::seconds(1)), [&](Observation&) { slow.tries += 10; });
+  EXPECT_EQ(result.outcome, Outcome::passed);
+  EXPECT_EQ(result.cases_run, 1);
+}
+
+TEST(Search, WhatItFindsInItsTimeIsMadeSmallBehindIt) {
+  SlowTries slow;
+  const LawResult result = search("t.slow", slow.request(std::chrono::seconds(6)), [&](Observation&) {
+    const int number = *rc::gen::inRange(100, 1000).as("n");
+    if (++slow.tries >= 6 && number >= 140) throw Error(ErrorKind::check, "n is " + std::to_string(number));
+  });
+  EXPECT_EQ(result.outcome, Outcome::falsified);
+  EXPECT_EQ(result.message, "n is 140");
+}
+
 TEST(Search, ShrinksAndReplaysWhatALaterRoundFinds) {
   int calls = 0;
   const auto late = [&](Observation&) {

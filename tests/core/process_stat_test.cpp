@@ -44,5 +44,13 @@ TEST(ProcessStat, AProgramMayBeNamedLikeFields) {
   EXPECT_FALSE(process_stat(child).has_value());
 }
 
+TEST(WaitedForProcessor, IsOfAProcessThatRunsAndOfThisThread) {
+  const auto own = waited_for_processor(0);
+  if (!own) GTEST_SKIP() << "this kernel does not tell";
+  EXPECT_GE(waited_for_processor(0).value(), *own);
+  EXPECT_TRUE(waited_for_processor(::getpid()).has_value());
+  EXPECT_FALSE(waited_for_processor(1 << 30).has_value());
+}
+
 }  // namespace
 }  // namespace syslab

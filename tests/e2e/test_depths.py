@@ -1,10 +1,37 @@
-"""How far `check --mine` goes with a class whose calls are slow."""
+"""How far `check --mine` goes in its time, and with a class whose calls are slow."""
 import os
 import pathlib
 import subprocess
 import unittest
 
 from lab import Lab
+
+
+class InItsTime(Lab):
+    """A depth's time is shared among the laws, and what it left out is told."""
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def test_what_is_slow_is_tried_less_and_how_much_is_told(self):
+        (self.folder / "flash.py").write_text(
+            "import sys, time\n"
+            f"sys.path.insert(0, {os.environ['SYSLAB_MINE']!r})\n"
+            "from plain import Naive\n"
+            "class Slow(Naive):\n"
+            "  def forward(self, *arguments):\n"
+            "    time.sleep(0.4)\n"
+            "    return super().forward(*arguments)\n")
+        mine = ("check", "flash_forward", "--mine", "me=flash.py:Slow", "--impl", "me", "-k", "refusal")
+        done = self.syslab(*mine)
+        (first,), (second,) = self.sql("SELECT cases_run FROM check_result ORDER BY id")
+        self.assertTrue(all(5 <= cases <= 26 for cases in (first, second)), (first, second))
+        self.assertIn("never tried: all 100 inputs, since the 20 s of this depth are shared among the laws; tried were of "
+                      f"attention.refusal of the hand-out {first}, attention.refusal {second}; --cases 100 takes as long as it takes",
+                      done.stdout)
+        verdict = self.lines(*mine, "--cases", "6")[-1]
+        self.assertEqual(self.sql("SELECT cases_run FROM check_result WHERE id > 2"), [(6,), (6,)])
+        self.assertEqual([reason for reason in verdict["never_tried"] if reason.startswith("all ")], [])
 
 
 class InTiles(Lab):

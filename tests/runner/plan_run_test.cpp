@@ -1,8 +1,10 @@
 // What a whole plan does with its workers and its time: isolation, launches, budget, predictions.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "runner/law_shares.hpp"
 #include "runner/workers.hpp"
 #include "tests/runner/lab.hpp"
 
@@ -223,6 +225,40 @@ TEST(Until, SharesWhatIsLeftAmongTheLawsThatAreLeft) {
   EXPECT_EQ(law_time_of(begin + 60s, begin, 6), 10s);
   EXPECT_EQ(law_time_of(begin + 60s, begin + 50s, 1), 10s);
   EXPECT_EQ(law_time_of(begin + 60s, begin + 61s, 3), 0s) << "each law gets its tries";
+}
+
+// What laws of a second each are given, one after the other, of `within`.
+std::vector<Nanoseconds> limits_of(Nanoseconds within, const std::vector<double>& take, int jobs = 1) {
+  Lab lab;
+  for (std::size_t i = 0; i < take.size(); ++i) {
+    plan::PlannedCase law = lab.fault("none");
+    law.task = plan::Task::law;
+    lab.plan.cases.push_back(law);
+  }
+  RunSpec spec;
+  spec.within = within;
+  spec.jobs = jobs;
+  LawShares shares(lab.plan, spec);
+  std::vector<Nanoseconds> limits;
+  for (std::size_t i = 0; i < take.size(); ++i) {
+    shares.give(lab.plan.cases[i], spec);
+    limits.push_back(spec.law_limit);
+    AttemptResult result;
+    result.planned = &lab.plan.cases[i];
+    result.wall = 100s;  // on a busy machine: what it says itself counts
+    result.facts_json = fmt::format("{{\"law_seconds\": {}}}", take[i]);
+    shares.took(result);
+  }
+  return limits;
+}
+
+TEST(Within, WhatLawsLeaveIsSharedAmongThoseBehindThem) {
+  EXPECT_EQ(limits_of(20s, {1, 1, 1, 17}), (std::vector<Nanoseconds>{5s, 19s / 3, 9s, 17s}));
+  EXPECT_EQ(limits_of(0s, {1, 1}), (std::vector<Nanoseconds>{0s, 0s})) << "no limit";
+}
+
+TEST(Within, EveryLawHasSomeTimeHoweverLongThoseBeforeItTook) {
+  EXPECT_EQ(limits_of(20s, {30, 1}), (std::vector<Nanoseconds>{10s, 2500ms}));
 }
 
 TEST(PredictedOom, IsAResultWithoutAWorker) {

@@ -1,13 +1,16 @@
 // The journey of a case of several ranks, on ranks that are threads: all in step, checked before timed, verified.
 #include "worker/rank_case.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <barrier>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -191,6 +194,83 @@ TEST(RankCase, AResultThatIsWrongInATimedSampleTellsNoTimes) {
     EXPECT_EQ(one.check("samples:time")->outcome, "falsified");
     EXPECT_NE(one.check_failed.find("no number"), std::string::npos) << one.check_failed;
     EXPECT_TRUE(one.all<SampleRecord>().empty());
+  }
+}
+
+// A result of two numbers that refresh() fills with NaN, of which the calls from `lazy` on write one.
+RankSeries writes_one_from(int lazy) {
+  struct Result {
+    std::array<float, 2> values{};
+    int calls = 0;
+  };
+  const auto result = std::make_shared<Result>();
+  return {.name = "time",
+          .refresh = [result] { result->values.fill(NAN); },
+          .call =
+              [result, lazy] {
+                std::this_thread::sleep_for(100us);
+                result->values[0] = 1;
+                if (++result->calls < lazy) result->values[1] = 1;
+              },
+          .results =
+              [result] {
+                return std::vector<device::Elements>{{result->values.data(), DType::f32, 2}};
+              }};
+}
+
+TEST(RankCase, LooksThroughTheResultsOfEverySampleForNan) {
+  for (const int lazy : {1 << 20, 9}) {
+    const auto left = run_ranks("quick", [lazy](RankCase& made, int) {
+      made.start = [lazy](device::Stream) {
+        RankRun run;
+        run.series = {writes_one_from(lazy)};
+        run.series[0].verify = [] { return StepCheck{.name = "sum", .message = "by hand"}; };
+        return run;
+      };
+    });
+    for (const Left& one : left) {
+      const auto check = one.check("samples:time");
+      ASSERT_TRUE(check);
+      EXPECT_EQ(check->outcome, lazy == 9 ? "falsified" : "passed") << check->message;
+      EXPECT_EQ(one.series("time").empty(), lazy == 9);
+      if (lazy != 9) {
+        EXPECT_NE(check->message.find(fmt::format("; {} were looked through for NaN", one.series("time").size())),
+                  std::string::npos)
+            << check->message;
+      }
+    }
+  }
+}
+
+TEST(RankCase, VerifiesTheLastSampleWhateverWasDrawn) {
+  struct Seen {
+    int calls = 0, verified = 0;
+  };
+  for (const bool in_bursts : {false, true}) {
+    std::vector<ThreeOrders> hosts(kRanks);
+    std::vector<Seen> seen(kRanks);
+    const auto left = run_ranks(
+        "quick",
+        [&](RankCase& made, int rank) {
+          Seen& mine = seen[static_cast<std::size_t>(rank)];
+          made.start = [&mine](device::Stream) {
+            RankRun run;
+            run.series = {{.name = "time",
+                           .call =
+                               [&mine] {
+                                 ++mine.calls;
+                                 std::this_thread::sleep_for(100us);
+                               },
+                           .verify =
+                               [&mine] {
+                                 mine.verified = mine.calls;
+                                 return StepCheck{.name = "sum", .message = "by hand"};
+                               }}};
+            return run;
+          };
+        },
+        in_bursts ? &hosts : nullptr);
+    for (const Seen& one : seen) EXPECT_EQ(one.verified, one.calls) << in_bursts;
   }
 }
 

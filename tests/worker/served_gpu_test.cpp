@@ -58,7 +58,7 @@ class ServedGpuTest : public testing::Test {
 TEST_F(ServedGpuTest, ACallComputesOnACopyAndItsOutputsComeBack) {
   run([this](std::byte* there) { add_one(there, request); });
   EXPECT_EQ(outputs(), expected);
-  EXPECT_FALSE(segment.differs(request.inputs[0], x.data()));
+  EXPECT_FALSE(segment.change_of(request.inputs[0], x.data()));
   EXPECT_EQ(segment.violation(request.outputs), std::nullopt);
 }
 
@@ -93,7 +93,7 @@ TEST_F(ServedGpuTest, WhatIsLentIsNotCarried) {
 
 TEST_F(ServedGpuTest, TheHostSeesInputsThatWereChanged) {
   run([this](std::byte* there) { reinterpret_cast<float*>(there + request.inputs[0].offset)[7] = 3; });
-  EXPECT_TRUE(segment.differs(request.inputs[0], x.data()));
+  EXPECT_TRUE(segment.change_of(request.inputs[0], x.data()));
 }
 
 TEST_F(ServedGpuTest, TheHostSeesWhatWasWrittenBesideOutputs) {

@@ -48,6 +48,7 @@ std::vector<worker::RankSeries> series_of(SplitLayer& layer) {
   return {{.name = "time",
            .refresh = [&layer] { layer.refresh(); },
            .call = [&layer] { layer.forward(); },
+           .results = [&layer] { return layer.results(); },
            .verify = [&layer] { return found(layer); }},
           {.name = "compute",
            .refresh =

@@ -10,9 +10,11 @@ void declare(CLI::App& app, CheckOptions& options) {
        "What --mine promises: dtype, head_dim, causal, multiple_of, max_seq, square (seq_q == seq_k), deterministic");
   shard(app, options.selection);
   contract(app, options.contract);
-  CLI::Option* const cases = app.add_option("--cases", options.cases, "Tries a law (default 100)");
+  CLI::Option* const cases = app.add_option(
+      "--cases", options.cases, "Tries a law, however long they take (default 100, of --mine while 20 s last for all)");
   cases->type_name("NUMBER")->check(CLI::Range(1, 1'000'000).description(""));
-  CLI::Option* const deep = app.add_flag("--deep", options.deep, "A thousand tries a law")->excludes(cases);
+  CLI::Option* const deep =
+      app.add_flag("--deep", options.deep, "A thousand tries a law, of --mine while 5 min last")->excludes(cases);
   app.add_option("--until", options.until,
                  "Draw for so long, shared among the laws, or until one has failed and its input is shrunk: 1h")
       ->type_name("DURATION")

@@ -35,6 +35,22 @@ Axis axis_of(const plan::AxisAssignment& assignment) {
   return axis;
 }
 
+// Each axis with the values of both sides.
+std::vector<plan::AxisAssignment> axes_of_sides(const plan::Sides& sides) {
+  std::vector<plan::AxisAssignment> all;
+  for (const plan::SideSpec* side : {&sides.a, &sides.b}) {
+    for (const plan::AxisAssignment& one : side->axes) {
+      if (is_reserved(one.name)) continue;
+      auto known = std::ranges::find(all, one.name, &plan::AxisAssignment::name);
+      if (known == all.end()) known = all.insert(all.end(), {one.name, {}});
+      for (const std::string& value : one.values) {
+        if (std::ranges::find(known->values, value) == known->values.end()) known->values.push_back(value);
+      }
+    }
+  }
+  return all;
+}
+
 std::vector<Params> product(const std::vector<Axis>& axes) {
   constexpr std::size_t kMost = 100'000;
   std::vector<Params> points(1);
@@ -86,7 +102,7 @@ void take_reference(std::vector<plan::MineSpec>& commands) {
 
 }  // namespace
 
-void select_command(const SelectionOptions& options, plan::Selection& selection) {
+void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides) {
   std::vector<plan::MineSpec>& all = selection.mine;
   for (const std::string& text : options.commands) all.push_back(plan::parse_command(text));
   const auto commands = std::ranges::count_if(all, &plan::MineSpec::is_command);
@@ -115,6 +131,10 @@ void select_command(const SelectionOptions& options, plan::Selection& selection)
     if (assignment.name == worker::kCommandReads && reads.empty()) reads = assignment.values.front();
     if (is_reserved(assignment.name) || assignment.name == worker::kCommandReads) continue;
     axes.push_back(axis_of(assignment));
+  }
+  for (const plan::AxisAssignment& assignment : axes_of_sides(sides)) {
+    // One that -a has, too, is refused where the sides are made.
+    if (std::ranges::find(axes, assignment.name, &Axis::name) == axes.end()) axes.push_back(axis_of(assignment));
   }
   demand_axes(all, axes);
   take_reference(all);

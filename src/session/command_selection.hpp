@@ -4,15 +4,16 @@
 #include <string_view>
 
 #include "plan/plan.hpp"
+#include "plan/sides.hpp"
 #include "session/options.hpp"
 
 namespace syslab::cli {
 
 inline constexpr std::string_view kCommandExperiment = "command";
 
-// Adds each --command to the implementations of `selection` and gives the experiment the axes that -a has; the output
-// of one that is called `reference` is what the others' must equal. Nothing where there is no command. Error(usage)
-// where a place in a command has no axis, or an axis no place.
-void select_command(const SelectionOptions& options, plan::Selection& selection);
+// Adds each --command to the implementations of `selection` and gives the experiment the axes that -a has, or a side of
+// a comparison; the output of one that is called `reference` is what the others' must equal. Nothing where there is no
+// command. Error(usage) where a place in a command has no axis, or an axis no place.
+void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides = {});
 
 }  // namespace syslab::cli

@@ -51,7 +51,7 @@ std::string label(const registry::Experiment* known, const std::string& experime
 
 }  // namespace
 
-plan::Selection to_selection(const Context& context, const SelectionOptions& options) {
+plan::Selection to_selection(const Context& context, const SelectionOptions& options, const plan::Sides& sides) {
   plan::Selection selection;
   selection.patterns = options.names;
   if (selection.patterns.empty() && !options.handout.empty()) selection.patterns = {"all"};
@@ -61,7 +61,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   selection.devices = options.devices;
   if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);  // workers inherit it
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
-  select_command(options, selection);
+  select_command(options, selection, sides);
   select_function(options, selection);
   if (!selection.mine.empty()) {
     selection.author = options.author.empty() ? selection.mine.front().name : options.author;

@@ -6,6 +6,7 @@
 
 #include "core/units.hpp"
 #include "plan/plan.hpp"
+#include "plan/sides.hpp"
 #include "session/console.hpp"
 #include "session/context.hpp"
 #include "session/options.hpp"
@@ -13,7 +14,8 @@
 namespace syslab::cli {
 
 // With the machine that this program runs on: where a GPU may be meant, it is asked for (session/this_machine.hpp).
-plan::Selection to_selection(const Context& context, const SelectionOptions& options);
+// `sides`: of a comparison; their axes are axes of a --command, too.
+plan::Selection to_selection(const Context& context, const SelectionOptions& options, const plan::Sides& sides = {});
 
 // Laws under their contracts: `contract` when given, else "full" for ours and "handout" for --mine. Indices begin at 0.
 plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,

@@ -73,6 +73,26 @@ class Commands(Lab):
         found = [line for line in self.lines("compare", *two, "--launches", "3", "--protocol", "quick", expect=0) if line["type"] == "comparison"]
         self.assertEqual([(one["verdict"], one["side_a"]["impl"], one["side_b"]["impl"]) for one in found], [("faster", "old", "new")])
 
+    def test_an_axis_of_a_command_may_be_what_the_sides_differ_in(self):
+        def compare(*words, expect=0):
+            lines = self.lines("compare", "--reads", "took: {} ms", "--launches", "3", "--protocol", "quick", *words, expect=expect)
+            return [line for line in lines if line["type"] == "comparison"]
+
+        one, two = compare("--command", "./bench.sh {n} {more}", "A:more=0", "B:more=250", "-a", "n=4,8", expect=6)
+        self.assertEqual([(each["params"]["n"], each["verdict"]) for each in (one, two)], [(4, "slower"), (8, "slower")])
+        self.assertAlmostEqual(one["change"], 0.5, places=6)
+        self.assertEqual((one["side_a"]["params"]["more"], one["side_b"]["params"]["more"]), (0, 250))
+        # Of two commands, each with its own value; and what is not said by a side is -a's.
+        pair = ("--command", "old=./bench.sh {n} {more}", "--command", "new=./bench.sh {n} {more}")
+        found, = compare(*pair, "A:impl=new,more=100", "B:impl=old,more=40", "-a", "n=4")
+        self.assertAlmostEqual(found["change"], -0.1, places=6)
+        for words, reason in ((("-a", "n=4", "-a", "more=1", "A:more=0", "B:more=5"), "assigned by -a and by a side"),
+                              (("-a", "n=4", "A:more=0", "B:other=5"), "no --command has a place {other}"),
+                              (("-a", "n=4", "A:more=0"), "side B is missing"),
+                              (("A:more=0", "B:more=5"), "has a place {n}")):
+            told = self.syslab("compare", "--command", "./bench.sh {n} {more}", *words, expect=2)
+            self.assertIn(reason, told.stderr)
+
     def test_gate_takes_the_command_of_ones_own_run_and_nobody_elses(self):
         self.syslab("run", "--command", "./bench.sh {n}", "-a", "n=4", "--reads", "took: {} ms", "--launches", "3", "--protocol", "quick")
         self.syslab("pin", "base", "latest")

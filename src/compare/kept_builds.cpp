@@ -33,6 +33,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Nanoseconds kLongest = std::chrono::minutes(30);
+constexpr std::chrono::milliseconds kGlance{50};
 constexpr std::uint64_t kLimit = std::uint64_t{4} << 30;
 constexpr const char* kDone = "done";  // in a build's folder, written last: the commit
 constexpr const char* kOwn = "syslab-builds";
@@ -79,12 +81,15 @@ std::string last_line(const fs::path& file) {
   return last.substr(0, 200);
 }
 
-void git_or_throw(const std::string& repository, std::vector<std::string> words) {
-  words.insert(words.begin(), {"git", "-C", repository});
-  if (output_of(words)) return;
-  std::string command;
-  for (const std::string& word : words) command += (command.empty() ? "" : " ") + shell_word(word);
-  throw Error(ErrorKind::config, fmt::format("`{}` failed: a checkout of an old revision could not be made", command));
+// The longest that one build may take, or the wait for somebody else's.
+Nanoseconds limit_of_a_build() {
+  const char* said = std::getenv("SYSLAB_BUILDS_TIMEOUT");
+  if (said == nullptr) return kLongest;
+  const auto time = parse_duration(said);
+  if (!time || time->count() <= 0) {
+    throw Error(ErrorKind::config, fmt::format("SYSLAB_BUILDS_TIMEOUT '{}' is no duration such as 45m", said));
+  }
+  return *time;
 }
 
 [[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
@@ -117,6 +122,7 @@ std::string done_in(const fs::path& build) {
   return commit;
 }
 
+// Nothing where another process holds it and `how` does not wait.
 FileDescriptor locked(const fs::path& file, int how) {
   FileDescriptor lock(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), how) != 0) {
@@ -172,39 +178,73 @@ KeptBuilds::KeptBuilds(const Console& console, BuildRecipe recipe)
       key_(sha256_hex(recipe_.repository + '\0' + recipe_.command + '\0' + recipe_.artifact).substr(0, 12)),
       root_(cache_folder()),
       folder_(root_ / key_),
-      limit_(limit_of_cache()) {
+      limit_(limit_of_cache()),
+      longest_(limit_of_a_build()) {
   make_own(root_);
   std::error_code error;
   fs::create_directory(folder_, error);
   if (error) refuse_folder(folder_, error.message());
 }
 
-Built KeptBuilds::build(const std::string& commit) {
+Built KeptBuilds::build(const std::string& commit, std::optional<Clock::time_point> end) {
   if (const auto known = known_.find(commit); known != known_.end()) return known->second;
-  const FileDescriptor lock = locked(folder_ / "lock", LOCK_EX);  // of one recipe, one process builds at a time
+  const Limit limit{Clock::now() + longest_, end, {}};
+  Built built{commit, {}, {}};
+  const FileDescriptor lock = await_turn(limit, built);
+  if (!lock) return built;
   const fs::path kept = folder_ / commit;
   if (!in_use().contains(kept)) in_use().emplace(kept, locked(use_of(kept), LOCK_SH));
-  Built built;
   std::error_code error;
   if (done_in(kept) == commit) {
     fs::last_write_time(kept / kDone, fs::file_time_type::clock::now(), error);
     built = {commit, (kept / (recipe_.artifact.empty() ? "tree" : fs::path(recipe_.artifact).filename())).string(), {}};
   } else {
-    built = make(commit, kept);
+    built = make(commit, kept, limit);
   }
-  if (!built.interrupted) known_[commit] = built;
+  if (!built.interrupted && !built.late) known_[commit] = built;
   return built;
 }
 
-Built KeptBuilds::make(const std::string& commit, const fs::path& kept) {
+// Of one recipe, one process builds at a time. Nothing: `built` says why.
+FileDescriptor KeptBuilds::await_turn(const Limit& limit, Built& built) const {
+  const runner::Interruption interruption;
+  for (bool told = false;; told = true) {
+    if (FileDescriptor lock = locked(folder_ / "lock", LOCK_EX | LOCK_NB)) return lock;
+    if (!told) console_.note("another process builds this history; waiting for it");
+    if (interruption.signal() != 0) {
+      built.interrupted = true;
+      built.failed = "interrupted while another process built";
+      return {};
+    }
+    if (limit.is_spent()) {
+      built.late = true;
+      built.failed = "time is over, and another process still builds";
+      return {};
+    }
+    if (limit.is_over()) {
+      throw Error(ErrorKind::config,
+                  fmt::format("another process has been building in '{}' for {}; end it, or say a longer "
+                              "SYSLAB_BUILDS_TIMEOUT",
+                              folder_.string(), format_seconds(Seconds(longest_).count())));
+    }
+    std::this_thread::sleep_for(kGlance);
+  }
+}
+
+Built KeptBuilds::make(const std::string& commit, const fs::path& kept, Limit limit) {
   std::error_code error;
   fs::create_directories(kept, error);
   const bool whole = recipe_.artifact.empty();
   const fs::path tree = whole ? kept / "tree" : folder_ / "tree", log = kept / "log";
-  check_out(commit, tree);
   Built built{commit, {}, {}};
-  if (!whole) fs::remove(tree / recipe_.artifact, error);  // what is kept was made now, or is not there
-  if (!recipe_.command.empty()) built.failed = run_command(commit, tree, log, built.interrupted);
+  BuildProgress progress(
+      console_, fmt::format("{} {}", short_commit(commit), subject_of(recipe_.repository, commit).substr(0, 60)));
+  limit.tick = [&] { progress.tick(); };
+  check_out(built, tree, log, limit);
+  if (built.failed.empty()) {
+    if (!whole) fs::remove(tree / recipe_.artifact, error);  // what is kept was made now, or is not there
+    if (!recipe_.command.empty()) run_command(built, tree, log, limit);
+  }
   if (!built.failed.empty()) {
     if (whole) remove_tree(tree.string());  // only why it failed is kept
     return built;
@@ -229,46 +269,70 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept) {
   return built;
 }
 
-void KeptBuilds::check_out(const std::string& commit, const fs::path& tree) {
+// A checkout that did not end leaves what git stumbles over: then it is made anew.
+void KeptBuilds::check_out(Built& built, const fs::path& tree, const fs::path& log, const Limit& limit) {
   std::error_code error;
-  if (fs::exists(tree / ".git", error) && recipe_.artifact.empty()) {  // left by one that did not end
-    remove_tree(tree.string());
+  const auto git = [&](const std::string& folder, std::vector<std::string> words) {
+    built.failed.clear();
+    words.insert(words.begin(), {"sh", "-c", "exec \"$@\" >\"$0\" 2>&1", log.string(), "git", "-C", folder});
+    run(built, std::move(words), log, limit, "cannot be checked out");
+    return built.failed.empty() || built.interrupted || built.late;
+  };
+  if (fs::exists(tree / ".git", error) && !recipe_.artifact.empty() &&
+      git(tree.string(), {"checkout", "--quiet", "--force", "--detach", built.commit})) {
+    return;
   }
-  if (fs::exists(tree / ".git", error)) {
-    git_or_throw(tree.string(), {"checkout", "--quiet", "--force", "--detach", commit});
-  } else {
-    output_of({"git", "-C", recipe_.repository, "worktree", "prune"});
-    git_or_throw(recipe_.repository, {"worktree", "add", "--quiet", "--force", "--detach", tree.string(), commit});
+  if (fs::exists(tree, error)) remove_tree(tree.string());
+  output_of({"git", "-C", recipe_.repository, "worktree", "prune"});
+  if (!git(recipe_.repository, {"worktree", "add", "--quiet", "--force", "--detach", tree.string(), built.commit})) {
+    throw Error(ErrorKind::config, fmt::format("revision {} {}", short_commit(built.commit), built.failed));
   }
 }
 
-std::string KeptBuilds::run_command(const std::string& commit, const fs::path& tree, const fs::path& log,
-                                    bool& interrupted) {
-  const std::string subject = subject_of(recipe_.repository, commit);
-  BuildProgress progress(console_, fmt::format("{} {}", short_commit(commit), subject.substr(0, 60)));
+void KeptBuilds::run_command(Built& built, const fs::path& tree, const fs::path& log, const Limit& limit) {
+  run(built,
+      {"sh", "-c", "cd \"$1\" && exec sh -c \"$2\" >\"$3\" 2>&1", "sh", tree.string(), recipe_.command, log.string()},
+      log, limit, "does not build");
+}
+
+void KeptBuilds::run(Built& built, std::vector<std::string> argv, const fs::path& log, const Limit& limit,
+                     const char* failure) {
   SpawnOptions options;
-  options.argv = {
-      "sh", "-c", "cd \"$1\" && exec sh -c \"$2\" >\"$3\" 2>&1", "sh", tree.string(), recipe_.command, log.string()};
-  options.environment = {{"SYSLAB_REVISION", commit}};
+  options.argv = std::move(argv);
+  options.environment = {{"SYSLAB_REVISION", built.commit}};
   options.capture_stderr = false;
   const runner::Interruption interruption;
   Process build = Process::spawn(options);
   build.close_input();
+  const auto stop = [&](std::string why) {
+    build.kill_group(SIGTERM);  // git then removes its locks
+    for (int i = 0; i < 10 && !build.poll(); ++i) std::this_thread::sleep_for(kGlance);
+    build.kill_group(SIGKILL);
+    build.wait();
+    built.failed = std::move(why);
+  };
   for (;;) {
     if (const auto ended = build.poll()) {
-      if (!ended->signalled && ended->code == 0) return {};
+      if (!ended->signalled && ended->code == 0) return;
       const std::string last = last_line(log);
-      return fmt::format("does not build ({}{}{}; {})", ended->describe(), last.empty() ? "" : ": ", last,
-                         log.string());
+      built.failed =
+          fmt::format("{} ({}{}{}; {})", failure, ended->describe(), last.empty() ? "" : ": ", last, log.string());
+      return;
     }
     if (interruption.signal() != 0) {
-      build.kill_group(SIGKILL);
-      build.wait();
-      interrupted = true;
-      return "interrupted while it was built";
+      built.interrupted = true;
+      return stop("interrupted while it was built");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    progress.tick();
+    if (limit.is_spent()) {
+      built.late = true;
+      return stop("time was over while it was built");
+    }
+    if (limit.is_over()) {
+      return stop(fmt::format("takes longer than {} to build (SYSLAB_BUILDS_TIMEOUT; {})",
+                              format_seconds(Seconds(longest_).count()), log.string()));
+    }
+    std::this_thread::sleep_for(kGlance);
+    limit.tick();
   }
 }
 

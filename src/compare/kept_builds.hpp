@@ -13,11 +13,17 @@
 // import what lies beside them). Checkouts are worktrees of git: the repository's own is not touched.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "core/process.hpp"
+#include "core/units.hpp"
 #include "session/console.hpp"
 
 namespace syslab::cli {
@@ -36,6 +42,7 @@ struct Built {
   std::string path;          // of the artifact, or of the checkout; empty: it does not build
   std::string failed;        // why; empty: it does
   bool interrupted = false;  // while it was being built
+  bool late = false;         // the caller's time was over before it had been built
 };
 
 class KeptBuilds {
@@ -43,16 +50,29 @@ class KeptBuilds {
   // Error(config) where no folder can be made that this user alone can enter.
   KeptBuilds(const Console& console, BuildRecipe recipe);
 
-  // A revision that does not build is an answer, which the next call does not ask again.
-  Built build(const std::string& commit);
+  using Clock = std::chrono::steady_clock;
+  // A revision that does not build is an answer, which the next call does not ask again. Neither a build nor the wait
+  // for another process' goes on behind `end` (then it is `late`), or takes longer than $SYSLAB_BUILDS_TIMEOUT (30m): a
+  // build then failed, and a wait is Error(config).
+  Built build(const std::string& commit, std::optional<Clock::time_point> end = {});
   const std::string& key() const { return key_; }  // of the recipe: whose builds these are
 
  private:
-  Built make(const std::string& commit, const std::filesystem::path& kept);
-  void check_out(const std::string& commit, const std::filesystem::path& tree);
-  // Why it failed; empty: it did not.
-  std::string run_command(const std::string& commit, const std::filesystem::path& tree,
-                          const std::filesystem::path& log, bool& interrupted);
+  struct Limit {
+    Clock::time_point longest;             // of the build
+    std::optional<Clock::time_point> end;  // of the caller's time
+    std::function<void()> tick;            // meanwhile, from time to time
+    bool is_over() const { return Clock::now() > longest; }
+    bool is_spent() const { return end && Clock::now() > *end; }
+  };
+  FileDescriptor await_turn(const Limit& limit, Built& built) const;
+  Built make(const std::string& commit, const std::filesystem::path& kept, Limit limit);
+  // These say in `built` how it went.
+  void check_out(Built& built, const std::filesystem::path& tree, const std::filesystem::path& log, const Limit& limit);
+  void run_command(Built& built, const std::filesystem::path& tree, const std::filesystem::path& log,
+                   const Limit& limit);
+  void run(Built& built, std::vector<std::string> argv, const std::filesystem::path& log, const Limit& limit,
+           const char* failure);
   void make_room();
 
   const Console& console_;
@@ -60,6 +80,7 @@ class KeptBuilds {
   std::string key_;
   std::filesystem::path root_, folder_;
   std::uint64_t limit_;
+  Nanoseconds longest_;
   std::map<std::string, Built> known_;  // by commit
 };
 

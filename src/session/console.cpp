@@ -74,11 +74,23 @@ Console::Console(const GlobalOptions& options)
       output_is_terminal_(::isatty(STDOUT_FILENO) == 1),
       error_is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
-void Console::print(std::string_view text) const { write_whole(stdout, shown(text, output_color_)); }
+Console Console::without_output() const {
+  Console silent = *this;
+  silent.silent_ = true;
+  return silent;
+}
 
-void Console::print_line(const Json& json) const { write_whole(stdout, dumped(json, -1) + "\n"); }
+void Console::print(std::string_view text) const {
+  if (!silent_) write_whole(stdout, shown(text, output_color_));
+}
 
-void Console::print_document(const Json& json) const { write_whole(stdout, dumped(json, 2) + "\n"); }
+void Console::print_line(const Json& json) const {
+  if (!silent_) write_whole(stdout, dumped(json, -1) + "\n");
+}
+
+void Console::print_document(const Json& json) const {
+  if (!silent_) write_whole(stdout, dumped(json, 2) + "\n");
+}
 
 void Console::note(std::string_view line) const {
   if (!quiet_) to_error(fmt::format("{}\n", shown(line, error_color_)));

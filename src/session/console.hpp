@@ -16,6 +16,9 @@ class Console {
   // Colours on a terminal unless NO_COLOR is set (https://no-color.org) or --color says otherwise.
   explicit Console(const GlobalOptions& options);
 
+  // The same, but nothing goes to standard output: of work within a command that has a document to print.
+  Console without_output() const;
+
   bool json() const { return json_; }
   bool quiet() const { return quiet_; }
   bool output_is_terminal() const { return output_is_terminal_; }
@@ -32,7 +35,7 @@ class Console {
   std::string styled_error(std::string_view text, Style style) const;  // for standard error
 
  private:
-  bool json_, quiet_;
+  bool json_, quiet_, silent_ = false;
   bool output_color_, error_color_, output_is_terminal_, error_is_terminal_;
 };
 

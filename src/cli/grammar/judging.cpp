@@ -60,7 +60,7 @@ void declare(CLI::App& app, BisectOptions& options) {
                  "Fresh processes a side and step, at most (default 20; looked at after 5 and 10)")
       ->type_name("NUMBER")
       ->check(CLI::Range(3, 1000).description(""));
-  app.add_option("--budget", options.budget, "No step begins later (default 15m); the same command goes on")
+  app.add_option("--budget", options.budget, "Time of all of it, builds too (default 15m); the same command goes on")
       ->type_name("DURATION");
   app.add_option("--delta", options.delta, kDelta)->type_name("PERCENT");
   app.add_option("--protocol", options.protocol, "How each side is warmed and timed (default: the experiment's own)")

@@ -43,7 +43,7 @@ HOUSE = {
     "check": ("bounds, guards, laws", GROUND | {"stats"}),
     "measure": ("clocks, samplers, stop rules", GROUND | {"stats"}),
     "judge": ("walls around the process of what is judged", {"core"}),
-    "worker": ("one attempt; the worker's wire format", GROUND | {"registry", "stats", "check", "measure", "judge"}),
+    "worker": ("one attempt; the worker's wire format", GROUND | {"trace", "registry", "stats", "check", "measure", "judge"}),
     "submission": ("what is handed in: folders, zips, adapters", {"core", "judge", "worker"}),
     "runner": ("spawn, watch, limit", {"core", "contract", "registry", "plan", "stats", "worker"}),
     "agents": ("the processes of a launcher as one lab", {"core", "comm", "runner"}),

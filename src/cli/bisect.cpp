@@ -42,7 +42,7 @@ struct Ratio {
   double log_ratio = 0, low = 0, high = 0;
   int launches = 0;
   std::optional<Judgement> failed;
-  bool interrupted = false, remembered = false;
+  bool remembered = false;
 };
 
 Ratio ratio_of(std::span<const stats::PairedBlock> blocks) {
@@ -82,6 +82,10 @@ Mine split_mine(const std::string& text) {
   return mine;
 }
 
+// Thrown where it cannot go on, and nothing is wrong.
+struct Stopped {};      // a signal came
+struct BudgetSpent {};  // what is stored and built by then is kept
+
 class Search {
  public:
   Search(const Context& context, const BisectOptions& options)
@@ -91,23 +95,39 @@ class Search {
         builds_(context.console, recipe_),
         store_(open_for_writing(context)),
         machine_(runner::comparability_key(runner::environment_facts())),
-        budget_(duration_option("--budget", options.budget)) {
+        end_(std::chrono::steady_clock::now() + duration_option("--budget", options.budget)) {
     const std::string good = commit(options.good), bad = commit(options.bad);
     if (good == bad) throw Error(ErrorKind::usage, "both revisions are the same commit: there is nothing to find");
     commits_ = commits_between(recipe_.repository, good, bad);
   }
 
   Exit run() {
+    first_bad_ = static_cast<int>(commits_.size()) - 1;
+    try {
+      return search();
+    } catch (const Stopped&) {
+      return stopped();
+    } catch (const BudgetSpent&) {
+      const bool begun = whole_known_;
+      return ended(
+          "unclear",
+          fmt::format(
+              "--budget {} is spent{}; the same command goes on", options_.budget,
+              begun ? fmt::format("; it lies behind {} and not behind {}", named(last_good_), named(first_bad_)) : ""),
+          Exit::unclear);
+    }
+  }
+
+ private:
+  Exit search() {
     const int last = static_cast<int>(commits_.size()) - 1;
     note(fmt::format("{} between {} and {}", counted(last - 1, "commit"), named(0), named(last)));
     for (const int end : {0, last}) {
-      const Built built = builds_.build(at(end));
-      if (built.interrupted) return stopped();
+      const Built built = built_of(end);
       if (!built.failed.empty()) throw Error(ErrorKind::usage, fmt::format("{} {}", named(end), built.failed));
     }
     const Ratio whole = measure(0, last, [](const Ratio& found) { return found.low > 0 || found.high < 0; });
     tell(last, whole, "");
-    if (whole.interrupted) return stopped();
     if (whole.failed)
       return ended("unclear", whole.failed->reason, worse(Exit::unclear, exit_of(*whole.failed, false)));
     if (whole.high < 0) {
@@ -122,10 +142,24 @@ class Search {
                                named(0), whole.launches, text_of(whole)),
                    Exit::unclear);
     }
+    whole_known_ = true;
     return halve(whole);
   }
 
- private:
+  // Throws what ends the search.
+  Built built_of(int index) {
+    Built built = builds_.build(at(index), end_);
+    if (built.interrupted) throw Stopped();
+    if (built.late) throw BudgetSpent();
+    return built;
+  }
+
+  Nanoseconds time_left() const {
+    const Nanoseconds left = end_ - std::chrono::steady_clock::now();
+    if (left.count() <= 0) throw BudgetSpent();
+    return left;
+  }
+
   BuildRecipe recipe() {
     const auto top = [&](const std::string& place) {
       const std::string where = options_.repository.empty() ? place : options_.repository;
@@ -172,7 +206,7 @@ class Search {
   }
 
   std::string read_code_of(int index) {
-    const Built built = builds_.build(at(index));
+    const Built built = built_of(index);
     if (built.path.empty()) return {};
     if (!mine_) return machine_code_digest(built.path, at(index));
     const std::string code = machine_code_digest(fs::path(built.path) / mine_->file);
@@ -181,7 +215,7 @@ class Search {
 
   plan::ComparisonPlan plan_of(int a, int b) {
     SelectionOptions words = options_.selection;
-    const Built built_a = builds_.build(at(a)), built_b = builds_.build(at(b));
+    const Built built_a = built_of(a), built_b = built_of(b);
     std::vector<std::string> text;
     if (mine_) {
       const auto spec = [&](int index, const Built& built) {
@@ -267,25 +301,36 @@ class Search {
     }
     conditions.launches = most;
     conditions.delta = options_.delta ? std::optional(percent_option("--delta", *options_.delta)) : std::nullopt;
-    conditions.timeout = duration_option("--timeout", options_.timeout);
+    const Nanoseconds of_a_launch = conditions.timeout = duration_option("--timeout", options_.timeout);
     conditions.memory_limit_bytes = bytes_option("--memory-limit", options_.memory_limit);
+    time_left();
     ComparisonSession session(context_, store_, "bisect", label, plan, conditions, side_build(plan.sides.a.build, plan),
                               side_build(plan.sides.b.build, plan));
     MeasuredPoint measured;
     measured.point = &plan.points[0];
     measured.failed = session.obstacle(plan.points[0]);
     Ratio found;
+    bool spent = false;
     for (const int look : kLooks) {
       if (measured.failed) break;
-      session.launch(measured, std::min(look, most) - measured.launches(), std::min(look, most));
-      if (measured.failed) break;
+      while (!measured.failed && measured.launches() < std::min(look, most)) {
+        const Nanoseconds left = end_ - std::chrono::steady_clock::now();
+        spent = left.count() <= 0;
+        if (spent) break;
+        session.set_timeout(std::min(of_a_launch, left));
+        session.launch(measured, 1, std::min(look, most));
+      }
+      spent = spent || (measured.failed && !session.interrupted() && std::chrono::steady_clock::now() > end_);
+      if (spent) measured.stop = "budget";
+      if (measured.failed || spent) break;
       found = ratio_of(for_stats(measured.blocks));
       measured.stop = "launches";
       if (clear(found) || look >= most) break;
     }
-    session.keep(measured, session.judged(measured));
+    if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
+    if (session.interrupted()) throw Stopped();
+    if (spent) throw BudgetSpent();
     found.failed = measured.failed;
-    found.interrupted = session.interrupted();
     return found;
   }
 
@@ -298,10 +343,6 @@ class Search {
     }
     const Ratio found =
         measure(0, index, [half](const Ratio& so_far) { return so_far.low > half || so_far.high < half; });
-    if (found.interrupted) {
-      interrupted_ = true;
-      return Answer::unknown;
-    }
     const Answer answer = found.failed        ? Answer::unknown
                           : found.low > half  ? Answer::bad
                           : found.high < half ? Answer::good
@@ -319,20 +360,15 @@ class Search {
     if (const std::string code = code_of(0); !code.empty()) answers_[code] = {Answer::good, 0};
     if (const std::string code = code_of(last); !code.empty()) answers_[code] = {Answer::bad, last};
     while (const std::optional<int> next = search.next()) {
-      if (std::chrono::steady_clock::now() - began_ > budget_) {
-        return ended("unclear",
-                     fmt::format("--budget {} is spent; it lies behind {} and not behind {}; the same command goes on",
-                                 options_.budget, named(search.last_good()), named(search.first_bad())),
-                     Exit::unclear);
-      }
+      last_good_ = search.last_good();
+      first_bad_ = search.first_bad();
+      time_left();
       note(fmt::format("{} left, about {}", counted(search.first_bad() - search.last_good(), "suspect"),
                        counted(search.questions_left(), "question")));
-      const Built built = builds_.build(at(*next));
-      if (built.interrupted) return stopped();
+      const Built built = built_of(*next);
       Answer answer = Answer::unknown;
       if (built.failed.empty()) {
         answer = ask(*next, whole.log_ratio / 2);
-        if (interrupted_) return stopped();
       } else {
         say(*next, Answer::unknown, "left out: " + built.failed);
       }
@@ -354,7 +390,6 @@ class Search {
   Exit confirm(int good, int bad, const Ratio& whole) {
     const bool measured = good == 0 && static_cast<std::size_t>(bad) + 1 == commits_.size();
     const Ratio found = measured ? whole : measure(good, bad, [](const Ratio& so_far) { return so_far.low > 0; });
-    if (found.interrupted) return stopped();
     if (found.failed) return ended("unclear", found.failed->reason, Exit::unclear);
     if (found.low <= 0) {
       return ended(
@@ -423,14 +458,14 @@ class Search {
   BuildRecipe recipe_;
   KeptBuilds builds_;
   store::Store store_;
-  std::string machine_, untrusted_;  // a code
-  Nanoseconds budget_;
+  std::string machine_, untrusted_;            // a code
+  std::chrono::steady_clock::time_point end_;  // of --budget
   std::vector<std::string> commits_;
   std::map<std::string, std::pair<Answer, int>> answers_;  // by code; of which commit
   std::map<std::string, SideBuild> asked_;                 // by path
-  bool looked_at_mine_ = false, interrupted_ = false;
+  bool looked_at_mine_ = false, whole_known_ = false;
+  int last_good_ = 0, first_bad_ = 0;
   std::optional<std::string> culprit_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace

@@ -36,7 +36,9 @@ constexpr const char* kTimes = R"(
 SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
        h.params, coalesce(h.case_text, ''), h.implementation, h.is_mine, h.world_size, h.protocol,
        CASE WHEN h.is_mine THEN h.implementation_digest ELSE h.git_sha || CASE WHEN h.git_dirty THEN '+changes' ELSE '' END END,
-       h.value
+       h.value,
+       (SELECT f.facts ->> '$.code.digest' FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id
+         WHERE a.uid = h.attempt_uid)
   FROM v_history h
  WHERE h.experiment = ?1 AND h.metric = 'time' AND h.protocol NOT LIKE 'paired%' AND h.value > 0
        AND (h.world_size = 1 OR h.rank = -1)
@@ -61,6 +63,7 @@ struct Suspect {
   double log_ratio = 0;
   std::string verdict;  // of the two measured in turns; empty: they were not
   std::string text;
+  bool same_kernels = false;  // the GPU ran the same machine code before and after
 };
 
 struct Series {
@@ -69,6 +72,7 @@ struct Series {
   std::int64_t world_size = 1;
   std::vector<std::string> revisions;  // in order of first measurement, or of commits where git knows them all
   std::map<std::string, std::vector<double>> times;
+  std::map<std::string, std::set<std::string>> kernels;  // digests of what ran on a GPU, where they are known
   std::vector<Suspect> suspects;
 
   double at(std::size_t index) const {
@@ -155,6 +159,13 @@ void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspe
   }
 }
 
+// Known of every attempt at both revisions, and one and the same.
+bool ran_the_same(const Series& series, std::size_t at) {
+  const std::set<std::string>&before = series.kernels.at(series.revisions[at - 1]),
+        &after = series.kernels.at(series.revisions[at]);
+  return before.size() == 1 && before == after && !before.begin()->empty();
+}
+
 std::vector<Series> series_of(const store::Store& store, const LogOptions& options, double least) {
   std::vector<plan::AxisAssignment> assignments;
   for (const std::string& one : options.assignments) assignments.push_back(plan::parse_assignment(one));
@@ -177,6 +188,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     Series& series = all[found->second];
     if (!series.times.contains(row[8].text)) series.revisions.push_back(row[8].text);
     series.times[row[8].text].push_back(row[9].real);
+    series.kernels[row[8].text].insert(row[10].text);
   }
   const store::ResultSet comparisons = store.query(kComparisons, {cell_with(options.experiment)});
   for (Series& series : all) {
@@ -184,7 +196,8 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     std::vector<double> logs;
     for (std::size_t i = 0; i < series.revisions.size(); ++i) logs.push_back(std::log(series.at(i)));
     for (const stats::ChangePoint& point : stats::change_points(logs, least)) {
-      Suspect suspect{point.at, point.log_ratio, {}, {}};
+      Suspect suspect{.at = point.at, .log_ratio = point.log_ratio};
+      suspect.same_kernels = ran_the_same(series, point.at);
       look_up(comparisons, series, suspect);
       series.suspects.push_back(std::move(suspect));
     }
@@ -248,6 +261,12 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   if (!suspect.verdict.empty()) {
     return fmt::format("{}: perhaps {} since {}; {} and {} measured in turns: {} {}", what,
                        change_text(suspect.log_ratio), after, before, after, suspect.verdict, suspect.text);
+  }
+  if (suspect.same_kernels) {
+    return fmt::format(
+        "{}: {} since {}, with the same machine code on the GPU as {}: the machine moved, or what it does "
+        "between the kernels",
+        what, change_text(suspect.log_ratio), after, before);
   }
   std::string text = fmt::format("{}: perhaps {} since {}; not a finding before {} was measured beside it in turns",
                                  what, change_text(suspect.log_ratio), after, before);
@@ -313,9 +332,12 @@ std::string svg_of(const std::vector<Series>& all, const std::string& experiment
 // False: a signal came, and what is left was not measured.
 bool confirm(const Context& context, const LogOptions& options, const std::vector<Series>& all) {
   const std::string here = runner::comparability_key(runner::environment_facts());
+  const Console silent = context.console.without_output();
+  Context measuring{context.registry, context.global, context.console.json() ? silent : context.console,
+                    context.arguments, context.places};
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
-      if (!suspect.verdict.empty() || series.is_mine) continue;
+      if (!suspect.verdict.empty() || suspect.same_kernels || series.is_mine) continue;
       if (!is_of(series, here)) {
         context.console.note(printable(series.machine) + " is another machine: what it measured is confirmed there");
         break;
@@ -340,7 +362,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
       compare.delta = options.delta;
       compare.label = "log --confirm";
       try {
-        execute(context, compare);
+        execute(measuring, compare);
       } catch (const Error& error) {
         if (runner::Interruption::latest() != 0) return false;  // it was being built
         if (error.kind() != ErrorKind::usage) throw;
@@ -388,6 +410,7 @@ Exit log_series(const Context& context, const LogOptions& options) {
         json["changes"].push_back({{"before", one.revisions[suspect.at - 1]},
                                    {"revision", one.revisions[suspect.at]},
                                    {"log_ratio", suspect.log_ratio},
+                                   {"same_kernels", suspect.same_kernels},
                                    {"in_turns", suspect.verdict.empty() ? Json() : Json(suspect.verdict)},
                                    {"text", sentence(one, suspect, options.experiment)}});
       }

@@ -57,6 +57,13 @@ Judgement failure(const runner::PairedLaunch& launch) {
   return judgement;
 }
 
+// The digest of what it ran on the GPU, in order; empty: it is not known (docs/history.md).
+std::string kernel_code_of(const runner::AttemptResult& result) {
+  const Json facts = json_or_discarded(result.facts_json);
+  if (!facts.is_object() || !facts.contains("code") || !facts["code"].is_object()) return {};
+  return facts["code"].value("digest", std::string());
+}
+
 int launches_wanted(const MeasuredPoint& measured, const stats::PairedStopRule& rule) {
   return measured.blocks.empty() ? rule.first_look : stats::launches_wanted(for_stats(measured.blocks), rule);
 }
@@ -212,6 +219,10 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optio
       measured.failed = failure(launch);
       measured.stop = interrupted() ? "interrupted" : "failed";
     }
+    const std::array<const runner::AttemptResult*, 2> sides{&launch.a, &launch.b};
+    for (std::size_t one = 0; one < 2; ++one) {
+      if (std::string code = kernel_code_of(*sides[one]); !code.empty()) measured.kernel_code[one] = std::move(code);
+    }
     measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
     measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});
     progress_.launched(found(measured));
@@ -309,9 +320,12 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
   }
 }
 
-std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) const {
+std::string ComparisonSession::same_code(const MeasuredPoint& measured) const {
+  const plan::ComparisonPoint& point = *measured.point;
   if (conditions_.same_on_purpose || point.a.params != point.b.params || point.a.world_size != point.b.world_size)
     return {};
+  // Where the GPU told what it ran, that decides, whatever the files are.
+  if (const auto& [a, b] = measured.kernel_code; !a.empty() && !b.empty()) return a == b ? a : "";
   const auto mine = [&](const std::string& name) { return std::ranges::find(plan_.mine, name, &plan::MineSpec::name); };
   const auto a = mine(point.a.implementation), b = mine(point.b.implementation);
   if (a == plan_.mine.end() || b == plan_.mine.end()) {
@@ -339,9 +353,12 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
   if (!measured.failed) {
     Judgement judgement = judge(measured.blocks, conditions_.delta);
     const bool differs = judgement.verdict == stats::Verdict::faster || judgement.verdict == stats::Verdict::slower;
-    if (const std::string code = differs ? same_code(*measured.point) : ""; !code.empty()) {
-      judgement.reason = fmt::format("both sides are the same machine code ({}): {} of {} is noise of this machine",
-                                     code.substr(0, 12), stats::to_string(judgement.verdict), interval_text(judgement));
+    if (const std::string code = differs ? same_code(measured) : ""; !code.empty()) {
+      const bool by_kernels = code == measured.kernel_code[0];
+      judgement.reason = fmt::format(
+          "both sides {} ({}): {} of {} is noise of this machine",
+          by_kernels ? "ran the same machine code on the GPU, kernel by kernel" : "are the same machine code",
+          code.substr(0, 12), stats::to_string(judgement.verdict), interval_text(judgement));
       judgement.verdict = stats::Verdict::unclear;
       judgement.p_value.reset();  // it is no test of a change
     }
@@ -360,8 +377,13 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   store::ComparisonRow row;
   row.experiment = measured.point->a.experiment->id;
   row.params = measured.point->shared;
-  row.side_a_json = json_text(side_json(*measured.point, 'A'));
-  row.side_b_json = json_text(side_json(*measured.point, 'B'));
+  const auto side = [&](char name) {
+    Json json = side_json(*measured.point, name);
+    if (const std::string& code = measured.kernel_code[index_of(name)]; !code.empty()) json["kernel_code"] = code;
+    return json_text(json);
+  };
+  row.side_a_json = side('A');
+  row.side_b_json = side('B');
   row.value_a = judgement.seconds_a;
   row.value_b = judgement.seconds_b;
   row.launches = judgement.launches;

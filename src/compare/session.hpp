@@ -33,8 +33,9 @@ struct MeasuredPoint {
   const plan::ComparisonPoint* point = nullptr;
   std::vector<runner::PairedBlock> blocks;  // of complete launches
   std::vector<store::ComparisonRow::Attempt> attempts;
-  std::vector<double> launch_seconds;  // wall-clock time
-  std::string stop;                    // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
+  std::vector<double> launch_seconds;      // wall-clock time
+  std::array<std::string, 2> kernel_code;  // of the sides: digests of what they ran on a GPU; empty: not known
+  std::string stop;                        // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
   double seconds_per_block() const;  // block time without start-up and warm-up
@@ -68,7 +69,8 @@ class ComparisonSession {
   std::string label(char side) const;
   Json side_json(const plan::ComparisonPoint& point, char side) const;
 
-  void set_launches(int launches, int blocks_per_launch);  // after a pilot
+  void set_timeout(Nanoseconds most) { conditions_.timeout = most; }  // of the launches that follow
+  void set_launches(int launches, int blocks_per_launch);             // after a pilot
 
  private:
   // Before anything is launched: how many launches there will be, and how long they will take if they take what the
@@ -80,7 +82,7 @@ class ComparisonSession {
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words
   // The digest of the code that both sides run on the same case; empty: it is not the same, or not known.
-  std::string same_code(const plan::ComparisonPoint& point) const;
+  std::string same_code(const MeasuredPoint& measured) const;
 
   const Context& context_;
   store::Store& store_;

@@ -30,14 +30,14 @@ std::uint32_t load_big_endian(const std::uint8_t* data) {
   return std::uint32_t{data[0]} << 24 | std::uint32_t{data[1]} << 16 | std::uint32_t{data[2]} << 8 | data[3];
 }
 
-std::string hex(std::span<const std::uint8_t> bytes) {
+}  // namespace
+
+std::string hex_of(std::span<const std::uint8_t> bytes) {
   std::string text;
   text.reserve(2 * bytes.size());
   for (const std::uint8_t byte : bytes) fmt::format_to(std::back_inserter(text), "{:02x}", byte);
   return text;
 }
-
-}  // namespace
 
 void Sha256::block(const std::uint8_t* data) {
   std::array<std::uint32_t, 64> w;
@@ -93,7 +93,7 @@ std::array<std::uint8_t, 32> Sha256::finish() {
 std::string sha256_hex(std::string_view text) {
   Sha256 sha;
   sha.update(text);
-  return hex(sha.finish());
+  return hex_of(sha.finish());
 }
 
 std::string sha256_hex_of_file(const std::filesystem::path& path) {
@@ -108,7 +108,7 @@ std::string sha256_hex_of_file(const std::filesystem::path& path) {
   if (!file.eof() || file.bad()) {
     throw Error(ErrorKind::usage, fmt::format("cannot read '{}': no such file, or not readable", path.string()));
   }
-  return hex(sha.finish());
+  return hex_of(sha.finish());
 }
 
 }  // namespace syslab

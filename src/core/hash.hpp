@@ -26,6 +26,7 @@ class Sha256 {
   std::uint64_t total_bytes_ = 0;
 };
 
+std::string hex_of(std::span<const std::uint8_t> bytes);  // "00ff"
 std::string sha256_hex(std::string_view text);
 std::string sha256_hex_of_file(const std::filesystem::path& path);  // Error(usage) if unreadable
 

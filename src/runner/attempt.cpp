@@ -8,6 +8,7 @@
 #include "runner/combine.hpp"
 #include "runner/launch.hpp"
 #include "runner/ranks.hpp"
+#include "runner/request.hpp"
 
 namespace syslab::runner {
 
@@ -20,12 +21,15 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
   result.started_at = utc_now();
   const auto begin = Clock::now();
   const int wanted = planned.task == plan::Task::law ? 1 : options.launches;
-  LaunchOrder order{planned, request, begin + options.timeout, wanted > 1, {}};
+  worker::CaseRequest asked = request;
+  asked.kernel_code = wants_kernel_code(planned);
+  LaunchOrder order{planned, asked, begin + options.timeout, wanted > 1, {}};
   std::vector<Launch> launches;
   do {
     if (wanted > 1) order.progress_of = fmt::format("launch {} of {}", launches.size() + 1, wanted);
     launches.push_back(planned.world_size > 1 ? run_ranks(order, options, workers, observer, interruption)
                                               : run_launch(order, options, workers, observer, interruption));
+    asked.kernel_code = false;  // all launches run the same
   } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);
   result.wall = Clock::now() - begin;
   result.ended_at = utc_now();

@@ -44,7 +44,9 @@ class TurnTaking {
         options_(options),
         observer_(observer),
         watch_(interruption, [this] { beat(); }),
-        deadline_(Clock::now() + options.timeout) {}
+        deadline_(Clock::now() + options.timeout) {
+    options_.kernel_code = number == 0;
+  }
 
   PairedLaunch run() {
     if (prepare(first_) && prepare(1 - first_) && take_blocks() && runs_[first_]->finish()) {
@@ -155,7 +157,7 @@ class TurnTaking {
 
   std::array<const PairedSide*, 2> sides_;
   int first_, number_;
-  const PairedOptions& options_;
+  PairedOptions options_;
   const Observer& observer_;
   Watch watch_;
   Clock::time_point deadline_;

@@ -36,6 +36,7 @@ struct PairedSpec : MeasureSpec {
 
 struct PairedOptions : PairedSpec {
   std::uint64_t seed = 0;    // draws the order of each block
+  bool kernel_code = false;  // of both sides the code of their kernels is asked for; of the first launch, by itself
   Places* places = nullptr;  // of the ranks of a case; null: all on this host
 };
 

@@ -17,6 +17,7 @@ worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& o
   worker::CaseRequest request = request_for(side.planned, side.mine, options);
   request.task = "paired";
   request.burst = options.burst;
+  request.kernel_code = options.kernel_code && wants_kernel_code(side.planned);
   return request;
 }
 

@@ -42,4 +42,8 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   return request;
 }
 
+bool wants_kernel_code(const plan::PlannedCase& planned) {
+  return planned.device == "cuda" && planned.world_size == 1 && planned.task != plan::Task::law;
+}
+
 }  // namespace syslab::runner

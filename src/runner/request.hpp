@@ -18,4 +18,7 @@ std::vector<std::string> own_worker_command();
 worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<plan::MineSpec>& mine,
                                 const MeasureSpec& spec, const std::string& reproduce = {});
 
+// Whether the machine code of the kernels that it ran is to be stored with it; one launch of it tells.
+bool wants_kernel_code(const plan::PlannedCase& planned);
+
 }  // namespace syslab::runner

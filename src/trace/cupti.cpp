@@ -9,72 +9,13 @@
 #include <thread>
 #include <vector>
 
-#include "device/cuda_library.hpp"
+#include "trace/cupti_library.hpp"
 #include "trace/cupti_records.hpp"
 
 namespace syslab::trace {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 constexpr std::size_t kMostRecords = std::size_t{1} << 20;
-
-struct Library {
-  decltype(cuptiGetVersion)* version = nullptr;
-  decltype(cuptiGetResultString)* result_string = nullptr;
-  decltype(cuptiSubscribe)* subscribe = nullptr;
-  decltype(cuptiUnsubscribe)* unsubscribe = nullptr;
-  decltype(cuptiEnableCallback)* enable_callback = nullptr;
-  decltype(cuptiGetGraphNodeId)* graph_node_id = nullptr;
-  decltype(cuptiActivityRegisterCallbacks)* register_buffers = nullptr;
-  decltype(cuptiActivityRegisterTimestampCallback)* register_clock = nullptr;
-  decltype(cuptiActivityEnable)* enable = nullptr;
-  decltype(cuptiActivityDisable)* disable = nullptr;
-  decltype(cuptiActivityFlushAll)* flush = nullptr;
-  decltype(cuptiActivityGetNextRecord)* next_record = nullptr;
-  decltype(cuptiActivityGetNumDroppedRecords)* dropped_records = nullptr;
-  decltype(cuptiActivityPushExternalCorrelationId)* push_id = nullptr;
-  decltype(cuptiActivityPopExternalCorrelationId)* pop_id = nullptr;
-  std::string why;  // it cannot be used; empty: it can
-
-  Library() {
-    static constexpr std::array kFiles{"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-    const device::CudaLibrary file(kFiles, "cuda-cupti", "kernels of a trace");
-    why = file.why();
-    if (!file.found()) return;
-    file.look_up("cuptiGetVersion", version);
-    file.look_up("cuptiGetResultString", result_string);
-    file.look_up("cuptiSubscribe", subscribe);
-    file.look_up("cuptiUnsubscribe", unsubscribe);
-    file.look_up("cuptiEnableCallback", enable_callback);
-    file.look_up("cuptiGetGraphNodeId", graph_node_id);
-    file.look_up("cuptiActivityRegisterCallbacks", register_buffers);
-    file.look_up("cuptiActivityRegisterTimestampCallback", register_clock);
-    file.look_up("cuptiActivityEnable", enable);
-    file.look_up("cuptiActivityDisable", disable);
-    file.look_up("cuptiActivityFlushAll", flush);
-    file.look_up("cuptiActivityGetNextRecord", next_record);
-    file.look_up("cuptiActivityGetNumDroppedRecords", dropped_records);
-    file.look_up("cuptiActivityPushExternalCorrelationId", push_id);
-    file.look_up("cuptiActivityPopExternalCorrelationId", pop_id);
-    if (!version || !result_string || !subscribe || !unsubscribe || !enable_callback || !graph_node_id ||
-        !register_buffers || !register_clock || !enable || !disable || !flush || !next_record || !dropped_records ||
-        !push_id || !pop_id) {
-      why = fmt::format("{} lacks a function that a trace needs: it is older than CUDA 12", file.file());
-      return;
-    }
-    // Records are laid out as in the toolkit of the build; a newer library keeps what was there.
-    std::uint32_t found = 0;
-    version(&found);
-    if (found < CUPTI_API_VERSION) {
-      why = fmt::format("{} has version {}, and this program was built with {}", file.file(), found, CUPTI_API_VERSION);
-    }
-  }
-};
-
-const Library& library() {
-  static const Library one;
-  return one;
-}
 
 const char* copy_name(std::uint8_t kind) {
   switch (kind) {
@@ -102,7 +43,7 @@ class Session final : public CuptiSession {
   ~Session() override { stop(); }
 
   std::string begin() {
-    const Library& cupti = library();
+    const CuptiLibrary& cupti = cupti_library();
     if (!cupti.why.empty()) return cupti.why;
     {
       const std::lock_guard lock(active_mutex);
@@ -115,26 +56,26 @@ class Session final : public CuptiSession {
       if (subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
         return "another profiler or debugger is attached, and CUPTI serves one at a time";
       }
-      return told("cuptiSubscribe", subscribed);
+      return cupti_told("cuptiSubscribe", subscribed);
     }
     subscribed_ = true;
     std::string why;
     const auto attempt = [&](const char* call, CUptiResult result) {
-      if (why.empty() && result != CUPTI_SUCCESS) why = told(call, result);
+      if (why.empty() && result != CUPTI_SUCCESS) why = cupti_told(call, result);
     };
     for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {
       attempt("cuptiEnableCallback", cupti.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id));
     }
     // The spans' clock, before anything is timed.
     attempt("cuptiActivityRegisterTimestampCallback", cupti.register_clock(clock));
-    attempt("cuptiActivityRegisterCallbacks", cupti.register_buffers(on_buffer_wanted, on_buffer_full));
+    attempt("cuptiActivityRegisterCallbacks", cupti.register_buffers(give_cupti_buffer, on_buffer_full));
     for (const CUpti_ActivityKind kind : kKinds) attempt("cuptiActivityEnable", cupti.enable(kind));
     if (!why.empty()) stop();
     return why;
   }
 
   void opened(std::size_t span, device::RangeKind, device::Stream) noexcept override {
-    library().push_id(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, span + 1);
+    cupti_library().push_id(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, span + 1);
     try {
       open_.push_back(span);
     } catch (...) {
@@ -143,12 +84,12 @@ class Session final : public CuptiSession {
   }
   void closed(std::size_t) noexcept override {
     std::uint64_t last = 0;
-    library().pop_id(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
+    cupti_library().pop_id(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
     if (!open_.empty()) open_.pop_back();
   }
 
   void finish(Trace& trace) override {
-    library().flush(0);
+    cupti_library().flush(0);
     stop();
     const std::lock_guard lock(mutex_);
     trace.activities = join(records_, calls_);
@@ -163,19 +104,7 @@ class Session final : public CuptiSession {
       // External ids are written down with calls: those must be recorded, too.
       CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
-  static std::string told(const char* call, CUptiResult result) {
-    const char* text = "unknown error";
-    library().result_string(result, &text);
-    return fmt::format("{}: {}", call, text);
-  }
-
   static std::uint64_t CUPTIAPI clock() { return static_cast<std::uint64_t>(host_now().count()); }
-
-  static void CUPTIAPI on_buffer_wanted(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
-    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBufferBytes));
-    *size = *buffer == nullptr ? 0 : kBufferBytes;
-    *most_records = 0;  // as many as fit
-  }
 
   static void CUPTIAPI on_buffer_full(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
                                       std::size_t valid) {
@@ -185,7 +114,7 @@ class Session final : public CuptiSession {
   }
 
   void take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid) noexcept {
-    const Library& cupti = library();
+    const CuptiLibrary& cupti = cupti_library();
     const std::lock_guard lock(mutex_);
     CUpti_Activity* record = nullptr;
     while (cupti.next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
@@ -249,7 +178,7 @@ class Session final : public CuptiSession {
   }
 
   void node(CUpti_CallbackId id, const CUpti_GraphData& graph) noexcept {
-    const Library& cupti = library();
+    const CuptiLibrary& cupti = cupti_library();
     std::uint64_t node = 0, original = 0;
     if (cupti.graph_node_id(graph.node, &node) != CUPTI_SUCCESS) return;
     const std::lock_guard lock(mutex_);
@@ -266,7 +195,7 @@ class Session final : public CuptiSession {
   }
 
   void stop() noexcept {
-    const Library& cupti = library();
+    const CuptiLibrary& cupti = cupti_library();
     if (subscribed_) {
       for (const CUpti_ActivityKind kind : kKinds) cupti.disable(kind);
       cupti.unsubscribe(subscriber_);

@@ -30,6 +30,10 @@ class CaseContext {
   int world_size() const { return request_.world_size; }
   bool is_law() const { return request_.task == "law"; }
   bool is_paired() const { return request_.task == "paired"; }
+  bool is_code() const { return request_.task == "code"; }
+  // Whether its body knows task `code`; others would be measured as a whole.
+  bool tells_code() const { return tells_code_; }
+  void can_tell_code() { tells_code_ = true; }
   BurstLine& bursts();  // of task `paired`
 
   RandomStream stream(std::string_view name) const;  // keyed by the case's seed and this name
@@ -70,6 +74,7 @@ class CaseContext {
   std::uint64_t unforeseen_seed_;
   Emit emit_;
   BurstLine* bursts_;
+  bool tells_code_ = false;
   std::shared_ptr<CallChannel> channel_;
 };
 

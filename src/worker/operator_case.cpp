@@ -15,6 +15,7 @@
 #include "worker/bursts.hpp"
 #include "worker/checked_operator.hpp"
 #include "worker/emit_times.hpp"
+#include "worker/kernel_code.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -82,6 +83,11 @@ void run_operator_case(CaseContext& context, const Operation& operation) {
   measure::Device& device = bench.device();
   const bool captured_there = operation.self_time && context.serve_graphs(protocol.launch == measure::Launch::graph);
   measure::require_launch(protocol, device, static_cast<bool>(operation.self_time), captured_there);
+  context.can_tell_code();
+  if (context.is_code()) {
+    InputSets sets(context, operation, bench.stream());
+    return tell_code(context, operation, sets, bench.stream());
+  }
   context.serve_graphs(false);  // a first call may load kernels and allocate, which no capture allows
   CheckedOperator checked(context, operation, protocol, device, unforeseeable_seed(context.request()), bench.stream());
   context.progress(0, "checking");

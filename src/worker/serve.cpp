@@ -21,6 +21,7 @@
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
 #include "worker/host_message.hpp"
+#include "worker/kernel_code.hpp"
 #include "worker/limit_memory.hpp"
 #include "worker/own_streams.hpp"
 #include "worker/wire.hpp"
@@ -95,6 +96,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     const CaseRequest request = case_request_from_json(message);
     // CUDA maps far more addresses than it uses: on a GPU the plan enforces the limit.
     limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
+    if (request.task == "code") listen_for_code();
     PipeBurstLine bursts(in, out);
     const auto emit = [&](const Record& record) {
       host_gone = true;  // unless the next line returns
@@ -106,6 +108,9 @@ int run_case(const Json& message, FrameReader& in, int out) {
     judged = context.channel_facts();
     if (context.is_paired() && end.status == Status::ok && !bursts.was_ready()) {
       end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};
+    }
+    if (request.kernel_code && context.tells_code() && end.status == Status::ok) {
+      if (Json code = code_of_case(request); !code.is_null()) judged["code"] = std::move(code);
     }
     fault = end.fault = fault_of(request, end);
   } catch (const Error& error) {

@@ -327,6 +327,7 @@ Json to_json(const CaseRequest& request) {
             {"law_cases", request.law_cases},
             {"memory_limit_bytes", request.memory_limit_bytes}};
   if (request.task == "paired") json["burst_ns"] = request.burst.count();
+  if (request.kernel_code) json["kernel_code"] = 1;
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
   if (request.law_limit.count() > 0) json["law_limit_ns"] = request.law_limit.count();
   if (request.task == "law") json["timeout_ns"] = request.timeout.count();
@@ -371,8 +372,10 @@ CaseRequest case_request_from_json(const Json& json) {
   request.timeout = Nanoseconds(fields.integer_or("timeout_ns", request.timeout.count()));
   request.memory_limit_bytes = static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0));
   request.burst = Nanoseconds(fields.integer_or("burst_ns", 0));
-  if (request.task != "measure" && request.task != "law" && request.task != "paired") {
-    fields.fail(fmt::format("field 'task' must be \"measure\", \"law\" or \"paired\", found \"{}\"", request.task));
+  request.kernel_code = fields.count_or("kernel_code", 0) != 0;
+  if (request.task != "measure" && request.task != "law" && request.task != "paired" && request.task != "code") {
+    fields.fail(
+        fmt::format("field 'task' must be \"measure\", \"law\", \"paired\" or \"code\", found \"{}\"", request.task));
   }
   request.device = fields.text_or("device", request.device);
   if (json.contains("mine")) {

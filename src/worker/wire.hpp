@@ -49,14 +49,16 @@ struct CaseRequest : MeasureSpec {
   std::string device = "cpu";  // where it runs: "cpu", "cuda"
   std::uint64_t seed = 0;
   std::string case_uid;
-  int world_size = 1;            // ranks that do the case together, each a worker
-  int rank = 0;                  // which of them this one is
-  int device_index = 0;          // which GPU of those that the process sees is this rank's, on "cuda"
-  std::string rendezvous;        // how the ranks find each other ("file:DIR"); empty: one alone
-  std::string task = "measure";  // or "law", or "paired": timed in bursts that the host orders
-  std::string law;               // task "law": its id
-  std::string reproduce;         // task "law": replay exactly this counterexample (RapidCheck's string)
-  Nanoseconds burst{};           // task "paired": length of one burst aimed at
+  int world_size = 1;      // ranks that do the case together, each a worker
+  int rank = 0;            // which of them this one is
+  int device_index = 0;    // which GPU of those that the process sees is this rank's, on "cuda"
+  std::string rendezvous;  // how the ranks find each other ("file:DIR"); empty: one alone
+  // "measure"; or "law"; or "paired": timed in bursts that the host orders; or "code": its kernels are told, not timed
+  std::string task = "measure";
+  std::string law;           // task "law": its id
+  std::string reproduce;     // task "law": replay exactly this counterexample (RapidCheck's string)
+  Nanoseconds burst{};       // task "paired": length of one burst aimed at
+  bool kernel_code = false;  // its kernels' code is asked for, too, once it was timed (worker/kernel_code.hpp)
 };
 
 // --- records, worker → host -----------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 import fcntl
 import hashlib
 import json
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import unittest
 
 from comparing import OTHER_BUILD, Comparing
@@ -45,8 +45,9 @@ custom_target('syslab', input: 'other.py', output: 'syslab', build_by_default: t
               command: ['sh', '-c', 'sed "s/REVISION/$SYSLAB_REVISION/" "$0" > "$1" && chmod +x "$1"', '@INPUT@', '@OUTPUT@'])
 """
 
-
 class Repository(Comparing):
+    longest = "30m"
+
     def setUp(self):
         super().setUp()
         self.repository = self.folder / "repository"
@@ -56,7 +57,7 @@ class Repository(Comparing):
     def environment(self):
         who = {f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
         return {**super().environment(), **who, "SYSLAB_BUILDS": str(self.folder / "builds"), "OMP_NUM_THREADS": "1",
-                "OPENBLAS_NUM_THREADS": "1"}
+                "OPENBLAS_NUM_THREADS": "1", "SYSLAB_BUILDS_TIMEOUT": self.longest}
 
     def git(self, *words, **variables):
         self.repository.mkdir(exist_ok=True)
@@ -157,6 +158,36 @@ class Bisect(Repository):
         self.assertTrue(steps[0]["remembered"])
         self.assertEqual(end["commit"], self.commits[4])
 
+    def test_the_budget_ends_a_build_a_wait_and_a_launch(self):
+        self.history(slow=1, last=1)
+        began = time.monotonic()
+        *_, end = self.bisect("--build-command", "sleep 60", "--budget", "1s", expect=5)
+        self.assertIn("--budget 1s is spent; the same command goes on", end["text"])
+        *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
+        self.assertIn("--budget 300ms is spent", end["text"])
+        self.commit("endless", {"lib/work.py": WORK.format(rounds=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(60)\n")})
+        *_, end = self.bisect("--budget", "5s", expect=5)
+        self.assertIn("--budget 5s is spent", end["text"])
+        self.assertLess(time.monotonic() - began, 50)
+        self.git("reset", "--quiet", "--hard", self.commits[1])
+        self.bisect()
+        recipe, = {path.parent for path in (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}/tree")}
+        with open(recipe / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            *_, end = self.bisect("--budget", "1s", expect=5)
+            self.assertIn("--budget 1s is spent", end["text"])
+            waiting = subprocess.Popen(self.command("bisect", self.commits[0], "main", "--", "--mine", "me=lib/work.py:fn", "--reference",
+                                                    "lib/work.py:reference", "--inputs", "lib/work.py:cases"), cwd=self.repository,
+                                       env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for line in waiting.stderr:
+                if "another process builds" in line:
+                    break
+            waiting.send_signal(signal.SIGINT)
+            interrupted = time.monotonic()
+            said, _ = waiting.communicate(timeout=30)
+            self.assertLess(time.monotonic() - interrupted, 1)
+            self.assertEqual(waiting.returncode, 3, said)
+
     def test_what_is_wrong_is_said_at_once(self):
         self.history(last=1)
         for words, what in ((("nowhere", "main", "--", "selftest_compare"), "no revision of"),
@@ -195,6 +226,24 @@ class BuildOfARevision(Repository):
         self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, made)
         self.assertEqual(self.git("status", "--porcelain"), "", "the checkout is untouched")
         self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
+
+    def test_a_build_and_the_wait_for_one_have_an_end(self):
+        self.commit("endless", {"meson.build": MESON.replace("'sed ", "'sleep 60; sed ")})
+        words = ("compare", "selftest_compare", f"A:build={self.commits[-1]}", "-a", "steps=1000")
+        self.longest = "1s"
+        told = self.syslab(*words, cwd=self.repository, expect=2)
+        self.assertRegex(told.stderr, r"revision \w+ takes longer than 1.00 s to build \(SYSLAB_BUILDS_TIMEOUT; .*log\)")
+        recipe, = (self.folder / "builds" / "syslab-builds").glob("*/tree")
+        with open(recipe.parent / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            told = self.syslab(*words, cwd=self.repository, expect=2)
+        self.assertIn("another process has been building in", told.stderr)
+        self.longest = "30m"
+        # What a checkout that was ended has left is no obstacle.
+        (self.repository / ".git" / "worktrees" / "tree" / "index.lock").write_text("")
+        self.syslab("compare", "selftest_compare", f"A:build={self.commits[0]}", "-a", "steps=1000", "--launches", "3", "--protocol", "quick",
+                    cwd=self.repository, expect=None)
+        self.assertEqual(self.sql("SELECT count(*) FROM comparison"), [(1,)])
 
     def test_programs_of_others_are_not_run(self):
         builds = self.folder / "builds"
@@ -237,7 +286,7 @@ class BuildOfARevision(Repository):
 class Course(BuildOfARevision):
     """log EXPERIMENT; inherits the repository of three programs, of which the second is slower."""
     test_it_is_built_once_kept_and_measured_as_a_program_is = test_old_builds_make_room = None
-    test_bisect_finds_it_among_programs = test_programs_of_others_are_not_run = None
+    test_bisect_finds_it_among_programs = test_programs_of_others_are_not_run = test_a_build_and_the_wait_for_one_have_an_end = None
 
     def measured_at(self, *points):
         """Runs that look as if programs of these revisions had made them, each so many times as slow."""
@@ -275,9 +324,9 @@ class Course(BuildOfARevision):
         self.assertEqual((drawn.count("<polyline"), drawn.count("<circle"), drawn.count("stroke-dasharray")), (1, 2, 1))
         self.assertEqual(self.json("log", "selftest_compare", "-a", "steps=1")["series"], [])
         self.trap(self.commits[1])  # a file that is called like a commit is none
-        self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
+        said = self.json("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)  # a document, and nothing else
         self.assertFalse((self.folder / "sprung").exists())
-        (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
+        (change,), = [one["changes"] for one in said["series"]]
         self.assertEqual(change["in_turns"], "slower")
         self.assertIn("measured in turns", change["text"])
 
@@ -343,60 +392,28 @@ class Course(BuildOfARevision):
         connection.close()
         self.assertIn("what moved by +40", change["text"])
 
+    def test_the_same_kernels_are_no_suspicion(self):
+        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4))
+        for codes, same in (((40 * "a", 40 * "a"), True), ((40 * "a", 40 * "b"), False), ((40 * "a", None), False), ((None, None), False)):
+            connection = sqlite3.connect(self.db)
+            connection.execute("DROP TRIGGER IF EXISTS attempt_facts_no_update")
+            for number, code in enumerate(codes):
+                connection.execute("UPDATE attempt_facts SET facts = json_set(facts, '$.code', json(?)) WHERE attempt_id = (SELECT a.id FROM attempt a"
+                                   " JOIN run r ON r.id = a.run_id ORDER BY r.uid LIMIT 1 OFFSET ?)",
+                                   (json.dumps({"digest": code} if code else {"why": "no CUPTI"}), number))
+            connection.commit()
+            connection.close()
+            (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
+            self.assertEqual(change["same_kernels"], same)
+            self.assertEqual("with the same machine code on the GPU" in change["text"], same)
+        self.assertEqual(self.sql("SELECT kernel_code, no_kernel_code FROM v_provenance"), [(None, "no CUPTI")] * 2)
+
     def test_every_attempt_has_its_provenance(self):
         self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=1000")
         row, = self.sql("SELECT git_sha, implementation_digest, processor, celsius_before, status FROM v_provenance")
         self.assertEqual(row[0], self.json("env")["build"]["git_sha"])
         self.assertTrue(row[1] and row[2])
         self.assertEqual(row[3:], (None, "ok"))
-
-
-# A library whose time depends on the name of its file, which stands for a noisy machine.
-LIBRARY = """\
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <string.h>
-
-int twice(const float* x, float* y, long n) {
-  Dl_info self;
-  const int rounds = dladdr((void*)twice, &self) && strstr(self.dli_fname, "slow") ? 1000 : 4;
-  for (int round = 0; round < rounds; ++round)
-    for (long i = 0; i < n; ++i) ((volatile float*)y)[i] = 2 * x[i];
-  return 0;
-}
-"""
-MANIFEST = {"axes": {"n": [16384]}, "reference": "twice.py:reference", "reference_takes": ["x"], "returns": "status",
-            "arguments": [{"name": "x", "dtype": "float32", "shape": ["n"]},
-                          {"name": "y", "dtype": "float32", "shape": ["n"], "output": True},
-                          {"name": "n", "type": "int64", "value": "n"}]}
-
-
-class SameCode(Comparing):
-    @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
-    def test_a_difference_of_the_same_code_is_noise(self):
-        """Two copies of one library."""
-        for name, text in (("twice.c", LIBRARY), ("twice.py", "def reference(x):\n    return 2 * x\n"), ("twice.json", json.dumps(MANIFEST))):
-            (self.folder / name).write_text(text)
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", "fast.so", "twice.c"], cwd=self.folder, check=True)
-        shutil.copy(self.folder / "fast.so", self.folder / "slow.so")
-        function = ("--mine", "a=fast.so:twice", "--mine", "b=slow.so:twice", "--inputs", "twice.json", "--launches", "3", "--protocol", "quick")
-        one, = self.comparisons("A:impl=a", "B:impl=b", *function, expect=5)
-        self.assertEqual(one["verdict"], "unclear")
-        self.assertIn("same machine code", one["reason"])
-        self.assertGreater(one["low"], 0.5)
-        asked, = self.comparisons("A:impl=a", "B:impl=b", *function, "--same-on-purpose", expect=6)
-        self.assertEqual(asked["verdict"], "slower", "who asks what the machine makes of them is told")
-
-    def test_equal_files_beside_unequal_ones_are_not_the_same_code(self):
-        """Two folders with an equal work.py; what it imports is another file in each."""
-        text = "from rounds import ROUNDS\n" + WORK.format(rounds="ROUNDS")
-        for name, rounds in (("a", 10), ("b", 80)):
-            (self.folder / name).mkdir()
-            (self.folder / name / "work.py").write_text(text)
-            (self.folder / name / "rounds.py").write_text(f"ROUNDS = {rounds}\n")
-        one, = self.comparisons("A:impl=a", "B:impl=b", "--mine", "a=a/work.py:fn", "--mine", "b=b/work.py:fn", "--reference",
-                                "a/work.py:reference", "--inputs", "a/work.py:cases", "--launches", "3", "--protocol", "quick", expect=6)
-        self.assertEqual(one["verdict"], "slower")
 
 
 if __name__ == "__main__":

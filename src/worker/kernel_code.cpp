@@ -1,0 +1,109 @@
+#include "worker/kernel_code.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "core/pipe.hpp"
+#include "core/process.hpp"
+#include "device/stream.hpp"
+#include "trace/code_watch.hpp"
+
+namespace syslab::worker {
+namespace {
+
+struct Listening {
+  std::unique_ptr<trace::CodeWatch> watch;
+  std::string why;
+};
+
+Listening& listening() {
+  static Listening one;
+  return one;
+}
+
+Json without(const std::string& why) { return {{"why", why}}; }
+
+bool switched_off() {
+  const char* said = std::getenv("SYSLAB_KERNEL_CODE");
+  return said != nullptr && std::string_view(said) == "off";
+}
+
+std::vector<Json> messages_of(const CaseRequest& request, std::chrono::milliseconds patience) {
+  SpawnOptions options;
+  options.argv = {"/proc/self/exe", "worker"};
+  options.own_group = false;  // the runner ends our group
+  Process process = Process::spawn(options);
+  write_frame(process.to_child(), {{"type", "hello"}, {"protocol", kWireVersion}});
+  write_frame(process.to_child(), to_json(request));
+  write_frame(process.to_child(), {{"type", "bye"}});
+  process.close_input();
+  FrameReader reader(process.from_child());
+  TailReader errors(process.error_output());
+  std::vector<Json> messages;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < until) {
+    const FrameReader::Result read = reader.read(std::chrono::milliseconds(100));
+    errors.drain();
+    if (read.state == FrameReader::State::frame) messages.push_back(json_or_discarded(read.text));
+    if (read.state == FrameReader::State::end) break;
+    if (!messages.empty() && messages.back().is_object() && messages.back().value("type", "") == "end") break;
+  }
+  return messages;  // the process ends with `process`
+}
+
+}  // namespace
+
+void listen_for_code() {
+  Listening& one = listening();
+  if (!one.watch) one.watch = trace::CodeWatch::start(one.why);
+}
+
+void tell_code(CaseContext& context, const Operation& operation, InputSets& sets, device::Stream stream) {
+  Json code = without(listening().why);
+  if (trace::CodeWatch* const watch = listening().watch.get()) {
+    sets.call(operation.call, 0);  // a first call loads, and may do what no other does
+    device::synchronize(stream);
+    watch->begin();
+    sets.call(operation.call, 0);
+    device::synchronize(device::place_of(stream));
+    const trace::CodeOfCall told = watch->end();
+    code = told.digest.empty() ? without(told.why) : Json{{"digest", told.digest}};
+    for (const trace::CodeOfCall::Kernel& kernel : told.kernels) {
+      code["kernels"].push_back({{"name", kernel.name}, {"code", kernel.code}, {"launches", kernel.launches}});
+    }
+  }
+  context.emit(FactRecord{json_text(Json{{"code", std::move(code)}})});
+}
+
+Json code_among(const std::vector<Json>& messages) {
+  for (const Json& message : messages) {
+    if (!message.is_object() || message.value("type", "") != "fact") continue;
+    const Json facts = message.value("facts", Json::object());
+    if (facts.is_object() && facts.contains("code") && facts["code"].is_object()) return facts["code"];
+  }
+  for (const Json& message : messages) {
+    if (!message.is_object() || message.value("type", "") != "end") continue;
+    const std::string detail = message.value("detail", std::string());
+    return without(detail.empty() ? "the process that listens ended without a word" : detail);
+  }
+  return without("the process that listens did not end in time, or died");
+}
+
+Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience) {
+  if (request.device != "cuda" || request.world_size > 1 || switched_off()) return nullptr;
+  if (request.mine) return without("it runs in a process of its own, which nobody listens to");
+  CaseRequest ask = request;
+  ask.task = "code";
+  ask.kernel_code = false;
+  try {
+    return code_among(messages_of(ask, patience));
+  } catch (const std::exception& error) {
+    return without(error.what());
+  }
+}
+
+}  // namespace syslab::worker

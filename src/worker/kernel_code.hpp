@@ -1,0 +1,26 @@
+// What a case ran on the GPU: the digests of its kernels' machine code (trace/kernel_code.hpp), as the fact "code" of
+// its attempt. A process of its own asks, after the times were taken: whoever is listened to by CUPTI is slower, and a
+// module's code is told once, when it is loaded.
+#pragma once
+
+#include <chrono>
+
+#include "core/json.hpp"
+#include "worker/case_context.hpp"
+#include "worker/input_sets.hpp"
+
+namespace syslab::worker {
+
+// Task `code`, in that process, before its first work on a GPU.
+void listen_for_code();
+// There: runs the call twice, and emits what the second ran.
+void tell_code(CaseContext& context, const Operation& operation, InputSets& sets, device::Stream stream);
+
+// For the host of that process. An object with "digest" and "kernels", or with "why" there is none: never throws. Null
+// where nobody asked: the case is of the CPU, or SYSLAB_KERNEL_CODE=off.
+Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience = std::chrono::seconds(60));
+
+// What the process says, of its frames: "code" among the facts, or why not.
+Json code_among(const std::vector<Json>& messages);
+
+}  // namespace syslab::worker

@@ -1,0 +1,105 @@
+"""The same machine code on both sides of a comparison: of libraries, of files, and of the kernels that ran on a GPU."""
+import json
+import shutil
+import subprocess
+import unittest
+
+from comparing import Comparing
+from lab import SYSLAB
+from test_bisect import WORK
+from worker_conformance import Worker
+
+# In place of a worker of OTHER_BUILD: says of which code its kernels were.
+TELLS = """[SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    import threading
+    def tell():
+        while (message := frame(worker.stdout)) is not None:
+            if message.get("type") == "fact":
+                message["facts"]["code"] = {{"digest": {code!r}}}
+            body = json.dumps(message).encode()
+            sys.stdout.buffer.write(struct.pack("<I", len(body)) + body)
+            sys.stdout.buffer.flush()
+    told = threading.Thread(target=tell)
+    told.start()"""
+
+# A library whose time depends on the name of its file, which stands for a noisy machine.
+LIBRARY = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <string.h>
+
+int twice(const float* x, float* y, long n) {
+  Dl_info self;
+  const int rounds = dladdr((void*)twice, &self) && strstr(self.dli_fname, "slow") ? 1000 : 4;
+  for (int round = 0; round < rounds; ++round)
+    for (long i = 0; i < n; ++i) ((volatile float*)y)[i] = 2 * x[i];
+  return 0;
+}
+"""
+MANIFEST = {"axes": {"n": [16384]}, "reference": "twice.py:reference", "reference_takes": ["x"], "returns": "status",
+            "arguments": [{"name": "x", "dtype": "float32", "shape": ["n"]},
+                          {"name": "y", "dtype": "float32", "shape": ["n"], "output": True},
+                          {"name": "n", "type": "int64", "value": "n"}]}
+
+
+class SameCode(Comparing):
+    @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+    def test_a_difference_of_the_same_code_is_noise(self):
+        """Two copies of one library."""
+        for name, text in (("twice.c", LIBRARY), ("twice.py", "def reference(x):\n    return 2 * x\n"), ("twice.json", json.dumps(MANIFEST))):
+            (self.folder / name).write_text(text)
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", "fast.so", "twice.c"], cwd=self.folder, check=True)
+        shutil.copy(self.folder / "fast.so", self.folder / "slow.so")
+        function = ("--mine", "a=fast.so:twice", "--mine", "b=slow.so:twice", "--inputs", "twice.json", "--launches", "3", "--protocol", "quick")
+        one, = self.comparisons("A:impl=a", "B:impl=b", *function, expect=5)
+        self.assertEqual(one["verdict"], "unclear")
+        self.assertIn("same machine code", one["reason"])
+        self.assertGreater(one["low"], 0.5)
+        asked, = self.comparisons("A:impl=a", "B:impl=b", *function, "--same-on-purpose", expect=6)
+        self.assertEqual(asked["verdict"], "slower", "who asks what the machine makes of them is told")
+
+    def test_equal_files_beside_unequal_ones_are_not_the_same_code(self):
+        """Two folders with an equal work.py; what it imports is another file in each."""
+        text = "from rounds import ROUNDS\n" + WORK.format(rounds="ROUNDS")
+        for name, rounds in (("a", 10), ("b", 80)):
+            (self.folder / name).mkdir()
+            (self.folder / name / "work.py").write_text(text)
+            (self.folder / name / "rounds.py").write_text(f"ROUNDS = {rounds}\n")
+        one, = self.comparisons("A:impl=a", "B:impl=b", "--mine", "a=a/work.py:fn", "--mine", "b=b/work.py:fn", "--reference",
+                                "a/work.py:reference", "--inputs", "a/work.py:cases", "--launches", "3", "--protocol", "quick", expect=6)
+        self.assertEqual(one["verdict"], "slower")
+
+    def telling(self, name, code, slowdown):
+        """A build whose workers say which machine code they ran, as those on a GPU do."""
+        path = self.other_build(name, {"slowdown": slowdown})
+        path.write_text(path.read_text().replace("[SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE)", TELLS.format(code=code))
+                        .replace("sys.exit(worker.wait())", "told.join()\n    sys.exit(worker.wait())"))
+        return path
+
+    def test_the_kernels_that_ran_decide_whatever_the_builds_are(self):
+        a, b, other = self.telling("a", "c0de", 0.0), self.telling("b", "c0de", 1.0), self.telling("other", "d1ff", 1.0)
+        work = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
+        one, = self.comparisons(*work, f"A:build={a}", f"B:build={b}", expect=5)
+        self.assertEqual(one["verdict"], "unclear")
+        self.assertIn("both sides ran the same machine code on the GPU, kernel by kernel (c0de): slower of", one["reason"])
+        self.assertEqual(self.sql("SELECT side_a ->> '$.kernel_code', side_b ->> '$.kernel_code' FROM comparison"), [("c0de", "c0de")])
+        one, = self.comparisons(*work, f"A:build={a}", f"B:build={other}", expect=6)
+        self.assertEqual(one["verdict"], "slower")
+
+    def test_a_process_that_is_asked_for_its_kernels_takes_no_time_and_says_why_it_has_none(self):
+        with Worker([SYSLAB, "worker"]) as worker:
+            worker.hello()
+            worker.send({"type": "case", "experiment": "selftest_compare", "implementation": "selftest", "seed": "7", "task": "code",
+                         "params": {"steps": 1000, "slowdown": 0.0, "work": "chain", "fault": "none"}})
+            said = []
+            while not said or said[-1]["type"] != "end":
+                said.append(worker.receive())
+        self.assertEqual(said[-1]["status"], "ok", said)
+        self.assertFalse([each for each in said if each["type"] in ("sample", "metric")])
+        code, = [each["facts"]["code"] for each in said if "code" in each.get("facts", {})]
+        self.assertEqual(list(code), ["why"])
+        self.assertTrue(code["why"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,51 @@
+#include "worker/kernel_code.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace syslab::worker {
+namespace {
+
+const Json kEnd{{"type", "end"}, {"status", "error"}, {"detail", "device: no GPU"}};
+
+TEST(KernelCodeOfACase, IsWhatTheProcessSaysAmongItsFacts) {
+  const Json code{{"digest", "c0de"}, {"kernels", Json::array()}};
+  const Json facts{{"type", "fact"}, {"facts", {{"code", code}}}}, others{{"type", "fact"}, {"facts", {{"k", 4}}}};
+  EXPECT_EQ(code_among({others, facts, kEnd}), code);
+}
+
+TEST(KernelCodeOfACase, WithoutOneTheReasonIsSaid) {
+  EXPECT_EQ(code_among({kEnd}), (Json{{"why", "device: no GPU"}}));
+  for (const std::vector<Json>& said : {std::vector<Json>{},
+                                        {Json("no object")},
+                                        {{{"type", "fact"}, {"facts", {{"code", 7}}}}},
+                                        {{{"type", "end"}}}}) {
+    EXPECT_FALSE(code_among(said).at("why").get<std::string>().empty());
+  }
+}
+
+TEST(KernelCodeOfACase, IsAskedOfOurOwnOnAGpuAlone) {
+  CaseRequest request;
+  EXPECT_TRUE(code_of_case(request).is_null()) << "the CPU's";
+  request.device = "cuda";
+  request.world_size = 2;
+  EXPECT_TRUE(code_of_case(request).is_null());
+  request.world_size = 1;
+  request.mine = MineRequest{.name = "me", .path = "me.so"};
+  EXPECT_NE(code_of_case(request).at("why").get<std::string>().find("process of its own"), std::string::npos);
+}
+
+TEST(KernelCodeOfACase, TravelsAsAQuestion) {
+  CaseRequest request;
+  request.experiment = "x";
+  EXPECT_FALSE(to_json(request).contains("kernel_code"));
+  request.kernel_code = true;
+  request.task = "code";
+  const CaseRequest back = case_request_from_json(Json::parse(to_json(request).dump()));
+  EXPECT_TRUE(back.kernel_code);
+  EXPECT_EQ(back.task, "code");
+}
+
+}  // namespace
+}  // namespace syslab::worker

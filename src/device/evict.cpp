@@ -1,6 +1,8 @@
 #include "device/evict.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -21,6 +23,24 @@ bool evict(const void* at, std::size_t bytes) {
   return true;
 }
 
+void copy_past_caches(void* to, const void* from, std::size_t bytes) {
+  constexpr std::size_t kWord = sizeof(__m128i);
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  const std::size_t to_word = (kWord - reinterpret_cast<std::uintptr_t>(out) % kWord) % kWord;
+  const std::size_t head = std::min(bytes, to_word), words = (bytes - head) / kWord,
+                    tail = bytes - head - words * kWord;
+  std::memcpy(out, in, head);
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::size_t at = head + i * kWord;
+    _mm_stream_si128(reinterpret_cast<__m128i*>(out + at), _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + at)));
+  }
+  std::memcpy(out + bytes - tail, in + bytes - tail, tail);
+  if (head > 0) evict(out, head);
+  if (tail > 0) evict(out + bytes - tail, tail);
+  _mm_sfence();
+}
+
 #elif defined(__aarch64__) && defined(__linux__)
 
 bool can_evict() { return true; }
@@ -37,10 +57,16 @@ bool evict(const void* at, std::size_t bytes) {
   return true;
 }
 
+void copy_past_caches(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+  evict(to, bytes);
+}
+
 #else
 
 bool can_evict() { return false; }
 bool evict(const void*, std::size_t) { return false; }
+void copy_past_caches(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
 #endif
 

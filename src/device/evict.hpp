@@ -9,5 +9,7 @@ namespace syslab::device {
 // lets no program do so.
 bool evict(const void* at, std::size_t bytes);
 bool can_evict();
+// Copies, and leaves nothing of what was written in a cache: evict() of it, in hardly more than the time of a copy.
+void copy_past_caches(void* to, const void* from, std::size_t bytes);
 
 }  // namespace syslab::device

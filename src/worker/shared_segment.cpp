@@ -156,9 +156,11 @@ std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, 
                      before[first], now[first]);
 }
 
-void SharedSegment::copy_in(const SharedTensor& tensor, const void* host) {
+void SharedSegment::copy_in(const SharedTensor& tensor, const void* host, bool past_caches) {
   for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
-    std::memcpy(data_ + tensor.offset + offset, static_cast<const std::byte*>(host) + offset, bytes);
+    std::byte* const to = data_ + tensor.offset + offset;
+    const std::byte* const from = static_cast<const std::byte*>(host) + offset;
+    past_caches ? device::copy_past_caches(to, from, bytes) : static_cast<void>(std::memcpy(to, from, bytes));
   });
 }
 

@@ -35,7 +35,8 @@ class SharedSegment {
   Doorbell doorbell() { return Doorbell(data_); }  // after arrange()
 
   // Elements only; gaps between rows stay as they are on both sides. `host` has the tensor's shape, dtype and strides.
-  void copy_in(const SharedTensor& tensor, const void* host);
+  // `past_caches`: no cache holds anything of it then.
+  void copy_in(const SharedTensor& tensor, const void* host, bool past_caches = false);
   void copy_out(const SharedTensor& tensor, void* host) const;
 
   // After the call and after copy_out: something other than the elements of `outputs` (a guard zone, a gap between

@@ -29,8 +29,9 @@ CallClock CallClock::of_gpu() {
   return made;
 }
 
-Nanoseconds CallClock::time(std::string_view function, const Readings& readings) {
+Nanoseconds CallClock::time(std::string_view function, const Readings& readings, bool is_question) {
   last_.insert_or_assign(std::string(function), readings.ours);
+  if (is_question) return readings.ours;
   if (readings_.size() < kKept) {
     readings_.push_back(readings);
   } else {

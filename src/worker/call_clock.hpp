@@ -24,8 +24,10 @@ class CallClock {
   static CallClock of_gpu();
 
   // The time of the call. The worker's own reading spares it our waking up, and is believed as far as it cannot matter:
-  // where it is within 2 % of ours. Else ours is the time, whoever is at fault.
-  Nanoseconds time(std::string_view function, const Readings& readings);
+  // where it is within 2 % of ours. Else ours is the time, whoever is at fault. A question, which computes
+  // nothing, has ours and is left out of the facts: among calls that hide their time it would be the one that hides
+  // none.
+  Nanoseconds time(std::string_view function, const Readings& readings, bool is_question = false);
 
   // By our clock, of the last call of that function; 0 if there was none.
   Nanoseconds last(std::string_view function) const;

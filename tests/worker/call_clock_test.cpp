@@ -27,6 +27,16 @@ TEST(CallClock, AClockThatLeavesMostOutOfEveryCallIsSuspect) {
                   "its own clock tells of 1.00 us a call, the lab's of 20.0 ms");
 }
 
+TEST(CallClock, QuestionsBetweenThemHideNothing) {
+  CallClock clock;
+  for (int i = 0; i < 20; ++i) {
+    clock.time("f", {.ours = 20ms, .its_own = 1us, .worked = 19ms});
+    EXPECT_EQ(clock.time("f_workspace", {.ours = 10us, .its_own = 9us, .worked = 9us}, true), 10us);
+  }
+  EXPECT_TRUE(clock.facts().contains("suspect"));
+  EXPECT_EQ(clock.facts().at("calls_timed"), 20);
+}
+
 TEST(CallClock, WaitsOnABusyMachineAreNot) {
   CallClock clock;
   for (int i = 0; i < 20; ++i) clock.time("f", {.ours = 4ms, .its_own = 100us, .worked = 120us});

@@ -195,6 +195,7 @@ void ForeignWorker::send(const Json& message, std::string_view doing) {
 // `timeout` is what the deadline was made of, for the message.
 Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing) {
   bool errors_open = true;
+  bool has_more = reader_.pending_bytes() != 0;  // that came with the last answer, of which poll() knows nothing
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) {
@@ -206,11 +207,12 @@ Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::millisecond
     }
     const bool ended = process_.poll().has_value();  // before reading the pipe: its answer comes before its end
     std::array<struct pollfd, 2> wait{{{process_.from_child(), POLLIN, 0}, {process_.error_output(), POLLIN, 0}}};
-    const int ready = ::poll(wait.data(), errors_open ? 2 : 1, ended ? 0 : static_cast<int>(std::min(left, kTickMs)));
+    const int longest = ended || has_more ? 0 : static_cast<int>(std::min(left, kTickMs));
+    const int ready = ::poll(wait.data(), errors_open ? 2 : 1, longest);
     if (ready < 0 && errno != EINTR) throw_errno(ErrorKind::comm, "wait for a worker", errno, "poll");
     if (ready < 0) continue;
     if (errors_open && wait[1].revents != 0) errors_open = errors_.drain();
-    if (wait[0].revents == 0) {
+    if (wait[0].revents == 0 && !std::exchange(has_more, false)) {
       if (ended) fail_dead(doing);
       continue;
     }
@@ -241,7 +243,7 @@ void ForeignWorker::copy_in(const CallRequest& request, std::span<const NamedInp
                             const std::vector<std::string>& early, bool wanted) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool is_early = std::find(early.begin(), early.end(), request.inputs[i].name) != early.end();
-    if (is_early == wanted) segment_.copy_in(request.inputs[i], inputs[i].view.data);
+    if (is_early == wanted) segment_.copy_in(request.inputs[i], inputs[i].view.data, cold_);
   }
 }
 
@@ -266,8 +268,8 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
   const auto deadline = Clock::now() + options_.call_timeout;
   const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
   if (!waits_for_release_ || inputs.empty()) {  // nothing would be held back
-    copy_in(request, inputs, {}, false);
     if (cold_) segment_.evict();
+    copy_in(request, inputs, {}, false);
     const Nanoseconds worked_before = processor_time(process_.pid());
     const auto begin = Clock::now();
     send(to_json(request), doing);
@@ -299,8 +301,9 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
     reply = answer();
     if (!std::holds_alternative<Prepared>(call_reply_from_json(reply))) return reply;
   }
-  copy_in(request, inputs, early, false);
+  // Not afterwards: emptying caches takes many times as long as a copy, and whoever looks at this memory would begin.
   if (cold_) segment_.evict();
+  copy_in(request, inputs, early, false);
 
   const Nanoseconds worked_before = processor_time(process_.pid());
   const auto begin = Clock::now();
@@ -410,7 +413,7 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
                             name_, spent.its_own.count(), request.function, spent.whole.count()));
   }
   const bool by_ours = options_.device == "cpu" || (gpu_ && !request.inputs.empty());
-  return by_ours ? clock_.time(request.function, spent) : returned->elapsed;
+  return by_ours ? clock_.time(request.function, spent, is_question(request)) : returned->elapsed;
 }
 
 }  // namespace syslab::worker

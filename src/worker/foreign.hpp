@@ -29,16 +29,18 @@ namespace syslab::worker {
 
 struct ForeignOptions {
   std::vector<std::string> command;
-  std::map<std::string, std::string> environment;    // added to ours
-  std::uint64_t memory_limit_bytes = 0;              // told to the worker, which limits itself; 0: none
-  std::string device = "cpu";                        // where the implementation is to compute: "cpu", "cuda"
-  int rank = 0, world_size = 1;                      // of the case that it is called by
-  std::string about;                                 // which of its things is called, where it has several
-  bool starts_ranks = false;                         // it makes processes that talk to each other
-  bool own_group = true;                             // core/process.hpp
-  std::optional<judge::Profile> walls;               // nothing: none
-  bool constant_inputs = false;                      // a call that changed any has failed, and not only q, k and v
-  bool may_share_gpu = true;                         // memory of the GPU, where that is asked for
+  std::map<std::string, std::string> environment;  // added to ours
+  std::uint64_t memory_limit_bytes = 0;            // told to the worker, which limits itself; 0: none
+  std::string device = "cpu";                      // where the implementation is to compute: "cpu", "cuda"
+  int rank = 0, world_size = 1;                    // of the case that it is called by
+  std::string about;                               // which of its things is called, where it has several
+  bool starts_ranks = false;                       // it makes processes that talk to each other
+  bool own_group = true;                           // core/process.hpp
+  std::optional<judge::Profile> walls;             // nothing: none
+  bool constant_inputs = false;                    // a call that changed any has failed, and not only q, k and v
+  // Whose memory may be shared with it, where that is asked for (worker/gpu_handover.hpp); nothing: tensors are copied.
+  std::optional<device::Place> shares{device::Place{device::Kind::cuda, 0}};
+  std::chrono::milliseconds behind_the_last_word = kBehindTheLastWord;
   std::chrono::milliseconds start_timeout{180'000};  // until its hello: importing a framework from a cold disk is slow
   std::chrono::milliseconds call_timeout{10 * 60'000};  // of one call
 };
@@ -115,6 +117,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                           std::span<const NamedOutput> outputs);
   Json run_on_gpu(const CallRequest& request, CallClock::Readings& spent);
+  void free_stream();
+  void stop(std::string why);
   Nanoseconds timed(const CallRequest& request, const Json& reply, CallClock::Readings spent);
   void demand_finished();
   bool must_stay(std::string_view function, std::string_view input) const;

@@ -1,5 +1,8 @@
 // Calls of a worker that computes on a GPU, in memory of ours there (worker/gpu_handover.hpp).
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -33,11 +36,12 @@ bool sharing_wanted() {
 }  // namespace
 
 void ForeignWorker::share_gpu() {
-  if (gpu_ || !options_.may_share_gpu || !sharing_wanted() || device::gpu_count() == 0) return;
+  if (gpu_ || !options_.shares || !sharing_wanted()) return;
+  if (options_.shares->kind == device::Kind::cuda && device::gpu_count() == 0) return;
   SharedTensor answer{.name = "answer", .dtype = DType::f64, .shape = {kAnswerBytes / 8}, .strides = {1}};
   segment_.arrange({}, {&answer, 1});
   try {
-    gpu_ = std::make_unique<GpuHandover>(segment_.data(), device::Place{device::Kind::cuda, 0});
+    gpu_ = std::make_unique<GpuHandover>(segment_.data(), *options_.shares);
     staging_ = std::make_unique<SharedSegment>();
   } catch (const Unsupported&) {  // tensors travel through host memory
   } catch (const Error& error) {
@@ -73,10 +77,10 @@ Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const Nam
   try {
     reply = run_on_gpu(request, spent);
   } catch (...) {
-    gpu_->give_up();
+    free_stream();
     throw;
   }
-  if (!std::holds_alternative<Returned>(call_reply_from_json(reply))) gpu_->give_up();
+  if (!std::holds_alternative<Returned>(call_reply_from_json(reply))) free_stream();
   const Nanoseconds time = timed(request, reply, spent);
   gpu_->fetch(request.outputs, staging_->data());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -143,8 +147,28 @@ Json ForeignWorker::run_on_gpu(const CallRequest& request, CallClock::Readings& 
   if (failed(reply)) return reply;
   const auto last = call_reply_from_json(reply);
   demand(std::get_if<Returned>(&last));
+  if (!gpu_->taken_within(options_.behind_the_last_word)) {
+    stop(
+        fmt::format("the worker '{}' said that it had returned from {}, and {} s later its stream had not come to the "
+                    "end of the call: it was stopped",
+                    name_, request.function, std::chrono::duration<double>(options_.behind_the_last_word).count()));
+    throw Error(ErrorKind::check, broken_);
+  }
   spent.ours = gpu_->finish(spent.whole);
   return reply;
+}
+
+// Our stream waits for this call no longer, whatever has become of it.
+void ForeignWorker::free_stream() {
+  if (gpu_->give_up(options_.behind_the_last_word)) return;
+  stop(fmt::format("the worker '{}' keeps the lab's stream waiting after the end of a call: it was stopped", name_));
+  gpu_->give_up(options_.behind_the_last_word);
+}
+
+// No further call is possible; the first reason counts.
+void ForeignWorker::stop(std::string why) {
+  if (broken_.empty()) broken_ = std::move(why);
+  process_.kill_group(SIGKILL);
 }
 
 }  // namespace syslab::worker

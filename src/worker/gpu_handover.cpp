@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/error.hpp"
 #include "device/digest.hpp"
 #include "device/memory.hpp"
 #include "device/properties.hpp"
+#include "worker/comes_within.hpp"
 #include "worker/shared_segment.hpp"
 
 namespace syslab::worker {
@@ -34,10 +36,11 @@ void store(std::uint32_t* word, std::uint32_t value) {
 GpuHandover::GpuHandover(std::byte* words, device::Place place)
     : words_(reinterpret_cast<std::uint32_t*>(words)),
       place_(place),
-      page_(words),
-      stream_(place),
+      stream_(place.kind == device::Kind::cpu ? device::OwnedStream::queue() : device::OwnedStream(place)),
       given_at_(place, device::Timing::yes),
       taken_at_(place, device::Timing::yes) {
+  if (place.kind == device::Kind::cpu) return;
+  page_.emplace(words);
   flush_ = device::Buffer(2 * device::properties(place_).cache_bytes, "flushes the cache", stream_.view());
   measure_handing_over();
   if (std::ranges::any_of(idle_, [](const Idle& one) { return std::max(one.hot, one.cold) > kLongestIdle; })) {
@@ -141,6 +144,10 @@ void GpuHandover::take(std::span<const SharedTensor> outputs) {
   device::raise_mark(step_word(), step_ + 2, stream_);
 }
 
+bool GpuHandover::taken_within(std::chrono::milliseconds limit) const {
+  return comes_within(limit, [this] { return taken_at_.done(); });
+}
+
 Nanoseconds GpuHandover::between() const {
   taken_at_.synchronize();
   return device::elapsed(given_at_, taken_at_);
@@ -217,12 +224,17 @@ std::optional<std::string> GpuHandover::changed(std::span<const SharedTensor> in
   return std::nullopt;
 }
 
-void GpuHandover::give_up() noexcept {
-  store(done_word(), step_ + 1);
-  store(step_word(), step_ + 2);
+bool GpuHandover::give_up(std::chrono::milliseconds limit) noexcept {
   try {
-    device::synchronize(stream_);
+    const bool over = comes_within(limit, [this] {
+      store(done_word(), step_ + 1);
+      store(step_word(), step_ + 2);
+      return device::is_idle(stream_);
+    });
+    if (over) device::synchronize(stream_);
+    return over;
   } catch (const std::exception&) {  // a GPU that is lost waits for nothing
+    return true;
   }
 }
 

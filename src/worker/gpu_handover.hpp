@@ -10,9 +10,13 @@
 // time between the marks that of both switches is subtracted: what is beyond a kernel's own time when a context of our
 // own answers, with one kernel that touches no more memory than the call has inputs and outputs. That is measured at
 // the beginning, before anything that is judged has run.
+//
+// Ours waits for theirs on a GPU, where no limit of time reaches, so whoever never writes `done` would hold it up for
+// as long as the case may take. But theirs has no more to say of a call once it has said "returned", and it may say so
+// only when step is N + 2, the last thing that our stream does. So that word ends the wait: kBehindTheLastWord.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,10 +36,15 @@
 
 namespace syslab::worker {
 
+// So long at most our stream may take behind the last word about a call: for an honest worker no time at all, see
+// above. The seconds are for a machine on which nobody gets a turn; they are those from a fault to its being named.
+inline constexpr std::chrono::milliseconds kBehindTheLastWord{3000};
+
 class GpuHandover {
  public:
   // `words`: the beginning of the memory that both see (worker/doorbell.hpp). Error(device), Unsupported where the
-  // driver has no such memory, or others use the GPU, so that how long switching takes is not known.
+  // driver has no such memory, or others use the GPU, so that how long switching takes is not known. With the CPU as
+  // its place it does the same on a queue there, and subtracts nothing: for tests.
   GpuHandover(std::byte* words, device::Place place);
   ~GpuHandover();
 
@@ -48,7 +57,9 @@ class GpuHandover {
   // Where outputs will be: in our memory, between guard zones, or in theirs. Error(comm) for a place that is none.
   void locate(std::span<const SharedTensor> outputs, const std::vector<Queued::Place>& places);
   void take(std::span<const SharedTensor> outputs);
-  // Waits. `whole`: from given to taken; returned is that less what handing over takes, 0 at least.
+  // Whether the outputs have been taken, or are within `limit`.
+  bool taken_within(std::chrono::milliseconds limit) const;
+  // Waits for that. `whole`: from given to taken; returned is that less what handing over takes, 0 at least.
   Nanoseconds finish(Nanoseconds& whole);
   // From the outputs that were taken, and the zones around them, to their offsets in host memory.
   void fetch(std::span<const SharedTensor> outputs, std::byte* staging);
@@ -56,8 +67,9 @@ class GpuHandover {
   std::optional<std::string> changed(std::span<const SharedTensor> inputs) const;
   // Whether, from the next call on, the cache holds nothing of the inputs when they are given.
   void serve_cold(bool wanted) { cold_ = wanted; }
-  // Nobody waits any longer, neither their stream nor ours.
-  void give_up() noexcept;
+  // Nobody waits any longer, neither their stream nor ours. False if ours still does after `limit`, since somebody who
+  // sees the words, too, goes on writing others.
+  bool give_up(std::chrono::milliseconds limit = kBehindTheLastWord) noexcept;
 
  private:
   void room_for(std::size_t bytes);
@@ -69,7 +81,7 @@ class GpuHandover {
 
   std::uint32_t* words_;
   device::Place place_;
-  device::MappedPage page_;
+  std::optional<device::MappedPage> page_;  // on a GPU
   device::OwnedStream stream_;
   std::unique_ptr<device::PeerMemory> shared_;
   device::Buffer truth_, taken_, flush_;  // flush_: what is written to make the cache forget

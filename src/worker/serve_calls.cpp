@@ -134,7 +134,10 @@ class Server {
     const Json failure = failure_of([&] {
       const int fd = static_cast<int>(fields.integer_or("memory_fd", -1));
       memory_ = std::make_unique<Memory>(fd);
-      if (fields.text_or("device", "cpu") == "cuda") open_gpu(fd, fields.integer_or("gpu_memory_bytes", 0));
+      // Before anything of the library runs: the driver may start what a judged process may not.
+      if (fields.text_or("device", "cpu") == "cuda") {
+        gpu_ = std::make_unique<ServedGpu>(device::Place{device::Kind::cuda, 0});
+      }
       callee_ = open_(gpu_ ? gpu_->stream() : device::Stream{});
       limit_memory(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
     });
@@ -144,7 +147,6 @@ class Server {
     }
     Json serves{"call", "release"};
     if (gpu_) serves.push_back("graph");
-    if (gpu_ && gpu_->shares()) serves.push_back("gpu_release");
     write_frame(out_, {{"type", "hello"},
                        {"protocol", kWireVersion},
                        {"name", name_},
@@ -164,18 +166,6 @@ class Server {
     return said;
   }
 
-  // Before anything of the library runs: the driver may start what a judged process may not.
-  void open_gpu(int fd, std::int64_t shared_bytes) {
-    gpu_ = std::make_unique<ServedGpu>(device::Place{device::Kind::cuda, 0});
-    if (shared_bytes <= 0) return;
-    page_ = std::make_unique<Memory>(fd);
-    try {
-      gpu_->share(page_->of(static_cast<std::size_t>(shared_bytes)));
-    } catch (const Error& error) {
-      std::fprintf(stderr, "memory of the GPU is not shared: %s\n", error.what());
-    }
-  }
-
   // What runs it on tensors whose offsets count from `memory`.
   std::function<void()> prepared(const CallRequest& request, std::byte* memory) {
     std::vector<NamedInput> inputs;
@@ -191,16 +181,9 @@ class Server {
   }
 
   Returned call_on_gpu(const CallRequest& request) {
-    if (request.gpu_memory.empty()) {
-      std::byte* const memory = memory_->of(request.memory_bytes);
-      const auto body = prepared(request, gpu_->copied(request, memory));
-      return gpu_->run(request, body, memory);
-    }
-    const auto body = prepared(request, gpu_->memory(request.gpu_memory));
-    write_frame(out_, {{"type", "ready"}});
-    return {.elapsed = gpu_->run(request.step, body, [&] {
-      write_frame(out_, {{"type", "queued"}, {"outputs", Json(request.outputs.size(), nullptr)}});
-    })};
+    std::byte* const memory = memory_->of(request.memory_bytes);
+    const auto body = prepared(request, gpu_->copied(request, memory));
+    return gpu_->run(request, body, memory);
   }
 
   Returned call(const CallRequest& request) {
@@ -224,8 +207,8 @@ class Server {
   int out_;
   std::string name_;
   const OpenCallee& open_;
-  std::unique_ptr<Memory> memory_, page_;  // page_: of the words that streams read and write; never mapped anew
-  std::unique_ptr<ServedGpu> gpu_;         // of what computes on one
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<ServedGpu> gpu_;  // of what computes on one
   std::unique_ptr<Callee> callee_;
 };
 

@@ -1,25 +1,11 @@
-// Calls of a library on a GPU, in the process where it runs: what tools/python/syslab_gpu.py and syslab_tensors.py are
-// for a Python class. Where the host shares memory, this is the other end of worker/gpu_handover.hpp. What waits for
-// what on its stream:
-//
-//   step reaches N + 1 (the host has given the inputs) · an empty kernel · [begin] · the call · [end] · done becomes N
-//   + 1
-//
-// Whatever is said here only helps the library's own case: then the time is the host's, and [begin] to [end] is
-// believed where both agree.
+// Calls of a library on a GPU, in the process where it runs: what tools/python/syslab_tensors.py is for a Python class.
+// Its tensors are copies: memory of the GPU is shared with classes alone (worker/gpu_handover.hpp).
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
 
-#include "core/units.hpp"
 #include "device/buffer.hpp"
-#include "device/event.hpp"
-#include "device/mapped_page.hpp"
-#include "device/peer_memory.hpp"
 #include "device/stream.hpp"
 #include "measure/cuda_device.hpp"
 #include "worker/call.hpp"
@@ -33,17 +19,8 @@ class ServedGpu {
 
   device::Stream stream() const { return device_.stream(); }
 
-  // `words`: the beginning of the memory that the host sees, too; borrowed. Error(device) where the driver refuses.
-  void share(std::byte* words);
-  bool shares() const { return words_ != nullptr; }
-  // The host's memory of that handle.
-  std::byte* memory(const std::string& handle);
-  // Queues body() behind the inputs of that step, calls queued(), and returns once the host has the outputs: the time
-  // by events. Throws what either throws, and failures of kernels.
-  Nanoseconds run(std::uint32_t step, const std::function<void()>& body, const std::function<void()>& queued);
-
-  // Where memory is not shared: room for a call's tensors, at the host's offsets, until the next one's. Outputs, with
-  // what lies around them, are as the host's; inputs hold NaN until the call's turn on its stream.
+  // Room for a call's tensors, at the host's offsets, until the next one's. Outputs, with what lies around them, are as
+  // the host's; inputs hold NaN until the call's turn on its stream.
   std::byte* copied(const CallRequest& request, const std::byte* memory);
   // That call, timed as a rung of ours is (measure/cuda_device.hpp): gate · inputs copied in · [begin] · body() ·
   // [end]. Then tensors, and what lies around outputs, are copied to the host's memory, but for what is lent. Throws
@@ -54,19 +31,12 @@ class ServedGpu {
   std::function<void()> captured(const std::function<void()>& body) const;
 
  private:
-  void wait(std::uint32_t step) const;
   void give(const CallRequest& request);
   void copy_back(const CallRequest& request, std::byte* memory);
   void look_for_early_reads(const CallRequest& request, const std::function<void()>& body, std::byte* memory);
-  std::uint32_t* word(std::size_t at) const { return words_ + at; }
 
   device::Place place_;
   measure::CudaDevice device_;
-  device::Event begin_, end_;
-  std::uint32_t* words_ = nullptr;
-  std::unique_ptr<device::MappedPage> page_;
-  std::string handle_;
-  std::unique_ptr<device::PeerView> view_;
   device::Buffer truth_, copy_;  // truth_: inputs, until they are given
   int looked_at_ = 0;            // calls
 };

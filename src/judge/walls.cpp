@@ -140,6 +140,8 @@ constexpr const char* kModesAndTimes[] = {"chmod", "fchmod", "fchmodat",  "fchmo
 // Whoever is named by the first argument; 0 is the caller.
 constexpr const char* kOnlyOneself[] = {"prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr",
                                         "sched_setaffinity"};
+// Of a file that is open to be read: to lock it, by which its owner's writers wait.
+constexpr int kLocks[] = {F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW};
 // Of a terminal: to type into it, for the shell behind it to carry out.
 constexpr unsigned kTyping[] = {TIOCSTI, TIOCLINUX};
 // Of a file that is open to be read: to choose the signal that tells of it (as timer_create does), and to make
@@ -208,6 +210,13 @@ Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make
   if (!options.gpu) deny(filter, "timer_create", EPERM);
   for (const unsigned command : kOfDescriptors) {
     deny(filter, "fcntl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, command));
+  }
+  // Compilers and caches of Python classes lock what is their own; no filter sees whose a file is.
+  if (!python && !options.gpu) {
+    deny(filter, "flock", ENOLCK);
+    for (const int command : kLocks) {
+      deny(filter, "fcntl", ENOLCK, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, static_cast<unsigned>(command)));
+    }
   }
   for (const unsigned family : kFileSystems) {
     deny(filter, "ioctl", ENOTTY, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xff00U, family << 8));

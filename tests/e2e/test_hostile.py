@@ -8,6 +8,7 @@ Fixture → what keeps it → what it was seen to do with that switched off (SYS
   fork          walls   two processes answer, and the outputs are not there
   spawn         walls   starts a process
   LyingClock    the lab's own clock in src/worker/foreign.cpp   its own 1 µs is the time
+  clock         the same                                        its own 0 s is the time
   inputs        their comparison after the call, there          the case ends `ok`
   CutsMemory    the seal of the shared memory                   the worker is dead, the case `crashed`
   test_what_is_looked_at_…   the walls around that look         the file outside is made
@@ -30,6 +31,16 @@ class Hostile(HostileLab):
         [[seconds]] = self.sql("SELECT value FROM v_latest WHERE implementation = 'me' AND metric = 'time'")
         self.assertGreaterEqual(seconds, 0.02)
         self.assertIn("the lab's is the time", self.facts()["suspect"])
+
+    def test_a_library_that_stops_the_clock_changes_no_time_and_is_told(self):
+        self.assertEqual(self.library("clock")["status"], "ok")
+        [[seconds]] = self.sql("SELECT value FROM v_latest WHERE implementation = 'me' AND metric = 'time'")
+        self.assertGreaterEqual(seconds, 0.02)
+        self.assertIn("the lab's is the time", self.facts()["suspect"])
+
+    def test_a_library_that_says_done_for_ever_has_its_outputs_taken_before_they_are_there(self):
+        self.assertIn(self.library("done")["status"], ("check_failed", "error"))
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
 
     def test_outputs_are_taken_when_the_call_says_that_they_are_there(self):
         ended = self.python("AnswersEarly")
@@ -93,7 +104,7 @@ class Hostile(HostileLab):
                               "database", "processors", "mode", "time", "memory by key", "session"}, set(tried))
         (self.outside / "made").unlink()
         reached = re.search(r"returned 4: (.*?) \(", self.library("reach")["detail"])[1].split(", ")
-        self.assertLessEqual({"signal", "internet", "unix socket", "file", "fork", "program", "group"}, set(reached))
+        self.assertLessEqual({"signal", "internet", "unix socket", "file", "fork", "program", "lock", "group"}, set(reached))
         self.assertIn("returned 4: process", self.library("spawn")["detail"])
         self.assertNotEqual(self.library("fork")["status"], "ok")
         for killer in (self.python("KillsParent"), self.python("KillsGroup"), self.library("kill")):

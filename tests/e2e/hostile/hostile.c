@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "capi/syslab.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -13,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -38,7 +41,9 @@ enum {
   kSpawn,
   kOldCalls,
   kWatch,
-  kAhead
+  kAhead,
+  kClock,
+  kDone
 };
 #ifndef HOSTILE
 #define HOSTILE kNothing
@@ -80,6 +85,12 @@ static void reach(void) {
   if (child == 0) _exit(0);
   if (child > 0) note("fork");
   if (system("exit 0") == 0) note("program");
+  snprintf(file, sizeof file, "%s/there", outside == NULL ? "." : outside);
+  const int theirs = open(file, O_RDONLY);
+  struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+  if (flock(theirs, LOCK_EX | LOCK_NB) == 0 || fcntl(theirs, F_SETLK, &lock) == 0 ||
+      fcntl(theirs, F_OFD_SETLK, &lock) == 0)
+    note("lock");
   if (setsid() > 0 || setpgid(0, 0) == 0) note("group");
   if (last_error[0] == '\0') note("nothing");
 }
@@ -233,6 +244,55 @@ static void take_ahead(const DLTensor* q, const DLTensor* k, const DLTensor* v, 
   pthread_create(&thread, NULL, compute_ahead, NULL);
 }
 
+/* Of processor time, by the kernel itself, whatever clock_gettime() has become. */
+static double seconds(void) {
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void work_by_processor_time(void) {
+  for (const double begin = seconds(); seconds() < begin + 0.02;) continue;
+}
+
+/* A clock that stands still, in the place of the C library's: the process that serves the call reads it, too. */
+static int no_time(clockid_t which, struct timespec* now) {
+  (void)which;
+  now->tv_sec = 1, now->tv_nsec = 0;
+  return 0;
+}
+
+/* When it is loaded, so that all that the process says agrees. */
+__attribute__((constructor)) static void stop_the_clock(void) {
+#ifdef __x86_64__
+  if (HOSTILE != kClock) return;
+  unsigned char jump[12] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0}; /* mov rax, to; jmp rax */
+  const uintptr_t to = (uintptr_t)&no_time, at = (uintptr_t)dlsym(RTLD_DEFAULT, "clock_gettime");
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  if (at == 0 || mprotect((void*)(at / page * page), 2 * page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return;
+  memcpy(jump + 2, &to, sizeof to);
+  memcpy((void*)at, jump, sizeof jump);
+#endif
+}
+
+/* By the word at byte 64 of the memory that the lab sees, the call is over: for ever, before it has begun. */
+static void* say_done(void* unused) {
+  static volatile unsigned* words[8];
+  int count = 0;
+  char line[512];
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (maps != NULL && count < 8 && fgets(line, sizeof line, maps) != NULL) {
+    unsigned long first = 0;
+    if (strstr(line, "syslab-tensors") == NULL || sscanf(line, "%lx-", &first) != 1) continue;
+    words[count++] = (volatile unsigned*)(first + 64);
+  }
+  if (maps != NULL) fclose(maps);
+  while (count > 0) {
+    for (int i = 0; i < count; ++i) *words[i] = 1;
+  }
+  return unused;
+}
+
 int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse,
                              const syslab_attention_options* options, void* stream) {
   (void)stream;
@@ -281,6 +341,16 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
     case kWatch:
       watch();
       return SYSLAB_ERROR_INTERNAL;
+    case kClock:
+      work_by_processor_time();
+      break;
+    case kDone: {
+      static pthread_t thread;
+      static int begun;
+      if (begun++ == 0) pthread_create(&thread, NULL, say_done, NULL);
+      work_by_processor_time();
+      break;
+    }
     case kAhead:
       take_ahead(q, k, v, out, lse, options->causal);
       return SYSLAB_OK;

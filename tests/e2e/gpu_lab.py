@@ -28,7 +28,7 @@ from ladders import REFUSED, Outcomes, ladders  # noqa: E402
 from lab import SYSLAB, Lab, attempts, summary  # noqa: E402
 
 HAS_TORCH = subprocess.run([os.environ.get("SYSLAB_PYTHON", "python3"), "-c", "import torch; assert torch.cuda.is_available()"],
-                           capture_output=True).returncode == 0
+                           capture_output=True, timeout=240).returncode == 0
 
 # Weighted sums in torch that are right, but for where they queue their work.
 MINE = """
@@ -211,7 +211,7 @@ class OnTheGpu(Lab):
             cls.addClassCleanup(cls.folder_of_libraries.cleanup)
         library = pathlib.Path(cls.folder_of_libraries.name) / f"{source.stem}.so"
         if not library.exists():
-            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", "-o", library, source], check=True)
+            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", "-o", library, source], check=True, timeout=240)
         return library
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
@@ -278,6 +278,18 @@ class OnTheGpu(Lab):
             self.assertIn(status, ("check_failed", "error"), (hostile, detail))
             self.assertIn(said, detail, hostile)
         self.assertEqual(self.metrics("time"), [])
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_a_judged_library_gains_nothing_by_a_word_and_what_it_gains_by_its_events_is_told_as_copied(self):
+        status, detail, _ = self.judged_library()
+        self.assertEqual(status, "ok", detail)
+        status, detail, facts = self.judged_library("done")  # on a GPU nobody reads that word of a library
+        self.assertEqual((status, facts["gpu_memory"]), ("ok", "copied"), detail)
+        honest, done = self.metrics("time")
+        self.assertLess(abs(done / honest - 1), 0.05)
+        # SECURITY.md, "The clock on a GPU": not defended, and the row says so.
+        status, detail, facts = self.judged_library("clock")
+        self.assertEqual((status, facts["gpu_memory"]), ("ok", "copied"), detail)
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_reaches_nothing(self):

@@ -101,10 +101,13 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// What Slurm and LSF say to a job that they start again: it keeps its number. Each task of Slurm's arrays has one.
-bool is_requeued() {
+// What Slurm and LSF say to a job that they start again: it keeps its number. Each task of arrays has one. PBS says
+// nothing, but the number of a batch job comes back with nothing else than the job. (In an interactive one a person may
+// want the same command anew.)
+bool may_be_requeued() {
   const std::string restarts = variable("SLURM_RESTART_COUNT");
-  return (!restarts.empty() && restarts != "0") || variable("LSB_RESTART") == "Y";
+  const bool batch_of_pbs = variable("PBS_ENVIRONMENT") == "PBS_BATCH" && !variable("PBS_JOBID").empty();
+  return (!restarts.empty() && restarts != "0") || variable("LSB_RESTART") == "Y" || batch_of_pbs;
 }
 
 // Runs of this command line that were made here, by the job of these numbers.
@@ -113,17 +116,18 @@ SELECT r.uid FROM run r JOIN environment e ON e.id = r.environment_id
  WHERE r.verb = 'run' AND r.argv = ?1 AND r.uid NOT IN (SELECT run_uid FROM arrival)
    AND coalesce(e.facts ->> '$.env.SLURM_JOB_ID', '') = ?2
    AND coalesce(e.facts ->> '$.env.LSB_JOBID', '') = ?3 AND coalesce(e.facts ->> '$.env.LSB_JOBINDEX', '') = ?4
+   AND coalesce(e.facts ->> '$.env.PBS_JOBID', '') = ?5
  ORDER BY r.started_at DESC, r.uid DESC)";
 
 }  // namespace
 
 std::optional<std::string> begun_before_requeue(const Context& context) {
   std::error_code none;
-  if (!is_requeued() || !std::filesystem::exists(context.global.database, none)) return std::nullopt;
+  if (!may_be_requeued() || !std::filesystem::exists(context.global.database, none)) return std::nullopt;
   const store::Store store = open_for_writing(context);  // which closes what was cut off
   std::vector<store::Cell> said;
   for (const std::string& text : {json_text(Json(command_words(context))), variable("SLURM_JOB_ID"),
-                                  variable("LSB_JOBID"), variable("LSB_JOBINDEX")}) {
+                                  variable("LSB_JOBID"), variable("LSB_JOBINDEX"), variable("PBS_JOBID")}) {
     store::Cell cell;
     cell.type = store::Cell::Type::text;
     cell.text = text;

@@ -11,10 +11,9 @@ namespace {
 constexpr std::array<std::string_view, 16> kPrefixes{
     "CUDA_",  "NVIDIA_",          "NCCL_", "GLOO_",   "OMP_",   "GOMP_",  "KMP_", "OPENBLAS_", "MKL_", "BLIS_",
     "SLURM_", "OMPI_COMM_WORLD_", "PMI_",  "MALLOC_", "TORCH_", "SYSLAB_"};
-constexpr std::array<std::string_view, 13> kNames{
-    "RANK",        "WORLD_SIZE",      "LOCAL_RANK",    "LOCAL_WORLD_SIZE", "MASTER_ADDR",
-    "MASTER_PORT", "MPI_LOCALRANKID", "PMIX_RANK",     "LSB_JOBID",        "LSB_JOBINDEX",
-    "LD_PRELOAD",  "LD_LIBRARY_PATH", "GLIBC_TUNABLES"};
+constexpr std::array<std::string_view, 14> kNames{
+    "RANK",      "WORLD_SIZE", "LOCAL_RANK",   "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",     "MPI_LOCALRANKID",
+    "PMIX_RANK", "LSB_JOBID",  "LSB_JOBINDEX", "PBS_JOBID",        "LD_PRELOAD",  "LD_LIBRARY_PATH", "GLIBC_TUNABLES"};
 constexpr std::array<std::string_view, 6> kSecretNames{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"};
 constexpr std::array<std::string_view, 5> kSecretValues{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "BEARER"};
 

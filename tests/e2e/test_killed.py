@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import termios
@@ -293,6 +294,32 @@ class Killed(Lab):
         third = started(again)
         third.communicate(timeout=60)
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(2,)])
+
+    def test_a_batch_job_of_pbs_goes_on_with_what_it_had_begun_and_an_interactive_one_begins_anew(self):
+        def started(name, kind):
+            job = {**self.environment(), "PBS_JOBID": name, "PBS_ENVIRONMENT": kind}
+            process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang", "--timeout", "2s", "--json"), cwd=self.folder,
+                                       env=job, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            return process, json.loads(process.stdout.readline())["run"]
+
+        first, run = started("7[3].server", "PBS_BATCH")
+        self.await_an_attempt()
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=30)
+        self.assertEqual(first.returncode, 75)
+        kept, self.db = self.db, self.folder / "copy.db"
+        shutil.copy(kept, self.db)
+        for name, kind in (("7[4].server", "PBS_BATCH"), ("7[3].server", "PBS_INTERACTIVE")):
+            process, its_run = started(name, kind)
+            process.kill()
+            process.communicate()
+            with self.subTest(name, kind=kind):
+                self.assertNotEqual(its_run, run)
+        self.db = kept
+        again, its_run = started("7[3].server", "PBS_BATCH")
+        _, told = again.communicate(timeout=60)
+        self.assertEqual((again.returncode, its_run), (3, run), told)
+        self.assertIn("goes on with run", told)
 
     def test_a_job_that_is_started_again_takes_no_other_jobs_run_nor_one_at_work(self):
         part = ("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "2s", "--json")

@@ -1,5 +1,7 @@
 -- One row an attempt: what made it, and the state of the machine while it was made. Clocks in MHz, as measured within the samples
--- (clock_mhz) and as the driver told them behind the warm-up and behind the last sample; NULL where nobody told.
+-- (clock_mhz) and as the driver told them behind the warm-up and behind the last sample; held_down: what NVML says held them
+-- (its bits, 0: nothing). Of the CPU: the load average at the end, the share of its time that others took, its governor. NULL where
+-- nobody told.
 CREATE VIEW v_provenance AS
 SELECT t.attempt_id,
        t.attempt_uid,
@@ -26,6 +28,11 @@ SELECT t.attempt_id,
        t.facts ->> '$.device_state[1].celsius'             AS celsius_after,
        t.facts ->> '$.device_state[0].watts'               AS watts_before,
        t.facts ->> '$.device_state[1].watts'               AS watts_after,
+       t.facts ->> '$.device_state[0].slowed_by'           AS held_down_before,
+       t.facts ->> '$.device_state[1].slowed_by'           AS held_down_after,
+       t.facts ->> '$.load_average'                        AS load_average,
+       t.facts ->> '$.steal_share'                         AS steal_share,
+       e.facts ->> '$.cpu.governor'                        AS governor,
        t.facts ->> '$.slow_clock_samples'                  AS slow_clock,
        t.facts ->> '$.power_capped_samples'                AS power_capped,
        t.facts ->> '$.hot_samples'                         AS hot,

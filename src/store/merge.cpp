@@ -72,7 +72,6 @@ constexpr std::array kFindings{
     TableToMerge{"metric", {{kOfAttempt}}},
     TableToMerge{"check_result", {{kOfAttempt}}, "uid"},
     TableToMerge{"artifact", {{kOfAttempt}}, "uid"},
-    TableToMerge{"device_state", {{kOfAttempt}}},
     TableToMerge{"mem_event", {{kOfAttempt}}},
     TableToMerge{"kernel_stat", {{kOfAttempt}}},
     TableToMerge{"span", {{kOfAttempt}}},

@@ -410,10 +410,11 @@ class Course(BuildOfARevision):
 
     def test_every_attempt_has_its_provenance(self):
         self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=1000")
-        row, = self.sql("SELECT git_sha, implementation_digest, processor, celsius_before, status FROM v_provenance")
+        row, = self.sql("SELECT git_sha, implementation_digest, processor, celsius_before, held_down_after, status, load_average FROM v_provenance")
         self.assertEqual(row[0], self.json("env")["build"]["git_sha"])
         self.assertTrue(row[1] and row[2])
-        self.assertEqual(row[3:], (None, "ok"))
+        self.assertEqual(row[3:6], (None, None, "ok"))
+        self.assertGreaterEqual(row[6], 0)
 
 
 if __name__ == "__main__":

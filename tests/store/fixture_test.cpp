@@ -98,7 +98,7 @@ TEST_P(ReleasedSchema, IsMergedWhole) {
   if (GetParam() != std::string("v1.db")) expect_comparisons_found(store);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, ReleasedSchema, testing::Values("v1.db", "v2.db", "v3.db"),
+INSTANTIATE_TEST_SUITE_P(Fixtures, ReleasedSchema, testing::Values("v1.db", "v2.db", "v3.db", "v4.db"),
                          [](const auto& info) { return std::string(info.param).substr(0, 2); });
 
 }  // namespace

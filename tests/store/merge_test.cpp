@@ -41,7 +41,6 @@ INSERT INTO comparison_block SELECT id, 0, 0, 'ABBA', 1, 1.1, 1.1, 1, 0.1 FROM c
 INSERT INTO comparison_block SELECT id, 1, 0, 'BAAB', 1.1, 1, 1, 1.1, 0.1 FROM comparison;
 INSERT INTO comparison_sweep SELECT id, 3, 0.2, 'unclear', 'one of three' FROM comparison;
 INSERT INTO comparison_attempt SELECT c.id, 'A', 0, a.id FROM comparison c, attempt a;
-INSERT INTO device_state SELECT min(id), 0, 10, 1980, 2619, 650000, 60, 0 FROM attempt;
 INSERT INTO kernel_stat SELECT min(id), 0, 'forward', 'flash', 3, 300, 90, 110 FROM attempt;
 INSERT INTO span SELECT min(id), 0, 0, 'host', 'step', 'phase', 10, 20 FROM attempt;
 )");

@@ -22,6 +22,7 @@
 #include "core/printable.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/text.hpp"
+#include "core/workflow_commands.hpp"
 #include "registry/registry.hpp"
 #include "worker/serve.hpp"
 
@@ -36,7 +37,7 @@ Exit report_error(const Console* console, bool json, ErrorKind kind, const std::
     fmt::print("{}\n", repaired_json_text(error));
   }
   const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
-  to_error(fmt::format("{} {}\n", name, printable(message)));
+  to_error(fmt::format("{} {}\n", name, obeyed_by_nobody(printable(message))));
   return exit_of(kind);
 }
 

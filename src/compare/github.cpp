@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +12,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/format_seconds.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "report/writers.hpp"
 
@@ -133,7 +136,11 @@ void tell_github(const Context& context, const std::string& against, const std::
   if (context.console.json()) {
     to_error(annotations);
   } else {
-    context.console.print(annotations);
+    // Not by the console, which prints no commands. What others wrote in them is escaped.
+    const std::string text = printable(annotations);
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+      throw_errno(ErrorKind::store, "write to standard output", errno, "fwrite");
+    }
   }
   const std::string file = variable("GITHUB_STEP_SUMMARY");
   std::ofstream out(file, std::ios::app | std::ios::binary);

@@ -13,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
+#include "core/workflow_commands.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -35,11 +36,14 @@ std::string painted(std::string_view text, Style style, bool color) {
 
 // Messages of foreign workers may contain bytes that are not UTF-8: they become U+FFFD instead of an exception.
 std::string dumped(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  if (!is_read_by_a_runner()) return text;
+  for (std::size_t at = 0; (at = text.find("##[", at)) != std::string::npos;) text.replace(at, 1, "\\u0023");
+  return text;
 }
 
 // No text can control the terminal; only our own styles do.
-std::string shown(std::string_view text, bool color) {
+std::string styled_and_printable(std::string_view text, bool color) {
   std::string out;
   while (!text.empty()) {
     const std::size_t escape = color ? std::min(text.find("\x1b["), text.size()) : text.size();
@@ -57,6 +61,8 @@ std::string shown(std::string_view text, bool color) {
   }
   return out;
 }
+
+std::string shown(std::string_view text, bool color) { return obeyed_by_nobody(styled_and_printable(text, color)); }
 
 void write_whole(std::FILE* file, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {

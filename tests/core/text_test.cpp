@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/printable.hpp"
+#include "core/workflow_commands.hpp"
 
 namespace syslab {
 namespace {
@@ -93,6 +94,13 @@ TEST(Printable, LeavesNothingThatSteersATerminal) {
             "\\xe2\\x80\\xaedrow\\xe2\\x81\\xa9");
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
   EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80");  // cut short: nothing behind its end is read
+}
+
+TEST(WorkflowCommands, AreFoundWhereGitHubsRunnerFindsThem) {
+  EXPECT_EQ(without_workflow_commands("::error::x\n \t::stop-commands::y\n"),
+            "\\x3a:error::x\n \t\\x3a:stop-commands::y\n");
+  EXPECT_EQ(without_workflow_commands("said ##[add-mask]wrong"), "said \\x23#[add-mask]wrong");
+  EXPECT_EQ(without_workflow_commands("std::vector: a ## heading"), "std::vector: a ## heading");
 }
 
 TEST(CutTo, SaysWhatWasCutAndCutsBetweenCharacters) {

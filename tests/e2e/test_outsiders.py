@@ -7,6 +7,7 @@ Class → what keeps it → what it was seen to do with that switched off:
   PunchesHoles    the worker compares its copy  not switched off
   GrowsMemory     the worker's own lengths      not switched off
   StaysAround     keeper, reaper, remove_tree   not switched off
+  Commands        without_workflow_commands     as it was: lines that begin with "::"
   ahead           inputs lie there at release   not switched off
 """
 import os
@@ -15,7 +16,7 @@ import shutil
 import socket
 import unittest
 
-from hostile_lab import HOSTILE, PLUGINS, HostileLab
+from hostile_lab import CASE, HOSTILE, PLUGINS, HostileLab
 from lab import attempts
 
 
@@ -59,6 +60,14 @@ class Outsiders(HostileLab):
         self.assertEqual(ended["status"], "ok", ended)
         self.assertEqual(asleep(), [])
         self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_a_runner_that_reads_what_is_printed_is_given_no_commands(self):
+        self.walls = {"GITHUB_ACTIONS": "true"}
+        for how in ((), ("--json",)):
+            done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={HOSTILE}/outsider.py:Commands", *how, expect=None)
+            said = done.stdout + done.stderr
+            self.assertIn("stop-commands", said)
+            self.assertNotRegex(said, r"(?m)^\s*::|##\[")
 
     def test_inputs_are_not_there_before_the_clock_runs(self):
         ended = self.library("ahead")

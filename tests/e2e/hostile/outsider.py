@@ -119,3 +119,10 @@ class StaysAround:
         os.chdir("/")
         os.closerange(0, 64)
         os.execve("/bin/sleep", ["sleep", "1000.731"], {})
+
+
+class Commands:
+    """Fails with lines that GitHub's runner would take for commands: no annotation would be shown behind the first."""
+
+    def forward(self, q, k, v, is_causal):
+        raise RuntimeError("\n::stop-commands::no-more\n  ::error title=forged::all is well\nsaid ##[add-mask]wrong")

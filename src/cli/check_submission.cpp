@@ -68,6 +68,13 @@ struct Row {
   }
 };
 
+// Why laws of the hand-out were not tried, the first reason alone; empty: all were.
+std::string untried(const std::vector<LawRow>& laws) {
+  const auto one = std::ranges::find_if(
+      laws, [](const LawRow& law) { return law.contract == "handout" && law.outcome == "not_run"; });
+  return one == laws.end() ? "" : "not all tried: " + first_line(one->message);
+}
+
 std::string share(std::pair<int, int> held_of) {
   return held_of.second == 0 ? "–" : fmt::format("{} of {}", held_of.first, held_of.second);
 }
@@ -86,6 +93,17 @@ std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked) 
                     law.out_of_time});
   }
   return rows;
+}
+
+std::vector<std::string> answered(const submission::Adapter& adapter, const std::vector<std::string>& names) {
+  std::vector<std::string> chosen;
+  for (const std::string& id : split(adapter.experiments, ' ')) {
+    const bool named = names.empty() || std::ranges::any_of(names, [&](const std::string& pattern) {
+                         return pattern == "all" || glob_match(pattern, id);
+                       });
+    if (named && !id.empty()) chosen.push_back(id);
+  }
+  return chosen;
 }
 
 class SubmissionCheck {
@@ -113,6 +131,8 @@ class SubmissionCheck {
                   "no function of a hand-out's adapters.py answers what is named; without a name all "
                   "of the hand-out is checked");
     }
+    const bool none = std::ranges::all_of(rows_, [](const Row& row) { return row.laws.empty(); });
+    if (none && !unnamed_.empty()) throw Error(ErrorKind::usage, unnamed_.front());
     tell();
     return exit();
   }
@@ -129,19 +149,7 @@ class SubmissionCheck {
 
   bool is_wanted(const submission::Adapter& adapter) const {
     const std::vector<std::string>& names = options_.selection.names;
-    return names.empty() || !experiments_of(adapter).empty();
-  }
-
-  std::vector<std::string> experiments_of(const submission::Adapter& adapter) const {
-    std::vector<std::string> chosen;
-    for (const std::string& id : split(adapter.experiments, ' ')) {
-      const auto& names = options_.selection.names;
-      const bool named = names.empty() || std::ranges::any_of(names, [&](const std::string& pattern) {
-                           return pattern == "all" || glob_match(pattern, id);
-                         });
-      if (named && !id.empty()) chosen.push_back(id);
-    }
-    return chosen;
+    return names.empty() || !answered(adapter, names).empty();
   }
 
   void check(Row& row) {
@@ -155,7 +163,7 @@ class SubmissionCheck {
       return;
     }
     CheckOptions one = options_;
-    one.selection.names = experiments_of(adapter);
+    one.selection.names = answered(adapter, options_.selection.names);
     one.selection.devices = {std::string(adapter.device)};
     one.selection.mine = {fmt::format("{}={}:{}", named_.name, folder_.adapters().string(), adapter.door)};
     one.selection.python.clear();
@@ -166,6 +174,11 @@ class SubmissionCheck {
       row.laws = laws_of(context_, checked);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::store || error.kind() == ErrorKind::internal) throw;
+      if (error.kind() == ErrorKind::usage && std::string_view(error.what()).starts_with("-k ")) {
+        row.not_checked = fmt::format("-k {} names none of its laws", options_.keyword);
+        unnamed_.push_back(error.what());
+        return;
+      }
       row.answer = {submission::State::fails, error.what()};
     }
   }
@@ -176,6 +189,7 @@ class SubmissionCheck {
     std::vector<std::vector<std::string>> cells;
     for (const Row& row : rows_) {
       std::string note = row.answer.state == submission::State::fails ? row.answer.why : row.not_checked;
+      if (note.empty()) note = untried(row.laws);
       std::replace(note.begin(), note.end(), '\n', ' ');
       cells.push_back({std::string(row.adapter->function), std::string(submission::to_string(row.answer.state)),
                        share(row.held_of(true)), share(row.held_of(false)), note});
@@ -189,7 +203,28 @@ class SubmissionCheck {
         "\n{}: {}, Python {}, torch {}\n", named_.name, folder_.adapters().lexically_relative(folder_.root()).string(),
         found_.python.empty() ? "?" : found_.python, found_.torch.empty() ? "none" : found_.torch);
     text += report::write_aligned(header, cells);
-    context_.console.print(printable(text));
+    if (found_.torch.empty()) text += "\n" + submission::without_torch(found_) + "\n";
+    context_.console.print(printable(text + conclusion()));
+  }
+
+  // What holds of all, and what to do next.
+  std::string conclusion() const {
+    int held = 0, of = 0;
+    bool any_failed = false;
+    std::size_t open = 0;
+    for (const Row& row : rows_) {
+      const auto [its, its_of] = row.held_of(true);
+      held += its;
+      of += its_of;
+      any_failed = any_failed || std::ranges::any_of(row.laws, [](const LawRow& law) { return is_wrong(law.outcome); });
+      open += row.answer.state == submission::State::not_implemented ? 1 : 0;
+    }
+    const std::string laws = of == 0 ? "none of the hand-out's laws was searched"
+                                     : fmt::format("{} of {} of the hand-out's laws hold", held, of);
+    std::string text = fmt::format("\nall together: {}; {} not implemented\n", laws,
+                                   counted(static_cast<std::int64_t>(open), "function"));
+    if (any_failed) text += "next: the same command with --last-failed, or --watch for one check at each save\n";
+    return text;
   }
 
   Json record() const {
@@ -237,9 +272,16 @@ class SubmissionCheck {
   submission::Folder folder_;
   submission::Survey found_;
   std::vector<Row> rows_;
+  std::vector<std::string> unnamed_;  // what -k said of functions of which it names no law
 };
 
 }  // namespace
+
+bool some_adapter_answers(const std::vector<std::string>& names, const std::string& handout) {
+  return std::ranges::any_of(submission::adapters(), [&](const submission::Adapter& adapter) {
+    return submission::is_of(adapter, handout) && (names.empty() || !answered(adapter, names).empty());
+  });
+}
 
 bool names_submission(const CheckOptions& options) {
   return std::ranges::any_of(options.selection.mine,

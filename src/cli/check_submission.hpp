@@ -19,6 +19,9 @@ struct CheckedOnce {
 CheckedOnce check_once(const Context& context, const CheckOptions& options);
 
 // --mine names a folder or a zip.
+// Whether a function of this hand-out's adapters.py answers one of the experiments that are named; true without names.
+bool some_adapter_answers(const std::vector<std::string>& names, const std::string& handout);
+
 bool names_submission(const CheckOptions& options);
 Exit check_submission(const Context& context, const CheckOptions& options);
 

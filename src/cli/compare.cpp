@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/folder_of_mine.hpp"
 #include "cli/verbs.hpp"
 #include "compare/sweep.hpp"
 #include "core/build_info.hpp"
@@ -85,7 +86,7 @@ Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planne
 Exit execute(const Context& context, const CompareOptions& options) {
   SelectionOptions words = options.selection;
   plan::Sides sides = plan::take_sides(words.names);
-  const plan::Selection selection = to_selection(context, words, sides);
+  const plan::Selection selection = to_selection(context, with_adapters(context, words), sides);
   const plan::ComparisonPlan plan =
       plan::make_comparison_plan(context.registry, selection, std::move(sides), options.same_on_purpose);
   check_mine(plan.mine);

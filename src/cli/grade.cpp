@@ -19,6 +19,7 @@
 #include "grade/pages.hpp"
 #include "grade/record.hpp"
 #include "grade/rubric.hpp"
+#include "grade/surroundings.hpp"
 #include "plan/sides.hpp"
 #include "report/table.hpp"
 #include "session/selection.hpp"
@@ -231,6 +232,17 @@ void note_what_to_look_at(const Context& context, const fs::path& output, const 
   }
 }
 
+// Before anything is checked: a wrong line is found now, and not when all is done.
+void try_written(const grade::Rubric& rubric, const std::vector<grade::Submission>& submissions,
+                 const std::string& written, const std::string& name) {
+  const Json nothing = {{"error", "not checked yet"}};
+  std::vector<grade::Graded> all;
+  for (const grade::Submission& one : submissions) {
+    all.push_back({one.id, nothing, grade::score(rubric, nothing), one.path.string()});
+  }
+  grade::add_written(all, written, name);
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const GradeOptions& options) {
@@ -252,6 +264,8 @@ Exit execute(const Context& context, const GradeOptions& options) {
   if (!options.roster.empty()) {
     roster = grade::parse_roster(read_user_file(options.roster, kMostList), options.roster);
   }
+  if (!options.written.empty()) try_written(rubric, submissions, written, options.written);
+  grade::require_torch();
   const fs::path output = options.output;
   make_private(output);
   make_private(output / ".work");

@@ -124,6 +124,7 @@ Exit execute(const Context& context, const InitOptions& options) {
                       settings.handout, settings.mine, settings.python.empty() ? "" : ", " + settings.python, file,
                       found.python.empty() ? "?" : found.python, found.torch.empty() ? "none" : found.torch,
                       table_of(functions));
+  if (found.torch.empty()) text += fmt::format("{}\n\n", submission::without_torch(found));
   context.console.print(printable(text + "next: syslab check\n"));
   return Exit::well;
 }

@@ -73,12 +73,14 @@ struct ResumeOptions {
   bool force = false;             // though this build is not the run's
   std::string budget;             // of this resumption; empty: none
   std::vector<std::string> mine;  // "me=kernel.so": in place of the recorded files
+  std::string python;             // their interpreter; empty: SYSLAB_PYTHON, else python3
 };
 
 struct ReplayOptions {
   static constexpr bool kRunsCases = true;
   std::string check;
   std::vector<std::string> mine;  // as resume's
+  std::string python;             // as resume's
 };
 
 // "me >= 1.10 x naive", measured and written to a file.

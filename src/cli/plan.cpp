@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/folder_of_mine.hpp"
 #include "cli/handout.hpp"
 #include "cli/plan_table.hpp"
 #include "cli/verbs.hpp"
@@ -52,7 +53,7 @@ Counts counts_of(const plan::Plan& plan) {
 
 Exit execute(const Context& context, const PlanOptions& options) {
   if (is_whole_handout(options.selection)) return plan_handout(context, options);
-  const plan::Selection selection = to_selection(context, options.selection);
+  const plan::Selection selection = to_selection(context, with_adapters(context, options.selection));
   plan::Plan plan = plan::make_plan(context.registry, selection);
   // As `run` does: laws first, then of both together the part of this shard.
   plan::Plan before = laws_before(context.registry, selection, std::nullopt, plan);

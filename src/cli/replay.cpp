@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -140,6 +141,7 @@ void print_text(const Context& context, const store::StoredCheck& check, const p
 
 Exit execute(const Context& context, const ReplayOptions& options) {
   require_database(context);
+  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   hide_database(context.global.database);
   const store::StoredCheck check = find_check(store, options.check);

@@ -144,6 +144,7 @@ std::optional<std::string> begun_before_requeue(const Context& context) {
 
 Exit execute(const Context& context, const ResumeOptions& options) {
   require_database(context);
+  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
   store::Store store = open_for_writing(context);
   const store::StoredRun run = find_run(context, store, options);
   require_resumable(run);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "cli/folder_of_mine.hpp"
 #include "cli/handout.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
@@ -33,7 +34,7 @@ Exit execute(const Context& context, const RunOptions& options) {
         fmt::format("started again by the scheduler: goes on with run {}, as `syslab resume` does", *begun));
     return execute(context, ResumeOptions{.run = *begun, .budget = options.budget, .mine = options.selection.mine});
   }
-  const plan::Selection selection = to_selection(context, options.selection);
+  const plan::Selection selection = to_selection(context, with_adapters(context, options.selection));
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {
     plan::Plan laws = laws_before(context.registry, selection, options.contract, plan);

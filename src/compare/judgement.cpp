@@ -197,13 +197,17 @@ std::string sentence(const Judgement& it, const std::string& a, const std::strin
   return {};
 }
 
+constexpr double kFar = 1.5;  // times
+
 std::string contradiction(const Judgement& it) {
   if (!it.log_ratio || !it.seconds_a || !it.seconds_b) return {};
   const double of_medians = std::log(*it.seconds_b / *it.seconds_a);
   const auto shown_as_none = [](double log_ratio) { return percent(std::expm1(log_ratio)).starts_with("±"); };
   const bool apart = of_medians * *it.log_ratio < 0 && !shown_as_none(of_medians) && !shown_as_none(*it.log_ratio);
   const bool outside = !it.low || !it.high || of_medians < *it.low || of_medians > *it.high;
-  if (!apart && !(outside && std::abs(of_medians - *it.log_ratio) > std::log1p(it.delta))) return {};
+  // However wide the interval is: whoever reads 33 and 30 ms does not expect a third of the time.
+  const bool far = std::abs(of_medians - *it.log_ratio) > std::log(kFar);
+  if (!apart && !far && !(outside && std::abs(of_medians - *it.log_ratio) > std::log1p(it.delta))) return {};
   return fmt::format("The two times beside it differ by {}, the ratio is {}: {}.", change_text(of_medians),
                      change_text(*it.log_ratio),
                      it.blocks > 0 ? "it is of neighbouring calls measured in turns, the times are medians of all calls"

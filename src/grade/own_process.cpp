@@ -31,7 +31,9 @@ void copy_folder(const fs::path& from, const fs::path& to) {
       entry.disable_recursion_pending();
       continue;
     }
-    if (entry->is_symlink()) throw Error(ErrorKind::usage, fmt::format("'{}' is a symbolic link", relative.string()));
+    if (entry->is_symlink())
+      throw Error(ErrorKind::usage,
+                  fmt::format("'{}' is a symbolic link; hand in what it points to", relative.string()));
     if (entry->is_directory()) {
       fs::create_directories(to / relative);
     } else if (!entry->is_regular_file()) {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
@@ -15,12 +18,17 @@
 namespace syslab::grade {
 namespace {
 
+// What an input of attention has where nothing is special about it, and is not worth a word.
+constexpr std::array<std::string_view, 5> kUsual{"gain=1", "scale=0", "heads_per_kv=1", "layout_in=contiguous",
+                                                 "layout_out=contiguous"};
+
 // "batch 1, head_dim 16, mask top_left" of "batch=1 head_dim=16 mask=top_left"; never the seed.
 std::string in_words(const std::string& input) {
   std::string words;
   for (const std::string& one : split(input, ' ')) {
     const std::size_t equals = one.find('=');
     if (equals == std::string::npos || one.find("seed") != std::string::npos) continue;
+    if (std::ranges::find(kUsual, one) != kUsual.end()) continue;
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", one.substr(0, equals), one.substr(equals + 1));
   }
   return words;
@@ -144,8 +152,9 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
       const ProblemScore& score = one.scores[problem];
       row.push_back(score.checked() > 0 ? number_cell(score.earned()) : text_cell("open"));
     }
-    const bool stranger = !roster.empty() && known == roster.end();
-    row.push_back(text_cell(stranger ? "not on the roster" : printable(note_of(one))));
+    std::string note = printable(note_of(one));
+    if (!roster.empty() && known == roster.end()) note += (note.empty() ? "" : "; ") + std::string("not on the roster");
+    row.push_back(text_cell(std::move(note)));
     table.rows.push_back(std::move(row));
     missing.erase(one.id);
   }
@@ -162,6 +171,8 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
 store::ResultSet checks_of(const std::vector<Graded>& all, const std::string& database) {
   store::ResultSet table;
   table.columns = {"student", "item", "law", "holds", "replay"};
+  const char* const chosen = std::getenv("SYSLAB_PYTHON");
+  const std::string python = chosen == nullptr ? "" : " --python " + shell_word(chosen);
   for (const Graded& one : all) {
     for (const ProblemScore& score : one.scores) {
       for (const ItemScore& item : score.items) {
@@ -169,8 +180,8 @@ store::ResultSet checks_of(const std::vector<Graded>& all, const std::string& da
           if (law.check.empty()) continue;
           table.rows.push_back({text_cell(one.id), text_cell(item_name(*score.problem, *item.item)),
                                 text_cell(law.name), text_cell(law.held ? "yes" : "no"),
-                                text_cell(fmt::format("syslab replay {} --db {} --mine me={}", law.check,
-                                                      shell_word(database), shell_word(one.path)))});
+                                text_cell(fmt::format("syslab replay {} --db {} --mine me={}{}", law.check,
+                                                      shell_word(database), shell_word(one.path), python))});
         }
       }
     }
@@ -198,6 +209,9 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
   std::string page =
       fmt::format("# {}: hand-out {}\n\n{:g} of {:g} points that are decided; {:g} are open.\n", plain(one.id),
                   rubric.handout, one.earned(), one.checked(), rubric.points() - one.checked());
+  if (const std::string handed_in = std::filesystem::path(one.path).filename().string(); !handed_in.empty()) {
+    page += fmt::format("\nHanded in: {}\n", plain(printable(handed_in)));
+  }
   if (!one.error().empty()) page += fmt::format("\nNothing could be checked: {}\n", plain(printable(one.error())));
   if (const std::string digest = text_field(one.record, "digest"); !digest.empty()) {
     page += fmt::format("\nCode: SHA-256 `{}`; Python {}, torch {}\n", digest, plain(text_field(one.record, "python")),
@@ -209,7 +223,7 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
       page += fmt::format("\n## {}: {}\n\n", plain(item_name(*score.problem, *item.item)),
                           item.open ? fmt::format("open ({:g} points)", item.item->points)
                                     : fmt::format("{:g} of {:g} points", item.earned, item.item->points));
-      page += plain(reason(item, options)) + "\n";
+      if (item.why != one.error()) page += plain(reason(item, options)) + "\n";
       for (const Law& law : item.laws) {
         page += law.held ? fmt::format("\n- holds: {}", plain(law.name))
                          : fmt::format("\n- **{}**", plain(finding(law, options)));

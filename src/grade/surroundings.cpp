@@ -1,10 +1,13 @@
 #include "grade/surroundings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/hash.hpp"
 #include "submission/script.hpp"
 #include "worker/python_probe.hpp"
@@ -26,6 +29,13 @@ for line in sorted({f"{one.metadata['Name']} {one.version}" for one in importlib
     print(line)
 )py";
 
+constexpr const char* kHasTorch = R"py(
+import sys
+sys.path[:] = [place for place in sys.path if place]
+import importlib.util
+print("no" if importlib.util.find_spec("torch") is None else "yes")
+)py";
+
 std::string gpus() {
   std::vector<std::string> found;
   std::error_code none;
@@ -45,6 +55,16 @@ std::string digest_of_surroundings() {
   const submission::ScriptOutput listed =
       submission::run_script({worker::python_interpreter(), "-c", kInstalled}, kListing, nullptr, {});
   return sha256_hex(listed.output + gpus());
+}
+
+void require_torch() {
+  const std::string python = worker::python_interpreter();
+  const submission::ScriptOutput found = submission::run_script({python, "-c", kHasTorch}, kListing, nullptr, {});
+  if (found.output.starts_with("no")) {
+    throw Error(ErrorKind::usage, fmt::format("{} has no torch, which the hand-outs' functions need: every submission "
+                                              "would earn nothing for that; --python FILE names one that has",
+                                              python));
+  }
 }
 
 std::string digest_of_files(const fs::path& folder) {

@@ -10,6 +10,9 @@ namespace syslab::grade {
 // digest: another one may make another grade of the same files.
 std::string digest_of_surroundings();
 
+// Error(usage) where that interpreter has no torch: every submission would lack it, and earn nothing for that.
+void require_torch();
+
 // Of all files of a submission's own copy, with their names: what it reads need not be source code.
 std::string digest_of_files(const std::filesystem::path& folder);
 

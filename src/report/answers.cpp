@@ -58,7 +58,9 @@ Text said_of_laws(const Table& laws) {
       implementations.insert(cell("implementation"));
       cases += cell_of(laws.result, row, "cases").integer;
     } else if (outcome == "falsified" || outcome == "error") {
-      (outcome == "error" ? ended : failed).push_back(fmt::format("`{}` of `{}`", cell("law"), cell("implementation")));
+      std::vector<std::string>& told = outcome == "error" ? ended : failed;
+      std::string of = fmt::format("`{}` of `{}`", cell("law"), cell("implementation"));
+      if (std::ranges::find(told, of) == told.end()) told.push_back(std::move(of));  // under either contract
     }
   }
   if (passed == 0 && failed.empty() && ended.empty()) return {};

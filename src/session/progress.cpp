@@ -110,6 +110,8 @@ void Progress::finished(const runner::AttemptResult& result) {
     const auto [first, is_new] = told_.emplace(said, law_label(*result.planned));
     if (!is_new) same_as = first->second;
   }
+  // Not tried for a reason that stands above already: no news.
+  if (!same_as.empty() && result.status == worker::Status::unsupported) return;
   if (mode_ == Mode::terminal) {
     to_error(fmt::format("{}\n", result_line(result, same_as)));
     return;

@@ -86,6 +86,13 @@ std::string check_flags(const Conditions& conditions, std::uint64_t root_seed) {
   return cases + common_flags(conditions, root_seed);
 }
 
+// Of whoever chose an interpreter, by whichever way: the commands that are told are typed elsewhere, too.
+std::string python_flag(const plan::Plan& plan) {
+  const char* const chosen = std::getenv("SYSLAB_PYTHON");
+  const bool wanted = chosen != nullptr && std::ranges::any_of(plan.mine, &plan::MineSpec::is_python);
+  return wanted ? " --python " + shell_word(chosen) : "";
+}
+
 std::string failed_check(const store::Store& store, const std::string& attempt_uid) {
   store::Cell wanted;
   wanted.type = store::Cell::Type::text;
@@ -290,8 +297,12 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
     console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
   }
   Progress progress(console, plan, Eta(plan), conditions.budget);
-  Rerun rerun{plan.mine, conditions.protocol, run_flags(conditions, plan.root_seed),
-              check_flags(conditions, plan.root_seed), db_flag(context.global)};
+  Rerun rerun{plan.mine,
+              conditions.protocol,
+              run_flags(conditions, plan.root_seed),
+              check_flags(conditions, plan.root_seed),
+              db_flag(context.global),
+              python_flag(plan)};
   Stored stored{Summary(run_uid, std::move(rerun)), {}, 0};
   Summary& summary = stored.summary;
   std::map<int, std::string> attempt_uids;  // of the running cases, by their place in the plan

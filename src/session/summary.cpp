@@ -15,6 +15,17 @@ namespace {
 // A sweep that fails everywhere must not fill a screen; all of it is in the store.
 constexpr std::size_t kConcernsShown = 20;
 
+// "input: …" and "first wrong: …" of a counterexample; empty: it has not both.
+std::string shown_by(const std::string& detail) {
+  std::string both;
+  for (const char* const begin : {"\ninput: ", "\nfirst wrong: "}) {
+    const std::size_t at = detail.find(begin);
+    if (at == std::string::npos) return {};
+    both += detail.substr(at, detail.find('\n', at + 1) - at);
+  }
+  return both;
+}
+
 // The lines behind the first stand below it.
 std::string indented(const std::string& text) {
   std::string lines;
@@ -44,7 +55,8 @@ std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
       const Concern& other = group.front();
       return !concern.law.empty() && !concern.detail.empty() && concern.status == other.status &&
              concern.implementation == other.implementation && !other.law.empty() &&
-             first_line(concern.detail) == first_line(other.detail);
+             (first_line(concern.detail) == first_line(other.detail) ||
+              (!shown_by(concern.detail).empty() && shown_by(concern.detail) == shown_by(other.detail)));
     });
     equal == groups.end() ? groups.push_back({concern}) : equal->push_back(concern);
   }
@@ -62,7 +74,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   }
   if (law) {
     if (planned.params.has("contract")) command += " --contract " + syslab::to_string(planned.params.at("contract"));
-    return command + rerun_.check_flags + rerun_.db_flag;
+    return command + rerun_.check_flags + rerun_.python_flag + rerun_.db_flag;
   }
   for (const auto& [name, value] : planned.params)
     command += " -a " + shell_word(name + "=" + syslab::to_string(value));
@@ -70,7 +82,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
     command += " --protocol " + rerun_.protocol;
   }
-  return command + rerun_.run_flags + rerun_.db_flag;
+  return command + rerun_.run_flags + rerun_.python_flag + rerun_.db_flag;
 }
 
 void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
@@ -85,7 +97,8 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
   if (planned.skip_reason) ++skips_[detail];
   if (status == worker::Status::oom && exit == Exit::well) ++oom_answers_;
   if (exit == Exit::well) return;
-  std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check + rerun_.db_flag;
+  std::string command = failed_check.empty() ? command_for(planned)
+                                             : "syslab replay " + failed_check + rerun_.python_flag + rerun_.db_flag;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command),
                        planned.implementation, law_label(planned), exit});
 }
@@ -99,8 +112,18 @@ void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& 
 Exit Summary::exit() const { return or_requeue(missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_); }
 
 std::string Summary::next_command() const {
-  if (missing_ > 0 || counts_.contains(worker::Status::aborted)) return "syslab resume " + run_uid_ + rerun_.db_flag;
+  if (missing_ > 0 || counts_.contains(worker::Status::aborted))
+    return "syslab resume " + run_uid_ + rerun_.python_flag + rerun_.db_flag;
   if (experiments_.empty()) return "syslab list";
+  const bool laws_failed = std::ranges::any_of(concerns_, [](const Concern& one) { return !one.law.empty(); });
+  if (laws_failed && std::ranges::all_of(concerns_, [](const Concern& one) { return !one.law.empty(); })) {
+    std::string mine;
+    for (const plan::MineSpec& one : rerun_.mine) mine += " --mine " + shell_word(one.name + "=" + path_of(one));
+    if (!mine.empty()) {
+      return fmt::format("syslab check {}{} --last-failed{}{}{}", fmt::join(experiments_, " "), mine,
+                         rerun_.check_flags, rerun_.python_flag, rerun_.db_flag);
+    }
+  }
   return fmt::format("syslab report {}{}", fmt::join(experiments_, " "), rerun_.db_flag);
 }
 

@@ -25,9 +25,11 @@ struct Rerun {
   std::string protocol;
   std::string run_flags, check_flags;  // " --seed 7 --timeout 30s"
   std::string db_flag;                 // " --db other.db", of every command that reads or writes where this run did
+  std::string python_flag;             // " --python .venv/bin/python", of every command that runs --mine again
 };
 
-// Concerns that say the same of one implementation: laws whose message, the first line of the detail, is equal.
+// Concerns that say the same of one implementation: laws whose message, the first line of the detail, is equal, and
+// those that the same input shows by the same wrong element.
 // In the order of their first.
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns);
 

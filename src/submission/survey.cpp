@@ -95,4 +95,11 @@ Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint
   return found;
 }
 
+std::string without_torch(const Survey& found) {
+  return fmt::format(
+      "Python {} has no torch, which the hand-out's functions need: --python FILE names another, and a .venv in the "
+      "project's root is found by itself",
+      found.python);
+}
+
 }  // namespace syslab::submission

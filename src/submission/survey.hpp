@@ -25,6 +25,9 @@ struct Survey {
   std::map<std::string, Answer> answers;  // of every function of adapters(), by name
 };
 
+// What to do where its Python has no torch, one sentence.
+std::string without_torch(const Survey& found);
+
 // For the import of a framework from a cold disk, among others.
 inline constexpr std::chrono::milliseconds kImporting{3 * 60'000};
 

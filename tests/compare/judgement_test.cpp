@@ -143,6 +143,11 @@ TEST(Judgement, SaysWhyItsRatioIsNotThatOfItsTimes) {
       << contradiction(it);
   it.seconds_b = *it.seconds_a * std::exp(*it.high - 1e-6);
   EXPECT_EQ(contradiction(it), "") << "within the interval";
+  it.high = 2.0;
+  it.seconds_b = *it.seconds_a * std::exp(*it.log_ratio + 0.4);
+  EXPECT_EQ(contradiction(it), "") << "within a wide interval";
+  it.seconds_b = *it.seconds_a * std::exp(*it.log_ratio + 0.42);
+  EXPECT_NE(contradiction(it), "") << "within a wide interval, and half as much again";
   it.low = it.high = it.log_ratio;
   it.seconds_b = *it.seconds_a * std::exp(*it.log_ratio + 0.009);
   EXPECT_EQ(contradiction(it), "") << "less than what counts";

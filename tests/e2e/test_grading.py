@@ -97,6 +97,7 @@ class Grading(Lab):
         page = (grades / "students/bob/evidence.md").read_text()
         self.assertIn(json.loads((grades / ".work/bob.json").read_text())["record"]["digest"], page)
         self.assertIn("does not hold with batch 1", page)
+        self.assertNotIn(", gain", page)  # as usual: not worth a word
         self.assertIn("syslab check flash_forward --handout 2026 --mine me=. --cases 3", page)
         self.assertNotIn("ada", page)
         self.assertNotIn("seed", page)
@@ -231,7 +232,17 @@ class Grading(Lab):
             (self.folder / "written.csv").write_text(f"student,item,points\n{line}\n")
             refused = self.grade("--written", "written.csv", expect=2)
             self.assertIn("written.csv, line 2: ", refused.stderr)
+            self.assertNotIn("[1/1]", refused.stderr)  # before anything is checked
             self.assertIn(reason, refused.stderr)
+
+    def test_who_is_not_on_the_roster_keeps_the_reason_of_the_row(self):
+        (self.batch / "eve.zip").write_bytes(b"PK")
+        (self.folder / "roster.csv").write_text("id,name\nbob,Bob\n")
+        self.grade("--roster", "roster.csv")
+        self.assertRegex(self.table()["eve"]["note"], "^'eve.zip' is refused: .*; not on the roster$")
+        page = (self.folder / "grades/students/eve/evidence.md").read_text()
+        self.assertEqual(page.count("is refused"), 1)
+        self.assertIn("Handed in: eve.zip", page)
 
     def test_a_rubric_with_a_mistake_is_refused_with_its_line(self):
         make(self.batch / "ada")

@@ -24,8 +24,33 @@ class Init(Lab):
         checked = self.syslab("check", "--cases", "5", cwd=ada, expect=None)
         self.assertIn("syslab.toml: --handout 2026 --mine ada=.", checked.stderr)
         self.assertIn("ada: tests/adapters.py", checked.stdout)
+        self.assertRegex(checked.stdout, r"all together: \d+ of \d+ of the hand-out's laws hold; 2 functions not implemented\n")
+        # An experiment that a hand-in answers is checked of what is in the folder.
+        named = self.syslab("check", "flash_forward", "naive_ddp", "--cases", "1", "-k", "refusal", cwd=ada, expect=3)
+        self.assertIn("syslab.toml: --handout 2026 --mine ada=.", named.stderr)
+        self.assertRegex(named.stdout, "get_ddp +implemented .* -k refusal names none of its laws")
+        self.assertIn("-k nonsense: no law's name holds it", self.syslab("check", "flash_forward", "-k", "nonsense", cwd=ada, expect=2).stderr)
         # What is said on the command line comes first.
         self.assertNotIn("syslab.toml", self.syslab("check", "weighted_sum", "--cases", "1", "--impl", "naive", cwd=ada).stderr)
+
+    def test_a_python_without_torch_is_named_with_what_to_do(self):
+        bare = self.folder / "bare"
+        bare.write_text(f'#!/bin/sh\nexec "{os.environ["SYSLAB_PYTHON"]}" -S -E "$@"\n')
+        bare.chmod(0o755)
+        ada = make(self.folder / "batch/ada")
+        self.assertIn("has no torch, which the hand-out's functions need: --python FILE names another",
+                      self.syslab("init", "--python", bare, cwd=ada).stdout)
+        refused = self.syslab("grade", "batch", "--handout", "2026", "-o", "grades", "--python", bare, expect=2)
+        self.assertIn("has no torch", refused.stderr)
+
+    def test_a_folder_is_run_by_the_function_that_answers_the_experiment(self):
+        ada = make(self.folder / "ada")
+        small = ("--mine", f"me={ada}", "--laws", "none", "--protocol", "quick", "--impl", "me")
+        done = self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=false", *small)
+        self.assertIn(f"me: tests/adapters.py:{PYTORCH}()", done.stderr)
+        self.assertEqual(self.sql("SELECT status, count(*) FROM v_attempt"), [("ok", 1)])
+        refused = self.syslab("run", "weighted_sum", *small, expect=2)
+        self.assertIn("no function of a hand-out's adapters.py answers weighted_sum", refused.stderr)
 
     def test_mine_is_a_name_and_no_file(self):
         ada = make(self.folder / "ada")

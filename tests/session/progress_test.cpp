@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "session/console.hpp"
 #include "session/summary.hpp"
 
 namespace syslab::cli {
@@ -42,16 +45,41 @@ TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
   const auto law = [](const char* name, const char* detail, const char* implementation = "me") {
     return Concern{name, "check_failed", detail, "syslab replay", implementation, name, Exit::wrong};
   };
-  const std::vector<std::vector<Concern>> groups =
-      folded({law("a", "killed by signal 11\ninput: B=1"), law("b", "out[0]: found 1"), law("c", "killed by signal 11"),
-              law("d", "killed by signal 11", "other"), law("e", ""), law("f", ""),
-              Concern{"case", "check_failed", "killed by signal 11", "", "me", "", Exit::wrong}});
+  const std::vector<std::vector<Concern>> groups = folded(
+      {law("a", "killed by signal 11\ninput: B=1"), law("b", "out[0]: found 1"), law("c", "killed by signal 11"),
+       law("d", "killed by signal 11", "other"), law("e", ""), law("f", ""),
+       law("g", "out: NaN\ninput: B=1\nfirst wrong: out[0]"), law("h", "lse: NaN\ninput: B=1\nfirst wrong: out[0]"),
+       law("i", "out: NaN at last\ninput: B=2\nfirst wrong: out[0]"), law("j", "lse: 2\ninput: B=1"),
+       Concern{"case", "check_failed", "killed by signal 11", "", "me", "", Exit::wrong}});
   std::vector<std::string> names;
   for (const std::vector<Concern>& group : groups) {
     names.emplace_back();
     for (const Concern& one : group) names.back() += one.label;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "case"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "gh", "i", "j", "case"}));
+}
+
+TEST(Progress, HasNoLineForWhatWasNotTriedForAReasonThatItHasTold) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  runner::AttemptResult result;
+  result.planned = &plan.cases[4];
+  result.status = worker::Status::unsupported;
+  result.detail = "needs torch >= 2.1";
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(Console(GlobalOptions{}), plan, Eta(plan), {});
+    for (int i = 0; i < 2; ++i) {
+      progress.started(plan.cases[4]);
+      progress.finished(result);
+    }
+    result.detail = "needs a GPU";
+    progress.started(plan.cases[4]);
+    progress.finished(result);
+  }
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
+  EXPECT_NE(told.find(" 3/5 "), std::string::npos) << told;  // all are counted
 }
 
 TEST(ResultLine, TellsAnEqualMessageOnce) {
@@ -181,6 +209,22 @@ TEST(Summary, CountsWhatTheBudgetLeftOutAsMissing) {
   Summary summary("uid");
   summary.add_left_out(plan.cases[0], "the budget of 10 s is used up");
   EXPECT_EQ(summary.exit(), Exit::incomplete);
+}
+
+TEST(Summary, AfterALawOfMineFailedWhatFailedIsCheckedNext) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  plan::MineSpec mine;
+  mine.name = "me";
+  mine.path = "/a/flash.py";
+  mine.python_class = "Flash";
+  Summary summary("uid", {.mine = {mine}, .python_flag = " --python python3.12"});
+  summary.add(plan.cases[4], worker::Status::check_failed, "", "check-uid");
+  EXPECT_EQ(summary.concerns()[0].command, "syslab replay check-uid --python python3.12");
+  EXPECT_EQ(summary.next_command(),
+            "syslab check flash_forward --mine me=/a/flash.py:Flash --last-failed --python python3.12");
+  summary.add(plan.cases[0], worker::Status::timeout, "", "");  // what was measured has a report
+  EXPECT_EQ(summary.next_command(), "syslab report flash_forward");
 }
 
 TEST(Summary, CommandsThatItShowsFindTheRunsDatabase) {

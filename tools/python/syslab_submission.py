@@ -79,7 +79,9 @@ def why_it_fails(error, locked, folder):
         wanted = locked.get(package.lower().replace("_", "-"))
         if version_here(package) is None and not (pathlib.Path(folder) / package).exists():
             return f"package '{package}' is missing" + (f" (the lock file names {wanted})" if wanted else "")
-    text = f"{type(error).__name__}: {error}".split("\n")[0][:LONGEST]
+    # str() of a SyntaxError ends with its file and line, which follow here.
+    said = error.msg if isinstance(error, SyntaxError) and error.filename else str(error)
+    text = f"{type(error).__name__}{': ' if said else ''}{said}".split("\n")[0][:LONGEST]
     trace, where = error.__traceback__, ""
     while trace is not None:
         name = os.path.realpath(trace.tb_frame.f_code.co_filename)

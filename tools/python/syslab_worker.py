@@ -421,13 +421,20 @@ def is_out_of_memory(error):
                                                      or "not enough memory" in text)))
 
 
+def is_of_project(name, path):
+    """The user's file itself, or what lies beside it and below; of tests/adapters.py, in the project's root."""
+    root = os.path.dirname(path)
+    root = os.path.dirname(root) if os.path.basename(root) == "tests" else root
+    return name == path or (name.startswith(root + os.sep) and "-packages" + os.sep not in name)
+
+
 def failed(error, path):
     """The message for an exception, with where in the user's file it was raised."""
     if isinstance(error, WrongAnswer):
         return {"type": "failed", "kind": "check", "message": str(error)}
     kind = "unsupported" if isinstance(error, Unsupported) else "oom" if is_out_of_memory(error) else "exception"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [index for index, frame in enumerate(frames) if os.path.realpath(frame.filename) == path]
+    own = [index for index, frame in enumerate(frames) if is_of_project(os.path.realpath(frame.filename), path)]
     where = ""
     if own and kind != "unsupported":
         frame = frames[own[-1]]
@@ -436,8 +443,8 @@ def failed(error, path):
     # "<string>" is the copy of these files inside syslab's binary, "<frozen ...>" the import system: neither is at fault.
     frames = [frame for frame in frames if not frame.filename.startswith("<")]
     lines = "".join(traceback.format_list(frames[-6:])).splitlines()
-    name = "" if isinstance(error, Unsupported) else f"{type(error).__name__}: "
-    return {"type": "failed", "kind": kind, "message": f"{name}{error}{where}", "traceback": "\n".join(lines[-12:])}
+    said = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}{': ' if str(error) else ''}{error}"
+    return {"type": "failed", "kind": kind, "message": f"{said}{where}", "traceback": "\n".join(lines[-12:])}
 
 
 def limit_memory(limit_bytes):

@@ -78,11 +78,13 @@ void declare(CLI::App& app, ResumeOptions& options) {
   budget(app, options.budget, "Time that this resumption may take, as of run (default none)");
   app.add_flag("--force", options.force, "Though the run was made by another build: its results will be mixed");
   recorded_mine(app, options.mine);
+  python(app, options.python);
 }
 
 void declare(CLI::App& app, ReplayOptions& options) {
   app.add_option("CHECK", options.check, "uid of a check, or its beginning")->required()->type_name("");
   recorded_mine(app, options.mine);
+  python(app, options.python);
 }
 
 }  // namespace syslab::cli::grammar

@@ -60,6 +60,10 @@ void recorded_mine(CLI::App& app, std::vector<std::string>& values) {
        "In place of the file recorded for NAME; needed unless you made the run, with this file as it is");
 }
 
+void python(CLI::App& app, std::string& value) {
+  app.add_option("--python", value, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")->type_name("FILE");
+}
+
 void device(CLI::App& app, SelectionOptions& options) {
   many(app, "--device", "WHICH", options.devices,
        "cpu, cuda or both: implementations that run there (default: the GPU where there is one and something runs on "
@@ -103,8 +107,7 @@ void selection(CLI::App& app, SelectionOptions& options) {
        "Your own: NAME=kernel.so or NAME=flash.py:Class; of check a hand-out's folder or zip with adapters.py, too");
   function_files(app, options);
   commands(app, options);
-  app.add_option("--python", options.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
-      ->type_name("FILE");
+  python(app, options.python);
   app.add_option("--author", options.author, "Alias under which --mine is handed in (default: its NAME)")
       ->envname("SYSLAB_AUTHOR")
       ->type_name("ALIAS");

@@ -25,6 +25,7 @@ std::vector<std::string> words_of(CLI::Option& option);
 void many(CLI::App& app, const char* name, const char* type, std::vector<std::string>& values, const char* help);
 
 void recorded_mine(CLI::App& app, std::vector<std::string>& values);
+void python(CLI::App& app, std::string& value);                 // of --mine
 void function_files(CLI::App& app, SelectionOptions& options);  // --reference, --inputs, --backward
 void commands(CLI::App& app, SelectionOptions& options);        // --command, --reads
 void device(CLI::App& app, SelectionOptions& options);

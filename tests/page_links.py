@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Links between pages: each names a file that is there, and a heading that it has.
+"""Links between pages: each names a file that is there, and a heading that it has. So does a path in backticks that begins in a folder of ours.
 
     page_links.py ROOT          exit 1 and a line for each that does not
     page_links.py --self-test
@@ -13,6 +13,9 @@ import tempfile
 
 LINK = re.compile(r"(?<!`)\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.S | re.M)
+PATH = re.compile(r"`((?:src|tests|docs|db|reports|experiments|property_tests|tools|\.ci)/[\w./-]+)`")
+# What a page tells its reader to make, or where others have theirs (the hand-out's adapters); a name in capitals stands for any.
+TO_BE_MADE = re.compile(r"harmonic_sum|sum_chains|^tests/adapters\.py$|(?:^|/)[A-Z]{2,}(?:/|\.|$)")
 LEFT_OUT = ("reports/examples", "build", "subprojects", ".git", "out", ".venv", "venv", "node_modules")
 
 
@@ -42,6 +45,9 @@ def faults_of(root):
                 faults.append(f"{where}: no such file")
             elif anchor and file.suffix == ".md" and anchor not in anchors_of(file.read_text(encoding="utf-8")):
                 faults.append(f"{where}: no such heading")
+        prose = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M)
+        faults += [f"{page.relative_to(root)}: `{path}`: no such file" for path in PATH.findall(prose)
+                   if not TO_BE_MADE.search(path) and not (root / path).exists()]
     return faults
 
 
@@ -50,8 +56,12 @@ def self_test():
         root = pathlib.Path(folder)
         (root / "other.md").write_text("# A `b`, it's\n\n```sh\n# no heading\n```\n\n## A b its\n", encoding="utf-8")
         (root / "page.md").write_text("[a](other.md#a-b-its) [b](other.md#a-b-its-1) [c](lost.md) [d](other.md#no-heading)\n`[e](lost.md)` [f](https://x/lost.md)\n"
-                                      "[![g](lost.png)](other.md)\n", encoding="utf-8")
-        expected = ["page.md: lost.md: no such file", "page.md: other.md#no-heading: no such heading"]
+                                      "[![g](lost.png)](other.md) `src/lost` `src/here.cpp` `src/NAME.cpp` `elsewhere/lost`\n"
+                                      "```\n`src/shown`\n```\n", encoding="utf-8")
+        (root / "src").mkdir()
+        (root / "src/here.cpp").write_text("", encoding="utf-8")
+        expected = ["page.md: lost.md: no such file", "page.md: other.md#no-heading: no such heading",
+                    "page.md: `src/lost`: no such file"]
         assert faults_of(root) == expected, faults_of(root)
 
 

@@ -2,8 +2,8 @@
 //
 // A law is written in property_tests/ against its operator's Rung and bound to one implementation:
 //
-//   check::Law law = attention::law_causal_prefix(rung);      // property_tests/attention/laws.hpp
-//   check::LawResult result = law.search({.contract = Contract::full, .seed = 7, .max_success = 100});
+//   for (const check::Law& law : attention::laws(rung))      // property_tests/attention/laws.hpp
+//     check::LawResult result = law.search({.contract = Contract::full, .seed = 7, .max_success = 100});
 #pragma once
 
 #include <chrono>

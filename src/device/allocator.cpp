@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "device/cuda_error.hpp"
 #include "device/event.hpp"
 #include "device/launch.hpp"
@@ -20,8 +21,6 @@ constexpr std::size_t kSmallSegment = std::size_t{2} << 20;
 constexpr std::size_t kLeastSegment = std::size_t{20} << 20;
 constexpr std::size_t kSegmentGrain = std::size_t{2} << 20;  // what cudaMalloc maps at least
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() - 2 * kLeastSegment;
-
-std::size_t round_up(std::size_t bytes, std::size_t grain) { return (bytes + grain - 1) / grain * grain; }
 
 std::size_t segment_for(std::size_t bytes, bool small) {
   if (small) return kSmallSegment;

@@ -40,7 +40,7 @@ class MemoryLog {
   std::int64_t live_bytes() const;
   std::int64_t library_bytes() const;   // live too, not included in the sum above
   std::int64_t peak_bytes() const;      // since construction or the last reset_peak
-  std::int64_t reserved_bytes() const;  // 0 on the host, which has no allocator in between
+  std::int64_t reserved_bytes() const;  // for tests; 0 on the host, which has no allocator in between
   std::int64_t peak_reserved_bytes() const;
   void reset_peak();  // sets the peaks to the bytes live and reserved now
   static constexpr std::size_t kMostEvents = 1 << 16;

@@ -2,7 +2,8 @@
 
 namespace syslab::measure {
 
-Samples take_eager_samples(Protocol protocol, const Subject& subject, const Bench& bench, std::uint64_t random) {
+Samples take_eager_samples(Protocol protocol, const Subject& subject, const Instruments& instruments,
+                           std::uint64_t random) {
   using std::chrono::milliseconds;
   protocol.launch = Launch::direct;
   protocol.warmup_time = protocol.warmup_limit = milliseconds(5);
@@ -12,7 +13,7 @@ Samples take_eager_samples(Protocol protocol, const Subject& subject, const Benc
   protocol.precision = 0.01;
   protocol.device_budget = protocol.wall_budget = milliseconds(100);
   protocol.cool_down = {};
-  return take_samples(protocol, subject, bench, random, {});
+  return take_samples(protocol, subject, instruments, random, {});
 }
 
 }  // namespace syslab::measure

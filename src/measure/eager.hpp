@@ -7,6 +7,7 @@
 namespace syslab::measure {
 
 // At most 0.1 s of windows and no graphs, otherwise as `protocol`: at least one sample is verified, too.
-Samples take_eager_samples(Protocol protocol, const Subject& subject, const Bench& bench, std::uint64_t random);
+Samples take_eager_samples(Protocol protocol, const Subject& subject, const Instruments& instruments,
+                           std::uint64_t random);
 
 }  // namespace syslab::measure

@@ -78,6 +78,7 @@ class Rig {
   void verify_some(std::span<const int> sets, bool last);
   void warm_up_for_a_time();
   void warm_up_by_estimate();
+  void keep_warmup(const std::vector<Window>& windows);
   bool clock_is_steady();
   void choose_granularity();
   Graph* graph_of(int first_set);
@@ -87,8 +88,6 @@ class Rig {
   Device& device_;
   Clock& clock_;
   std::mt19937_64 generator_;
-
-  void keep_warmup(const std::vector<Window>& windows);
 
   std::int64_t warmup_calls_ = 0;
   std::vector<double> warmup_seconds_;

@@ -41,13 +41,13 @@ class Sampler {
  public:
   using Progress = std::function<void(double, const std::string&)>;
 
-  Sampler(const Protocol& protocol, const Subject& subject, const Bench& bench, std::uint64_t random,
+  Sampler(const Protocol& protocol, const Subject& subject, const Instruments& instruments, std::uint64_t random,
           const Progress& progress)
       : protocol_(protocol),
-        clock_(bench.clock),
-        sleeper_(bench.sleeper),
-        device_(bench.device),
-        rig_(protocol, subject, bench.device, bench.clock, random),
+        clock_(instruments.clock),
+        sleeper_(instruments.sleeper),
+        device_(instruments.device),
+        rig_(protocol, subject, instruments.device, instruments.clock, random),
         progress_(progress) {}
 
   Samples run() {
@@ -168,8 +168,8 @@ class Sampler {
 
 }  // namespace
 
-Samples take_samples(const Protocol& protocol, const Subject& subject, const Bench& bench, std::uint64_t random,
-                     const std::function<void(double, const std::string&)>& progress) {
+Samples take_samples(const Protocol& protocol, const Subject& subject, const Instruments& instruments,
+                     std::uint64_t random, const std::function<void(double, const std::string&)>& progress) {
   return Sampler(protocol, subject, bench, random, progress).run();
 }
 

@@ -33,8 +33,8 @@ struct Samples {
   GpuState before, after;              // of the device: behind the warm-up, behind the last sample
 };
 
-// Where samples are taken.
-struct Bench {
+// What samples are taken with.
+struct Instruments {
   Device& device;
   Clock& clock = steady_clock();
   Sleeper& sleeper = thread_sleeper();
@@ -42,7 +42,7 @@ struct Bench {
 
 // `random` picks the samples to verify. `progress(fraction, text)` is called between looks and may be empty.
 // Unsupported when the protocol wants what the device has not.
-Samples take_samples(const Protocol& protocol, const Subject& subject, const Bench& bench, std::uint64_t random,
-                     const std::function<void(double, const std::string&)>& progress);
+Samples take_samples(const Protocol& protocol, const Subject& subject, const Instruments& instruments,
+                     std::uint64_t random, const std::function<void(double, const std::string&)>& progress);
 
 }  // namespace syslab::measure

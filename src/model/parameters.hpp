@@ -69,7 +69,7 @@ class ParameterLayout {
   std::span<const int> arena_order() const { return arena_order_; }
   std::int64_t elements() const { return elements_; }      // of the arena, padding and all; a multiple of the alignment
   std::int64_t parameters() const { return parameters_; }  // without padding
-  // One past the last element of tensor `index` with the padding that follows it: where the next one begins.
+  // For tests: one past the last element of tensor `index` with the padding that follows it, where the next one begins.
   std::int64_t padded_end(int index) const { return padded_ends_[static_cast<std::size_t>(index)]; }
 
   // Tensor `index` and those that lie side by side with it, in that order.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "plan/assignment.hpp"
@@ -229,10 +230,6 @@ std::vector<std::string> of_preset(const Experiment& experiment, const Selection
 
 bool runs_on(const std::vector<Chosen>& chosen, std::string_view device) {
   return std::any_of(chosen.begin(), chosen.end(), [device](const Chosen& it) { return it.device == device; });
-}
-
-bool contains(const std::vector<std::string>& texts, std::string_view text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
 // Keeps only the devices that were asked for.

@@ -13,9 +13,10 @@
 
 namespace syslab::plan {
 
+inline constexpr std::string_view kReferenceName = "reference";  // of a function's reference, as an implementation
+
 // "--mine NAME=PATH": somebody's implementation, a C library, a Python class, or, with --reference, any function;
 // "--command NAME='./bench {n}'": any program.
-inline constexpr std::string_view kReferenceName = "reference";  // of a function's reference, as an implementation
 struct MineSpec {
   std::string name;
   std::string path;          // absolute; "kernel.so" or "flash.py"; of a command as core/command_text.hpp has it

@@ -130,7 +130,7 @@ void WorkerProcess::accept_greeting(const std::string& text) {
   const Json version = message.value("protocol", Json());
   if (name != "hello" || version != worker::kWireVersion) {
     throw Error(ErrorKind::comm,
-                fmt::format("expected a worker's hello in version {} of the protocol, found {} in version {}",
+                fmt::format("expected a worker's hello in version {} of the wire format, found {} in version {}",
                             worker::kWireVersion, name.empty() ? "no type" : "'" + name + "'", json_text(version)));
   }
   for (const Json& word : message.value("serves", Json::array())) {

@@ -62,10 +62,10 @@ std::vector<std::string> command_words(const Context& context);
 store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
                        const plan::Plan& plan, const Conditions& conditions);
 
-// How a run ended that is one of several of a sitting.
 // " --db other.db", of every command told that reads or writes the same database; empty where that is the usual one.
 std::string db_flag(const GlobalOptions& global);
 
+// How a run ended that is one of several of a sitting.
 struct PartOutcome {
   Exit exit = Exit::well;  // of the cases that were tried
   std::map<worker::Status, int> counts;

@@ -18,6 +18,14 @@ double student_t_two_sided_p(double t, double dof);
 // The t with P(T ≤ t) = p; ∓∞ at p = 0 and 1, NaN outside [0, 1] or for dof ≤ 0.
 double student_t_quantile(double p, double dof);
 
+// Of H0: the true value is `distance` from the estimate, which has a standard_error and its dof. With an error of zero
+// only no distance at all is likely.
+template <typename Estimate>
+double p_of_distance(double distance, const Estimate& estimate) {
+  if (estimate.standard_error > 0) return student_t_two_sided_p(distance / estimate.standard_error, estimate.dof);
+  return distance == 0 ? 1 : 0;
+}
+
 // The ranks (r, n + 1 − r), counted from one, of the order statistics of n values that bracket the median with at least
 // `confidence`: r is the largest with P(Binomial(n, 1/2) < r) ≤ (1 − confidence) / 2. Zero when even [min, max] covers
 // too rarely (n < 6 at 95 %). Source: Conover, "Practical Nonparametric Statistics", 3.2.

@@ -35,12 +35,6 @@ PairedEstimate estimate_of_means(std::span<const double> means, double confidenc
   return estimate;
 }
 
-// Of H0: the log ratio is `centre`.
-double p_of_distance(double distance, const PairedEstimate& estimate) {
-  if (estimate.standard_error > 0) return student_t_two_sided_p(distance / estimate.standard_error, estimate.dof);
-  return distance == 0 ? 1 : 0;
-}
-
 int wanted(std::span<const double> means, const PairedStopRule& rule) {
   const int first = std::clamp(rule.first_look, 2, std::max(rule.max_launches, 2));
   if (std::ssize(means) < first) return first;

@@ -39,11 +39,6 @@ LogMoments log_moments(std::span<const double> medians, char side) {
   return moments;
 }
 
-double p_of_distance(double distance, const UnpairedEstimate& estimate) {
-  if (estimate.standard_error > 0) return student_t_two_sided_p(distance / estimate.standard_error, estimate.dof);
-  return distance == 0 ? 1 : 0;
-}
-
 bool too_few(const UnpairedEstimate& estimate) {
   return estimate.launches_a < kFewestLaunches || estimate.launches_b < kFewestLaunches;
 }

@@ -14,8 +14,14 @@ namespace syslab::worker {
 // which may have read the run's seed and must not know, it is another each time.
 std::uint64_t unforeseeable_seed(const CaseRequest& request);
 
-// Emits check records "reference:<output>" and "samples:<output>", samples "time", metrics (time, its quantiles,
-// tflops, gbps, worst errors, peak scratch memory) and facts. Throws CheckFailed, Unsupported, Error.
+// Emits, of each output, check records:
+//   reference:<output>   the first call against the oracle
+//   naive:<output>       in half precision: its error beside that of the naive kernel; not_run without a naive kernel
+//   samples:<output>     all timed calls that were compared whole
+//   eager:<output>       the same of the second series, where samples are graphs and it was taken (measure/eager.hpp)
+//   sample:<output>      of one timed call, only where that is wrong
+// samples "time" and "eager", metrics (time, its quantiles, tflops, gbps, worst errors, peak scratch memory) and facts.
+// Throws CheckFailed, Unsupported, Error.
 void run_operator_case(CaseContext& context, const Operation& operation);
 
 }  // namespace syslab::worker

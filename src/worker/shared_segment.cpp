@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "device/evict.hpp"
 
 namespace syslab::worker {
@@ -23,7 +24,7 @@ constexpr std::byte kUnset{0xff};        // a NaN in every dtype: who reads one 
 // Around outputs: something else, so that a NaN read behind an input and written behind an output shows, too.
 constexpr std::byte kGuard{0xa5};
 
-std::size_t round_up(std::size_t bytes, std::size_t to = kAlignment) { return (bytes + to - 1) / to * to; }
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, kAlignment); }
 
 // Calls run(byte offset, bytes) for each stretch of adjacent elements.
 template <typename Run>
@@ -60,7 +61,7 @@ std::size_t extent_bytes(const SharedTensor& tensor) {
   return static_cast<std::size_t>(extent_elements(tensor.shape, tensor.strides)) * size_of(tensor.dtype);
 }
 
-std::size_t guard_page_of(const SharedTensor& tensor) { return tensor.offset + round_up(extent_bytes(tensor)); }
+std::size_t guard_page_of(const SharedTensor& tensor) { return tensor.offset + aligned(extent_bytes(tensor)); }
 
 std::size_t page_bytes() {
   static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -100,15 +101,15 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
                                 "cannot carry",
                                 tensor.name));
       }
-      tensor.offset = round_up(end + kGuardBytes);
+      tensor.offset = aligned(end + kGuardBytes);
       end = tensor.offset + extent_bytes(tensor) + kGuardBytes;
       if (!guarded) continue;
       const std::size_t page = round_up(guard_page_of(tensor), page_bytes());
-      tensor.offset = page - round_up(extent_bytes(tensor));
+      tensor.offset = page - aligned(extent_bytes(tensor));
       end = page + page_bytes();
     }
   }
-  grow(round_up(end + kGuardBytes));
+  grow(aligned(end + kGuardBytes));
   std::size_t filled = 0;
   const auto fill_to = [&](std::size_t to) {
     if (to > filled) std::fill_n(data_ + filled, to - filled, kUnset);

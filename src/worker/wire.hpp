@@ -3,7 +3,7 @@
 // A worker reads frames (core/pipe.hpp) from its standard input and writes frames to its standard output; standard
 // error is free text. Each frame is a JSON object with a "type".
 //
-//   host → worker   hello   asked first              worker → host   hello: its protocol, name, language, serves[]
+//   host → worker   hello   asked first              worker → host   hello: its version, name, language, serves[]
 //                   case    of those who serve it                    records below, as they come, then one end
 //                   call    of those who serve it                    returned or failed (worker/call.hpp)
 //                   burst   in a case of task `paired`               ready, then burst for each (worker/bursts.hpp)

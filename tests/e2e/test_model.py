@@ -89,7 +89,7 @@ class BenchmarkingScript(Lab):
                             ("context=0", "context is 0; it must be between 1 and"),
                             ("heads=5", "5 heads do not divide d_model 64 (4 would be left over)"),
                             ("heads=64", "the head dimension 1 (d_model 64 / 64 heads) is odd, and RoPE rotates pairs"),
-                            ("layers=-1", ""),
+                            ("layers=-1", "axis 'layers' of benchmarking_script takes nothing below 0, not '-1'"),
                             ("batch=0", "batch is 0; it must be between 1 and 1048576"),
                             ("batch=300000000000000000", "batch is 300000000000000000; it must be between 1 and"),
                             ("precision=fp8", "unknown value 'fp8' of axis 'precision'"),

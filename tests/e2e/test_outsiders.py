@@ -6,7 +6,7 @@ Class → what keeps it → what it was seen to do with that switched off:
   Calls           the walls (seccomp)           as they were: a class of ranks spoke to any service of this machine (D-Bus, a container's)
   PunchesHoles    the worker compares its copy  not switched off
   GrowsMemory     the worker's own lengths      not switched off
-  StaysAround     keeper, reaper, remove_tree   not switched off
+  StaysAround     keeper, reaper, remove_tree   not switched off; seen to live, and to sit in its folder, while it is judged
   Commands        without_workflow_commands     as it was: lines that begin with "::"
   ahead           inputs lie there at release   not switched off
 """
@@ -14,6 +14,7 @@ import os
 import pathlib
 import shutil
 import socket
+import threading
 import unittest
 
 from hostile_lab import CASE, HOSTILE, PLUGINS, HostileLab
@@ -56,8 +57,22 @@ class Outsiders(HostileLab):
             self.assertNotIn(self.outsider(name)["status"], ("ok", "crashed"), name)
 
     def test_nothing_stays_whoevers_child_it_is(self):
-        ended = self.outsider("StaysAround")
+        lived, over = [], threading.Event()
+
+        def watch():  # else a hand-in that starts nothing would pass
+            while not over.wait(0.01):
+                if found := asleep():
+                    lived.append((len(found), any("d" * 100 in folders for _, folders, _ in os.walk(self.temporary))))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            ended = self.outsider("StaysAround")
+        finally:
+            over.set()
+            watcher.join()
         self.assertEqual(ended["status"], "ok", ended)
+        self.assertEqual(max(lived, default=(0, False)), (3, True), "processes that lived, and whether the folders were made")
         self.assertEqual(asleep(), [])
         self.assertEqual(list(self.temporary.iterdir()), [])
 

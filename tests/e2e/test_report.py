@@ -264,9 +264,8 @@ class Report(Lab):
         for experiment in self.json("list")["experiments"]:
             axes[experiment["id"]] = {axis["name"]: axis for axis in experiment["axes"]}
         for series in published:
-            known = axes.get(series["experiment"])
-            if known is None:  # an experiment to come
-                continue
+            self.assertIn(series["experiment"], axes)
+            known = axes[series["experiment"]]
             self.assertLessEqual({*series["axes"], *series.get("fixed", {})}, set(known), series["experiment"])
             for place, name in enumerate(series["axes"]):
                 axis = known[name]

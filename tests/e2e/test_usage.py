@@ -1,6 +1,7 @@
 """What is asked wrongly is answered with what was meant, exit code 2, and nothing is made."""
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -107,8 +108,9 @@ class Usage(Lab):
     def test_help_and_version(self):
         help_text = self.syslab("--help").stdout
         self.assertEqual(self.syslab().stdout, help_text)
-        for verb in ("check", "run", "report", "list", "describe", "plan", "resume", "replay", "query", "merge", "env",
-                     "doctor"):
+        verbs = re.search(r"'[)] words=\"([^\"]+)\"", self.syslab("completion", "bash").stdout)[1].split()
+        self.assertGreater(len(verbs), 20)
+        for verb in verbs:
             self.assertIn(f"  {verb} ", help_text)
             self.assertIn(f"syslab {verb}", self.syslab(verb, "--help").stdout)
         self.assertRegex(self.syslab("--version").stdout, r"^syslab \d+\.\d+\.\d+ \(")

@@ -36,6 +36,8 @@ TEST(RmsNormLaws, OfARungWithoutABackwardPassAreThoseOfForward) {
   EXPECT_EQ(not_run, (std::vector<std::string>{"rms_norm.gradients_equal_oracle", "rms_norm.no_gradient_along_h"}));
 }
 
+TEST(RmsNormLaws, ApplyToEveryRung) { EXPECT_TRUE(all().left_out.empty()); }
+
 INSTANTIATE_TEST_SUITE_P(Ladder, RmsNormLaw, testing::ValuesIn(all().cases),
                          [](const auto& info) { return info.param.name(); });
 

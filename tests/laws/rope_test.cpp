@@ -17,6 +17,8 @@ class RopeLaw : public testing::TestWithParam<property::LadderCase> {};
 
 TEST_P(RopeLaw, Holds) { property::expect_holds(GetParam(), 100); }
 
+TEST(RopeLaws, ApplyToEveryRung) { EXPECT_TRUE(all().left_out.empty()); }
+
 INSTANTIATE_TEST_SUITE_P(Ladder, RopeLaw, testing::ValuesIn(all().cases),
                          [](const auto& info) { return info.param.name(); });
 

@@ -17,6 +17,8 @@ class SwigluLaw : public testing::TestWithParam<property::LadderCase> {};
 
 TEST_P(SwigluLaw, Holds) { property::expect_holds(GetParam(), 100); }
 
+TEST(SwigluLaws, ApplyToEveryRung) { EXPECT_TRUE(all().left_out.empty()); }
+
 INSTANTIATE_TEST_SUITE_P(Ladder, SwigluLaw, testing::ValuesIn(all().cases),
                          [](const auto& info) { return info.param.name(); });
 

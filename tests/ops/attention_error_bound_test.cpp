@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -62,6 +64,32 @@ TEST(AttentionErrorBound, OneRoundingOfQForAllKeysIsNoFault) {
     EXPECT_LT(bound(true), 10 * 0x1p-11 * scale * q * k_norm) << count << " keys";
     EXPECT_LT(bound(false), bound(true) / 10) << count << " keys";
   }
+}
+
+// The C library's functions, over what kernels give them: scores less the largest of their row, and a sum of weights of
+// which one is 1. log's error is absolute where it is below 1, as the bound of L takes it.
+template <typename Real, typename Exact>
+double worst_units_of_functions() {
+  constexpr int kCount = 1 << 19;
+  double worst = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const double part = static_cast<double>(i) / kCount;
+    const auto score = static_cast<Real>(-87.0 * part), sum = static_cast<Real>(std::exp2(24.0 * part));
+    const Exact weight = std::exp(static_cast<Exact>(score)), log = std::log(static_cast<Exact>(sum));
+    const Exact weight_error = std::abs(std::exp(score) - weight) / weight;
+    const Exact log_error = std::abs(std::log(sum) - log) / std::max(Exact{1}, log);
+    worst = std::max(worst, static_cast<double>(std::max(weight_error, log_error)));
+  }
+  return worst * 2 / static_cast<double>(std::numeric_limits<Real>::epsilon());
+}
+
+TEST(AttentionErrorBound, HoldsTheFunctionsOfTheHost) {
+  const double of_floats = worst_units_of_functions<float, double>();
+  EXPECT_LE(of_floats, kFunctionUlps);
+  EXPECT_GE(of_floats, 0.5) << "less than rounding alone costs: was it computed in single precision?";
+  const double of_doubles = worst_units_of_functions<double, long double>();
+  EXPECT_LE(of_doubles, kFunctionUlps);
+  EXPECT_GE(of_doubles, 0.5);
 }
 
 }  // namespace

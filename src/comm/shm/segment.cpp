@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "core/units.hpp"
 
 namespace syslab::comm {
@@ -33,8 +34,6 @@ constexpr std::uint64_t kMostBytes = 1ULL << 30;
 constexpr std::size_t kControlSlotBytes = 4U << 10;
 constexpr std::size_t kMostTransferBytes = 64U << 10, kLeastTransferBytes = 4U << 10;
 constexpr std::size_t kPairsBytes = 8U << 20;  // of all pairs together, where there are many ranks
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 ShmSizes sizes_of(int ranks, const ShmOptions& options) {
   ShmSizes sizes;

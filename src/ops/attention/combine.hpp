@@ -36,6 +36,12 @@ constexpr std::int64_t partial_floats(std::int64_t splits, std::int64_t rows_of_
   return splits * rows_of_all_heads * (head_dim + 1);
 }
 
+// Bytes of them; none where there is one split.
+constexpr std::size_t partial_bytes(std::int64_t splits, std::int64_t rows_of_all_heads, std::int64_t head_dim) {
+  return splits <= 1 ? 0
+                     : static_cast<std::size_t>(partial_floats(splits, rows_of_all_heads, head_dim)) * sizeof(float);
+}
+
 // Queues the kernel. partial_out, out and their rows are aligned to 16 and 8 bytes.
 void launch_combine(DType dtype, const CombineParams& params, device::Stream stream);
 

@@ -53,7 +53,12 @@ inline constexpr double kLambda = 4.0;
 inline constexpr double kHalfWeights = 0x1p-9;
 // Of a problem by the longer of its lengths: none up to those that the hand-out's contract draws.
 inline double weights_unit_of(std::int64_t longest) { return longest > 256 ? kHalfWeights : 0.0; }
-inline constexpr double kFunctionUlps = 4.0;  // exp, log: holds for ours in vector_exp.hpp and CUDA's fast ones
+// Of exp and log, relative, in units of the accumulation's roundoff u (4u of fp32 are 2⁻²²); the rounding of their
+// argument is the score's error. Held by tests on a CPU: flash_tiled's 2^x in every instruction set
+// (attention_flash_test.cpp), and exp and log of the C library, which the naive and reference kernels call
+// (attention_error_bound_test.cpp). By NVIDIA's documents on a GPU: ex2.approx.ftz.f32 (ptx::exp2_approx, __expf) 2⁻²²,
+// exp2f two units in the last place, which is the same; expf, logf and log2f one, as exp and log in double precision.
+inline constexpr double kFunctionUlps = 4.0;
 
 // Units of one problem's arithmetic and storage.
 struct ErrorModel {

@@ -48,6 +48,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/integers.hpp"
 #include "device/overlap.cuh"
 #include "device/ptx.cuh"
 #include "ops/embedding/cuda_kernels.hpp"
@@ -425,8 +426,6 @@ Cut cut_of(const Problem& problem) {
   return {static_cast<int>((problem.dim + kColumns - 1) / kColumns), (problem.rows + kRun - 1) / kRun,
           (problem.dim + 3) / 4 * 4};
 }
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 struct Memory {
   Lists lists;

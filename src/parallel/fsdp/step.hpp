@@ -102,7 +102,7 @@ class FsdpStep {
   void backward(int part);
   void update();
 
-  // Logits alone, of this rank's tokens, with weights gathered for it. Collective.
+  // For tests: logits alone, of this rank's tokens, with weights gathered for it. Collective.
   model::Activations evaluate(const model::Tokens& tokens);
 
   // Of the last step, the same on all ranks. Collective; waits for it.

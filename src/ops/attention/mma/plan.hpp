@@ -66,7 +66,7 @@ struct ForwardPlan {
 // The plan with the least predicted time. `multiprocessors` ≥ 1. Preconditions: supported head_dim (8·n, 16 … 256).
 // Error(usage) for sequences that the kernels do not support.
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors);
-// The plan for a given choice; `keys_of_split` ≥ seq_k does not split.
+// For tests: the plan for a given choice; `keys_of_split` ≥ seq_k does not split.
 ForwardPlan plan_with(const Problem& problem, int tile, std::int64_t keys_of_split, int multiprocessors);
 // Bytes of partial outputs and log-sum-exps, fp32: one of each per split. 0 without splits.
 std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan);

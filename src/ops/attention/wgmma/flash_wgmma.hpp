@@ -18,11 +18,10 @@ std::optional<std::string> flash_wgmma_refusal(const Problem& problem, Pass pass
 // right, and slower where items are few and uneven.
 std::size_t flash_wgmma_forward_workspace(const Problem& problem);
 
-// Queues the forward pass on `stream`; takes memory of its own for partial results alone, if they do not fit
-// what is lent. Preconditions: validate() passed,
-// flash_wgmma_refusal() said nothing. Throws Error(usage) naming tensor and stride where a row is not aligned to 16
-// bytes or a stride is not positive, and Error(device) if the stream's GPU is not of compute capability 9.0 or the
-// launch fails.
+// Queues the forward pass on `stream`; takes memory of its own for partial results alone, if they do not fit what is
+// lent. Preconditions: validate() passed, flash_wgmma_refusal() said nothing. Throws Error(usage) naming tensor and
+// stride where a row is not aligned to 16 bytes or a stride is not positive, and Error(device) if the stream's GPU is
+// not of compute capability 9.0 or the launch fails.
 void flash_wgmma_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
                          device::Stream stream);
 

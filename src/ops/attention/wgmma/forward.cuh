@@ -25,7 +25,8 @@
 //
 //   A computing group waits at q `full` and reads the number, waits at k `full` and queues S1 = Q·K1ᵀ. Under it, one
 //   thread gives back the place of the item before, once TMA has read that O. When S1 is there the slot of K1 is free
-//   (k `empty`). The group hides what its rows do not see, makes weights of S1, and packs them as P1.
+//   (k `empty`). The group turns S1's sign where the scale is negative, hides what its rows do not
+//   see, makes weights of S1, and packs them as P1.
 //
 //   It waits for K0, and for its turn; queues S0 = Q·K0ᵀ and, when V1 is there, O += P1·V1; and passes the turn on.
 //   When S0 is there K0's slot is free; weights are made of S0 while P1·V1 runs. When that has ended V1's slot is free
@@ -370,7 +371,8 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
     const auto release = [&](std::uint32_t barrier) {
       if (lane == 0) ptx::arrive(barrier);
     };
-    // A score becomes −∞ where the row does not see the key.
+    // Scores are given the scale's sign, of every block and under any mask: from here on `scale_log2` is positive, so
+    // that the largest score has the largest weight. Then a score becomes −∞ where the row does not see the key.
     const auto hide = [&](int block) {
       const int first_key = block * kKeys;
       if (p.negative != 0) {

@@ -168,9 +168,7 @@ ForwardPlan plan_split(const Problem& problem, int tile, std::int64_t blocks_of_
 }
 
 std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan) {
-  if (plan.splits <= 1) return 0;
-  const std::int64_t rows = problem.batch * problem.heads_q * problem.seq_q;
-  return static_cast<std::size_t>(flash::partial_floats(plan.splits, rows, problem.head_dim)) * sizeof(float);
+  return flash::partial_bytes(plan.splits, problem.batch * problem.heads_q * problem.seq_q, problem.head_dim);
 }
 
 std::vector<int> lengths_of_items(const Problem& problem, const ForwardPlan& plan) {

@@ -264,7 +264,7 @@ class Report(Lab):
         for experiment in self.json("list")["experiments"]:
             axes[experiment["id"]] = {axis["name"]: axis for axis in experiment["axes"]}
         for series in published:
-            self.assertIn(series["experiment"], axes)
+            self.assertIn(series["experiment"], set(axes))
             known = axes[series["experiment"]]
             self.assertLessEqual({*series["axes"], *series.get("fixed", {})}, set(known), series["experiment"])
             for place, name in enumerate(series["axes"]):

@@ -170,7 +170,7 @@ class Sampler {
 
 Samples take_samples(const Protocol& protocol, const Subject& subject, const Instruments& instruments,
                      std::uint64_t random, const std::function<void(double, const std::string&)>& progress) {
-  return Sampler(protocol, subject, bench, random, progress).run();
+  return Sampler(protocol, subject, instruments, random, progress).run();
 }
 
 }  // namespace syslab::measure

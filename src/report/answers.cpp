@@ -14,6 +14,7 @@
 #include "report/grid.hpp"
 #include "report/hand_in_table.hpp"
 #include "report/handout_models.hpp"
+#include "report/provenance.hpp"
 #include "report/standing.hpp"
 
 namespace syslab::report {
@@ -380,6 +381,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     made.blocks.emplace_back(alone(*carrier.picture));
   } else if (carrier.table != nullptr) {
     Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, spoken_of);
+    table.warning = provenance_of(table.result, store).warning();  // of the rows that it shows
     // A caption of several problems' tables is read once.
     const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
     if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";

@@ -47,7 +47,7 @@ std::string tex_span(const Span& span) {
 // A name or a path has no space to break a line at, so a long one may break after the characters that join its parts.
 std::string breakable(const Span& span) {
   constexpr std::size_t kLong = 24;  // characters; a shorter one fits into the next line
-  const std::string_view joints = span.style == Style::code ? "._/" : "_/";
+  const std::string_view joints = span.style == Style::code ? "._/:" : "_/";
   std::string out, piece;
   const auto flush = [&] {
     if (!piece.empty()) out += tex_span({span.style, std::exchange(piece, {})});
@@ -77,6 +77,7 @@ std::string tex_in_line(const Text& text) {
 // --- tables ---
 
 constexpr std::size_t kWidestText = 36;  // characters; what is longer is broken into lines
+constexpr std::size_t kWidestCode = 40;  // what hand_in_table() shortens a name to, and some
 
 struct TexColumn {
   std::string spec;
@@ -97,10 +98,12 @@ TexColumn tex_column(const Grid& grid, std::size_t index) {
   made.numeric = column.align == "right" && !numbers.empty();
   if (made.numeric) {
     made.spec = number_column(numbers);
-  } else if (made.width > kWidestText) {
-    made.width = kWidestText;
+  } else if (const std::size_t widest = column.format == "code" ? kWidestCode : kWidestText; made.width > widest) {
+    made.width = widest;
     made.wraps = true;
-    made.spec = fmt::format(R"(>{{\raggedright\arraybackslash}}p{{{}em}})", kWidestText / 2);
+    // A letter of prose is half an em wide on average, each of typewriter somewhat more.
+    const std::size_t width = column.format == "code" ? kWidestCode * 11 / 20 : kWidestText / 2;
+    made.spec = fmt::format(R"(>{{\raggedright\arraybackslash}}p{{{}em}})", width);
   } else {
     made.spec = column.align == "right" ? "r" : "l";
   }

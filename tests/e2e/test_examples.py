@@ -14,12 +14,21 @@ import unittest
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "reports/examples"
 YEARS = ("2025", "2026")
 MOST_BYTES = 1 << 20
+MOST_PROSE = 24 << 10
+MOST_ROWS = 12
+MOST_PAGES = 16
 UPDATE = "SYSLAB_UPDATE_GOLDEN" in os.environ
 
 
 def without_figures(text):
     """Pictures are gnuplot's, and versions of it differ."""
     return re.sub(r"<svg.*?</svg>", "<svg/>", text, flags=re.DOTALL)
+
+
+def prose_of(page):
+    """What is read as sentences: no heading, table, caption, picture or hidden comment."""
+    page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
+    return "\n".join(line for line in page.splitlines() if line and not line.startswith(("#", "|", "<sub>", "![", "**")))
 
 
 @unittest.skipUnless((EXAMPLES / "handout.db.xz").exists(), "no example is stored: tools/examples DATABASE makes them")
@@ -63,6 +72,21 @@ class Examples(unittest.TestCase):
         if year == YEARS[-1] and shutil.which("pdftoppm"):
             subprocess.run(["pdftoppm", "-r", "70", "-gray", "-f", "1", "-l", "1", "-singlefile", "-png", f"handin-{year}.pdf",
                             EXAMPLES / "page-1"], cwd=self.folder, check=True)
+
+    def test_are_read_in_minutes(self):
+        for year in YEARS:
+            page = (EXAMPLES / f"handin-{year}.md").read_text(encoding="utf-8")
+            with self.subTest(year=year):
+                self.assertLessEqual(len(prose_of(page).encode()), MOST_PROSE)
+                rows = [len(table.splitlines()) - 2 for table in re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)]
+                self.assertGreater(len(rows), 10)
+                self.assertLessEqual(max(rows), MOST_ROWS)
+                for problem in page.split("\n## ")[1:]:
+                    shown = len(re.findall(r"(?:^\|.*\n)+", problem, flags=re.MULTILINE)) + problem.count("\n![")
+                    self.assertLessEqual(shown, 1, problem[:60])
+            if shutil.which("pdfinfo"):
+                told = subprocess.run(["pdfinfo", EXAMPLES / f"handin-{year}.pdf"], check=True, capture_output=True, text=True).stdout
+                self.assertLessEqual(int(re.search(r"Pages:\s*(\d+)", told)[1]), MOST_PAGES)
 
     def test_are_small(self):
         large = [path.name for path in EXAMPLES.rglob("*") if path.is_file() and path.stat().st_size > MOST_BYTES]

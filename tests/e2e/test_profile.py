@@ -100,9 +100,8 @@ class Profile(Lab):
         # A ratio of two times never stands alone, and what is more than all of it leaves no gaps.
         for ratio in re.findall(r"takes ([^;]*?) times as long", report):
             self.assertRegex(ratio, r"±|…|no interval")
-        for share, least, most in re.findall(r"Kernels fill ([\d.]+) % of .*?\(([\d.]+) % to ([\d.]+) %\)", report):
+        for share in re.findall(r"kernels fill ([\d.]+) % of the pass", report):
             self.assertLess(float(share), 100)
-            self.assertLessEqual(float(least), float(most))
         self.assertRegex(report, r"Profiling overhead (is|cannot be given)")
         # Half precision is a GPU's: what is missing is told with the command, not promised.
         self.assertIn("**(c) Table**: The same peaks under mixed precision. → not measured: `syslab run memory_profiling --preset paper`",

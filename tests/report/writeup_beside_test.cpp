@@ -35,16 +35,16 @@ TEST_F(Beside, VariabilityIsThatOfTheModelsThatTheHandOutAsksFor) {
   add_step("10B", 0.03);
   add_step("xl25", 0.04, "another");
   const std::string first = variability("2025"), second = variability("2026");
-  EXPECT_TRUE(has(first, "over 3 configurations and a maximum of 4.0 % (xl")) << first;
-  EXPECT_TRUE(has(second, "over 3 configurations and a maximum of 3.0 % (10B")) << second;
-  EXPECT_TRUE(has(first, "a phase alone varies by up to 20 % (optimizer of small, `eager`: 20 ± 4 ms)")) << first;
+  EXPECT_TRUE(has(first, "(median of 3 configurations), at most 4.0 % (xl")) << first;
+  EXPECT_TRUE(has(second, "(median of 3 configurations), at most 3.0 % (10B")) << second;
+  EXPECT_TRUE(has(first, "of a phase alone up to 20 % (optimizer of small, `eager`: 20 ± 4 ms)")) << first;
 }
 
 TEST_F(Beside, VariabilityOfModelsOfBothHandOutsIsSaidOnce) {
   add_step("small", 0.001);
   add_step("large", 0.002);
   EXPECT_EQ(table("benchmarking_script", "variability").result.rows.size(), 1U);
-  EXPECT_TRUE(has(variability("2026"), "over 2 configurations and a maximum of 0.20 % (large")) << variability("2026");
+  EXPECT_TRUE(has(variability("2026"), "(median of 2 configurations), at most 0.20 % (large")) << variability("2026");
 }
 
 TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
@@ -57,8 +57,8 @@ TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
         {metric("parameters", 1000), metric("scores_bytes", kMatrix),
          worker::MemoryEventRecord{1, matrices * kMatrix, "layers.0.attn.kept", "temporaries"}});
     const std::string text = said("memory_profiling", "largest_said");
-    EXPECT_EQ(has(text, "Each is a matrix of B·H·T² scores"), matrices == 1) << text;
-    EXPECT_EQ(has(text, "Each is 2 matrices of B·H·T² values"), matrices == 2) << text;
+    EXPECT_EQ(has(text, "What softmax keeps is a matrix of B·H·T² scores"), matrices == 1) << text;
+    EXPECT_EQ(has(text, "What softmax keeps is 2 matrices of B·H·T² values"), matrices == 2) << text;
   }
 }
 
@@ -75,11 +75,11 @@ TEST_F(Beside, TheFormulasBestBucketIsNamedWhereAnotherWasMeasured) {
   limit(640, 16, 5e-4, 2e-4);
   limit(10240, 1, 2e-3, 1.8e-3);
   std::string text = said("ddp_small_tensors", "a_shown");
-  EXPECT_TRUE(has(text, "250 (limit 40 KiB) 0.100 ms, the least of 4 limits")) << text;
-  EXPECT_TRUE(has(text, "its least, 0.200 ms, at 640 KiB")) << text;
+  EXPECT_TRUE(has(text, "least, 0.100 ms, in 250 (limit 40 KiB)")) << text;
+  EXPECT_TRUE(has(text, "its least, 0.2 ms, at 640 KiB")) << text;
   limit(640, 16, 5e-5, 2e-4);
   text = said("ddp_small_tensors", "a_shown");
-  EXPECT_TRUE(has(text, "its least, 0.200 ms, at this limit, too")) << text;
+  EXPECT_TRUE(has(text, "its least at this limit, too")) << text;
 }
 
 // Of one machine a naive step alone, of another both strategies.

@@ -1,4 +1,4 @@
--- sentence: `flash_tiled` needs no kernel of its own: for each block of 96 queries plain loops run over tiles of 128 keys with a running maximum and
+-- sentence: `flash_tiled` is no kernel: for each block of 96 queries plain loops run over tiles of 128 keys with a running maximum and
 --   sum, and it saves Q, K, V, O and the log-sum-exp L of each row, one float, for backward. Passed with {cases} random cases each, over shapes,
 --   dtypes and masks: {laws}. {error}
 -- experiment: flash_forward
@@ -26,8 +26,8 @@ errors AS (
    GROUP BY implementation, output
 )
 SELECT t.cases, t.laws,
-       coalesce((SELECT printf('Against fp64 (%d comparisons) the error nearest to its bound is %.2g of %.2g for O (%.2g %%), %.2g of %.2g for L (%.2g %%). An element''s bound adds up the roundings on its way: n of them, each of at most u (half the dtype''s spacing at 1), may reach 4√n·u of what they act on.',
-                        o.times, o.error, o.tolerance, 100 * o.worst, l.error, l.tolerance, 100 * l.worst)
+       coalesce((SELECT printf('Against fp64 the error nearest to its bound is %.2g of %.2g for O, %.2g of %.2g for L. An element''s bound adds up the roundings on its way: n of them, each of at most u (half the dtype''s spacing at 1), may reach 4√n·u of what they act on.',
+                        o.error, o.tolerance, l.error, l.tolerance)
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
                   WHERE o.implementation = t.implementation AND o.output = 'out'),
                 'Every error of O and L is within its bound, which follows from the number of roundings.') AS error, t.run_uid

@@ -1,6 +1,6 @@
 -- sentence: Smallest case out of memory: {implementation}, {pass}, B = {rows}, T = {seq}, d = {head_dim}, {dtype} on {device} ({why}). It needs
 --   {tensors} tensors of B·T·d ({tensor_mib} each) and {kept} + {work} matrices of B·T² floats, kept and temporary ({matrix_gib} each):
---   {total_gib}, {share} % of it in the matrices.
+--   {total_gib}.
 -- experiment: pytorch_attention
 -- command: syslab run pytorch_attention -a seq=2048 -a head_dim=64 --impl literal --laws none --memory-limit 256Mi
 -- columns: implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;

@@ -1,7 +1,6 @@
--- sentence: {implementation} at d = {head_dim} in {dtype}: from T = {low_seq} to {high_seq} ({length}×) memory kept for backward grows {growth}×,
---   from {low_kept} to {high_kept} ({device}).
+-- sentence: What {implementation} keeps for backward (d = {head_dim}, {dtype}, {device}) grows {growth}× from T = {low_seq} to {high_seq}, to {high_kept}.
 -- experiment: pytorch_attention
--- columns: implementation|1|code|left; head_dim|1|d|right; dtype|1|s|left; length|×|.3g|right; low_seq|1|d|right;
+-- columns: implementation|1|code|left; head_dim|1|d|right; dtype|1|s|left; low_seq|1|d|right;
 --   high_seq|1|d|right; growth|×|.3g|right; low_kept|MiB|.4b|right; high_kept|MiB|.4b|right; device|1|s|left
 WITH kept AS (
   SELECT DISTINCT json_remove(v.params, '$.pass', '$.seq') AS point, v.params ->> '$.seq' AS seq, v.implementation,

@@ -1,8 +1,7 @@
--- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib} MiB at T = {seq}, versus {kept_mib} MiB for
---   {implementation}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 (`flash_tiled`) does: memory grows with T
+-- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib} MiB at T = {seq}, not {kept_mib}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 (`flash_tiled`) does: memory grows with T
 --   instead of T², for one more T·T·d product.
 -- experiment: pytorch_attention
--- columns: implementation|1|code|left; seq|1|d|right; kept_mib|1|.4g|right; lse_mib|1|.3g|right
+-- columns: seq|1|d|right; kept_mib|1|.4g|right; lse_mib|1|.3g|right
 SELECT implementation, seq, kept / 1048576 AS kept_mib,
        -- one fp32 number a row, whatever the dtype
        4.0 * (params ->> '$.batch') * (params ->> '$.heads') * seq / 1048576 AS lse_mib, run_uid

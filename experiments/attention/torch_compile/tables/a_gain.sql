@@ -1,10 +1,10 @@
--- sentence: Fusing by hand stands in for the compiler. Unfused attention ({literal}) takes {least} to {most} times as long as with a fused softmax
---   ({softmax}; both in the table of `pytorch_attention`) at {points} points, d from {least_d} to {most_d} and T from {shortest} to {longest}: {forward} in forward and
---   {backward} in backward at the largest ({device}).
+-- sentence: Fusing by hand stands in for the compiler: the table of `pytorch_attention` has unfused attention and, behind →, the same with a fused
+--   softmax ({softmax}), {points} points up to T = {longest} ({device}). That is {least}× to {most}× as fast, {forward} in forward and {backward} in backward at the largest, because
+--   softmax touches the scores once, not once an operation.
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper
 -- fills: a
--- columns: literal|1|code|left; softmax|1|code|left; least|1|.3g|right; most|1|.3g|right; points|1|d|right; least_d|1|d|right; most_d|1|d|right; shortest|1|d|right;
+-- columns: softmax|1|code|left; least|1|.3g|right; most|1|.3g|right; points|1|d|right;
 --   longest|1|d|right; forward|1|s|left; backward|1|s|left; device|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.* FROM v_measured v
@@ -18,7 +18,7 @@ pair AS (
             AND s.implementation = CASE l.implementation WHEN 'literal' THEN 'fused_softmax' ELSE 'naive_cuda' END
    WHERE l.role = 'literal' AND l.measured_here AND l.protocol NOT LIKE 'graph%'
 )
-SELECT literal, softmax, min(gain) AS least, max(gain) AS most, count(DISTINCT d || '|' || seq) AS points, min(d) AS least_d, max(d) AS most_d, min(seq) AS shortest,
+SELECT literal, softmax, min(gain) AS least, max(gain) AS most, count(DISTINCT d || '|' || seq) AS points,
        max(seq) AS longest,
        (SELECT printf('%.3g×', x.gain) FROM pair x WHERE x.comparability_key = p.comparability_key AND x.protocol = p.protocol AND x.pass = 'forward'
          ORDER BY x.seq DESC, x.d DESC LIMIT 1) AS forward,

@@ -1,5 +1,5 @@
 -- sentence: Forwarding whole tensors takes T = (n−1) · S / W, the standard ring 2(n−1)/n · S / W: a factor of n/2. On {ranks} ranks with {bytes}
---   bytes that predicts {expected}×; measured ({device}, protocol {protocol}): {ratio}×, {whole} ms versus {parts} ms.
+--   bytes that predicts {expected}×; measured ({device}, protocol {protocol}): {ratio}×.
 -- experiment: alternate_ring_all_reduce
 -- fills: *
 -- columns: ranks|1|d|right; bytes|B|d|right; expected|×|.3g|right; ratio|×|ratio(ratio_low, ratio_high)|right; whole|ms|.3g|right; parts|ms|.3g|right;

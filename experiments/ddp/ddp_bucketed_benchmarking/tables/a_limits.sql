@@ -1,8 +1,7 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}; the step takes {fastest_ms} ms at {fastest} MiB and
---   {slowest_ms} ms at {slowest} MiB ({verdict}). One would expect small buckets to pay per call and large ones to delay the last all-reduce. But
---   tensors are never split, and where backward takes longer than the link only the last bucket is exposed{cost}; with small tensors
---   (`ddp_small_tensors`) both ends are worse.{elsewhere}
+--   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {fastest_ms} ms at {fastest} MiB and
+--   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} One would expect small buckets to pay per call and large ones to delay the last all-reduce.
+--   Here neither shows: where backward takes longer than the link only the last bucket is exposed{cost}. Small tensors show both ends (`ddp_small_tensors`).
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
@@ -56,12 +55,12 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
        v.bucket_mb AS fastest, v.time_ms AS fastest_ms, w.bucket_mb AS slowest, w.time_ms AS slowest_ms,
        iif(v.high_ms < w.low_ms, 'their intervals do not overlap', 'no measurable difference') AS verdict,
        CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' in the order in which backward finishes (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
-       coalesce((SELECT printf(' (%.2g to %.2g ms; the rest of the %.2g to %.2g ms over a step without communication is backward, which the all-reduces slow)',
-                               min(o.exposed), max(o.exposed), min(o.over_none), max(o.over_none))
+       coalesce((SELECT printf(' (at most %.2g ms; the rest of what a step is longer than without communication is backward, which the all-reduces slow)',
+                               max(o.exposed))
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key AND o.protocol IS v.protocol AND o.implementation = v.implementation
                  HAVING min(o.over_none) > max(o.exposed)), '') AS cost,
-       coalesce((SELECT ' Measured on another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
+       coalesce((SELECT ' On another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation
                     AND o.gpu_name IS NOT NULL AND v.gpu_name IS NOT NULL

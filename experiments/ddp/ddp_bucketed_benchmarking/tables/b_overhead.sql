@@ -6,12 +6,29 @@
 -- fills: b
 -- command: syslab run distributed_communication_single_node {experiment}
 -- columns: law|1|code|left; ranks|1|d|right; device|1|s|left; s|GiB|.4b|right; model|1|s|left; sent|1|s|left; numbers|1|s|left
-WITH fitted AS (
-  SELECT DISTINCT l.implementation AS law, v.ranks, v.device, l.alpha AS o, l.per_byte, l.fits, l.worst, v.gradient_bytes AS bytes, v.model, v.wire,
+WITH queued AS (
+  SELECT v.implementation, v.world_size, v.comparability_key, v.protocol, v.params ->> '$.bytes' AS bytes,
+         (SELECT m.value FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'pipelined' ORDER BY m.rank LIMIT 1) AS t
+    FROM v_measured v
+   WHERE v.experiment = 'distributed_communication_single_node' AND v.is_good AND v.params ->> '$.operation' = 'all_reduce'
+     AND NOT EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal')
+),
+-- Where a line misses the sizes between by more than 5 %, that through the smallest and the largest, as factors.sql of the collectives has it.
+ends AS (
+  SELECT DISTINCT implementation, world_size, comparability_key, protocol,
+         (last_value(t) OVER up - first_value(t) OVER up) / nullif(last_value(bytes) OVER up - first_value(bytes) OVER up, 0) AS per_byte,
+         first_value(t) OVER up AS t, first_value(bytes) OVER up AS bytes
+    FROM queued
+  WINDOW up AS (PARTITION BY implementation, world_size, comparability_key, protocol ORDER BY bytes ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+),
+fitted AS (
+  SELECT DISTINCT l.implementation AS law, v.ranks, v.device, iif(l.worst > 0.05 AND e.per_byte > 0, e.t - e.bytes * e.per_byte, l.alpha) AS o,
+         iif(l.worst > 0.05 AND e.per_byte > 0, e.per_byte, l.per_byte) AS per_byte, l.fits, l.worst, v.gradient_bytes AS bytes, v.model, v.wire,
          v.run_uid
     FROM v_data_parallel v
     JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
                          AND l.comparability_key = v.comparability_key AND l.implementation = v.backend
+    LEFT JOIN ends e ON e.implementation = l.implementation AND e.world_size = l.ranks AND e.comparability_key = l.comparability_key AND e.protocol = l.protocol
    WHERE v.experiment = ?1 AND v.strategy = 'bucketed' AND v.is_good
    GROUP BY v.model, v.gradient_bytes, v.wire, v.ranks, v.device, l.implementation
 )

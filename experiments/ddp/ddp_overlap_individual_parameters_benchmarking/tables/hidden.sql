@@ -1,6 +1,6 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): a step takes {time_ms} ms with overlap, {naive_ms} ms naive, {flat_ms} ms flat and {none_ms} ms without communication;
---   {verdict}. {exposed} ms of communication remain after backward, versus {naive} ms naive and {flat} ms flat. {why}{runs}
+--   {implementation}): a step takes {time_ms} ms with overlap, {naive_ms} naive and {flat_ms} flat; without communication {none_ms} ms, so
+--   {verdict}. {exposed} ms of communication remain after backward, versus {naive} naive and {flat} flat. {why}{runs}
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left;

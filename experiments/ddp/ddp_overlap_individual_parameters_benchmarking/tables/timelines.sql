@@ -1,11 +1,11 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, {implementation}; rank 0, last
---   measured step): naive, the first of {naive_count} all-reduces starts {naive_first} ms into the step, when backward has ended ({naive_back} ms);
---   with overlap {under} of {count} start before backward ends at {back} ms, the first at {first} ms, and the last ends at {last} ms.
+-- sentence: {model} in {precision}, {batch} × {context} tokens ({backend}, gradients {sent}, {device}, {implementation}, rank 0, last
+--   step): naive, backward ends at {naive_back} ms and the first of {naive_count} all-reduces starts at {naive_first} ms.
+--   With overlap the first starts at {first} ms, {under} of {count} before backward ends at {back} ms.
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: b
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   implementation|1|code|left; naive_count|1|d|right; naive_first|1|.3g|right; naive_back|1|.3g|right; under|1|d|right; count|1|d|right;
---   back|1|.3g|right; first|1|.3g|right; last|1|.3g|right
+--   back|1|.3g|right; first|1|.3g|right
 WITH v AS MATERIALIZED (
   SELECT d.attempt_id, d.model, d."precision", d.batch, d.context, d.ranks, d.backend, d.wire, d.device, d.implementation, d.row_order, d.point,
          d.comparability_key, d.protocol, d.strategy, d.run_uid,
@@ -18,15 +18,14 @@ WITH v AS MATERIALIZED (
 told AS (
   SELECT v.*, b.back, (SELECT count(*) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS count,
          (SELECT count(*) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication' AND s.start_ns < b.back) AS under,
-         (SELECT min(s.start_ns) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS first,
-         (SELECT max(s.end_ns) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS last
+         (SELECT min(s.start_ns) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS first
     FROM v
     JOIN (SELECT attempt_id, max(end_ns) AS back FROM span WHERE rank = 0 AND track = 'compute' AND name = 'backward' GROUP BY attempt_id) b USING (attempt_id)
    WHERE v.place = 1
 )
 SELECT o.model, o."precision", o.batch, o.context, o.ranks, o.backend, iif(o.wire = 'own', 'uncompressed', 'in ' || o.wire) AS sent, o.device, o.implementation,
        n.count AS naive_count, 1e-6 * n.first AS naive_first, 1e-6 * n.back AS naive_back, o.under, o.count, 1e-6 * o.back AS back, 1e-6 * o.first AS first,
-       1e-6 * o.last AS last, max(o.run_uid, n.run_uid) AS run_uid
+       max(o.run_uid, n.run_uid) AS run_uid
   FROM told o
   JOIN told n ON n.point = o.point AND n.ranks = o.ranks AND n.comparability_key = o.comparability_key AND n.protocol IS o.protocol
              AND n.implementation = o.implementation AND n.strategy = 'naive' AND n.under = 0 AND n.count > 0

@@ -1,11 +1,9 @@
--- sentence: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), with backward as fast as the link: {most_calls} all-reduces
---   expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the least of {sizes} limits, and {fewest_calls} {large} ms. The formula, with the o and w
---   measured just before each case, predicts {forecast_small}, {forecast} and {forecast_large} ms and its least, {forecast_least} ms, {agreement}.
+-- sentence: With backward as fast as the link, {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}) expose {small} ms in {most_calls} all-reduces, {large} ms in
+--   {fewest_calls} and least, {least} ms, in {calls} (limit {limit} KiB). The formula of (b) has its least{agreement}.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;
---   limit|KiB|d|right; least|ms|.3g|right; fewest_calls|1|d|right; large|ms|.3g|right; sizes|1|d|right;
---   forecast_small|ms|.3g|right; forecast|ms|.3g|right; forecast_large|ms|.3g|right; forecast_least|ms|.3g|right; agreement|1|s|left
+--   limit|KiB|d|right; least|ms|.3g|right; fewest_calls|1|d|right; large|ms|.3g|right; agreement|1|s|left
 WITH one AS (
   SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS tensor_bytes, v.params ->> '$.bucket_kb' AS bucket_kb,
          v.world_size AS ranks, v.device, v.protocol, v.run_uid,
@@ -18,16 +16,16 @@ WITH one AS (
 placed AS (
   SELECT *, row_number() OVER (same ORDER BY exposed) AS place, row_number() OVER (same ORDER BY forecast, bucket_kb) AS forecast_place,
          row_number() OVER (same ORDER BY buckets) AS few,
-         row_number() OVER (same ORDER BY buckets DESC) AS many, count(*) OVER same AS sizes
+         row_number() OVER (same ORDER BY buckets DESC) AS many, count(*) OVER same AS sizes,
+         min(o) OVER same AS least_o, max(o) OVER same AS most_o, min(w) OVER same AS least_w, max(w) OVER same AS most_w
     FROM one
   WINDOW same AS (PARTITION BY tensors, tensor_bytes, ranks, device, protocol)
 )
 SELECT b.tensors, b.tensor_bytes, b.ranks, b.device, s.buckets AS most_calls, 1e3 * s.exposed AS small, b.buckets AS calls, b.bucket_kb AS "limit",
-       1e3 * b.exposed AS least, l.buckets AS fewest_calls, 1e3 * l.exposed AS large, b.sizes, 1e3 * s.forecast AS forecast_small,
-       1e3 * b.forecast AS forecast, 1e3 * l.forecast AS forecast_large, 1e3 * f.forecast AS forecast_least,
-       iif(f.bucket_kb = b.bucket_kb, 'at this limit, too',
-           printf('at %d KiB: o was %.2g µs and w %.2g GB/s before that case, %.2g µs and %.2g GB/s before this, so the place of the minimum is known no better',
-                  f.bucket_kb, 1e6 * f.o, f.w, 1e6 * b.o, b.w)) AS agreement, b.run_uid
+       1e3 * b.exposed AS least, l.buckets AS fewest_calls, 1e3 * l.exposed AS large,
+       iif(f.bucket_kb = b.bucket_kb, ' at this limit, too',
+           printf(', %.3g ms, at %d KiB: it agrees that the minimum lies between the ends, not where, since the o and w that it takes, measured before each case, range from %.2g to %.2g µs and from %.2g to %.2g GB/s',
+                  1e3 * f.forecast, f.bucket_kb, 1e6 * b.least_o, 1e6 * b.most_o, b.least_w, b.most_w)) AS agreement, b.run_uid
   FROM placed b
   JOIN placed s USING (tensors, tensor_bytes, ranks, device, protocol)
   JOIN placed l USING (tensors, tensor_bytes, ranks, device, protocol)

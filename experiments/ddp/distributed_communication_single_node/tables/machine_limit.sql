@@ -1,15 +1,19 @@
--- sentence: Measured on {ranks} GPUs, not on {others}. More data costs its bytes over the
---   bandwidth; each more rank a step of latency, while a rank sends 2(n − 1)/n of the bytes, at most twice
---   those of 2 ranks.
+-- sentence: {limit} More data costs its bytes over the bandwidth; each more rank a step of latency, while a rank sends 2(n − 1)/n of the bytes, at most
+--   twice those of 2 ranks.
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: ranks|1|s|left; others|1|s|left
+-- columns: limit|1|s|left
 WITH here AS (
-  SELECT DISTINCT world_size AS n, comparability_key, run_uid
+  SELECT DISTINCT world_size AS n, gpu_name IS NOT NULL AND device = gpu_name AS on_gpus, run_uid
     FROM v_measured
-   WHERE experiment = ?1 AND is_good AND world_size > 1 AND gpu_name IS NOT NULL AND params ->> '$.operation' = 'all_reduce'
-)
-SELECT (SELECT group_concat(n, ', ') FROM (SELECT DISTINCT n FROM here ORDER BY n)) AS ranks,
-       (SELECT group_concat(column1, ' and ') FROM (VALUES (4), (6)) WHERE column1 > (SELECT max(n) FROM here)) AS others,
-       (SELECT max(run_uid) FROM here) AS run_uid
- WHERE EXISTS (SELECT 1 FROM here) AND (SELECT max(n) FROM here) < 6;
+   WHERE experiment = ?1 AND is_good AND world_size > 1 AND params ->> '$.operation' = 'all_reduce'
+),
+measured AS (SELECT max(n) AS most FROM here WHERE on_gpus),
+machines AS (SELECT max(json_array_length(facts, '$.gpu')) AS gpus FROM v_environment),
+left_out AS (SELECT group_concat(column1, ' and ') AS others FROM (VALUES (4), (6)) WHERE column1 > (SELECT most FROM measured))
+SELECT CASE WHEN gpus > most THEN printf('Measured on %s GPUs, not on %s.', (SELECT group_concat(n, ', ') FROM (SELECT DISTINCT n FROM here WHERE on_gpus ORDER BY n)), others)
+            WHEN EXISTS (SELECT 1 FROM here WHERE NOT on_gpus AND n > most)
+              THEN printf('No machine here has more than %d GPUs, so %s ranks ran on the CPU alone.', gpus, others)
+            ELSE printf('No machine here has more than %d GPUs for %s ranks.', gpus, others) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
+  FROM measured, machines, left_out
+ WHERE most < 6;

@@ -1,7 +1,7 @@
--- sentence: {implementation} on the CPU: an all-reduce of {mb} MB takes {times} ms on {ranks} ranks{beside}.
+-- sentence: {implementation} on the CPU: an all-reduce of {mb} MB takes {times} ms on {ranks} ranks.{missing}
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; mb|1|s|right; times|1|s|left; ranks|1|s|left; beside|1|s|left
+-- columns: implementation|1|code|left; mb|1|s|right; times|1|s|left; ranks|1|s|left; missing|1|s|left
 WITH one AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.bytes' AS bytes
     FROM v_measured v
@@ -21,8 +21,13 @@ SELECT s.implementation, printf('%.4g', s.bytes * 1e-6) AS mb,
          WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.protocol = s.protocol AND o.bytes = s.bytes) AS times,
        (SELECT group_concat(world_size, ', ') FROM (SELECT * FROM one ORDER BY world_size) o
          WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.protocol = s.protocol AND o.bytes = s.bytes) AS ranks,
-       coalesce((SELECT printf(', versus %.3g ms with `nccl` on 2 GPUs', n.time_ms) FROM one n
-                  WHERE n.implementation = 'nccl' AND n.world_size = 2 AND n.bytes = s.bytes ORDER BY n.run_started_at DESC LIMIT 1), '') AS beside, s.run_uid
+       coalesce((SELECT printf(' Not measured: %s.', group_concat(printf('%s MB on %s', mb, ranks), ', '))
+                   FROM (SELECT m.column1 AS mb, group_concat(r.column1, ', ') AS ranks
+                           FROM (VALUES (1), (10), (100), (1000)) m CROSS JOIN (VALUES (2), (4), (6)) r
+                          WHERE NOT EXISTS (SELECT 1 FROM one o WHERE o.implementation = s.implementation AND o.bytes = m.column1 * 1000000 AND o.world_size = r.column1)
+                          GROUP BY m.column1
+                          ORDER BY m.column1)
+                 HAVING count(*) > 0), '') AS missing, s.run_uid
   FROM size s
  ORDER BY s.implementation <> 'gloo', s.implementation, s.many DESC, s.bytes DESC
  LIMIT 1;

@@ -1,6 +1,6 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): a step takes {naive_ms} ms naive, {time_ms} ms flat with copies ({verdict}) and {views_ms} ms with gradients that lie in the
---   flat buffer ({views_verdict}); communication takes {naive}, {exposed} and {of_views} ms. {why}{runs}
+--   {implementation}): a step takes {naive_ms} ms naive, {time_ms} ms flat with copies ({verdict}) and {views_ms} ms flat with gradients in one
+--   buffer from the start ({views_verdict}). Communication takes {naive}, {exposed} and {of_views} ms. {why}{runs}
 -- experiment: minimal_ddp_flat_benchmarking
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
@@ -25,7 +25,8 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
        CASE WHEN n.exposed > w.exposed
               THEN printf('The same bytes move: one large call is %.3g ms faster than %d small ones, because it pays one latency and sends at full bandwidth%s',
                           n.exposed - w.exposed, n.buckets,
-                          iif(v.exposed > w.exposed, printf('; packing into the buffer and back costs %.3g ms.', v.exposed - w.exposed), '.'))
+                          iif(v.exposed > w.exposed, printf('; packing into the buffer and back costs %.3g ms of the phase%s.', v.exposed - w.exposed,
+                                 iif(v.low_ms > w.high_ms, printf(' (%.3g ms of the step)', v.time_ms - w.time_ms), '')), '.'))
             ELSE 'The same bytes move, and at these sizes the latency of a call is small beside them.' END AS why,
        iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' (Different runs on the same machine.)') AS runs,
        max(v.run_uid, w.run_uid, n.run_uid) AS run_uid

@@ -1,5 +1,5 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): a step takes {time_ms} ms (median of {n}), of which {share} % is communication: forward {forward}, backward {backward},
+--   {implementation}): a step takes {time_ms} ms, of which {share} % is communication: forward {forward}, backward {backward},
 --   {buckets} all-reduces of {bytes} {exposed}, optimizer {updating} ms.
 -- experiment: naive_ddp_benchmarking
 -- fills: *

@@ -1,11 +1,11 @@
 -- sentence: Weights of linear layers and embeddings are sharded, norms are replicated; each is gathered for its use, freed, and its gradient reduce-scattered. Test
---   `reference:certificate`: {ranks} ranks end with one process's bits: {toys}. In {model} in {precision} ({batch} ×
+--   `reference:certificate`: on {toys}, training on {ranks} ranks gives bit-identical weights to one process after {steps}. In {model} in {precision} ({batch} ×
 --   {context} tokens, {backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}, gathered by {granularity}) a rank holds {state} of weights,
---   gradients and moments (16Ψ/{ranks} and whole norms: {formula}), and gathered units take turns in {slots}{freed}.{laws}
+--   gradients and moments (expected, 16Ψ/{ranks} and whole norms: {formula}). Gathered units share {slots}{freed}.{laws}
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
---   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; toys|1|s|left; state|MiB|.4b|right; formula|MiB|.4b|right; slots|MiB|.4b|right; freed|1|s|left; laws|1|s|left
+--   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; toys|1|s|left; steps|1|s|left; state|MiB|.4b|right; formula|MiB|.4b|right; slots|MiB|.4b|right; freed|1|s|left; laws|1|s|left
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision", v.params ->> '$.batch' AS batch,
        v.params ->> '$.context' AS context, v.world_size AS ranks, v.backend, coalesce('in ' || nullif(v.params ->> '$.wire', 'own'), 'uncompressed') AS travelling, v.device, v.protocol, v.implementation,
        v.params ->> '$.granularity' AS granularity,
@@ -13,15 +13,17 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
        (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'formula_bytes') / 1048576.0 AS formula,
        (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'slot_bytes') / 1048576.0 AS slots,
        -- Of a small model the largest unit, twice, and its gradient are as much as all weights.
-       (SELECT iif(max(b.value) < 2 * max(p.value), printf(', of the %.4g MiB that all weights would take: they are freed after use', 4 * max(p.value) / 1048576.0), '')
+       (SELECT iif(max(b.value) < 2 * max(p.value), printf(', not the %.4g MiB of all weights: each is freed after use', 4 * max(p.value) / 1048576.0), '')
           FROM metric b, metric p
          WHERE b.attempt_id = v.attempt_id AND b.name = 'slot_bytes' AND p.attempt_id = v.attempt_id AND p.name = 'parameters') AS freed,
        coalesce((SELECT printf(' Tests passed, %d random cases each: %s.', min(cases), group_concat(name, ', '))
-                   FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') || iif(law = 'fsdp.holds_parts', ' (between steps a rank holds its part of each weight, and no more)', '') AS name, max(cases_run) AS cases FROM v_coverage
+                   FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
                           WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
                           ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT replace(replace(substr(k.message, instr(k.message, '; ') + 2), ', have the bits of one process after', '; compared after'), ' have the bits of one process after', '; compared after') FROM check_result k
-         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
+       (SELECT replace(rtrim(substr(k.message, instr(k.message, '; ') + 2, instr(k.message, ' have the bits of one process') - instr(k.message, '; ') - 2), ','), ' toy models with exact arithmetic', ' integer-valued toy models') FROM check_result k
+         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys,
+       (SELECT substr(k.message, instr(k.message, ' of one process after ') + 22) FROM check_result k
+         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS steps, v.run_uid
   FROM v_measured v
  WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1
    AND v.world_size = (SELECT count(*) FROM check_result k

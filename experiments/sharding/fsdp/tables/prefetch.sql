@@ -1,10 +1,10 @@
--- sentence: Prefetching ({model} in {precision}, {batch} × {context} tokens, {ranks} ranks, {backend}, {device}, {implementation}, gathered by
---   {granularity}; rank 0, last step): {order}, from {first} to {last} in forward and from {back_first} to {back_last} in backward;
---   each is started at most {most} ahead of the unit in use.
+-- sentence: Prefetching ({model} in {precision}, {backend}, {device}, {implementation}, by
+--   {granularity}, rank 0, last step): {order}, from {first} to {last} and from
+--   {back_first} to {back_last}, each at most {most} ahead of the unit in use.{unit}
 -- experiment: fsdp
 -- fills: *
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
---   implementation|1|code|left; granularity|1|s|left; order|1|s|left; first|1|code|left; last|1|code|left; back_first|1|code|left; back_last|1|code|left; most|1|s|left
+-- columns: model|1|s|left; precision|1|s|left; backend|1|code|left; device|1|s|left;
+--   implementation|1|code|left; granularity|1|s|left; order|1|s|left; first|1|code|left; last|1|code|left; back_first|1|code|left; back_last|1|code|left; most|1|s|left; unit|1|s|left
 WITH v AS MATERIALIZED (
   SELECT * FROM v_measured WHERE experiment = ?1 AND is_good AND world_size > 1
 ),
@@ -25,7 +25,7 @@ ordered AS (
     FROM unit
 ),
 told AS (
-  SELECT attempt_id, count(*) AS gathers, sum(start_at <> use_at) AS out_of_order, max(use_at - in_use) AS most,
+  SELECT attempt_id, count(*) AS gathers, sum(pass = 'forward') AS forwards, sum(start_at <> use_at) AS out_of_order, max(use_at - in_use) AS most,
          max(name) FILTER (WHERE pass = 'forward' AND use_at = 1) AS first,
          max(name) FILTER (WHERE pass = 'backward' AND use_at = 1) AS back_first,
          (SELECT name FROM ordered o WHERE o.attempt_id = ordered.attempt_id AND pass = 'forward' ORDER BY use_at DESC LIMIT 1) AS last,
@@ -35,9 +35,10 @@ told AS (
 )
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision", v.params ->> '$.batch' AS batch, v.params ->> '$.context' AS context,
        v.world_size AS ranks, v.backend, v.device, v.implementation, v.params ->> '$.granularity' AS granularity,
-       iif(t.out_of_order = 0, printf('all %d all-gathers start in the order of use', t.gathers),
+       iif(t.out_of_order = 0, printf('the %d all-gathers of forward and %d of backward start in the order of use', t.forwards, t.gathers - t.forwards),
            printf('%d of %d all-gathers start out of the order of use', t.out_of_order, t.gathers)) AS "order",
-       t.first, t.last, t.back_first, t.back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most, v.run_uid
+       t.first, t.last, t.back_first, t.back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most,
+       iif(v.params ->> '$.granularity' = 'layer', ' A unit is what one product takes (Q, K and V; w1 and w3); backward finds the last two still gathered.', '') AS unit, v.run_uid
   FROM v
   JOIN told t USING (attempt_id)
  ORDER BY v.metrics ->> '$.parameters' DESC, batch, context, "precision" <> 'fp32', ranks, v.row_order, granularity DESC;

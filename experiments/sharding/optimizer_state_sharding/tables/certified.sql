@@ -1,11 +1,9 @@
--- sentence: {owners} Test `reference:certificate`: {ranks} ranks with sharding {sharding} end
---   with one process's bits: {toys}. {model} in {precision} ({batch} × {context} tokens, {backend}, gradients {travelling}, {device},
---   protocol {protocol}, {implementation}; updates {turn}, buckets of {bucket_mb} MiB) ends with identical weights on all ranks, each with
---   {held_moments} of moments (its share: {formula_moments}).{laws}
+-- sentence: {owners} Test `reference:certificate`: on {toys}, training on {ranks} ranks with sharding {sharding} gives bit-identical weights to
+--   one process after {steps}. A rank of {model} holds {held_moments} of
+--   moments (1/{ranks} of all: {formula_moments}).{laws}
 -- experiment: optimizer_state_sharding
 -- fills: *
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
---   protocol|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; bucket_mb|MiB|d|right; toys|1|s|left; held_moments|MiB|.4b|right; formula_moments|MiB|.4b|right; owners|1|s|left; laws|1|s|left
+-- columns: model|1|s|left; ranks|1|d|right; sharding|1|code|left; toys|1|s|left; steps|1|s|left; held_moments|MiB|.4b|right; formula_moments|MiB|.4b|right; owners|1|s|left; laws|1|s|left
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
@@ -13,12 +11,14 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
        (v.metrics ->> '$.held_moments') / 1048576.0 AS held_moments, (v.metrics ->> '$.formula_moments') / 1048576.0 AS formula_moments,
        iif(v.sharding = 'optimizer', 'Parameters go to owners largest first, each to the rank with the fewest elements so far; an owner updates '
              || 'its own and broadcasts them.', 'Each rank owns a flat range of all parameters, as long as every other.') AS owners,
-       coalesce((SELECT printf(' Other tests passed: %d, of %d random cases each.', count(*), min(cases))
+       coalesce((SELECT printf(' Other tests passed (%d random cases each): %s.', min(cases), group_concat(name, ', '))
                    FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
                           WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
                           ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT replace(replace(substr(k.message, instr(k.message, '; ') + 2), ', have the bits of one process after', '; compared after'), ' have the bits of one process after', '; compared after') FROM check_result k
-         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys, v.run_uid
+       (SELECT replace(rtrim(substr(k.message, instr(k.message, '; ') + 2, instr(k.message, ' have the bits of one process') - instr(k.message, '; ') - 2), ','), ' toy models with exact arithmetic', ' integer-valued toy models') FROM check_result k
+         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys,
+       (SELECT substr(k.message, instr(k.message, ' of one process after ') + 22) FROM check_result k
+         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS steps, v.run_uid
   FROM v
  WHERE v.is_good AND v.ranks > 1
    AND v.ranks = (SELECT count(*) FROM check_result k

@@ -3,7 +3,7 @@
 --   (8/{ranks}), {expected}, and {saved} % less than the {none_state} (16 bytes a parameter) without sharding. Gradients and moments are allocated before the first step here; PyTorch would hold 4 bytes a parameter then, and 8 before its first update.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a
--- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; bucket_mb|MiB|d|right; held_state|GiB|.4b|right; expected|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; held_state|GiB|.4b|right; expected|1|s|left;
 --   none_state|GiB|.4b|right; saved|%|.3g|right
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1

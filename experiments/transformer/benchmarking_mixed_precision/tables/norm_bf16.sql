@@ -1,6 +1,5 @@
--- sentence: bf16 has the range of fp32 and does not overflow, but only 8 significant bits: {norm} of bf16 data (standard deviation 1, mean
---   {offset}, {dim} elements) has a relative error of {low} with {implementation} sums in bf16 and {high} with statistics in fp32. Layer norm
---   should keep fp32 statistics under bf16, too.
+-- sentence: bf16 has the range of fp32 and does not overflow, but only 8 significant bits: {norm} of {dim} elements of unit variance (mean {offset}) has a relative error of
+--   {low} with {implementation} sums in bf16 and {high} with fp32 statistics, so layer norm should keep fp32 under bf16, too.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b

@@ -1,11 +1,11 @@
--- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms versus a median of {median} ms, so that the
---   mean of {n} is {mean} ± {sd} ms (standard deviation) instead of {steady_mean} ± {steady_sd} ms after five warm-up steps{few}. The
+-- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms and the others {median} ms, so the mean of {n} is
+--   {mean} ± {sd} ms (standard deviation). It is {steady_mean} ± {steady_sd} ms after five warm-up steps{few}. The
 --   first step loads libraries and kernels, selects algorithms and allocates memory that later steps reuse.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
--- columns: model|1|s|left; implementation|1|code|left; device|1|s|left; first|ms|.4g|right; median|ms|.4g|right; n|1|d|right;
---   mean|ms|.4g|right; sd|ms|.3g|right; steady_mean|ms|.4g|right; steady_sd|ms|.2g|right;
+-- columns: model|1|s|left; implementation|1|code|left; device|1|s|left; first|ms|.3g|right; median|ms|.3g|right; n|1|d|right;
+--   mean|ms|.2g|right; sd|ms|.2g|right; steady_mean|ms|.4g|right; steady_sd|ms|.1g|right;
 --   few|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.warmup' AS w, json_remove(v.params, '$.warmup') AS point, 1e3 * m.value AS mean,
@@ -21,7 +21,9 @@ WITH t AS MATERIALIZED (
 SELECT params ->> '$.model' AS model, implementation, device, first, median, n, mean, sd, steady_mean, steady_sd, few, run_uid
   FROM (SELECT c.params, c.implementation, c.device, c.first, c.time_ms AS median, c.n, c.mean, c.sd, s.mean AS steady_mean,
                s.sd AS steady_sd,
-               coalesce((SELECT group_concat(printf(', %.4g ± %.2g ms after %d', b.mean, b.sd, b.w), '')
+               coalesce((SELECT group_concat(printf(', %.4g ± %.1g after %s', b.mean, b.sd, iif(b.w = 1, 'one', 'two')), '') ||
+                                  -- Less time after fewer steps is no effect of warming up.
+                                  iif(max(b.mean) < s.mean, printf('; so %.1g %% lies between processes', 100 * (1 - min(b.mean) / s.mean)), '')
                            FROM (SELECT * FROM t ORDER BY w DESC) b
                           WHERE b.point = c.point AND b.implementation = c.implementation AND b.comparability_key = c.comparability_key
                             AND b.protocol = c.protocol AND b.w IN (1, 2)), '') AS few, max(c.run_uid, s.run_uid) AS run_uid,

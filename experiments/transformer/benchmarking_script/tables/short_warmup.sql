@@ -1,5 +1,5 @@
 -- sentence: After {w} warm-up {steps} the first measured step of {model} ({implementation}, {device}) takes {ratio} times the median of the
---   {others} after it and is {verdict}. {why}
+--   {others} after it{verdict}. {why}
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
@@ -27,8 +27,8 @@ firsts AS (
   HAVING others > 1
 )
 SELECT w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, ratio, others,
-       CASE WHEN first > 1.05 * slowest THEN 'slower than all of them' WHEN ratio <= 1.05 THEN 'no slower' ELSE 'not slower than the slowest of them' END AS verdict,
-       CASE WHEN first <= 1.05 * slowest AND ratio <= 1.05 THEN 'One-time costs are paid by then; one or two steps can still differ where a later one allocates.'
+       CASE WHEN first > 1.05 * slowest THEN ' and is slower than all of them' WHEN ratio <= 1.05 THEN '' ELSE ' and is not slower than the slowest of them' END AS verdict,
+       CASE WHEN first <= 1.05 * slowest AND ratio <= 1.05 THEN 'One-time costs are paid by then; one or two steps may still differ where a later one allocates.'
             WHEN first <= 1.05 * slowest THEN 'Steps vary as much without one-time costs.'
             WHEN implementation LIKE 'graph%' THEN 'The second step records the CUDA graph and the third replays it for the first time.'
             ELSE 'A cause can be memory allocated by the second step beside what the first one left (not measured).' END AS why, run_uid

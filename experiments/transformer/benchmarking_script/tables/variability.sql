@@ -1,9 +1,9 @@
--- sentence: After five warm-up steps the relative standard deviation of a step has a median of {middle} % over {cases} configurations and a maximum
---   of {most} % ({worst}, {implementation}, context {context}, {precision}, protocol {protocol}, {device}: {mean} ± {sd} ms){phase}.
+-- sentence: The standard deviation of a step is {middle} % of its mean (median of {cases} configurations), at most {most} % ({worst}, {implementation},
+--   context {context}, {precision}, protocol {protocol}, {device}){phase}.
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: middle|%|.2g|right; cases|1|d|right; most|%|.2g|right; worst|1|s|left; context|1|d|right; precision|1|s|left;
---   implementation|1|code|left; mean|ms|.4g|right; sd|ms|.2g|right; phase|1|s|left; protocol|1|s|left; device|1|s|left
+--   implementation|1|code|left; phase|1|s|left; protocol|1|s|left; device|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.model' AS name, 1e3 * m.value AS mean, 1e3 * d.value AS sd, 100 * d.value / m.value AS share,
          count(*) OVER (PARTITION BY v.comparability_key, v.protocol) AS many
@@ -32,7 +32,7 @@ spread AS (
     JOIN shown s ON s.name <> a.other
 ),
 phases AS (
-  SELECT s.model, printf('; a phase alone varies by up to %.2g %% (%s of %s, `%s`: %.3g ± %.2g ms)', 100 * d.value / m.value, substr(d.name, 1, length(d.name) - 7), s.name,
+  SELECT s.model, printf('; of a phase alone up to %.2g %% (%s of %s, `%s`: %.3g ± %.2g ms)', 100 * d.value / m.value, substr(d.name, 1, length(d.name) - 7), s.name,
                          s.implementation, 1e3 * m.value, 1e3 * d.value) AS said,
          row_number() OVER (PARTITION BY s.model ORDER BY d.value / m.value DESC, d.name) AS place
     FROM spread s
@@ -42,8 +42,7 @@ phases AS (
 SELECT max(iif(place = (cases + 1) / 2, share, NULL)) AS middle, cases, max(iif(place = cases, share, NULL)) AS most,
        max(iif(place = cases, name || iif(device = main_device, '', ', ' || replace(replace(device, 'NVIDIA ', ''), ' 80GB HBM3', '')), NULL)) AS worst, max(iif(place = cases, params ->> '$.context', NULL)) AS context,
        max(iif(place = cases, params ->> '$.precision', NULL)) AS precision,
-       max(iif(place = cases, implementation, NULL)) AS implementation, max(iif(place = cases, mean, NULL)) AS mean,
-       max(iif(place = cases, sd, NULL)) AS sd, coalesce((SELECT p.said FROM phases p WHERE p.model = s.model AND p.place = 1), '') AS phase,
+       max(iif(place = cases, implementation, NULL)) AS implementation, coalesce((SELECT p.said FROM phases p WHERE p.model = s.model AND p.place = 1), '') AS phase,
        max(iif(place = cases, protocol, NULL)) AS protocol, max(main_device) AS device, model, max(run_uid) AS run_uid
   FROM spread s
  WHERE cases > 1 AND (model = 'xl25' OR EXISTS (SELECT 1 FROM shown x WHERE x.name IN ('10B', 'xl25')))

@@ -1,12 +1,12 @@
 -- figure: areas
 -- title: Gradient checkpointing: memory over a pass
--- caption: Memory held at each block pass (forward or backward) by checkpointed streams (c = 80 MiB each) and by kept residuals of a block (R =
---   6503 MiB as an unfused framework keeps them), for the hand-out's `xl` at batch 4, context 2048 in fp32. One scale for all schemes; counted while
---   a stack of equal blocks runs (`checkpoint_schemes`).
+-- caption: Checkpoints (streams, c each) and blocks' activations (residuals, R each) held at each block pass, forward or backward, of 16 equal blocks, counted
+--   while they run (`checkpoint_schemes`). One scale for all: `none` keeps all, `every` checkpoints every block, `sqrt` has √N segments, `halving` nests halves, `binomial`
+--   splits best.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- x: passes_of_a_block|1|linear
--- y: held|GiB|linear
+-- y: held|1|linear
 -- series: kind
 -- panel: panel
 -- fills: a
@@ -23,7 +23,7 @@ chosen AS (  -- a number of blocks that can be looked at: steps are seen, and th
   SELECT * FROM run
    WHERE place = 1 AND blocks = (SELECT blocks FROM run ORDER BY abs(blocks - 16), blocks LIMIT 1)
 )
-SELECT x.idx + 1 AS passes_of_a_block, x.value * iif(s.name = 'held_streams', 80, 6503) / 1024.0 AS held, substr(s.name, 6) AS kind,
+SELECT x.idx + 1 AS passes_of_a_block, x.value AS held, substr(s.name, 6) AS kind,
        c.scheme || ', ' || c.blocks || ' blocks' AS panel, 'ok' AS status, c.run_uid
   FROM chosen c
   JOIN series s ON s.attempt_id = c.attempt_id AND s.name IN ('held_streams', 'held_residuals')

@@ -1,9 +1,9 @@
 -- sentence: {model}, context {context}, {precision} ({implementation}, {device}): segments of {best} have the lowest peak, {peak}{beside}.
---   {kept}, for {forwards} block forward passes.
+--   {kept}.
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: implementation|1|code|left; model|1|s|left; context|1|d|right; precision|1|code|left; device|1|s|left; best|1|s|right;
---   peak|GiB|.4b|right; beside|1|s|left; kept|1|s|left; forwards|1|s|right
+--   peak|GiB|.4b|right; beside|1|s|left; kept|1|s|left
 WITH unit(size, name) AS (VALUES (1073741824.0, 'GiB'), (1048576.0, 'MiB'), (1024.0, 'KiB'), (1.0, 'B')),
 t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.segment') AS point, v.params ->> '$.segment' AS segment, p.value AS bytes, f.value AS forwards
@@ -62,8 +62,7 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
             WHEN b.optimum < 1
               THEN 'One block''s activations exceed all checkpoints, so longer segments cost more than they save.'
             ELSE 'Shorter segments add checkpoints faster than they save activations; longer ones do the opposite.' END
-         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing: when backward reaches attention,'
-                                 || ' its feed-forward activations are already freed.', '') AS reason,
+         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing: backward has freed the FFN''s activations before it reaches attention.', '') AS reason,
        max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid
   FROM reckoned b
   LEFT JOIN t k ON k.point = b.point AND k.implementation = b.implementation AND k.comparability_key = b.comparability_key

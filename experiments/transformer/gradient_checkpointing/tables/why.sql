@@ -1,6 +1,5 @@
--- sentence: Why {best_size}: with segments of k blocks the model holds (N/k − 1)·c + k·R, the checkpoints and one segment's activations. For {model} at
---   context {context} ({implementation}, {precision}) N = {count}, c = {stream}, R = {block}: the minimum is at k = √(N·c/R) = {optimum};
---   {held_best} for {best_size}{others}. {reason}
+-- sentence: Segments of k blocks hold (N/k − 1)·c + k·R, checkpoints and one segment's activations, least at k = √(N·c/R). For {model}
+--   (context {context}, {implementation}, {precision}) N = {count}, c = {stream} and R = {block}, so k = {optimum}. {reason}
 -- like: gradient_checkpointing/best
--- columns: best_size|1|s|right; model|1|s|left; context|1|d|right; implementation|1|code|left; precision|1|code|left; count|1|d|right;
---   stream|MiB|.4b|right; block|MiB|.4b|right; optimum|1|.3g|right; held_best|MiB|.4b|right; others|1|s|left; reason|1|s|left
+-- columns: model|1|s|left; context|1|d|right; implementation|1|code|left; precision|1|code|left; count|1|d|right;
+--   stream|MiB|.4b|right; block|MiB|.4b|right; optimum|1|.3g|right; reason|1|s|left

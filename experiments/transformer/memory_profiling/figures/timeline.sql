@@ -1,14 +1,14 @@
 -- figure: areas
 -- title: Memory profiling: live memory over time
--- caption: Live bytes by category of each pass that the largest model completed at one context, over the host's time: kernels are queued ahead, so
---   phases are not as long here as the device takes for them.
+-- caption: Live bytes by category, inference and a training step of the largest model at one context: 0 to 1 is forward, 1 to 2
+--   backward, 2 to 3 the optimizer, each by its allocations in order.
 -- experiment: memory_profiling
--- x: host time|ms|linear
+-- x: phase|1|linear
 -- y: live|MiB|linear
 -- series: category
 -- panel: pass, model, context, precision, implementation, device
 -- fills: a
--- note: Host time; on a GPU kernels are queued ahead, and memory is allocated and freed in that order.
+-- note: In the order in which the host allocates and frees; the device runs behind it.
 WITH passes AS (
   SELECT v.*, p.value AS parameters, json_array(json_remove(v.params, '$.pass'), v.world_size, v.protocol, v.comparability_key) AS point
     FROM v_measured v
@@ -27,13 +27,32 @@ chosen AS (
   SELECT v.*, row_number() OVER (PARTITION BY v.device, v.implementation, v.params ->> '$.pass' ORDER BY v.attempt_uid DESC) AS place
     FROM passes v
     JOIN points q ON q.device = v.device AND q.implementation = v.implementation AND q.point = v.point AND q.place = 1
+),
+-- The host queues kernels ahead, so its clock is not the device's: the phase tells when, and in it the order of events.
+phases AS (
+  SELECT attempt_id, max(iif(name = 'forward', end_ns, NULL)) AS forward_ends, max(iif(name = 'backward', end_ns, NULL)) AS backward_ends
+    FROM span
+   WHERE category = 'phase'
+   GROUP BY attempt_id
+),
+placed AS (
+  SELECT e.*, CASE WHEN p.forward_ends IS NULL OR e.t_ns <= p.forward_ends THEN 0 WHEN p.backward_ends IS NULL OR e.t_ns <= p.backward_ends THEN 1 ELSE 2 END AS phase
+    FROM chosen c
+    JOIN mem_event e ON e.attempt_id = c.attempt_id
+    LEFT JOIN phases p ON p.attempt_id = c.attempt_id
+   WHERE c.place = 1
+),
+ordered AS (
+  SELECT *, phase + (rank() OVER here - 1.0) / max(1, count(*) OVER (PARTITION BY attempt_id, phase) - 1) AS at
+    FROM placed
+  WINDOW here AS (PARTITION BY attempt_id, phase ORDER BY t_ns)
 )
-SELECT 1e-6 * e.t_ns AS "host time",
+SELECT e.at AS phase,
        sum(e.delta_bytes) OVER (PARTITION BY e.attempt_id, e.category ORDER BY e.t_ns, e.delta_bytes, e.seq) / 1048576.0 AS live, e.category,
        c.params ->> '$.pass' AS pass, c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.params ->> '$.precision' AS precision,
        c.implementation, c.device, 'ok' AS status, c.run_uid
   FROM chosen c
-  JOIN mem_event e ON e.attempt_id = c.attempt_id
+  JOIN ordered e ON e.attempt_id = c.attempt_id
  WHERE c.place = 1
  ORDER BY CASE c.params ->> '$.pass' WHEN 'forward' THEN 0 WHEN 'forward_kept' THEN 1 ELSE 2 END, c.implementation,
           CASE e.category WHEN 'parameters' THEN 0 WHEN 'gradients' THEN 1 WHEN 'optimizer state' THEN 2 WHEN 'saved activations' THEN 3

@@ -1,5 +1,5 @@
 -- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) produces {found} of parameter gradients, {verdict}
---   the expected {expected} (4d² + 3·d·d_ff + 2d values), and at context {context} frees {saved} of activations. Here gradients are
+--   the expected {expected} (4d² + 3·d·d_ff + 2d values). At context {context} it frees {saved} of activations, the net change here, since gradients are
 --   allocated in advance{framework}.
 -- experiment: memory_profiling
 -- fills: f
@@ -28,7 +28,7 @@ middle AS (
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
        expected / 1048576 AS expected, iif(found = expected, 'equal to', 'versus') AS verdict, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
-       coalesce(printf('; by the shapes of what PyTorch''s autograd saves, %.4g MiB a block, net growth there would be %.4g MiB', framework / 1048576,
+       coalesce(printf('; PyTorch, whose autograd saves %.4g MiB a block by its shapes, would change by %.4g MiB', framework / 1048576,
                        (found - framework) / 1048576), '') AS framework, run_uid
   FROM t
   JOIN middle ON middle.attempt_id = t.attempt_id

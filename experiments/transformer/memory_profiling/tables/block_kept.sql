@@ -1,5 +1,4 @@
--- sentence: One block of {model} at context {context} ({precision}, {implementation}, {device}) keeps {total} for backward{forecast}, the five largest
---   being {list}.
+-- sentence: One block of {model} at context {context} ({precision}, {implementation}, {device}) keeps {total} for backward{forecast}: {list}.
 -- experiment: memory_profiling
 -- with: memory_profiling/block_residuals
 -- fills: f
@@ -7,7 +6,7 @@
 SELECT model, context, "precision", implementation, device, total, forecast, group_concat(text, ', ') AS list, max(run_uid) AS run_uid
   FROM (SELECT c.attempt_id, c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.params ->> '$.precision' AS "precision", c.implementation, c.device,
                m.total / 1048576.0 AS total, c.run_uid,
-               coalesce((SELECT printf(' (%.4g MiB by its shapes)', e.value / 1048576) FROM metric e WHERE e.attempt_id = c.attempt_id AND e.name = 'predicted_block_bytes'), '') AS forecast,
+               coalesce((SELECT printf(' (expected by shapes: %.4g)', e.value / 1048576) FROM metric e WHERE e.attempt_id = c.attempt_id AND e.name = 'predicted_block_bytes'), '') AS forecast,
                printf('%s %.3g %%', CASE m.tensor WHEN 'attn.kept' THEN 'what softmax keeps' WHEN 'ffn.gate_up' THEN 'both inputs of SwiGLU' WHEN 'ffn.gated' THEN 'its output'
                                     WHEN 'attn.qkv' THEN 'Q, K and V' WHEN 'attn.merged' THEN 'the heads'' output' ELSE printf('`%s`', m.tensor) END,
                       100.0 * m.bytes / m.total) AS text

@@ -4,28 +4,30 @@
 -- fills: e
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; origin|1|s|left
 told AS (
-  SELECT ranked.*, s.value AS scores, bytes / s.value AS matrices, max(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision') AS longest,
+  SELECT ranked.*, s.value AS scores, bytes / s.value AS matrices, first_value(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision'
+                                                  ORDER BY params ->> '$.context' <> 512, params ->> '$.context' DESC) AS asked_first,
          -- What a workspace holds tells its size: as large as the weights that attention keeps, or three matrices of tokens × vocabulary.
-         printf('%s (%d × %s)', CASE WHEN tag LIKE '%attn.kept' THEN 'attention weights (`attn.kept`)'
+         printf('%s (%d × %s)', CASE WHEN tag LIKE '%attn.kept' THEN 'what softmax keeps'
                                      WHEN tag = 'workspace' AND bytes IN (SELECT k.bytes FROM ranked k WHERE k.attempt_id = ranked.attempt_id AND k.tag LIKE '%attn.kept')
-                                       THEN 'attention scores (`workspace`)'
+                                       THEN 'attention''s scores'
                                      WHEN tag = 'workspace' AND abs(bytes / (12.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000)) - 1) < 0.01
-                                       THEN 'logits and loss (`workspace`)'
+                                       THEN 'logits and loss'
+                                     WHEN tag LIKE '%ffn.gate_up' THEN 'both inputs of SwiGLU in the FFN'
                                      ELSE printf('`%s`', replace(tag, 'layers.*.', '')) END, times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
     FROM ranked
     LEFT JOIN metric s ON s.attempt_id = ranked.attempt_id AND s.name = 'scores_bytes'
-   WHERE place <= 3
+   WHERE place <= 4
    ORDER BY place
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS "precision", implementation, device,
        group_concat(text, ', ') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
-                        iif(round(matrices) = 1, printf('Each is a matrix of B·H·T² scores (%#.4g GiB).', scores / 1073741824),
-                            printf('Each is %d matrices of B·H·T² values (%#.4g GiB); softmax keeps its exponentials and its weights.', CAST(round(matrices) AS INTEGER),
-                                   scores / 1073741824)), NULL)),
+                        iif(round(matrices) = 1, printf('What softmax keeps is a matrix of B·H·T² scores (%#.4g MiB).', scores / 1048576),
+                            printf('What softmax keeps is %d matrices of B·H·T² values (%#.4g MiB each), exponentials and weights.',
+                                   CAST(round(matrices) AS INTEGER), scores / 1048576)), NULL)),
                 'They are named by the tensor that they hold.') AS origin, max(run_uid) AS run_uid
   FROM told
- WHERE params ->> '$.context' = longest
+ WHERE params ->> '$.context' = asked_first
  GROUP BY attempt_id
  ORDER BY device, "precision" <> 'fp32', "precision", implementation;

@@ -1,4 +1,4 @@
--- sentence: Peaks of {model} in {precision} ({implementation}, {device}): forward only {forward}; training step {step}.
+-- sentence: Peaks of {model} in {precision} ({implementation}, {device}) by context: forward only {forward}; training step {step}.
 -- experiment: memory_profiling
 -- fills: b
 -- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; forward|1|s|left; step|1|s|left
@@ -10,9 +10,9 @@ WITH t AS MATERIALIZED (
    WHERE v.experiment = ?1 AND (v.is_good OR v.status = 'oom') AND v.params ->> '$.pass' IN ('forward', 'step')
 ),
 said AS (
-  SELECT *, printf('T = %d: %s', context,
+  SELECT *, printf('%s at %d', 
                    CASE WHEN status = 'oom' THEN 'out of memory (' || coalesce(message, 'no more was there') || ')'
-                        WHEN peak >= 1073741824 THEN printf('%.4g GiB', peak / 1073741824) ELSE printf('%.4g MiB', peak / 1048576) END) AS text
+                        WHEN peak >= 1073741824 THEN printf('%.3g GiB', peak / 1073741824) ELSE printf('%.3g MiB', peak / 1048576) END, context) AS text
     FROM t
    ORDER BY context
 )

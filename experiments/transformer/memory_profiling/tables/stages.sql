@@ -1,10 +1,10 @@
 -- sentence: In a training step of {model} (context {context}, {precision}, {implementation}, {device}) live memory rises by {climb} over the
---   forward pass, block by block, peaks at {peak} {where_at}, falls through backward as activations are freed, and stays flat in the optimizer at
---   {floor} (parameters, gradients, moments).
+--   forward pass, peaks at {peak} {where_at}, falls as activations are freed, and stays at
+--   {floor} (parameters, gradients, moments) in the optimizer.{inference}
 -- experiment: memory_profiling
 -- fills: a
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; climb|MiB|.4b|right;
---   where_at|1|s|left; peak|MiB|.5b|right; floor|MiB|.5b|right
+-- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; climb|GiB|.3b|right;
+--   where_at|1|s|left; peak|GiB|.4b|right; floor|GiB|.4b|right; inference|1|s|left
 WITH chosen AS (
   SELECT v.*, row_number() OVER (PARTITION BY v.comparability_key, v.implementation
                                      ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32',
@@ -30,10 +30,19 @@ phases AS (
 )
 SELECT c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.params ->> '$.precision' AS precision, c.implementation, c.device,
        ((SELECT l.bytes FROM live l WHERE l.attempt_id = c.attempt_id AND l.t_ns <= p.forward_ends ORDER BY l.t_ns DESC, l.bytes LIMIT 1)
-         - (SELECT l.bytes FROM live l WHERE l.attempt_id = c.attempt_id AND l.t_ns = 0 ORDER BY l.bytes DESC LIMIT 1)) / 1048576.0 AS climb,
-       iif(t.t_ns <= p.forward_ends, 'in the forward pass', 'in the backward pass') AS where_at, t.bytes / 1048576.0 AS peak,
+         - (SELECT l.bytes FROM live l WHERE l.attempt_id = c.attempt_id AND l.t_ns = 0 ORDER BY l.bytes DESC LIMIT 1)) / 1073741824.0 AS climb,
+       iif(t.t_ns <= p.forward_ends, 'in the forward pass', 'in the backward pass') AS where_at, t.bytes / 1073741824.0 AS peak,
        (SELECT l.bytes FROM live l WHERE l.attempt_id = c.attempt_id AND l.t_ns <= p.update_begins ORDER BY l.t_ns DESC, l.bytes LIMIT 1)
-         / 1048576.0 AS floor, c.run_uid
+         / 1073741824.0 AS floor,
+       coalesce((SELECT printf(' Inference frees each block''s activations at once: of its peak of %.4g GiB %.4g are weights.', k.value / 1073741824,
+                               4.0 * n.value / 1073741824)
+                   FROM v_measured f
+                   JOIN metric k ON k.attempt_id = f.attempt_id AND k.name = 'peak_bytes'
+                   JOIN metric n ON n.attempt_id = f.attempt_id AND n.name = 'parameters'
+                  WHERE f.experiment = ?1 AND f.is_good AND f.params ->> '$.pass' = 'forward' AND f.params ->> '$.precision' = 'fp32'
+                    AND json_remove(f.params, '$.pass') = json_remove(c.params, '$.pass') AND f.comparability_key = c.comparability_key
+                    AND f.implementation = c.implementation
+                  LIMIT 1), '') AS inference, c.run_uid
   FROM chosen c
   JOIN phases p ON p.attempt_id = c.attempt_id
   JOIN top t ON t.attempt_id = c.attempt_id AND t.place = 1

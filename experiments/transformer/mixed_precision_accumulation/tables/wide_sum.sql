@@ -1,5 +1,5 @@
 -- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), whichever way they are converted: {addend_type} represents
---   0.01 as {addend}, which explains {share} % of the error after {additions} additions.
+--   0.01 as {addend}, which explains {share} % of the error.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: accumulator|1|s|left; addend_type|1|s|left; value|1|s|right; error|1|s|right; addend|1|s|right;

@@ -75,8 +75,8 @@ TEST_F(Beside, TheFormulasBestBucketIsNamedWhereAnotherWasMeasured) {
   limit(640, 16, 5e-4, 2e-4);
   limit(10240, 1, 2e-3, 1.8e-3);
   std::string text = said("ddp_small_tensors", "a_shown");
-  EXPECT_TRUE(has(text, "least, 0.100 ms, in 250 (limit 40 KiB)")) << text;
-  EXPECT_TRUE(has(text, "its least, 0.2 ms, at 640 KiB")) << text;
+  EXPECT_TRUE(has(text, "the least, 0.100 ms, of 250 (limit 40 KiB)")) << text;
+  EXPECT_TRUE(has(text, "its best bucket is of 442 KiB, and for 40 KiB it predicts 2 ms")) << text;
   limit(640, 16, 5e-5, 2e-4);
   text = said("ddp_small_tensors", "a_shown");
   EXPECT_TRUE(has(text, "its least at this limit, too")) << text;

@@ -1,4 +1,4 @@
--- sentence: At d = {head_dim} forward + backward are faster than unfused attention: {speedups} ({pairing}, {device}). The gain grows with T because unfused
+-- sentence: At d = {head_dim} forward + backward are faster than unfused attention: {speedups} ({pairing}, {device}). On one GPU the gain grows with T, because unfused
 --   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip and one float a row; at short T all are bound
 --   by launches.
 -- experiment: flash_benchmarking

@@ -27,7 +27,7 @@ told AS (
          group_concat(seq, ', ') AS lengths,
          printf('%s %s ms (%s%s)', pass, group_concat(printf('%.3g', time_ms), ', '),
                 iif(count(gain) = 0, 'unfused out of memory', printf(iif(count(gain) = 1, '%.3g×', '%.3g× to %.3g×'), min(gain), max(gain))),
-                iif(count(gain) > 0 AND count(gain) < count(*), ', there out of memory at ' || group_concat(iif(gain IS NULL, seq, NULL), ', '), '')) AS text
+                iif(count(gain) > 0 AND count(gain) < count(*), ', unfused is out of memory at ' || group_concat(iif(gain IS NULL, seq, NULL), ', '), '')) AS text
     FROM (SELECT * FROM alike WHERE rows_of_length = most ORDER BY seq)
    GROUP BY comparability_key, protocol, device, head_dim, dtype, pass, implementation
    ORDER BY dtype, pass <> 'forward'

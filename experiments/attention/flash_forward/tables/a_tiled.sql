@@ -26,7 +26,7 @@ errors AS (
    GROUP BY implementation, output
 )
 SELECT t.cases, t.laws,
-       coalesce((SELECT printf('Against fp64 the error nearest to its bound is %.2g of %.2g for O, %.2g of %.2g for L. An element''s bound adds up the roundings on its way: n of them, each of at most u (half the dtype''s spacing at 1), may reach 4√n·u of what they act on.',
+       coalesce((SELECT printf('Against fp64 the error nearest to its bound is %.2g of %.2g for O, %.2g of %.2g for L. The bound counts roundings: n of them, each of at most u (half the dtype''s spacing at 1), may add up to 4√n·u times the value rounded.',
                         o.error, o.tolerance, l.error, l.tolerance)
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
                   WHERE o.implementation = t.implementation AND o.output = 'out'),

@@ -1,6 +1,6 @@
 -- sentence: The fused kernels, {kernels}: the grid has a block for each tile of 32 to 128 queries of each head of each batch row; it loops once over tiles
 --   of 32 to 128 keys, keeps maximum, sum and O in fp32 registers, casts P to V's dtype before the second product and O when it is written, and
---   writes L. Passed likewise, {cases} random cases each: {laws}. {error}
+--   writes L. Passed, {cases} random cases each: {laws}. {error}
 -- experiment: flash_forward
 -- command: syslab check flash_forward
 -- fills: b
@@ -30,8 +30,9 @@ errors AS (
 )
 SELECT (SELECT group_concat(what, ' and ') FROM kernels k WHERE k.implementation IN (SELECT implementation FROM passed)) AS kernels,
        (SELECT min(cases) FROM passed) AS cases,
-       (SELECT printf('%d of these tests', count(*))
-          FROM (SELECT law FROM passed GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed))) AS laws,
+       (SELECT group_concat(name, ', ')
+          FROM (SELECT replace(replace(law, 'attention.', ''), '_', ' ') AS name FROM passed
+                 GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed) ORDER BY law)) AS laws,
        coalesce((SELECT 'Errors against fp64 nearest to their bounds, as in (a): ' ||
                         group_concat(printf('`%s` O %.2g of %.2g, L %.2g of %.2g', o.implementation, o.error, o.tolerance, l.error, l.tolerance), '; ') || '.'
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'

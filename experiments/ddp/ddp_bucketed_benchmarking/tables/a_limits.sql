@@ -1,7 +1,6 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {fastest_ms} ms at {fastest} MiB and
---   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} One would expect small buckets to pay per call and large ones to delay the last all-reduce.
---   Here neither shows: where backward takes longer than the link only the last bucket is exposed{cost}. Small tensors show both ends (`ddp_small_tensors`).
+--   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} {cost}.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
@@ -55,11 +54,13 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
        v.bucket_mb AS fastest, v.time_ms AS fastest_ms, w.bucket_mb AS slowest, w.time_ms AS slowest_ms,
        iif(v.high_ms < w.low_ms, 'their intervals do not overlap', 'no measurable difference') AS verdict,
        CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' in the order in which backward finishes (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
-       coalesce((SELECT printf(' (at most %.2g ms; the rest of what a step is longer than without communication is backward, which the all-reduces slow)',
-                               max(o.exposed))
-                   FROM one o
-                  WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key AND o.protocol IS v.protocol AND o.implementation = v.implementation
-                 HAVING min(o.over_none) > max(o.exposed)), '') AS cost,
+       CASE WHEN g.exposed > s.exposed AND s.over_none > g.over_none
+              THEN printf('As expected large buckets delay the last all-reduce, of which %.2g ms are exposed at %d MiB and %.2g at %d. But many small ones weigh more: backward slows under their calls, and a step is %.2g ms over one without communication at %d MiB and %.2g at %d',
+                          g.exposed, g.bucket_mb, s.exposed, s.bucket_mb, s.over_none, s.bucket_mb, g.over_none, g.bucket_mb)
+            WHEN g.exposed > s.exposed
+              THEN printf('As expected large buckets delay the last all-reduce, of which %.2g ms are exposed at %d MiB and %.2g at %d; what calls cost small ones does not show',
+                          g.exposed, g.bucket_mb, s.exposed, s.bucket_mb)
+            ELSE printf('One would expect large buckets to delay the last all-reduce, but %.2g ms are exposed at %d MiB and %.2g at %d', g.exposed, g.bucket_mb, s.exposed, s.bucket_mb) END AS cost,
        coalesce((SELECT ' On another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation
@@ -68,6 +69,10 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
   FROM one v
   JOIN one w ON w.point = v.point AND w.ranks = v.ranks AND w.comparability_key = v.comparability_key AND w.protocol IS v.protocol
             AND w.implementation = v.implementation AND w.down = 1
+ JOIN one s ON s.point = v.point AND s.ranks = v.ranks AND s.comparability_key = v.comparability_key AND s.protocol IS v.protocol
+           AND s.implementation = v.implementation AND s.bucket_mb = v.least
+ JOIN one g ON g.point = v.point AND g.ranks = v.ranks AND g.comparability_key = v.comparability_key AND g.protocol IS v.protocol
+           AND g.implementation = v.implementation AND g.bucket_mb = v.most
  LEFT JOIN handout h ON h.model = v.model AND h.element = iif(v.wire = 'own', 4, 2) AND h."limit" = v.least
  WHERE v.up = 1 AND v.bucket_mb <> w.bucket_mb
  ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.backend, v.wire <> 'own', v.wire;

@@ -13,10 +13,10 @@ WITH queued AS (
    WHERE v.experiment = 'distributed_communication_single_node' AND v.is_good AND v.params ->> '$.operation' = 'all_reduce'
      AND NOT EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal')
 ),
--- Where a line misses the sizes between by more than 5 %, that through the smallest and the largest, as factors.sql of the collectives has it.
+-- Where a line misses the sizes by more than 5 %: the rate of the largest size and what the smallest takes beyond it, as factors.sql of the collectives has it.
 ends AS (
   SELECT DISTINCT implementation, world_size, comparability_key, protocol,
-         (last_value(t) OVER up - first_value(t) OVER up) / nullif(last_value(bytes) OVER up - first_value(bytes) OVER up, 0) AS per_byte,
+         last_value(t) OVER up / last_value(bytes) OVER up AS per_byte,
          first_value(t) OVER up AS t, first_value(bytes) OVER up AS bytes
     FROM queued
   WINDOW up AS (PARTITION BY implementation, world_size, comparability_key, protocol ORDER BY bytes ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)

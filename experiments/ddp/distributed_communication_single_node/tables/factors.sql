@@ -17,13 +17,12 @@ WITH point AS (
 queued AS (
   SELECT p.*, (SELECT q.value FROM metric q WHERE q.attempt_id = p.attempt_id AND q.name = 'pipelined' ORDER BY q.rank LIMIT 1) AS t FROM point p
 ),
--- The line through the smallest and the largest size, and how much longer a size between takes.
+-- The rate of the largest size, what the smallest takes beyond it, and how much longer than both a size between takes.
 ends AS (
   SELECT small_id, large_id, small, large, beta, alpha,
          (SELECT max(m.t / (alpha + m.bytes * beta) - 1) FROM queued m
            WHERE m.implementation = x.implementation AND m.world_size = x.world_size AND m.device = x.device AND m.protocol = x.protocol) AS longest
-    FROM (SELECT s.*, s.attempt_id AS small_id, g.attempt_id AS large_id, s.t AS small, g.t AS large, (g.t - s.t) / (g.bytes - s.bytes) AS beta,
-                 s.t - s.bytes * (g.t - s.t) / (g.bytes - s.bytes) AS alpha
+    FROM (SELECT s.*, s.attempt_id AS small_id, g.attempt_id AS large_id, s.t AS small, g.t AS large, g.t / g.bytes AS beta, s.t - s.bytes * g.t / g.bytes AS alpha
             FROM queued s
             JOIN queued g ON g.implementation = s.implementation AND g.world_size = s.world_size AND g.device = s.device AND g.protocol = s.protocol AND g.down = 1
            WHERE s.up = 1 AND g.bytes > s.bytes) x
@@ -42,11 +41,11 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
             -- A line that misses the sizes between says nothing of the machine's rate: then the ends do.
             WHEN l.worst > 0.05 AND e.beta > 0
-              THEN printf('Queued back to back, the largest moves at %.3g GB/s, at which the smallest would take %s; it takes %s, so %.2g %% of it is latency and %.1g %% of the largest%s',
-                          1e-9 * b.bytes * 2.0 * (b.world_size - 1) / b.world_size / e.large, iif(a.bytes * e.beta < 1e-3, printf('%.3g µs', 1e6 * a.bytes * e.beta), printf('%.3g ms', 1e3 * a.bytes * e.beta)),
+              THEN printf('Queued back to back, the largest moves at %.3g GB/s. At that rate the smallest would take %s, but it takes %s, so latency is %.2g %% of its time, and %.1g %% of the largest''s%s',
+                          1e-9 * b.bytes * 2.0 * (b.world_size - 1) / b.world_size / e.large, iif(a.bytes * e.beta < 1e-3, printf('%.2g µs', 1e6 * a.bytes * e.beta), printf('%.2g ms', 1e3 * a.bytes * e.beta)),
                           iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           100 * e.alpha / e.small, 100 * e.alpha / e.large,
-                          iif(e.longest > 0.05, printf('. Sizes between take up to %.2g %% longer than a line through these two', 100 * e.longest), ''))
+                          iif(e.longest > 0.05, printf('. Queued sizes between take up to %.2g %% longer than this latency and rate give', 100 * e.longest), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %.3g µs a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

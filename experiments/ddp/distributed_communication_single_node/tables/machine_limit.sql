@@ -13,7 +13,7 @@ machines AS (SELECT max(json_array_length(facts, '$.gpu')) AS gpus FROM v_enviro
 left_out AS (SELECT group_concat(column1, ' and ') AS others FROM (VALUES (4), (6)) WHERE column1 > (SELECT most FROM measured))
 SELECT CASE WHEN gpus > most THEN printf('Measured on %s GPUs, not on %s.', (SELECT group_concat(n, ', ') FROM (SELECT DISTINCT n FROM here WHERE on_gpus ORDER BY n)), others)
             WHEN EXISTS (SELECT 1 FROM here WHERE NOT on_gpus AND n > most)
-              THEN printf('No machine here has more than %d GPUs, so %s ranks ran on the CPU alone.', gpus, others)
-            ELSE printf('No machine here has more than %d GPUs for %s ranks.', gpus, others) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
+              THEN printf('These runs had %d GPUs at most, so %s ranks ran on the CPU alone.', gpus, others)
+            ELSE printf('These runs had %d GPUs at most, too few for %s ranks.', gpus, others) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
   FROM measured, machines, left_out
  WHERE most < 6;

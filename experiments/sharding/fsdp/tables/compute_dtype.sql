@@ -1,6 +1,6 @@
 -- sentence: Compute dtype: in {precision} ({model}, {ranks} ranks, {backend}, {device}) weights are gathered and multiplied in bf16, masters,
 --   norms and moments stay fp32; it passes the same certificate. Tests `2026 fsdp trains` (`tests/e2e/parallel_official.py`) repeat the hand-out's on 2 Gloo ranks
---   in fp32, fp16 and bf16.
+--   in fp32, bf16 and, from PyTorch 2.1 on, fp16.
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; precision|1|code|left; ranks|1|d|right; backend|1|code|left; device|1|s|left

@@ -1,5 +1,5 @@
 -- title: Mixed precision: forward and backward
--- caption: Mean of ten passes (forward with the loss) in fp32 and in half precision; speed-ups are of medians, with 95 % intervals.
+-- caption: Mean of ten passes (forward with the loss) in fp32, of runs of this problem where it has some, and in half precision; speed-ups are of medians, with 95 % intervals.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run benchmarking_script benchmarking_mixed_precision --impl eager
 -- fills: c

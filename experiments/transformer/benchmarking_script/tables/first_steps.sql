@@ -21,7 +21,7 @@ WITH t AS MATERIALIZED (
 SELECT params ->> '$.model' AS model, implementation, device, first, median, n, mean, sd, steady_mean, steady_sd, few, run_uid
   FROM (SELECT c.params, c.implementation, c.device, c.first, c.time_ms AS median, c.n, c.mean, c.sd, s.mean AS steady_mean,
                s.sd AS steady_sd,
-               coalesce((SELECT group_concat(printf(', %.4g ± %.1g after %s', b.mean, b.sd, iif(b.w = 1, 'one', 'two')), '') ||
+               coalesce((SELECT group_concat(printf(', %.4g ± %.2f after %s', b.mean, b.sd, iif(b.w = 1, 'one', 'two')), '') ||
                                   -- Less time after fewer steps is no effect of warming up.
                                   iif(max(b.mean) < s.mean, printf('; so %.1g %% lies between processes', 100 * (1 - min(b.mean) / s.mean)), '')
                            FROM (SELECT * FROM t ORDER BY w DESC) b

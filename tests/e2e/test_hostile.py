@@ -80,7 +80,7 @@ class Hostile(HostileLab):
     def test_an_input_that_was_written_is_found(self):
         ended = self.library("inputs")
         self.assertEqual(ended["status"], "check_failed")
-        self.assertRegex(ended["detail"], r"changed its input 'v', \d+ of \d+ elements, the first \[0, 0, 0\] from \S+ to \S+: .* in memory of your own")
+        self.assertRegex(ended["detail"], r"changed its input 'v', \d+ of \d+ elements, the first \[[0-9, ]+\] from \S+ to \S+: .* in memory of your own")
         self.assertEqual(self.sql("SELECT name, outcome FROM check_result"), [("call:changes_no_input", "falsified")])
 
     # --- processes --------------------------------------------------------------------------------------------------------

@@ -253,7 +253,7 @@ std::vector<Nanoseconds> limits_of(Nanoseconds within, const std::vector<double>
 }
 
 TEST(Within, WhatLawsLeaveIsSharedAmongThoseBehindThem) {
-  EXPECT_EQ(limits_of(20s, {1, 1, 1, 17}), (std::vector<Nanoseconds>{5s, 19s / 3, 9s, 17s}));
+  EXPECT_EQ(limits_of(20s, {1, 1, 1, 17}), (std::vector<Nanoseconds>{5s, Nanoseconds(19s) / 3, 9s, 17s}));
   EXPECT_EQ(limits_of(0s, {1, 1}), (std::vector<Nanoseconds>{0s, 0s})) << "no limit";
 }
 

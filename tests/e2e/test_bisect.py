@@ -161,14 +161,14 @@ class Bisect(Repository):
     def test_the_budget_ends_a_build_a_wait_and_a_launch(self):
         self.history(slow=1, last=1)
         began = time.monotonic()
-        *_, end = self.bisect("--build-command", "sleep 60", "--budget", "1s", expect=5)
+        *_, end = self.bisect("--build-command", "sleep 600", "--budget", "1s", expect=5)
         self.assertIn("--budget 1s is spent; the same command goes on", end["text"])
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
-        self.commit("endless", {"lib/work.py": WORK.format(rounds=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(60)\n")})
+        self.commit("endless", {"lib/work.py": WORK.format(rounds=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
         *_, end = self.bisect("--budget", "5s", expect=5)
         self.assertIn("--budget 5s is spent", end["text"])
-        self.assertLess(time.monotonic() - began, 50)
+        self.assertLess(time.monotonic() - began, 300)
         self.git("reset", "--quiet", "--hard", self.commits[1])
         self.bisect()
         recipe, = {path.parent for path in (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}/tree")}
@@ -185,7 +185,7 @@ class Bisect(Repository):
             waiting.send_signal(signal.SIGINT)
             interrupted = time.monotonic()
             said, _ = waiting.communicate(timeout=30)
-            self.assertLess(time.monotonic() - interrupted, 1)
+            self.assertLess(time.monotonic() - interrupted, 10)  # a second, on a machine that does nothing else
             self.assertEqual(waiting.returncode, 3, said)
 
     def test_what_is_wrong_is_said_at_once(self):

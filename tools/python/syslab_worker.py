@@ -422,8 +422,8 @@ def is_out_of_memory(error):
 
 
 def is_of_project(name, path):
-    """The user's file itself, or what lies beside it and below; of tests/adapters.py, in the project's root."""
-    root = os.path.dirname(path)
+    """The user's file itself, or what lies beside it and below; of tests/adapters.py, in the project's root. No "<string>"."""
+    root, name = os.path.dirname(path), name if name.startswith("<") else os.path.realpath(name)
     root = os.path.dirname(root) if os.path.basename(root) == "tests" else root
     return name == path or (name.startswith(root + os.sep) and "-packages" + os.sep not in name)
 
@@ -434,7 +434,7 @@ def failed(error, path):
         return {"type": "failed", "kind": "check", "message": str(error)}
     kind = "unsupported" if isinstance(error, Unsupported) else "oom" if is_out_of_memory(error) else "exception"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [index for index, frame in enumerate(frames) if is_of_project(os.path.realpath(frame.filename), path)]
+    own = [index for index, frame in enumerate(frames) if is_of_project(frame.filename, path)]
     where = ""
     if own and kind != "unsupported":
         frame = frames[own[-1]]

@@ -216,13 +216,13 @@ void emit_test(const Context& context, const std::optional<Mapped>& mapped, cons
                                   " was not written (`syslab replay` runs it)");
 }
 
-// `check` in a folder that `init` has prepared, of all or of experiments that a hand-in can answer: of what is in it,
-// unless --mine or --impl says of what.
+// `check` in a folder that `init` has prepared, without names or of experiments that a hand-in answers, each by its id:
+// of what is in it, unless --mine or --impl says of what.
 CheckOptions with_settings(const Context& context, CheckOptions options) {
   SelectionOptions& selection = options.selection;
   if (!selection.mine.empty() || !selection.implementations.empty() || !selection.handout.empty()) return options;
   const std::optional<submission::Settings> settings = submission::read_settings(std::filesystem::current_path());
-  if (!settings || !some_adapter_answers(selection.names, settings->handout)) return options;
+  if (!settings || !adapters_answer_all(selection.names, settings->handout)) return options;
   selection.handout = settings->handout;
   selection.mine = {settings->mine};
   if (selection.python.empty()) selection.python = settings->python;

@@ -277,9 +277,12 @@ class SubmissionCheck {
 
 }  // namespace
 
-bool some_adapter_answers(const std::vector<std::string>& names, const std::string& handout) {
-  return std::ranges::any_of(submission::adapters(), [&](const submission::Adapter& adapter) {
-    return submission::is_of(adapter, handout) && (names.empty() || !answered(adapter, names).empty());
+bool adapters_answer_all(const std::vector<std::string>& names, const std::string& handout) {
+  return std::ranges::all_of(names, [&](const std::string& name) {
+    return std::ranges::any_of(submission::adapters(), [&](const submission::Adapter& adapter) {
+      const std::vector<std::string> ids = split(adapter.experiments, ' ');
+      return submission::is_of(adapter, handout) && std::ranges::find(ids, name) != ids.end();
+    });
   });
 }
 

@@ -18,10 +18,11 @@ struct CheckedOnce {
 // One `check` of files and classes: one run.
 CheckedOnce check_once(const Context& context, const CheckOptions& options);
 
-// --mine names a folder or a zip.
-// Whether a function of this hand-out's adapters.py answers one of the experiments that are named; true without names.
-bool some_adapter_answers(const std::vector<std::string>& names, const std::string& handout);
+// Whether each of these is the id of an experiment that a function of this hand-out's adapters.py answers: a pattern
+// may mean others, too, and they would go unchecked. True without names.
+bool adapters_answer_all(const std::vector<std::string>& names, const std::string& handout);
 
+// --mine names a folder or a zip.
 bool names_submission(const CheckOptions& options);
 Exit check_submission(const Context& context, const CheckOptions& options);
 

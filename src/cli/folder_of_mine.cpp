@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "core/error.hpp"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 bool answers(const submission::Adapter& adapter, const std::vector<std::string>& names) {
   return std::ranges::any_of(split(adapter.experiments, ' '), [&](const std::string& id) {
-    return std::ranges::any_of(names, [&](const std::string& name) { return glob_match(name, id); });
+    return std::ranges::any_of(names, [&](const std::string& name) { return name == "all" || glob_match(name, id); });
   });
 }
 
@@ -46,10 +47,14 @@ std::string door_of(const SelectionOptions& options, const std::string& text) {
 
 SelectionOptions with_adapters(const Context& context, SelectionOptions options) {
   if (options.names.empty()) return options;
+  std::set<std::string> own;  // interpreters of what is written in Python; empty: the one that serves by default
   for (std::string& text : options.mine) {
     const std::size_t equals = text.find('=');
     const std::string path = equals == std::string::npos ? text : text.substr(equals + 1);
-    if (!submission::is_submission(path)) continue;
+    if (!submission::is_submission(path)) {
+      if (path.find(".py") != std::string::npos) own.insert("");
+      continue;
+    }
     if (!fs::is_directory(path)) {
       throw Error(
           ErrorKind::usage,
@@ -58,11 +63,18 @@ SelectionOptions with_adapters(const Context& context, SelectionOptions options)
     const std::string name = equals == std::string::npos ? submission::name_of(path) : trim(text.substr(0, equals));
     const std::string door = door_of(options, text);
     const submission::Folder folder(path);
-    if (options.python.empty()) options.python = submission::own_python(folder.root());
+    own.insert(submission::own_python(folder.root()));
     text = fmt::format("{}={}:{}", name, folder.adapters().string(), door);
     context.console.note(
         fmt::format("{}: {}:{}", name, folder.adapters().lexically_relative(folder.root()).string(), door));
   }
+  if (!options.python.empty() || own.empty()) return options;
+  if (own.size() > 1) {
+    throw Error(ErrorKind::usage, fmt::format("one interpreter serves all of --mine, and {} is of one of them: say by "
+                                              "--python which is meant",
+                                              *own.rbegin()));
+  }
+  options.python = *own.begin();
   return options;
 }
 

@@ -29,12 +29,14 @@ void note_missing_walls(const Console& console) {
 
 Exit execute(const Context& context, const RunOptions& options) {
   if (is_whole_handout(options.selection)) return run_handout(context, options);
+  const SelectionOptions words = with_adapters(context, options.selection);
   if (const std::optional<std::string> begun = begun_before_requeue(context)) {
     context.console.note(
         fmt::format("started again by the scheduler: goes on with run {}, as `syslab resume` does", *begun));
-    return execute(context, ResumeOptions{.run = *begun, .budget = options.budget, .mine = options.selection.mine});
+    return execute(context,
+                   ResumeOptions{.run = *begun, .budget = options.budget, .mine = words.mine, .python = words.python});
   }
-  const plan::Selection selection = to_selection(context, with_adapters(context, options.selection));
+  const plan::Selection selection = to_selection(context, words);
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {
     plan::Plan laws = laws_before(context.registry, selection, options.contract, plan);

@@ -1,5 +1,6 @@
 """`init`: a folder in which plain `check` needs no options."""
 import os
+import subprocess
 import unittest
 
 from lab import Lab
@@ -30,6 +31,10 @@ class Init(Lab):
         self.assertIn("syslab.toml: --handout 2026 --mine ada=.", named.stderr)
         self.assertRegex(named.stdout, "get_ddp +implemented .* -k refusal names none of its laws")
         self.assertIn("-k nonsense: no law's name holds it", self.syslab("check", "flash_forward", "-k", "nonsense", cwd=ada, expect=2).stderr)
+        # What no function answers is not left out without a word: the command means the lab's own.
+        for names in (("flash_forward", "weighted_sum"), ("flash_*",)):
+            theirs = self.syslab("check", *names, "-k", "nonsense", cwd=ada, expect=2).stderr
+            self.assertNotIn("syslab.toml", theirs)
         # What is said on the command line comes first.
         self.assertNotIn("syslab.toml", self.syslab("check", "weighted_sum", "--cases", "1", "--impl", "naive", cwd=ada).stderr)
 
@@ -51,6 +56,26 @@ class Init(Lab):
         self.assertEqual(self.sql("SELECT status, count(*) FROM v_attempt"), [("ok", 1)])
         refused = self.syslab("run", "weighted_sum", *small, expect=2)
         self.assertIn("no function of a hand-out's adapters.py answers weighted_sum", refused.stderr)
+
+    def test_folders_with_interpreters_of_their_own_are_not_mixed(self):
+        ada, bob = make(self.folder / "ada"), make(self.folder / "bob")
+        (bob / ".venv/bin").mkdir(parents=True)
+        (bob / ".venv/bin/python").symlink_to(os.environ["SYSLAB_PYTHON"])
+        for other in (ada, ada / "cs336_systems/flash.py:IgnoresCausal"):
+            refused = self.syslab("run", "flash_forward", "--mine", f"ada={other}", "--mine", f"bob={bob}", expect=2)
+            self.assertIn("one interpreter serves all of --mine", refused.stderr)
+            self.assertIn("bob/.venv/bin/python is of one of them", refused.stderr)
+
+    def test_a_folder_goes_on_with_its_interpreter_where_a_scheduler_starts_it_again(self):
+        ada = make(self.folder / "ada")
+        command = self.command("run", "flash_forward", "-a", "seq=16,32", "-a", "head_dim=16", "-a", "heads=1", "--mine", f"me={ada}",
+                               "--python", os.environ["SYSLAB_PYTHON"], "--laws", "none", "--impl", "me", "--budget", "1ms")
+        for restarts in (0, 1):
+            job = {"SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts), "SYSLAB_PYTHON": "/no/python"}
+            done = subprocess.run(command, env={**self.environment(), **job}, cwd=self.folder, text=True, capture_output=True, timeout=120)
+            self.assertEqual(done.returncode, 3, done.stderr)  # the budget leaves no time
+            self.assertEqual("goes on with run" in done.stderr, restarts == 1, done.stderr)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
 
     def test_mine_is_a_name_and_no_file(self):
         ada = make(self.folder / "ada")

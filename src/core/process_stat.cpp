@@ -22,11 +22,11 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   return stat;
 }
 
-std::optional<Nanoseconds> waited_for_processor(pid_t pid) {
+std::optional<ProcessorTimes> processor_times(pid_t pid) {
   std::ifstream file(pid == 0 ? "/proc/thread-self/schedstat" : "/proc/" + std::to_string(pid) + "/schedstat");
   Nanoseconds::rep ran = 0, waited = 0;
   if (!(file >> ran >> waited)) return std::nullopt;
-  return Nanoseconds(waited);
+  return ProcessorTimes{Nanoseconds(ran), Nanoseconds(waited)};
 }
 
 bool is_stopped(pid_t pid) {

@@ -25,9 +25,12 @@ struct ProcessStat {
 // Nothing if there is no such process.
 std::optional<ProcessStat> process_stat(pid_t pid);
 
-// For how long the first thread of a process was ready and others had the processors; of `pid` 0, this thread. Nothing
-// where it cannot be read.
-std::optional<Nanoseconds> waited_for_processor(pid_t pid);
+// For how long the first thread of a process ran, and was ready while others had the processors.
+struct ProcessorTimes {
+  Nanoseconds ran{}, waited{};
+};
+// Of `pid` 0, this thread. Nothing where it cannot be read.
+std::optional<ProcessorTimes> processor_times(pid_t pid);
 
 bool is_stopped(pid_t pid);  // by SIGSTOP or its like, not by a debugger
 

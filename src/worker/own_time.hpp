@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 
+#include "core/process_stat.hpp"
 #include "core/units.hpp"
 
 namespace syslab::worker {
@@ -16,17 +17,18 @@ class OwnTime {
   // Of this thread and of the process that it asks and waits for: `asked` is its pid now, 0 where there is none.
   explicit OwnTime(std::function<pid_t()> asked);
 
-  // Since this was made. Where the system does not tell of waiting, all of it counts.
+  // Since this was made; never less than both have computed, since one may wait while the other does. Where the system
+  // does not tell of waiting, all of it counts.
   Nanoseconds spent();
 
  private:
-  Nanoseconds waited_of_asked();
+  void look_at_asked();
 
   std::function<pid_t()> asked_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  Nanoseconds own_before_{};
+  ProcessorTimes own_before_;
   pid_t pid_ = 0;
-  Nanoseconds last_{}, waited_{};  // of the process asked last, and of all together
+  ProcessorTimes last_, of_asked_;  // of the process asked last, and of all together since the beginning
 };
 
 }  // namespace syslab::worker

@@ -44,12 +44,13 @@ TEST(ProcessStat, AProgramMayBeNamedLikeFields) {
   EXPECT_FALSE(process_stat(child).has_value());
 }
 
-TEST(WaitedForProcessor, IsOfAProcessThatRunsAndOfThisThread) {
-  const auto own = waited_for_processor(0);
+TEST(ProcessorTimesOf, AreOfAProcessThatRunsAndOfThisThread) {
+  const auto own = processor_times(0);
   if (!own) GTEST_SKIP() << "this kernel does not tell";
-  EXPECT_GE(waited_for_processor(0).value(), *own);
-  EXPECT_TRUE(waited_for_processor(::getpid()).has_value());
-  EXPECT_FALSE(waited_for_processor(1 << 30).has_value());
+  EXPECT_GE(processor_times(0)->waited, own->waited);
+  EXPECT_GE(processor_times(0)->ran, own->ran);
+  EXPECT_TRUE(processor_times(::getpid()).has_value());
+  EXPECT_FALSE(processor_times(1 << 30).has_value());
 }
 
 }  // namespace

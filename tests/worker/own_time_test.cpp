@@ -48,7 +48,7 @@ TEST(OwnTime, PassesAsTimeDoesWhereNothingIsWaitedFor) {
 
 // Of three that share a processor each has a third: of this thread's time, and of a process's that it waits for.
 TEST(OwnTime, DoesNotPassWhileOthersHaveTheProcessor) {
-  if (waited_for_processor(0).value_or(0ns) == 0ns) GTEST_SKIP() << "this kernel does not tell";
+  if (processor_times(0).value_or(ProcessorTimes{}).ran == 0ns) GTEST_SKIP() << "this kernel does not tell";
   const int processor = ::sched_getcpu();
   const pid_t one = start_busy(processor), other = start_busy(processor), asked = start_busy(processor);
   OwnTime of_asked([asked] { return asked; });
@@ -66,6 +66,21 @@ TEST(OwnTime, DoesNotPassWhileOthersHaveTheProcessor) {
   for (const pid_t each : {one, other, asked}) stop(each);
   EXPECT_LT(own_share, 0.7);
   EXPECT_LT(asked_share, 0.7);
+}
+
+// One that waits while the other computes: what it waits is no time that the other had not.
+TEST(OwnTime, IsNoLessThanWhatWasComputed) {
+  if (processor_times(0).value_or(ProcessorTimes{}).ran == 0ns) GTEST_SKIP() << "this kernel does not tell";
+  const int processor = ::sched_getcpu();
+  const pid_t others[] = {start_busy(processor), start_busy(processor), start_busy(processor)};
+  const pid_t asked = start_busy(processor);  // waits three times as long as it runs
+  OwnTime time([asked] { return asked; });
+  const Nanoseconds before = processor_times(0)->ran;
+  const auto began = Clock::now();
+  while (processor_times(0)->ran - before < 80ms && Clock::now() - began < 20s) continue;
+  EXPECT_GE(time.spent(), 80ms);
+  stop(asked);
+  for (const pid_t each : others) stop(each);
 }
 
 TEST(OwnTime, GoesOnWithAnotherProcessWhereTheFirstHasEnded) {

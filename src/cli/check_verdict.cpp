@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "check/law.hpp"
 #include "core/text.hpp"
 
 namespace syslab::cli {
@@ -60,6 +61,12 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
   return checks;
 }
 
+const char* verdict_of(const HandoutTally& tally) {
+  if (tally.tried == 0) return "NOT CHECKED";
+  if (tally.held == tally.of) return "PASS";
+  return !tally.wrong && tally.barely > 0 && tally.held + tally.barely == tally.of ? "NOT CHECKED" : "FAIL";
+}
+
 bool is_of_ranks(std::string_view law) {
   return law.starts_with("ddp.") || law.starts_with("sharded.") || law.starts_with("fsdp.");
 }
@@ -83,13 +90,16 @@ bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
 Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
                    const CheckVerdict& asked, Exit ended) {
   const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
-  std::int64_t of_handout = 0, tried = 0, held = 0, beyond = 0, beyond_tried = 0, beyond_held = 0;
+  HandoutTally handout;
+  std::int64_t beyond = 0, beyond_tried = 0, beyond_held = 0;
   std::int64_t unposed = 0, unposed_tried = 0, unposed_held = 0;  // of what no hand-out poses
-  bool handout_wrong = false, others_wrong = false, unposed_wrong = false;
+  bool others_wrong = false, unposed_wrong = false;
   std::string left_out;
   std::vector<BeyondFinding> found_beyond;
   std::map<std::string, std::vector<std::string>> never_tried;  // reason → laws
-  std::vector<std::string> cut;  // laws that had no time for all of their tries, with how many they made
+  // Laws that had no time for all of their tries, and with how many they made, as text and as JSON.
+  std::vector<std::string> cut_laws, cut;
+  Json cut_json = Json::array();
   const bool one_experiment = std::ranges::all_of(
       plan.cases, [&](const plan::PlannedCase& one) { return one.experiment == plan.cases.front().experiment; });
   std::set<std::string> told;  // by the hand-out's laws: no finding beyond it
@@ -97,21 +107,29 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     const auto found = checks.find(planned.index);
     const JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
-    if (is_mine(plan, planned) && check.outcome == "passed" && asked.within.count() > 0 &&
-        check.cases_run < asked.cases) {
-      cut.push_back(fmt::format("{}{}{} {}", one_experiment ? "" : planned.experiment->id + " ", planned.law,
-                                to_string(planned.params.at("contract")) == "handout" ? " of the hand-out" : "",
-                                check.cases_run));
+    const bool of_handout = is_mine(plan, planned) && to_string(planned.params.at("contract")) == "handout";
+    const bool is_cut = is_mine(plan, planned) && check.outcome == "passed" && asked.within.count() > 0 &&
+                        check.cases_run < asked.cases;
+    if (is_cut) {
+      cut_laws.push_back(planned.law + (of_handout ? " of the hand-out" : ""));
+      cut.push_back(
+          fmt::format("{}{} {}", one_experiment ? "" : planned.experiment->id + " ", cut_laws.back(), check.cases_run));
+      cut_json.push_back({{"law", planned.law},
+                          {"experiment", planned.experiment->id},
+                          {"contract", of_handout ? "handout" : "full"},
+                          {"cases", check.cases_run}});
     }
     if (!is_mine(plan, planned)) {
       others_wrong = others_wrong || wrong;
       continue;
     }
-    if (to_string(planned.params.at("contract")) == "handout") {
-      ++of_handout;
-      tried += check.outcome == "not_run" ? 0 : 1;
-      held += check.outcome == "passed" ? 1 : 0;
-      handout_wrong = handout_wrong || check.outcome == "falsified";
+    if (of_handout) {
+      const bool barely = is_cut && check.cases_run < check::LawRequest::kFewestCases;
+      ++handout.of;
+      handout.tried += check.outcome == "not_run" ? 0 : 1;
+      handout.held += check.outcome == "passed" && !barely ? 1 : 0;
+      handout.barely += barely ? 1 : 0;
+      handout.wrong = handout.wrong || check.outcome == "falsified";
       if (wrong) told.insert(said_of(planned, check));
       if (check.outcome == "not_run")
         never_tried[first_line(check.message)].push_back(planned.law + " of the hand-out");
@@ -146,19 +164,19 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   }
   std::vector<std::string> findings;
   for (const BeyondFinding& finding : found_beyond) findings.push_back(text_of(finding));
-  if (of_handout + unposed + beyond == 0) return ended;
-  const bool none_tried = tried + beyond_tried + unposed_tried == 0;
-  const bool pass = held == of_handout,
+  if (handout.of + unposed + beyond == 0) return ended;
+  const bool none_tried = handout.tried + beyond_tried + unposed_tried == 0;
+  const bool pass = handout.held == handout.of,
              unposed_pass = unposed_held == unposed_tried && (unposed == 0 || unposed_tried > 0);
   const auto word = [](std::int64_t some_tried, bool passes) {
     return some_tried == 0 ? "NOT CHECKED" : passes ? "PASS" : "FAIL";
   };
   const char* const of_unposed = word(unposed_tried, unposed_pass);
-  const bool only_beyond = of_handout + unposed == 0;  // -k or -x chose so: then that decides
-  const char* const verdict = of_handout > 0 ? word(tried, pass)
+  const bool only_beyond = handout.of + unposed == 0;  // -k or -x chose so: then that decides
+  const char* const verdict = handout.of > 0 ? verdict_of(handout)
                               : only_beyond  ? word(beyond_tried, findings.empty())
                                              : of_unposed;
-  Exit exit = pass && unposed_pass ? Exit::well : handout_wrong || unposed_wrong ? Exit::wrong : Exit::incomplete;
+  Exit exit = pass && unposed_pass ? Exit::well : handout.wrong || unposed_wrong ? Exit::wrong : Exit::incomplete;
   if (only_beyond) exit = beyond_tried == 0 ? Exit::incomplete : ended;
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
   if (asked.beyond_decides) exit = worse(exit, ended);
@@ -166,21 +184,22 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const std::string depth_time = asked.within == kDeepDepth.within ? "5 min" : fmt::format("{} s", asked.within / 1s);
   const std::string why_cut =
       fmt::format("all {} inputs, since the {} of this depth are shared among the laws", asked.cases, depth_time);
-  if (!cut.empty()) never_tried[why_cut] = cut;
+  if (!cut.empty()) never_tried[why_cut] = cut_laws;
   if (context.console.json()) {
     Json untried = Json::object();
     for (const auto& [reason, laws] : never_tried) untried[reason] = laws;
     context.console.print_line({{"type", "verdict"},
-                                {"handout", of_handout > 0 ? Json(asked.year) : Json(nullptr)},
+                                {"handout", handout.of > 0 ? Json(asked.year) : Json(nullptr)},
                                 {"verdict", verdict},
-                                {"held", of_handout > 0 ? held
+                                {"held", handout.of > 0 ? handout.held
                                          : only_beyond  ? beyond_held
                                                         : unposed_held},
-                                {"of", of_handout > 0 ? of_handout
+                                {"of", handout.of > 0 ? handout.of
                                        : only_beyond  ? beyond_tried
                                                       : unposed_tried},
                                 {"findings", findings},
                                 {"never_tried", untried},
+                                {"cut", cut_json},
                                 {"left_out", left_out},
                                 {"exit", static_cast<int>(exit)}});
     return exit;
@@ -189,8 +208,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   std::string text;  // without the findings, of which the summary above has told, each once
   const std::string chosen =
       asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by);
-  if (of_handout > 0) {
-    text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, verdict, held, of_handout, chosen);
+  if (handout.of > 0) {
+    text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, verdict, handout.held, handout.of, chosen);
   }
   if (beyond > 0) {
     const auto found = std::ranges::count(found_beyond, true, &BeyondFinding::posed);

@@ -39,6 +39,15 @@ struct CheckDepth {
 };
 inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDepth{1000, std::chrono::minutes(5)};
 
+// What became of a hand-out's laws. `barely`: held in fewer tries than a law has at the least
+// (LawRequest::kFewestCases), since there was no time for more.
+struct HandoutTally {
+  std::int64_t of = 0, tried = 0, held = 0, barely = 0;
+  bool wrong = false;
+};
+// "PASS", "FAIL", or "NOT CHECKED" where none was tried, or nothing is wrong and some held barely.
+const char* verdict_of(const HandoutTally& tally);
+
 // Laws of ranks of Python: each try starts none, but trains on several, and a depth's time would leave few.
 bool is_of_ranks(std::string_view law);
 

@@ -146,7 +146,7 @@ std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, 
     ++count;
     first = i;
   }
-  if (count == 0) return "in bits that are no value";
+  if (count == 0) return "in bits alone, as those of 0 and −0";
   std::string place;
   auto rest = static_cast<std::int64_t>(first);
   for (int dim = tensor.shape.rank() - 1; dim >= 0; --dim) {

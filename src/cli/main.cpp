@@ -34,10 +34,10 @@ namespace {
 Exit report_error(const Console* console, bool json, ErrorKind kind, const std::string& message) {
   if (json) {
     const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
-    fmt::print("{}\n", repaired_json_text(error));
+    fmt::print("{}\n", json_obeyed_by_nobody(repaired_json_text(error)));
   }
   const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
-  to_error(fmt::format("{} {}\n", name, obeyed_by_nobody(printable(message))));
+  to_error(fmt::format("{} {}\n", name, printable(message)));
   return exit_of(kind);
 }
 

@@ -133,14 +133,11 @@ void require_github() {
 void tell_github(const Context& context, const std::string& against, const std::vector<GatedLine>& lines,
                  const std::vector<std::string>& missing) {
   const std::string annotations = github_annotations(lines, missing);
-  if (context.console.json()) {
-    to_error(annotations);
-  } else {
-    // Not by the console, which prints no commands. What others wrote in them is escaped.
-    const std::string text = printable(annotations);
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-      throw_errno(ErrorKind::store, "write to standard output", errno, "fwrite");
-    }
+  // Not by the console, which prints no commands. What others wrote in them is escaped.
+  const std::string text = printable(annotations);
+  std::FILE* const to = context.console.json() ? stderr : stdout;
+  if (std::fwrite(text.data(), 1, text.size(), to) != text.size() || std::fflush(to) != 0) {
+    if (to == stdout) throw_errno(ErrorKind::store, "write to standard output", errno, "fwrite");
   }
   const std::string file = variable("GITHUB_STEP_SUMMARY");
   std::ofstream out(file, std::ios::app | std::ios::binary);

@@ -16,7 +16,9 @@ std::string without_workflow_commands(std::string_view text) {
     } else {
       out += text[at];
     }
-    line_begins = text[at] == '\n' || (line_begins && (text[at] == ' ' || text[at] == '\t'));
+    // Of what is no ASCII some is white space to the runner (U+00A0, U+3000 and more): all of it counts as that.
+    const auto byte = static_cast<unsigned char>(text[at]);
+    line_begins = byte == '\n' || byte == '\r' || (line_begins && (byte <= ' ' || byte >= 0x7F));
   }
   return out;
 }
@@ -25,6 +27,12 @@ bool is_read_by_a_runner() { return std::getenv("GITHUB_ACTIONS") != nullptr; }
 
 std::string obeyed_by_nobody(std::string text) {
   return is_read_by_a_runner() ? without_workflow_commands(text) : text;
+}
+
+std::string json_obeyed_by_nobody(std::string json) {
+  if (!is_read_by_a_runner()) return json;
+  for (std::size_t at = 0; (at = json.find("##[", at)) != std::string::npos;) json.replace(at, 1, "\\u0023");
+  return json;
 }
 
 }  // namespace syslab

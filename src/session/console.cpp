@@ -36,10 +36,7 @@ std::string painted(std::string_view text, Style style, bool color) {
 
 // Messages of foreign workers may contain bytes that are not UTF-8: they become U+FFFD instead of an exception.
 std::string dumped(const Json& json, int indent) {
-  std::string text = json.dump(indent, ' ', false, Json::error_handler_t::replace);
-  if (!is_read_by_a_runner()) return text;
-  for (std::size_t at = 0; (at = text.find("##[", at)) != std::string::npos;) text.replace(at, 1, "\\u0023");
-  return text;
+  return json_obeyed_by_nobody(json.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 
 // No text can control the terminal; only our own styles do.
@@ -108,7 +105,8 @@ std::string Console::styled_error(std::string_view text, Style style) const {
   return painted(text, style, error_color_);
 }
 
-void to_error(std::string_view text) {
+void to_error(std::string_view said) {
+  const std::string text = obeyed_by_nobody(std::string(said));
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
 }
 

@@ -99,6 +99,9 @@ TEST(Printable, LeavesNothingThatSteersATerminal) {
 TEST(WorkflowCommands, AreFoundWhereGitHubsRunnerFindsThem) {
   EXPECT_EQ(without_workflow_commands("::error::x\n \t::stop-commands::y\n"),
             "\\x3a:error::x\n \t\\x3a:stop-commands::y\n");
+  for (const char* space : {"\u00a0", "\u3000", " \u2028\t", "\r", "\v"}) {
+    EXPECT_EQ(without_workflow_commands(std::string("x\n") + space + "::y"), std::string("x\n") + space + "\\x3a:y");
+  }
   EXPECT_EQ(without_workflow_commands("said ##[add-mask]wrong"), "said \\x23#[add-mask]wrong");
   EXPECT_EQ(without_workflow_commands("std::vector: a ## heading"), "std::vector: a ## heading");
 }

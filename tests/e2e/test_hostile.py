@@ -38,9 +38,11 @@ class Hostile(HostileLab):
         self.assertGreaterEqual(seconds, 0.02)
         self.assertIn("the lab's is the time", self.facts()["suspect"])
 
-    def test_a_library_that_says_done_for_ever_has_its_outputs_taken_before_they_are_there(self):
-        self.assertIn(self.library("done")["status"], ("check_failed", "error"))
-        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
+    def test_a_library_that_says_done_at_once_gains_no_time(self):
+        ended = self.library("done")
+        times = self.sql("SELECT value FROM metric WHERE name = 'time'")
+        # Heard in time, its outputs were taken as they were; else the call was over when it returned.
+        self.assertTrue(ended["status"] in ("check_failed", "error") or times[0][0] >= 0.02, (ended, times))
 
     def test_outputs_are_taken_when_the_call_says_that_they_are_there(self):
         ended = self.python("AnswersEarly")

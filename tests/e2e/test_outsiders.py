@@ -78,10 +78,11 @@ class Outsiders(HostileLab):
 
     def test_a_runner_that_reads_what_is_printed_is_given_no_commands(self):
         self.walls = {"GITHUB_ACTIONS": "true"}
-        for how in ((), ("--json",)):
-            done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={HOSTILE}/outsider.py:Commands", *how, expect=None)
+        run = ("run", "flash_forward", *CASE, "--mine", f"me={HOSTILE}/outsider.py:Commands")
+        for command in (run, (*run, "--json"), ("show", "##[add-mask]wrong"), ("show", "##[add-mask]wrong", "--json")):
+            done = self.syslab(*command, expect=None)
             said = done.stdout + done.stderr
-            self.assertIn("stop-commands", said)
+            self.assertIn("add-mask", said)
             self.assertNotRegex(said, r"(?m)^\s*::|##\[")
 
     def test_inputs_are_not_there_before_the_clock_runs(self):

@@ -16,10 +16,10 @@ std::vector<HandIn> hand_ins(const std::string& kind) {
   std::vector<HandIn> all;
   if (kind == "library") {
     add(all, "hostile.c", Wants::to_pass, 0,
-        {"kForge", "kInputs", "kCloseAll", "kExit", "kLongjmp", "kCrash", "kHang", "kOldCalls", "kDone"});
+        {"kForge", "kInputs", "kCloseAll", "kExit", "kLongjmp", "kCrash", "kHang", "kOldCalls"});
     add(all, "hostile.c", Wants::to_reach, 0, {"kReach", "kWatch"});
     add(all, "hostile.c", Wants::to_harm, 0, {"kKill", "kFork", "kSpawn"});
-    add(all, "hostile.c", Wants::to_be_fast, kWorks, {"kAhead", "kClock"});
+    add(all, "hostile.c", Wants::to_be_fast, kWorks, {"kAhead", "kClock", "kDone"});
     return all;
   }
   add(all, "cheats.py", Wants::to_be_fast, kWorks, {"LyingClock"});

@@ -85,8 +85,7 @@ static void reach(void) {
   if (child == 0) _exit(0);
   if (child > 0) note("fork");
   if (system("exit 0") == 0) note("program");
-  snprintf(file, sizeof file, "%s/there", outside == NULL ? "." : outside);
-  const int theirs = open(file, O_RDONLY);
+  const int theirs = open(outside == NULL ? "." : outside, O_RDONLY);
   struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
   if (flock(theirs, LOCK_EX | LOCK_NB) == 0 || fcntl(theirs, F_SETLK, &lock) == 0 ||
       fcntl(theirs, F_OFD_SETLK, &lock) == 0)
@@ -275,22 +274,16 @@ __attribute__((constructor)) static void stop_the_clock(void) {
 #endif
 }
 
-/* By the word at byte 64 of the memory that the lab sees, the call is over: for ever, before it has begun. */
-static void* say_done(void* unused) {
-  static volatile unsigned* words[8];
-  int count = 0;
+/* By the word at byte 64 of the memory that the lab sees, in which this lies, the call is over before it has begun. */
+static void say_done(const void* in_memory) {
   char line[512];
   FILE* maps = fopen("/proc/self/maps", "r");
-  while (maps != NULL && count < 8 && fgets(line, sizeof line, maps) != NULL) {
-    unsigned long first = 0;
-    if (strstr(line, "syslab-tensors") == NULL || sscanf(line, "%lx-", &first) != 1) continue;
-    words[count++] = (volatile unsigned*)(first + 64);
+  while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+    unsigned long first = 0, last = 0;
+    if (strstr(line, "syslab-tensors") == NULL || sscanf(line, "%lx-%lx", &first, &last) != 2) continue;
+    if ((uintptr_t)in_memory >= first && (uintptr_t)in_memory < last) *(volatile unsigned*)(first + 64) = 1;
   }
   if (maps != NULL) fclose(maps);
-  while (count > 0) {
-    for (int i = 0; i < count; ++i) *words[i] = 1;
-  }
-  return unused;
 }
 
 int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse,
@@ -344,13 +337,10 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
     case kClock:
       work_by_processor_time();
       break;
-    case kDone: {
-      static pthread_t thread;
-      static int begun;
-      if (begun++ == 0) pthread_create(&thread, NULL, say_done, NULL);
+    case kDone:
+      say_done(q->data);
       work_by_processor_time();
       break;
-    }
     case kAhead:
       take_ahead(q, k, v, out, lse, options->causal);
       return SYSLAB_OK;

@@ -125,4 +125,4 @@ class Commands:
     """Fails with lines that GitHub's runner would take for commands: no annotation would be shown behind the first."""
 
     def forward(self, q, k, v, is_causal):
-        raise RuntimeError("\n::stop-commands::no-more\n  ::error title=forged::all is well\nsaid ##[add-mask]wrong")
+        raise RuntimeError("said ##[add-mask]wrong\n::stop-commands::no-more\n\u3000::error title=forged::all is well")

@@ -81,12 +81,22 @@ class Examples(unittest.TestCase):
                 rows = [len(table.splitlines()) - 2 for table in re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)]
                 self.assertGreater(len(rows), 10)
                 self.assertLessEqual(max(rows), MOST_ROWS)
+                self.assertNotRegex(prose_of(page), r"\de\+\d", "the exponent of a number too large for its format")
                 for problem in page.split("\n## ")[1:]:
                     shown = len(re.findall(r"(?:^\|.*\n)+", problem, flags=re.MULTILINE)) + problem.count("\n![")
                     self.assertLessEqual(shown, 1, problem[:60])
             if shutil.which("pdfinfo"):
                 told = subprocess.run(["pdfinfo", EXAMPLES / f"handin-{year}.pdf"], check=True, capture_output=True, text=True).stdout
                 self.assertLessEqual(int(re.search(r"Pages:\s*(\d+)", told)[1]), MOST_PAGES)
+
+    @unittest.skipIf(UPDATE, "pages are being made")
+    def test_no_sentence_of_all_results_stands_twice(self):
+        report = subprocess.run([os.environ["SYSLAB_BINARY"], "report", "--db", "handout.db", "--quiet", "--no-figures", "--to", "md", "--appendix"],
+                                cwd=self.folder, check=True, timeout=300, capture_output=True, text=True).stdout
+        said = [line for line in re.sub(r"<!--.*?-->", "", report).splitlines() if line.startswith("- ") and " → " not in line]
+        self.assertGreater(len(said), 100)
+        self.assertEqual(sorted({line for line in said if said.count(line) > 1}), [])
+        self.assertEqual([line for line in said if re.search(r"\de\+\d", line)], [])
 
     def test_are_small(self):
         large = [path.name for path in EXAMPLES.rglob("*") if path.is_file() and path.stat().st_size > MOST_BYTES]

@@ -19,7 +19,9 @@ chosen AS (
    WHERE passes = 2
 ),
 alike AS (
-  SELECT *, max(rows_of_length) OVER (PARTITION BY comparability_key, protocol) AS most FROM chosen WHERE place = 1
+  SELECT c.*, 2 * (SELECT count(DISTINCT x.dtype) FROM chosen x WHERE x.place = 1 AND x.comparability_key = c.comparability_key AND x.protocol = c.protocol) AS most
+    FROM chosen c
+   WHERE c.place = 1
 ),
 -- "forward 0.00835, 0.0147 ms (3.84 to 5.5×)"
 told AS (

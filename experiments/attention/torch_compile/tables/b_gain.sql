@@ -1,9 +1,9 @@
 -- sentence: Fused by hand (`fused`) instead of op by op (`eager`), context {context}, {precision} ({device}): forward is {forward} times as fast,
---   a step with AdamW {step} times.{trend}{missing}
+--   a step with AdamW {step} times.{trend}
 -- experiment: torch_compile
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
--- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left; missing|1|s|left
+-- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left
 WITH pair AS (
   SELECT f.model, f.context, f."precision", f.what, f.device, f.comparability_key, f.protocol, f.run_uid, f.parameters,
          f.model AS name, e.ms / f.ms AS gain
@@ -27,15 +27,8 @@ SELECT e.context, e."precision", e.device,
                    ', because matrix products, which fusion leaves alone, take more of its time.'
             WHEN max(iif(what = 'step', last > 1.05 * first, 0)) THEN ' The gain grows with size.'
             ELSE ' The gain hardly depends on size.' END AS trend,
-       iif(a.model = '10B', ' Of 10B only forward op by op was measured; its step does not fit.', '') AS missing, a.model, max(e.run_uid) AS run_uid
+       max(e.run_uid) AS run_uid
   FROM ends e
-  -- 10B is in one hand-out alone: the row that names it is left out of the other's write-up by its `model`.
-  JOIN (SELECT column1 AS model FROM (VALUES ('10B'), ('xl25'))) a
-    ON a.model = 'xl25'
-    OR (EXISTS (SELECT 1 FROM v_pass x WHERE x.model = '10B' AND x.what = 'forward' AND x.implementation = 'eager' AND x.comparability_key = e.comparability_key)
-        AND EXISTS (SELECT 1 FROM v_measured x WHERE x.status = 'oom' AND x.params ->> '$.model' = '10B' AND x.params ->> '$.mode' = 'train'
-                       AND x.comparability_key = e.comparability_key)
-        AND NOT EXISTS (SELECT 1 FROM ends x WHERE x.model = '10B'))
- GROUP BY a.model, e.comparability_key, e.protocol, e.context, e."precision"
+ GROUP BY e.comparability_key, e.protocol, e.context, e."precision"
 HAVING count(DISTINCT e.model) > 1
  ORDER BY device LIKE 'NVIDIA%' DESC, device, "precision" <> 'fp32', "precision", context;

@@ -54,13 +54,14 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
        v.bucket_mb AS fastest, v.time_ms AS fastest_ms, w.bucket_mb AS slowest, w.time_ms AS slowest_ms,
        iif(v.high_ms < w.low_ms, 'their intervals do not overlap', 'no measurable difference') AS verdict,
        CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' in the order in which backward finishes (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
-       CASE WHEN g.exposed > s.exposed AND s.over_none > g.over_none
-              THEN printf('As expected large buckets delay the last all-reduce, of which %.2g ms are exposed at %d MiB and %.2g at %d. But many small ones weigh more: backward slows under their calls, and a step is %.2g ms over one without communication at %d MiB and %.2g at %d',
-                          g.exposed, g.bucket_mb, s.exposed, s.bucket_mb, s.over_none, s.bucket_mb, g.over_none, g.bucket_mb)
-            WHEN g.exposed > s.exposed
-              THEN printf('As expected large buckets delay the last all-reduce, of which %.2g ms are exposed at %d MiB and %.2g at %d; what calls cost small ones does not show',
-                          g.exposed, g.bucket_mb, s.exposed, s.bucket_mb)
-            ELSE printf('One would expect large buckets to delay the last all-reduce, but %.2g ms are exposed at %d MiB and %.2g at %d', g.exposed, g.bucket_mb, s.exposed, s.bucket_mb) END AS cost,
+       CASE WHEN g.exposed > s.exposed THEN printf('As expected large buckets delay the last all-reduce, of which %s ms are exposed at %d MiB and %s at %d',
+                                                   iif(g.exposed >= 99.5, printf('%.0f', g.exposed), printf('%.2g', g.exposed)), g.bucket_mb, iif(s.exposed >= 99.5, printf('%.0f', s.exposed), printf('%.2g', s.exposed)), s.bucket_mb)
+            ELSE printf('One would expect large buckets to delay the last all-reduce, but %s ms are exposed at %d MiB and %s at %d', iif(g.exposed >= 99.5, printf('%.0f', g.exposed), printf('%.2g', g.exposed)), g.bucket_mb, iif(s.exposed >= 99.5, printf('%.0f', s.exposed), printf('%.2g', s.exposed)), s.bucket_mb) END
+         || CASE WHEN s.over_none IS NULL OR g.over_none IS NULL THEN ''
+                 WHEN s.over_none > g.over_none
+                   THEN printf('. %s small ones cost more: a step is %s ms over one without communication at %d MiB and %s at %d, probably because their calls slow backward (not measured)',
+                               iif(g.exposed > s.exposed, 'But many', 'Many'), iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb)
+                 ELSE printf('; a step is %s ms over one without communication at %d MiB and %s at %d', iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb) END AS cost,
        coalesce((SELECT ' On another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation

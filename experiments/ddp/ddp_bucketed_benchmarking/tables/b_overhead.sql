@@ -22,8 +22,8 @@ ends AS (
   WINDOW up AS (PARTITION BY implementation, world_size, comparability_key, protocol ORDER BY bytes ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ),
 fitted AS (
-  SELECT DISTINCT l.implementation AS law, v.ranks, v.device, iif(l.worst > 0.05 AND e.per_byte > 0, e.t - e.bytes * e.per_byte, l.alpha) AS o,
-         iif(l.worst > 0.05 AND e.per_byte > 0, e.per_byte, l.per_byte) AS per_byte, l.fits, l.worst, v.gradient_bytes AS bytes, v.model, v.wire,
+  SELECT DISTINCT l.implementation AS law, v.ranks, v.device, iif(l.worst > 0.05 AND e.t > e.bytes * e.per_byte, e.t - e.bytes * e.per_byte, l.alpha) AS o,
+         iif(l.worst > 0.05 AND e.t > e.bytes * e.per_byte, e.per_byte, l.per_byte) AS per_byte, l.fits, l.worst, v.gradient_bytes AS bytes, v.model, v.wire,
          v.run_uid
     FROM v_data_parallel v
     JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks

@@ -1,9 +1,9 @@
--- sentence: Small tensors show both ends (`ddp_small_tensors`: {tensors} of {tensor_bytes} bytes over {ranks} ranks, {device}, backward as fast as the link): exposed are
---   {small} ms of {most_calls} all-reduces, {large} ms of one, and the least, {least} ms, of {calls} (limit {limit} KiB). The formula of (b) {agreement}.
+-- sentence: Small ones show both ends (`ddp_small_tensors`: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks, {device}, backward as fast as the link): exposed are
+--   {small} ms of {most_calls} all-reduces, {large} ms of {fewest_calls}, and the least, {least} ms, of {calls} (limit {limit} KiB). The formula of (b) {agreement}.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;
---   limit|KiB|d|right; least|ms|.3g|right; large|ms|.3g|right; agreement|1|s|left
+--   limit|KiB|d|right; least|ms|.3g|right; large|ms|.3g|right; fewest_calls|1|s|left; agreement|1|s|left
 WITH one AS (
   SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS tensor_bytes, v.params ->> '$.bucket_kb' AS bucket_kb,
          v.world_size AS ranks, v.device, v.protocol, v.run_uid,
@@ -23,9 +23,12 @@ placed AS (
 )
 SELECT b.tensors, b.tensor_bytes, b.ranks, b.device, s.buckets AS most_calls, 1e3 * s.exposed AS small, b.buckets AS calls, b.bucket_kb AS "limit",
        1e3 * b.exposed AS least, 1e3 * l.exposed AS large,
-       iif(f.bucket_kb = b.bucket_kb, 'has its least at this limit, too',
+       iif(l.buckets = 1, 'one', printf('%d', l.buckets)) AS fewest_calls,
+       CASE WHEN f.bucket_kb = b.bucket_kb THEN 'has its least at this limit, too'
+            WHEN b.bucket_kb BETWEEN b.least_best / 2 AND 2 * b.most_best THEN printf('has its least at %d KiB, which is as near as o and w are known', f.bucket_kb)
+            ELSE
            printf('does not hold there: with the o and w measured before each case its best bucket is of %s KiB, and for %d KiB it predicts %.3g ms. Probably a call under backward costs less than one alone (not measured)',
-                  iif(b.most_best > 1.01 * b.least_best, printf('%.3g to %.3g', b.least_best, b.most_best), printf('%.3g', b.least_best)), b.bucket_kb, 1e3 * b.forecast)) AS agreement, b.run_uid
+                  iif(b.most_best > 1.01 * b.least_best, printf('%.3g to %.3g', b.least_best, b.most_best), printf('%.3g', b.least_best)), b.bucket_kb, 1e3 * b.forecast) END AS agreement, b.run_uid
   FROM placed b
   JOIN placed s USING (tensors, tensor_bytes, ranks, device, protocol)
   JOIN placed l USING (tensors, tensor_bytes, ranks, device, protocol)

@@ -19,10 +19,12 @@ queued AS (
 ),
 -- The rate of the largest size, what the smallest takes beyond it, and how much longer than both a size between takes.
 ends AS (
-  SELECT small_id, large_id, small, large, beta, alpha,
+  SELECT small_id, large_id, small, large, alpha, rate,
+         1e-9 * small_bytes * 2.0 * (world_size - 1) / world_size / rate AS at_rate,  -- of the rate as it is printed
          (SELECT max(m.t / (alpha + m.bytes * beta) - 1) FROM queued m
            WHERE m.implementation = x.implementation AND m.world_size = x.world_size AND m.device = x.device AND m.protocol = x.protocol) AS longest
-    FROM (SELECT s.*, s.attempt_id AS small_id, g.attempt_id AS large_id, s.t AS small, g.t AS large, g.t / g.bytes AS beta, s.t - s.bytes * g.t / g.bytes AS alpha
+    FROM (SELECT s.*, s.attempt_id AS small_id, g.attempt_id AS large_id, s.t AS small, g.t AS large, g.t / g.bytes AS beta, s.t - s.bytes * g.t / g.bytes AS alpha,
+                 s.bytes AS small_bytes, CAST(printf('%.3g', 1e-9 * g.bytes * 2.0 * (g.world_size - 1) / g.world_size / g.t) AS REAL) AS rate
             FROM queued s
             JOIN queued g ON g.implementation = s.implementation AND g.world_size = s.world_size AND g.device = s.device AND g.protocol = s.protocol AND g.down = 1
            WHERE s.up = 1 AND g.bytes > s.bytes) x
@@ -40,16 +42,16 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.
             WHEN NOT l.fits
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
             -- A line that misses the sizes between says nothing of the machine's rate: then the ends do.
-            WHEN l.worst > 0.05 AND e.beta > 0
-              THEN printf('Queued back to back, the largest moves at %.3g GB/s. At that rate the smallest would take %s, but it takes %s, so latency is %.2g %% of its time, and %.1g %% of the largest''s%s',
-                          1e-9 * b.bytes * 2.0 * (b.world_size - 1) / b.world_size / e.large, iif(a.bytes * e.beta < 1e-3, printf('%.2g µs', 1e6 * a.bytes * e.beta), printf('%.2g ms', 1e3 * a.bytes * e.beta)),
+            WHEN l.worst > 0.05 AND e.alpha > 0
+              THEN printf('Queued back to back, the largest moves at %.3g GB/s. At that rate the smallest would take %s, but it takes %s, so latency is %.0f %% of its time, and %s %% of the largest''s%s',
+                          e.rate, iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
-                          100 * e.alpha / e.small, 100 * e.alpha / e.large,
-                          iif(e.longest > 0.05, printf('. Queued sizes between take up to %.2g %% longer than this latency and rate give', 100 * e.longest), ''))
-            ELSE printf('%sA line through %d sizes queued back to back has %.3g µs a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
+                          100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
+                          iif(e.longest > 0.05, printf('. Queued sizes between take up to %.0f %% longer than this latency and rate give', 100 * e.longest), ''))
+            ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),
-                        l.sizes, 1e6 * l.alpha, 1e-9 / l.per_byte, 100 * l.alpha / (l.alpha + a.bytes * l.per_byte),
+                        l.sizes, iif(l.alpha < 1e-3, printf('%.3g µs', 1e6 * l.alpha), printf('%.3g ms', 1e3 * l.alpha)), 1e-9 / l.per_byte, 100 * l.alpha / (l.alpha + a.bytes * l.per_byte),
                         100 * l.alpha / (l.alpha + b.bytes * l.per_byte),
                         iif(l.sizes > 2 OR l.alpha = 0, printf('off by up to %.2g %%', 100 * l.worst), 'two sizes leave no error to judge it by')) END AS fit,
        b.run_uid

@@ -1,5 +1,4 @@
--- sentence: {limit} More data costs its bytes over the bandwidth; each more rank a step of latency, while a rank sends 2(n − 1)/n of the bytes, at most
---   twice those of 2 ranks.
+-- sentence: {limit} More data costs its bytes over the bandwidth; each more rank a step of latency, while a rank sends 2(n − 1)/n of the bytes.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left
@@ -10,10 +9,15 @@ WITH here AS (
 ),
 measured AS (SELECT max(n) AS most FROM here WHERE on_gpus),
 machines AS (SELECT max(json_array_length(facts, '$.gpu')) AS gpus FROM v_environment),
-left_out AS (SELECT group_concat(column1, ' and ') AS others FROM (VALUES (4), (6)) WHERE column1 > (SELECT most FROM measured))
+left_out AS (
+  SELECT group_concat(column1, ' and ') AS others,
+         group_concat(iif(column1 IN (SELECT n FROM here WHERE NOT on_gpus), column1, NULL), ' and ') AS on_cpu,
+         group_concat(iif(column1 IN (SELECT n FROM here WHERE NOT on_gpus), NULL, column1), ' and ') AS nowhere
+    FROM (VALUES (4), (6))
+   WHERE column1 > (SELECT most FROM measured)
+)
 SELECT CASE WHEN gpus > most THEN printf('Measured on %s GPUs, not on %s.', (SELECT group_concat(n, ', ') FROM (SELECT DISTINCT n FROM here WHERE on_gpus ORDER BY n)), others)
-            WHEN EXISTS (SELECT 1 FROM here WHERE NOT on_gpus AND n > most)
-              THEN printf('These runs had %d GPUs at most, so %s ranks ran on the CPU alone.', gpus, others)
-            ELSE printf('These runs had %d GPUs at most, too few for %s ranks.', gpus, others) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
+            WHEN on_cpu IS NULL THEN printf('These runs had %d GPUs at most, too few for %s ranks.', gpus, others)
+            ELSE printf('These runs had %d GPUs at most, so %s ranks ran on the CPU alone%s.', gpus, on_cpu, coalesce(' and ' || nowhere || ' not at all', '')) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
   FROM measured, machines, left_out
  WHERE most < 6;

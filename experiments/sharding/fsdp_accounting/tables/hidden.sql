@@ -7,8 +7,9 @@
 --   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; exposed_forward|ms|s|right; share|%|s|right; exposed_backward|ms|.2g|right; verdict|1|s|left; why|1|s|left
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
-       1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.1f to %.1f', 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.2g', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
-       coalesce(printf('%.1g to %.1g', 100 * e.ci_low / f.ci_high, 100 * e.ci_high / f.ci_low), printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward'))) AS share,
+       1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.1f to %.1f', 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.4g', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
+       coalesce(iif(e.ci_high < 0.095 * f.ci_low, printf('%.1g to %.1g', 100 * e.ci_low / f.ci_high, 100 * e.ci_high / f.ci_low),
+                    printf('%.0f to %.0f', 100 * e.ci_low / f.ci_high, 100 * e.ci_high / f.ci_low)), printf('%.3g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward'))) AS share,
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,
        CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN 'So they finish in time in forward (less than 5 % is waiting)'
             WHEN 100 * e.ci_low / f.ci_high > 5 THEN 'So they do not finish in time in forward (more than 5 % is waiting)'

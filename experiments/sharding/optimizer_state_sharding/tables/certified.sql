@@ -7,20 +7,23 @@
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
-SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS travelling, v.device, v.protocol, v.implementation, v.sharding, v.turn, coalesce(v.bucket_mb, 25) AS bucket_mb,
-       (v.metrics ->> '$.held_moments') / 1048576.0 AS held_moments, (v.metrics ->> '$.formula_moments') / 1048576.0 AS formula_moments,
-       iif(v.sharding = 'optimizer', 'Parameters go to owners largest first, each to the rank with the fewest elements so far; an owner updates '
-             || 'its own and broadcasts them.', 'Each rank owns a flat range of all parameters, as long as every other.') AS owners,
-       coalesce((SELECT printf(' Other tests passed (%d random cases each): %s.', min(cases), group_concat(name, ', '))
-                   FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
-                          WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
-                          ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT replace(rtrim(substr(k.message, instr(k.message, '; ') + 2, instr(k.message, ' have the bits of one process') - instr(k.message, '; ') - 2), ','), ' toy models with exact arithmetic', ' integer-valued toy models') FROM check_result k
-         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys,
-       (SELECT substr(k.message, instr(k.message, ' of one process after ') + 22) FROM check_result k
-         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS steps, v.run_uid
-  FROM v
- WHERE v.is_good AND v.ranks > 1
-   AND v.ranks = (SELECT count(*) FROM check_result k
-                   WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' AND k.outcome = 'passed')
- ORDER BY model, batch, context, "precision", ranks, row_order, sharding <> 'none', sharding, updates, wire <> 'own', wire, bucket_mb;
+SELECT model, ranks, sharding, owners, laws, toys, steps, held_moments, formula_moments, max(run_uid) AS run_uid
+  -- What says the same of several cases is said once.
+  FROM (SELECT row_number() OVER (ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.sharding <> 'none', v.sharding, v.updates, v.wire <> 'own', v.wire, v.bucket_mb) AS place, v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS travelling, v.device, v.protocol, v.implementation, v.sharding, v.turn, coalesce(v.bucket_mb, 25) AS bucket_mb,
+              (v.metrics ->> '$.held_moments') / 1048576.0 AS held_moments, (v.metrics ->> '$.formula_moments') / 1048576.0 AS formula_moments,
+              iif(v.sharding = 'optimizer', 'Parameters go to owners largest first, each to the rank with the fewest elements so far; an owner updates '
+                    || 'its own and broadcasts them.', 'Each rank owns a flat range of all parameters, as long as every other.') AS owners,
+              coalesce((SELECT printf(' Other tests passed (%d random cases each): %s.', min(cases), group_concat(name, ', '))
+                          FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
+                                 WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
+                                 ORDER BY law) HAVING count(*) > 0), '') AS laws,
+              (SELECT replace(rtrim(substr(k.message, instr(k.message, '; ') + 2, instr(k.message, ' have the bits of one process') - instr(k.message, '; ') - 2), ','), ' toy models with exact arithmetic', ' integer-valued toy models') FROM check_result k
+                WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys,
+              (SELECT substr(k.message, instr(k.message, ' of one process after ') + 22) FROM check_result k
+                WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS steps, v.run_uid
+         FROM v
+        WHERE v.is_good AND v.ranks > 1
+          AND v.ranks = (SELECT count(*) FROM check_result k
+                          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' AND k.outcome = 'passed'))
+ GROUP BY model, ranks, sharding, owners, laws, toys, steps, held_moments, formula_moments
+ ORDER BY min(place);

@@ -8,15 +8,35 @@
 --   forward_gain as speed-up|×|ci(forward_low, forward_high)|right; backward_fp32 as backward fp32|ms|.4g|right; backward as backward half|ms|.4g|right;
 --   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; protocol?|1|s|left; device?|1|s|left
 -- note: fp32 is without tensor cores; its passes may be those of a training step (`benchmarking_script`).
-SELECT h.model, h.batch, h.context, h.implementation, h."precision", f.mean_ms AS forward_fp32, h.mean_ms AS forward, f.ms / h.ms AS forward_gain,
-       f.least_ms / h.most_ms AS forward_low, f.most_ms / h.least_ms AS forward_high, b.mean_ms AS backward_fp32, k.mean_ms AS backward,
-       b.ms / k.ms AS backward_gain, b.least_ms / k.most_ms AS backward_low, b.most_ms / k.least_ms AS backward_high, h.protocol, h.device,
-       max(h.run_uid, f.run_uid) AS run_uid, min(f.experiment <> h.experiment) AS far  -- of several rows in fp32 this experiment's
-  FROM v_pass h
-  JOIN v_pass k ON k.attempt_id = h.attempt_id AND k.what = 'backward'
-  JOIN v_pass f ON f.alike = h.alike AND f."precision" = 'fp32' AND f.implementation = h.implementation AND f.comparability_key = h.comparability_key
-               AND f.protocol = h.protocol AND f.what = 'forward' AND f.within AND f.experiment IN (?1, 'benchmarking_script')
-  JOIN v_pass b ON b.attempt_id = f.attempt_id AND b.what = 'backward' AND b.place = 1
- WHERE h."precision" IN ('bf16_amp', 'fp16_amp', 'bf16_fused') AND h.what = 'forward' AND h.within AND h.experiment = ?1
- GROUP BY h.attempt_id
- ORDER BY h.device LIKE 'NVIDIA%' DESC, h.device, h.implementation, h."precision" <> 'bf16_amp', h."precision", h.context, h.parameters, h.protocol;
+WITH passes AS MATERIALIZED (SELECT * FROM v_pass),
+paired AS (
+  SELECT h.model, h.batch, h.context, h.implementation, h."precision", f.mean_ms AS forward_fp32, h.mean_ms AS forward, f.ms / h.ms AS forward_gain,
+         f.least_ms / h.most_ms AS forward_low, f.most_ms / h.least_ms AS forward_high, b.mean_ms AS backward_fp32, k.mean_ms AS backward,
+         b.ms / k.ms AS backward_gain, b.least_ms / k.most_ms AS backward_low, b.most_ms / k.least_ms AS backward_high, h.protocol, h.device,
+         max(h.run_uid, f.run_uid) AS run_uid, min(f.experiment <> h.experiment) AS far,  -- of several rows in fp32 this experiment's
+         h.parameters
+    FROM passes h
+    JOIN passes k ON k.attempt_id = h.attempt_id AND k.what = 'backward'
+    JOIN passes f ON f.alike = h.alike AND f."precision" = 'fp32' AND f.implementation = h.implementation AND f.comparability_key = h.comparability_key
+                 AND f.protocol = h.protocol AND f.what = 'forward' AND f.within AND f.experiment IN (?1, 'benchmarking_script')
+    JOIN passes b ON b.attempt_id = f.attempt_id AND b.what = 'backward' AND b.place = 1
+   WHERE h."precision" IN ('bf16_amp', 'fp16_amp', 'bf16_fused') AND h.what = 'forward' AND h.within AND h.experiment = ?1
+   GROUP BY h.attempt_id
+),
+-- Models that the timing program has in fp32 alone, beside those that were measured in both.
+lone AS (
+  SELECT DISTINCT f.model, f.batch, f.context, f.implementation, p."precision", f.mean_ms AS forward_fp32, b.mean_ms AS backward_fp32, f.protocol, f.device, f.run_uid,
+         f.parameters
+    FROM passes f
+    JOIN paired p ON p.device = f.device AND p.protocol = f.protocol AND p.implementation = f.implementation AND p.context = f.context AND p.batch = f.batch
+                 AND p.parameters < f.parameters
+    LEFT JOIN passes b ON b.attempt_id = f.attempt_id AND b.what = 'backward' AND b.place = 1
+   WHERE f."precision" = 'fp32' AND f.what = 'forward' AND f.place = 1 AND f.experiment = 'benchmarking_script'
+     AND NOT EXISTS (SELECT 1 FROM paired x WHERE x.model = f.model)
+)
+SELECT *
+  FROM (SELECT * FROM paired
+         UNION ALL
+        SELECT model, batch, context, implementation, "precision", forward_fp32, NULL, NULL, NULL, NULL, backward_fp32, NULL, NULL, NULL, NULL, protocol, device, run_uid, NULL, parameters
+          FROM lone)
+ ORDER BY device LIKE 'NVIDIA%' DESC, device, implementation, "precision" <> 'bf16_amp', "precision", context, parameters, protocol;

@@ -1,12 +1,11 @@
 -- sentence: With {precision} ({implementation}, {device}, context {context}) forward + backward is {small_gain} times as fast as in fp32 for {small_model}
---   and {large_gain} times for {large_model}. {direction}.{missing}
+--   and {large_gain} times for {large_model}. {direction}.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run benchmarking_script benchmarking_mixed_precision --impl eager
 -- fills: c
 -- columns: implementation|1|code|left; precision|1|s|left; device|1|s|left; context|1|d|right;
 --   small_gain|1|ratio(small_low, small_high)|right; small_model|1|s|left;
---   large_gain|1|ratio(large_low, large_high)|right; large_model|1|s|left; direction|1|s|left;
---   missing|1|s|left
+--   large_gain|1|ratio(large_low, large_high)|right; large_model|1|s|left; direction|1|s|left
 WITH t AS MATERIALIZED (
   SELECT f.*, f.ms + b.ms AS both, f.least_ms + b.least_ms AS low, f.most_ms + b.most_ms AS high
     FROM v_pass f
@@ -27,10 +26,9 @@ gains AS (
    WHERE h.precision <> 'fp32' AND h.experiment = ?1
    GROUP BY h.attempt_id
 )
--- 10B is in one hand-out alone: the row that names it is left out of the other's write-up by its `model`.
-SELECT a.model, s.implementation, s.precision, s.device, s.params ->> '$.context' AS context, s.gain AS small_gain, s.low AS small_low, s.high AS small_high,
+SELECT s.implementation, s.precision, s.device, s.params ->> '$.context' AS context, s.gain AS small_gain, s.low AS small_low, s.high AS small_high,
        s.params ->> '$.model' AS small_model, l.gain AS large_gain, l.low AS large_low, l.high AS large_high,
-       l.params ->> '$.model' AS large_model, iif(a.model = '10B', ' 10B was measured in fp32 alone.', '') AS missing,
+       l.params ->> '$.model' AS large_model,
        CASE WHEN l.low > s.high
               THEN 'The speed-up grows with model size, because matrix products, which half precision accelerates, take a larger share of the step'
             WHEN l.high < s.low THEN 'The speed-up shrinks with model size: something that half precision does not accelerate grows faster than the matrix products'
@@ -40,8 +38,5 @@ SELECT a.model, s.implementation, s.precision, s.device, s.params ->> '$.context
   FROM gains s
   JOIN gains l ON l.precision = s.precision AND l.implementation = s.implementation AND l.comparability_key = s.comparability_key
               AND l.protocol = s.protocol AND l.params ->> '$.context' = s.params ->> '$.context' AND l.down = 1
- JOIN (SELECT column1 AS model FROM (VALUES ('10B'), ('xl25'))) a
  WHERE s.up = 1 AND l.parameters > s.parameters
-   AND (a.model = 'xl25' OR EXISTS (SELECT 1 FROM v_pass x WHERE x.model = '10B' AND x.comparability_key = l.comparability_key AND x."precision" = 'fp32'
-                                      AND x.experiment = 'benchmarking_script' AND l.params ->> '$.model' <> '10B'))
  ORDER BY s.device, context, s.implementation, s.precision;

@@ -3,8 +3,8 @@
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
---   forward|%|.3g|right; backward|%|.3g|right;
---   optimizer|%|.3g|right; ratio|×|ratio(ratio_low, ratio_high)|right; sum|1|s|left
+--   forward|%|ci(forward_low, forward_high)|right; backward|%|ci(backward_low, backward_high)|right;
+--   optimizer|%|ci(optimizer_low, optimizer_high)|right; ratio|×|ratio(ratio_low, ratio_high)|right; sum|1|s|left
 WITH parts AS (
   SELECT v.params, v.implementation, v.device, v.comparability_key, v.run_uid, f.value AS f, f.ci_low AS fl, f.ci_high AS fh, b.value AS b,
          b.ci_low AS bl, b.ci_high AS bh, o.value AS o, o.ci_low AS ol, o.ci_high AS oh, 1e-3 * v.time_ms AS s, 1e-3 * v.low_ms AS sl,

@@ -4,7 +4,8 @@
 -- fills: e
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; origin|1|s|left
 told AS (
-  SELECT ranked.*, s.value AS scores, bytes / s.value AS matrices, first_value(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision'
+  SELECT ranked.*, bytes / s.value AS matrices,
+         iif(s.value >= 1000 * 1048576, printf('%#.4g GiB', s.value / 1073741824), printf('%#.4g MiB', s.value / 1048576)) AS matrix, first_value(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision'
                                                   ORDER BY params ->> '$.context' <> 512, params ->> '$.context' DESC) AS asked_first,
          -- What a workspace holds tells its size: as large as the weights that attention keeps, or three matrices of tokens × vocabulary.
          printf('%s (%d × %s)', CASE WHEN tag LIKE '%attn.kept' THEN 'what softmax keeps'
@@ -23,9 +24,10 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        group_concat(text, ', ') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
-                        iif(round(matrices) = 1, printf('What softmax keeps is a matrix of B·H·T² scores (%#.4g MiB).', scores / 1048576),
-                            printf('What softmax keeps is %d matrices of B·H·T² values (%#.4g MiB each), exponentials and weights.',
-                                   CAST(round(matrices) AS INTEGER), scores / 1048576)), NULL)),
+                        iif(round(matrices) = 1, printf('What softmax keeps is a matrix of B·H·T² scores (%s).', matrix),
+                            iif(abs(matrices / round(matrices) - 1) < 0.01,
+                                printf('What softmax keeps is %d matrices of B·H·T² values (%s each), exponentials and weights.', CAST(round(matrices) AS INTEGER), matrix),
+                                printf('What softmax keeps, exponentials and weights, is %.3g times a matrix of B·H·T² scores (%s).', matrices, matrix))), NULL)),
                 'They are named by the tensor that they hold.') AS origin, max(run_uid) AS run_uid
   FROM told
  WHERE params ->> '$.context' = asked_first

@@ -12,7 +12,7 @@ WITH t AS MATERIALIZED (
 said AS (
   SELECT *, printf('%s at %d', 
                    CASE WHEN status = 'oom' THEN 'out of memory (' || coalesce(message, 'no more was there') || ')'
-                        WHEN peak >= 1073741824 THEN printf('%.3g GiB', peak / 1073741824) ELSE printf('%.3g MiB', peak / 1048576) END, context) AS text
+                        WHEN peak >= 1073741824 THEN printf('%.3g GiB', peak / 1073741824) ELSE printf('%.4g MiB', peak / 1048576) END, context) AS text
     FROM t
    ORDER BY context
 )

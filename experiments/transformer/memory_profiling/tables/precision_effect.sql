@@ -16,7 +16,7 @@ WITH t AS (
 ),
 pair AS (
   SELECT h.precision, h.model, h.context, h.implementation, h.device, h.parameters, h.run_uid, 100 * (h.peak / f.peak - 1) AS change, 100 * (hf.peak / ff.peak - 1) AS forward_change,
-         h.peak - f.peak AS more, hf.peak - ff.peak AS forward_more, h.peak, hf.peak AS forward_peak, h.of_contexts, iif(min(f.peak) OVER (PARTITION BY h.of_contexts) >= 1024, 1024, 1) AS unit
+         h.peak - f.peak AS more, hf.peak - ff.peak AS forward_more, h.peak, hf.peak AS forward_peak, h.of_contexts, iif(max(f.peak) OVER (PARTITION BY h.of_contexts) >= 1000, 1024, 1) AS unit
     FROM t h
     JOIN t f  ON f.point = h.point AND f.precision = 'fp32' AND f.pass = 'step'
     JOIN t hf ON hf.point = h.point AND hf.precision = h.precision AND hf.pass = 'forward'
@@ -40,7 +40,7 @@ SELECT precision, model, implementation, device,
             WHEN max(max(more), max(forward_more)) > 2 * parameters / 1048576
               THEN printf('The growth exceeds the half-precision copy of the weights (up to %.4g MiB); the rest is not explained.', 2 * parameters / 1048576)
             ELSE printf('Autocast adds a half-precision copy of the weights (up to %s)%s.',
-                        iif(2 * parameters >= 1073741824, printf('%.3g GiB', 2 * parameters / 1073741824), printf('%.3g MiB', 2 * parameters / 1048576)),
+                        iif(2 * parameters >= 1000 * 1048576, printf('%.3g GiB', 2 * parameters / 1073741824), printf('%.3g MiB', 2 * parameters / 1048576)),
                         iif(min(more) <= 0, ', which the halved activations of training outweigh' || iif(max(more) > 0, ' at T = ' || group_concat(iif(more <= 0, context, NULL), ', ') || ' alone', ''),
                             ', more than activations save at ' || iif(count(*) > 1, 'these contexts', 'this context'))) END AS why,
        max(run_uid) AS run_uid

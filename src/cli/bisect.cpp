@@ -83,8 +83,10 @@ Mine split_mine(const std::string& text) {
 }
 
 // Thrown where it cannot go on, and nothing is wrong.
-struct Stopped {};      // a signal came
-struct BudgetSpent {};  // what is stored and built by then is kept
+struct Stopped {};    // a signal came
+struct BudgetSpent {  // what is stored and built by then is kept
+  std::string during;
+};
 
 class Search {
  public:
@@ -107,12 +109,12 @@ class Search {
       return search();
     } catch (const Stopped&) {
       return stopped();
-    } catch (const BudgetSpent&) {
+    } catch (const BudgetSpent& spent) {
       const bool begun = whole_known_;
       return ended(
           "unclear",
           fmt::format(
-              "--budget {} is spent{}; the same command goes on", options_.budget,
+              "--budget {} is spent{}{}; the same command goes on", options_.budget, spent.during,
               begun ? fmt::format("; it lies behind {} and not behind {}", named(last_good_), named(first_bad_)) : ""),
           Exit::unclear);
     }
@@ -150,14 +152,12 @@ class Search {
   Built built_of(int index) {
     Built built = builds_.build(at(index), end_);
     if (built.interrupted) throw Stopped();
-    if (built.late) throw BudgetSpent();
+    if (built.late) throw BudgetSpent{fmt::format(" while {} was built", named(index))};
     return built;
   }
 
-  Nanoseconds time_left() const {
-    const Nanoseconds left = end_ - std::chrono::steady_clock::now();
-    if (left.count() <= 0) throw BudgetSpent();
-    return left;
+  void demand_time() const {
+    if (std::chrono::steady_clock::now() >= end_) throw BudgetSpent();
   }
 
   BuildRecipe recipe() {
@@ -303,7 +303,7 @@ class Search {
     conditions.delta = options_.delta ? std::optional(percent_option("--delta", *options_.delta)) : std::nullopt;
     const Nanoseconds of_a_launch = conditions.timeout = duration_option("--timeout", options_.timeout);
     conditions.memory_limit_bytes = bytes_option("--memory-limit", options_.memory_limit);
-    time_left();
+    demand_time();
     ComparisonSession session(context_, store_, "bisect", label, plan, conditions, side_build(plan.sides.a.build, plan),
                               side_build(plan.sides.b.build, plan));
     MeasuredPoint measured;
@@ -321,7 +321,10 @@ class Search {
         session.launch(measured, 1, std::min(look, most));
       }
       spent = spent || (measured.failed && !session.interrupted() && std::chrono::steady_clock::now() > end_);
-      if (spent) measured.stop = "budget";
+      if (spent) {
+        measured.failed.reset();  // a launch that our time ended says nothing of the revision
+        measured.stop = "budget";
+      }
       if (measured.failed || spent) break;
       found = ratio_of(for_stats(measured.blocks));
       measured.stop = "launches";
@@ -362,7 +365,7 @@ class Search {
     while (const std::optional<int> next = search.next()) {
       last_good_ = search.last_good();
       first_bad_ = search.first_bad();
-      time_left();
+      demand_time();
       note(fmt::format("{} left, about {}", counted(search.first_bad() - search.last_good(), "suspect"),
                        counted(search.questions_left(), "question")));
       const Built built = built_of(*next);

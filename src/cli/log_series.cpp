@@ -63,7 +63,7 @@ struct Suspect {
   double log_ratio = 0;
   std::string verdict;  // of the two measured in turns; empty: they were not
   std::string text;
-  bool same_kernels = false;  // the GPU ran the same machine code before and after
+  bool same_kernels = false;  // the GPU ran the same kernels before and after
 };
 
 struct Series {
@@ -262,14 +262,9 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
     return fmt::format("{}: perhaps {} since {}; {} and {} measured in turns: {} {}", what,
                        change_text(suspect.log_ratio), after, before, after, suspect.verdict, suspect.text);
   }
-  if (suspect.same_kernels) {
-    return fmt::format(
-        "{}: {} since {}, with the same machine code on the GPU as {}: the machine moved, or what it does "
-        "between the kernels",
-        what, change_text(suspect.log_ratio), after, before);
-  }
-  std::string text = fmt::format("{}: perhaps {} since {}; not a finding before {} was measured beside it in turns",
-                                 what, change_text(suspect.log_ratio), after, before);
+  std::string text = fmt::format("{}: perhaps {} since {}{}; not a finding before {} was measured beside it in turns",
+                                 what, change_text(suspect.log_ratio), after,
+                                 suspect.same_kernels ? ", with the same kernels on the GPU" : "", before);
   if (can_be_built(series, suspect)) {
     const auto [protocol, data] = protocol_and_data(series);
     text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {} --protocol {}{}", shell_word(experiment),
@@ -337,7 +332,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
                     context.arguments, context.places};
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
-      if (!suspect.verdict.empty() || suspect.same_kernels || series.is_mine) continue;
+      if (!suspect.verdict.empty() || series.is_mine) continue;
       if (!is_of(series, here)) {
         context.console.note(printable(series.machine) + " is another machine: what it measured is confirmed there");
         break;

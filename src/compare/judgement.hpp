@@ -19,6 +19,7 @@ constexpr int kFewestLaunches = 3;  // a side, for a verdict
 struct Judgement {
   stats::Verdict verdict = stats::Verdict::unclear;
   std::string reason;  // why, where the verdict alone does not tell
+  std::string note;    // a sentence beside the verdict, which it does not touch
   double delta = 0.01;
   int launches = 0, blocks = 0;
   std::optional<double> seconds_a, seconds_b;        // medians over launches of the launches' medians

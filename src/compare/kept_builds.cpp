@@ -188,10 +188,11 @@ KeptBuilds::KeptBuilds(const Console& console, BuildRecipe recipe)
 
 Built KeptBuilds::build(const std::string& commit, std::optional<Clock::time_point> end) {
   if (const auto known = known_.find(commit); known != known_.end()) return known->second;
-  const Limit limit{Clock::now() + longest_, end, {}};
+  Limit limit{Clock::now() + longest_, end, {}};
   Built built{commit, {}, {}};
   const FileDescriptor lock = await_turn(limit, built);
   if (!lock) return built;
+  limit.longest = Clock::now() + longest_;  // the wait was another's time
   const fs::path kept = folder_ / commit;
   if (!in_use().contains(kept)) in_use().emplace(kept, locked(use_of(kept), LOCK_SH));
   std::error_code error;
@@ -246,7 +247,8 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept, Limit li
     if (!recipe_.command.empty()) run_command(built, tree, log, limit);
   }
   if (!built.failed.empty()) {
-    if (whole) remove_tree(tree.string());  // only why it failed is kept
+    const bool goes_on = built.late || built.interrupted;  // the next call, in what is there
+    if (whole && !goes_on) remove_tree(tree.string());     // only why it failed is kept
     return built;
   }
   if (whole) {
@@ -278,7 +280,7 @@ void KeptBuilds::check_out(Built& built, const fs::path& tree, const fs::path& l
     run(built, std::move(words), log, limit, "cannot be checked out");
     return built.failed.empty() || built.interrupted || built.late;
   };
-  if (fs::exists(tree / ".git", error) && !recipe_.artifact.empty() &&
+  if (fs::exists(tree / ".git", error) &&
       git(tree.string(), {"checkout", "--quiet", "--force", "--detach", built.commit})) {
     return;
   }

@@ -320,12 +320,9 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
   }
 }
 
-std::string ComparisonSession::same_code(const MeasuredPoint& measured) const {
-  const plan::ComparisonPoint& point = *measured.point;
+std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) const {
   if (conditions_.same_on_purpose || point.a.params != point.b.params || point.a.world_size != point.b.world_size)
     return {};
-  // Where the GPU told what it ran, that decides, whatever the files are.
-  if (const auto& [a, b] = measured.kernel_code; !a.empty() && !b.empty()) return a == b ? a : "";
   const auto mine = [&](const std::string& name) { return std::ranges::find(plan_.mine, name, &plan::MineSpec::name); };
   const auto a = mine(point.a.implementation), b = mine(point.b.implementation);
   if (a == plan_.mine.end() || b == plan_.mine.end()) {
@@ -353,14 +350,17 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
   if (!measured.failed) {
     Judgement judgement = judge(measured.blocks, conditions_.delta);
     const bool differs = judgement.verdict == stats::Verdict::faster || judgement.verdict == stats::Verdict::slower;
-    if (const std::string code = differs ? same_code(measured) : ""; !code.empty()) {
-      const bool by_kernels = code == measured.kernel_code[0];
-      judgement.reason = fmt::format(
-          "both sides {} ({}): {} of {} is noise of this machine",
-          by_kernels ? "ran the same machine code on the GPU, kernel by kernel" : "are the same machine code",
-          code.substr(0, 12), stats::to_string(judgement.verdict), interval_text(judgement));
+    if (const std::string code = differs ? same_code(*measured.point) : ""; !code.empty()) {
+      judgement.reason = fmt::format("both sides are the same machine code ({}): {} of {} is noise of this machine",
+                                     code.substr(0, 12), stats::to_string(judgement.verdict), interval_text(judgement));
       judgement.verdict = stats::Verdict::unclear;
       judgement.p_value.reset();  // it is no test of a change
+    } else if (const auto& [a, b] = measured.kernel_code; differs && !a.empty() && a == b) {
+      // Where to look, and nothing about whether: arguments, copies and waits are in no digest of kernels.
+      judgement.note = fmt::format(
+          "Both sides ran the same kernels on the GPU ({}): what differs is their arguments, how they are launched, "
+          "copies or the host.",
+          a.substr(0, 12));
     }
     return judgement;
   }
@@ -394,7 +394,7 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   row.p_value = judgement.p_value;
   row.delta = judgement.delta;
   row.verdict = stats::to_string(judgement.verdict);
-  row.reason = judgement.reason;
+  row.reason = judgement.reason.empty() ? judgement.note : judgement.reason;
   row.confirms = confirms;
   row.facts_json = json_text(Json{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}});
   for (const runner::PairedBlock& block : measured.blocks) {

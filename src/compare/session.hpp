@@ -82,7 +82,7 @@ class ComparisonSession {
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words
   // The digest of the code that both sides run on the same case; empty: it is not the same, or not known.
-  std::string same_code(const MeasuredPoint& measured) const;
+  std::string same_code(const plan::ComparisonPoint& point) const;
 
   const Context& context_;
   store::Store& store_;

@@ -62,8 +62,8 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
   }
   for (const auto& [title, it] : lines) {
     const std::string why = contradiction(it);
-    text +=
-        (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + (why.empty() ? "" : " " + why) + "\n";
+    text += (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + (why.empty() ? "" : " " + why) +
+            (it.note.empty() ? "" : " " + it.note) + "\n";
   }
   return text;
 }
@@ -71,6 +71,7 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
 Json to_json(const Judgement& it) {
   Json json{{"verdict", stats::to_string(it.verdict)},
             {"reason", it.reason},
+            {"note", it.note},
             {"delta", it.delta},
             {"launches", it.launches},
             {"blocks", it.blocks}};

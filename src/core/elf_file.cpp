@@ -61,7 +61,7 @@ std::optional<ElfFile> ElfFile::read(std::string_view bytes) {
     for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.contents->size(); at += sizeof(Elf64_Sym)) {
       const Elf64_Sym one = *read_at<Elf64_Sym>(*section.contents, at);
       Symbol symbol{text_at(contents_of(section.link), one.st_name),
-                    static_cast<std::uint8_t>(ELF64_ST_TYPE(one.st_info)), one.st_other, one.st_shndx};
+                    static_cast<std::uint8_t>(ELF64_ST_TYPE(one.st_info)), one.st_other, one.st_shndx, one.st_value};
       if (symbol.type == STT_SECTION && one.st_shndx < file.sections_.size()) {
         symbol.name = file.sections_[one.st_shndx].name;
       }
@@ -81,9 +81,16 @@ std::vector<ElfFile::Relocation> ElfFile::relocations(const Section& section) co
     Elf64_Rela one{};
     std::memcpy(&one, section.contents->data() + at, step);
     const std::uint64_t symbol = ELF64_R_SYM(one.r_info);
-    found.push_back({one.r_offset, static_cast<std::uint64_t>(one.r_addend),
+    found.push_back({one.r_offset,
+                     static_cast<std::uint64_t>(one.r_addend),
                      static_cast<std::uint32_t>(ELF64_R_TYPE(one.r_info)),
-                     symbol < symbols_.size() ? symbols_[symbol].name : std::string_view()});
+                     {},
+                     {},
+                     0});
+    if (symbol >= symbols_.size()) continue;
+    found.back().symbol = symbols_[symbol].name;
+    found.back().symbol_value = symbols_[symbol].value;
+    if (symbols_[symbol].section < sections_.size()) found.back().section = sections_[symbols_[symbol].section].name;
   }
   return found;
 }

@@ -24,11 +24,14 @@ class ElfFile {
     std::string_view name;
     std::uint8_t type = 0, other = 0;
     std::uint16_t section = 0;
+    std::uint64_t value = 0;  // its place in that section
   };
   struct Relocation {
     std::uint64_t at = 0, addend = 0;
     std::uint32_t type = 0;
-    std::string_view symbol;  // its name, or that of its section
+    std::string_view symbol;         // its name, or that of its section
+    std::string_view section;        // of the symbol; empty: of none in this file
+    std::uint64_t symbol_value = 0;  // its place there
   };
 
   // Nothing where `bytes` are no such file. They are borrowed.

@@ -64,7 +64,9 @@ SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Obs
   if (observer_.started) observer_.started(side_.planned);
   try {
     worker_ = std::make_unique<WorkerProcess>(WorkerProcess::Command{command_, {}});
-    worker_->send(worker::to_json(burst_request(side, options)));
+    worker::CaseRequest request = burst_request(side, options);
+    request.timeout = deadline_ - began_;  // of the launch; the other side has had its share
+    worker_->send(worker::to_json(request));
   } catch (const Error& error) {
     if (!WorkerProcess::could_not_start(error)) throw;
     ending_.not_started = error.what();

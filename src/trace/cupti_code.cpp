@@ -39,16 +39,23 @@ class Watch final : public CodeWatch {
     subscribed_ = true;
     CUptiResult result =
         cupti.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
-    if (result == CUPTI_SUCCESS) result = cupti.register_buffers(give_cupti_buffer, on_buffer_full);
+    const char* call = "cuptiEnableCallback";
+    if (result == CUPTI_SUCCESS) {
+      call = "cuptiActivityRegisterCallbacks";
+      result = cupti.register_buffers(give_cupti_buffer, on_buffer_full);
+    }
     if (result == CUPTI_SUCCESS) return {};
     stop();
-    return cupti_told("cuptiEnableCallback", result);
+    return cupti_told(call, result);
   }
 
   void begin() override {
-    const std::lock_guard lock(mutex_);
-    launches_.clear();
-    lost_ = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      launches_.clear();
+      lost_ = 0;
+    }
+    // May load a module of CUPTI's own, or hand over a buffer: both come back to us, and take the lock.
     const CUptiResult result = cupti_library().enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
     why_ = result == CUPTI_SUCCESS ? "" : cupti_told("cuptiActivityEnable", result);
   }

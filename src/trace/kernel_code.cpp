@@ -30,6 +30,40 @@ bool is_of(std::string_view section, std::string_view kernel) {
          section[section.size() - kernel.size() - 1] == '.';
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The length of the name that begins there if nvcc made it for what a file keeps to itself: _GLOBAL__N__ or _INTERNAL_,
+// eight digits made of the file's path, the length of the file's name, that name, and something of its content. 0: no.
+std::size_t length_of_own(std::string_view text, std::size_t length) {
+  for (const std::string_view mark : {"_GLOBAL__N__", "_INTERNAL_"}) {
+    if (!text.starts_with(mark) || length > text.size()) continue;
+    std::size_t at = mark.size() + 8, file = 0;
+    if (at >= length || text[at] != '_') continue;
+    for (++at; at < length && is_digit(text[at]) && file < length; ++at) file = 10 * file + (text[at] - '0');
+    if (file > 0 && at + 1 + file < length && text[at] == '_') return length;
+  }
+  return 0;
+}
+
+// A name as it would be wherever its source lay: two builds in two folders call the same kernel differently.
+std::string without_place(std::string_view name) {
+  std::string same;
+  for (std::size_t i = 0; i < name.size();) {
+    std::size_t length = 0, digits = 0;
+    while (i + digits < name.size() && digits < 4 && is_digit(name[i + digits])) {
+      length = 10 * length + static_cast<std::size_t>(name[i + digits++] - '0');
+    }
+    const std::size_t own = digits == 0 ? 0 : length_of_own(name.substr(i + digits), length);
+    if (own > 0) {
+      same += "(own)";
+      i += digits + own;
+    } else {
+      same += name[i++];
+    }
+  }
+  return same;
+}
+
 class Digest {
  public:
   void add(std::string_view text) {
@@ -69,11 +103,11 @@ std::string kernel_code_digest(std::string_view cubin, std::string_view kernel) 
     if (section.has_bytes() && !section.contents) return {};
     parts.emplace_back(section.name, &section);
   }
-  std::ranges::sort(parts, {}, [](const auto& part) { return part.first; });
+  std::ranges::sort(parts, {}, [](const auto& part) { return without_place(part.first); });
   Digest digest;
   digest.add(elf->flags() & kWhichGpu);
   for (const auto& [name, section] : parts) {
-    digest.add(name);
+    digest.add(without_place(name));
     digest.add(section->size);
     if (section->contents) digest.add(*section->contents);
     for (const ElfFile::Section& other : elf->sections()) {
@@ -82,7 +116,9 @@ std::string kernel_code_digest(std::string_view cubin, std::string_view kernel) 
         digest.add(one.at);
         digest.add(one.type);
         digest.add(one.addend);
-        digest.add(one.symbol);
+        digest.add(without_place(one.symbol));
+        digest.add(without_place(one.section));
+        digest.add(one.symbol_value);
       }
     }
   }
@@ -114,7 +150,7 @@ CodeOfCall LoadedCode::of(std::vector<RanKernel> launches) const {
       call.why = fmt::format("the code of {} was not told: it was loaded before anybody listened, or is no cubin",
                              kernel.name);
     }
-    digest.add(one.symbol);
+    digest.add(without_place(one.symbol));
     digest.add(kernel.code);
     for (const auto& size : {one.grid, one.block, one.cluster}) {
       for (const std::int32_t n : size) digest.add(static_cast<std::uint64_t>(n));

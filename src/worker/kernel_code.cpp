@@ -1,5 +1,6 @@
 #include "worker/kernel_code.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ struct Listening {
 };
 
 Listening& listening() {
-  static Listening one;
+  static Listening& one = *new Listening;  // CUPTI's own may be gone when the process ends
   return one;
 }
 
@@ -93,9 +94,17 @@ Json code_among(const std::vector<Json>& messages) {
   return without("the process that listens did not end in time, or died");
 }
 
+std::chrono::milliseconds patience_within(Nanoseconds left) {
+  using std::chrono::milliseconds, std::chrono::seconds;
+  constexpr milliseconds kLongest = seconds(60), kMargin = seconds(5), kLeast = seconds(5);
+  const auto most = std::min(kLongest, std::chrono::duration_cast<milliseconds>(left) - kMargin);
+  return most < kLeast ? milliseconds(0) : most;
+}
+
 Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience) {
   if (request.device != "cuda" || request.world_size > 1 || switched_off()) return nullptr;
   if (request.mine) return without("it runs in a process of its own, which nobody listens to");
+  if (patience.count() <= 0) return without("too little of --timeout was left");
   CaseRequest ask = request;
   ask.task = "code";
   ask.kernel_code = false;

@@ -16,9 +16,13 @@ void listen_for_code();
 // There: runs the call twice, and emits what the second ran.
 void tell_code(CaseContext& context, const Operation& operation, InputSets& sets, device::Stream stream);
 
+// How long that process may take where so much is left of the case's own time, whose end waits for it: never so long
+// that a case which was measured would be ended.
+std::chrono::milliseconds patience_within(Nanoseconds left);
+
 // For the host of that process. An object with "digest" and "kernels", or with "why" there is none: never throws. Null
 // where nobody asked: the case is of the CPU, or SYSLAB_KERNEL_CODE=off.
-Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience = std::chrono::seconds(60));
+Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience);
 
 // What the process says, of its frames: "code" among the facts, or why not.
 Json code_among(const std::vector<Json>& messages);

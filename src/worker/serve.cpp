@@ -93,6 +93,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
   const double cpu_before = cpu_seconds();
   reset_memory_peak();  // of this case even in a process that had others
   try {
+    const auto began = std::chrono::steady_clock::now();
     const CaseRequest request = case_request_from_json(message);
     // CUDA maps far more addresses than it uses: on a GPU the plan enforces the limit.
     limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
@@ -110,7 +111,8 @@ int run_case(const Json& message, FrameReader& in, int out) {
       end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};
     }
     if (request.kernel_code && context.tells_code() && end.status == Status::ok) {
-      if (Json code = code_of_case(request); !code.is_null()) judged["code"] = std::move(code);
+      const auto left = request.timeout - (std::chrono::steady_clock::now() - began);
+      if (Json code = code_of_case(request, patience_within(left)); !code.is_null()) judged["code"] = std::move(code);
     }
     fault = end.fault = fault_of(request, end);
   } catch (const Error& error) {

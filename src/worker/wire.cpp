@@ -330,7 +330,7 @@ Json to_json(const CaseRequest& request) {
   if (request.kernel_code) json["kernel_code"] = 1;
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
   if (request.law_limit.count() > 0) json["law_limit_ns"] = request.law_limit.count();
-  if (request.task == "law") json["timeout_ns"] = request.timeout.count();
+  if (request.task == "law" || request.kernel_code) json["timeout_ns"] = request.timeout.count();
   if (request.device != "cpu") json["device"] = request.device;
   if (request.device_index != 0) json["device_index"] = request.device_index;
   if (!request.rendezvous.empty()) json["rendezvous"] = request.rendezvous;

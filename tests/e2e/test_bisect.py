@@ -162,7 +162,7 @@ class Bisect(Repository):
         self.history(slow=1, last=1)
         began = time.monotonic()
         *_, end = self.bisect("--build-command", "sleep 600", "--budget", "1s", expect=5)
-        self.assertIn("--budget 1s is spent; the same command goes on", end["text"])
+        self.assertEqual(end["text"], f"--budget 1s is spent while {self.commits[0][:10]} was built; the same command goes on")
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
         self.commit("endless", {"lib/work.py": WORK.format(rounds=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
@@ -171,7 +171,7 @@ class Bisect(Repository):
         self.assertLess(time.monotonic() - began, 300)
         self.git("reset", "--quiet", "--hard", self.commits[1])
         self.bisect()
-        recipe, = {path.parent for path in (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}/tree")}
+        recipe, = {path.parent for path in (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}/done")}
         with open(recipe / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             *_, end = self.bisect("--budget", "1s", expect=5)
@@ -392,7 +392,7 @@ class Course(BuildOfARevision):
         connection.close()
         self.assertIn("what moved by +40", change["text"])
 
-    def test_the_same_kernels_are_no_suspicion(self):
+    def test_the_same_kernels_are_told_of_a_suspicion(self):
         self.measured_at((self.commits[0], 1), (self.commits[1], 1.4))
         for codes, same in (((40 * "a", 40 * "a"), True), ((40 * "a", 40 * "b"), False), ((40 * "a", None), False), ((None, None), False)):
             connection = sqlite3.connect(self.db)
@@ -405,7 +405,7 @@ class Course(BuildOfARevision):
             connection.close()
             (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
             self.assertEqual(change["same_kernels"], same)
-            self.assertEqual("with the same machine code on the GPU" in change["text"], same)
+            self.assertEqual(", with the same kernels on the GPU; not a finding" in change["text"], same)
         self.assertEqual(self.sql("SELECT kernel_code, no_kernel_code FROM v_provenance"), [(None, "no CUPTI")] * 2)
 
     def test_every_attempt_has_its_provenance(self):

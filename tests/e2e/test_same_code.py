@@ -76,15 +76,15 @@ class SameCode(Comparing):
                         .replace("sys.exit(worker.wait())", "told.join()\n    sys.exit(worker.wait())"))
         return path
 
-    def test_the_kernels_that_ran_decide_whatever_the_builds_are(self):
+    def test_the_same_kernels_are_told_and_decide_nothing(self):
         a, b, other = self.telling("a", "c0de", 0.0), self.telling("b", "c0de", 1.0), self.telling("other", "d1ff", 1.0)
         work = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
-        one, = self.comparisons(*work, f"A:build={a}", f"B:build={b}", expect=5)
-        self.assertEqual(one["verdict"], "unclear")
-        self.assertIn("both sides ran the same machine code on the GPU, kernel by kernel (c0de): slower of", one["reason"])
+        one, = self.comparisons(*work, f"A:build={a}", f"B:build={b}", expect=6)
+        self.assertEqual(one["verdict"], "slower", "arguments, copies and waits are in no kernel's code")
+        self.assertIn("Both sides ran the same kernels on the GPU (c0de)", one["note"])
         self.assertEqual(self.sql("SELECT side_a ->> '$.kernel_code', side_b ->> '$.kernel_code' FROM comparison"), [("c0de", "c0de")])
         one, = self.comparisons(*work, f"A:build={a}", f"B:build={other}", expect=6)
-        self.assertEqual(one["verdict"], "slower")
+        self.assertEqual((one["verdict"], one["note"]), ("slower", ""))
 
     def test_a_process_that_is_asked_for_its_kernels_takes_no_time_and_says_why_it_has_none(self):
         with Worker([SYSLAB, "worker"]) as worker:

@@ -30,9 +30,11 @@ struct Cubin {
   std::string first = "first's instructions", second = "second's instructions", constants = "shared constants";
   std::string variable = "table";  // that first's relocation names
   std::uint64_t variable_bytes = 64;
+  std::uint64_t variable_at = 0;
   std::uint32_t machine_flags = 0x5a;
   std::string note = "compiled on Monday";
   bool other_order = false;
+  std::string kernel = "first";
 
   std::string bytes() const {
     std::string names(1, '\0'), texts(1, '\0');
@@ -42,23 +44,24 @@ struct Cubin {
       return at;
     };
     std::string symbols = bytes_of(Elf64_Sym{});
-    const auto symbol = [&](const std::string& name, unsigned char type, unsigned char other) {
+    const auto symbol = [&](const std::string& name, unsigned char type, unsigned char other, std::uint64_t at = 0) {
       Elf64_Sym one{};
+      one.st_value = at;
       one.st_name = place_in(texts, name);
       one.st_info = ELF64_ST_INFO(STB_GLOBAL, type);
       one.st_other = other;
       symbols += bytes_of(one);
     };
-    symbol("first", STT_FUNC, kKernel);
+    symbol(kernel, STT_FUNC, kKernel);
     symbol("second", STT_FUNC, kKernel);
     symbol("helper", STT_FUNC, 0);
-    symbol(variable, STT_OBJECT, 0);
+    symbol(variable, STT_OBJECT, 0, variable_at);
     Elf64_Rela use{};
     use.r_offset = 8;
     use.r_info = ELF64_R_INFO(std::uint64_t{4}, 2);
     std::vector<Part> parts{{"", SHT_NULL, 0, ""},
-                            {".text.first", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, first},
-                            {".rela.text.first", SHT_RELA, SHF_INFO_LINK, bytes_of(use)},
+                            {".text." + kernel, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, first},
+                            {".rela.text." + kernel, SHT_RELA, SHF_INFO_LINK, bytes_of(use)},
                             {".text.second", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, second},
                             {".text.helper", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, "what both call"},
                             {".nv.constant3", SHT_PROGBITS, SHF_ALLOC, constants},
@@ -112,6 +115,7 @@ TEST(KernelCode, IsAnotherWhereWhatTheKernelNeedsIs) {
   EXPECT_NE(of_first({.constants = "Shared constants"}), ours);
   EXPECT_NE(of_first({.variable = "other"}), ours);
   EXPECT_NE(of_first({.variable_bytes = 65}), ours);
+  EXPECT_NE(of_first({.variable_at = 8}), ours) << "another of two tables";
   EXPECT_NE(of_first({.machine_flags = 0x50}), ours);
   EXPECT_NE(kernel_code_digest(Cubin{}.bytes(), "second"), ours);
 }
@@ -122,6 +126,35 @@ TEST(KernelCode, IsTheSameWhateverElseTheFileHolds) {
   EXPECT_EQ(of_first({.note = "compiled on Tuesday"}), ours);
   EXPECT_EQ(of_first({.other_order = true}), ours);
   EXPECT_EQ(of_first({.machine_flags = 0x900005a}), ours);
+}
+
+// Names of what a file keeps to itself hold digits made of the file's path (seen of nvcc 13).
+TEST(KernelCode, IsTheSameWhereverTheSourceLay) {
+  const auto named = [](const std::string& place, const std::string& function) {
+    const std::string own = place + "_4_k_cu__Z2goPf";
+    const std::string of_file = "_GLOBAL__N__" + own, of_module = "_INTERNAL_" + own;
+    return std::pair{
+        "_ZN" + std::to_string(of_file.size()) + of_file + function,
+        "_ZN" + std::to_string(of_module.size()) + of_module + std::to_string(of_file.size()) + of_file + "1gE"};
+  };
+  const auto digests = [&](const std::string& place, const std::string& function) {
+    const auto [kernel, variable] = named(place, function);
+    Cubin cubin{.variable = variable, .kernel = kernel};
+    LoadedCode code;
+    code.add(cubin.bytes());
+    return std::pair{kernel_code_digest(cubin.bytes(), kernel), code.of({{.symbol = kernel}}).digest};
+  };
+  const auto here = digests("c419cd55", "5twicePf");
+  EXPECT_EQ(here.first.size(), 64U);
+  EXPECT_EQ(digests("428dbffb", "5twicePf"), here);
+  EXPECT_NE(digests("c419cd55", "5thricePf").first, here.first);
+  EXPECT_NE(digests("c419cd55", "5thricePf").second, here.second);
+  // What only looks like one keeps all of its name.
+  const auto plain = [](const std::string& kernel) {
+    return kernel_code_digest(Cubin{.kernel = kernel}.bytes(), kernel);
+  };
+  EXPECT_NE(plain("_ZN21_GLOBAL__N__shortname1fv"), plain("_ZN21_GLOBAL__N__othername1fv"));
+  EXPECT_NE(plain("_ZN99_GLOBAL__N__c419cd55_4_k_cu__Z2goPf"), plain("_ZN99_GLOBAL__N__428dbffb_4_k_cu__Z2goPf"));
 }
 
 TEST(KernelCode, OfWhatIsNoCubinOrLacksTheKernelIsNone) {

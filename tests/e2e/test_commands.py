@@ -1,4 +1,5 @@
 """Any program as an implementation: its process's time or a number that it prints, by run, check, compare, gate and report."""
+import math
 import pathlib
 import stat
 import unittest
@@ -80,12 +81,12 @@ class Commands(Lab):
 
         one, two = compare("--command", "./bench.sh {n} {more}", "A:more=0", "B:more=250", "-a", "n=4,8", expect=6)
         self.assertEqual([(each["params"]["n"], each["verdict"]) for each in (one, two)], [(4, "slower"), (8, "slower")])
-        self.assertAlmostEqual(one["change"], 0.5, places=6)
+        self.assertAlmostEqual(math.exp(one["log_ratio"]), 1.5, places=6)
         self.assertEqual((one["side_a"]["params"]["more"], one["side_b"]["params"]["more"]), (0, 250))
         # Of two commands, each with its own value; and what is not said by a side is -a's.
         pair = ("--command", "old=./bench.sh {n} {more}", "--command", "new=./bench.sh {n} {more}")
         found, = compare(*pair, "A:impl=new,more=100", "B:impl=old,more=40", "-a", "n=4")
-        self.assertAlmostEqual(found["change"], -0.1, places=6)
+        self.assertAlmostEqual(math.exp(found["log_ratio"]), 0.9, places=6)
         for words, reason in ((("-a", "n=4", "-a", "more=1", "A:more=0", "B:more=5"), "assigned by -a and by a side"),
                               (("-a", "n=4", "A:more=0", "B:other=5"), "no --command has a place {other}"),
                               (("-a", "n=4", "A:more=0"), "side B is missing"),

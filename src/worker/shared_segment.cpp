@@ -142,7 +142,8 @@ std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, 
       to_doubles(ConstTensorView(data_ + tensor.offset, tensor.dtype, tensor.shape, tensor.strides));
   std::size_t count = 0, first = 0;
   for (std::size_t i = before.size(); i-- > 0;) {
-    if (before[i] == now[i] || (std::isnan(before[i]) && std::isnan(now[i]))) continue;
+    const bool same = before[i] == now[i] && std::signbit(before[i]) == std::signbit(now[i]);  // 0 is not −0
+    if (same || (std::isnan(before[i]) && std::isnan(now[i]))) continue;
     ++count;
     first = i;
   }

@@ -77,7 +77,7 @@ class SameCode(Comparing):
         return path
 
     def test_the_same_kernels_are_told_and_decide_nothing(self):
-        a, b, other = self.telling("a", "c0de", 0.0), self.telling("b", "c0de", 1.0), self.telling("other", "d1ff", 1.0)
+        a, b, other = self.telling("a", "c0de", 0.0), self.telling("b", "c0de", 40.0), self.telling("other", "d1ff", 40.0)
         work = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
         one, = self.comparisons(*work, f"A:build={a}", f"B:build={b}", expect=6)
         self.assertEqual(one["verdict"], "slower", "arguments, copies and waits are in no kernel's code")

@@ -77,11 +77,11 @@ class EverySeventhCall(EverySecondCall):
 
 
 class StaleFromThen(EverySecondCall):
-    """Right for nine calls, one fewer than there are at least, however busy the machine; its last result from then on."""
+    """Right for five calls of at least ten, however busy the machine; its last result from then on."""
 
     def forward(self, q, k, v, is_causal):
         self.calls += 1
-        if self.calls <= 9 or self.last[0].shape != q.shape:
+        if self.calls <= 5 or self.last[0].shape != q.shape:
             self.last = attention(q, k, v, is_causal)
         return self.last
 

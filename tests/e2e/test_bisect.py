@@ -171,10 +171,10 @@ class Bisect(Repository):
         self.assertLess(time.monotonic() - began, 300)
         self.git("reset", "--quiet", "--hard", self.commits[1])
         self.bisect()
-        recipe, = {path.parent for path in (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}/done")}
+        recipe, = {path.parent for path in (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[2]}")}  # built without a command
         with open(recipe / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            *_, end = self.bisect("--budget", "1s", expect=5)
+            *_, end = self.bisect("--budget", "1s", protocol="kernel", expect=5)  # nothing measured so is remembered
             self.assertIn("--budget 1s is spent", end["text"])
             waiting = subprocess.Popen(self.command("bisect", self.commits[0], "main", "--", "--mine", "me=lib/work.py:fn", "--reference",
                                                     "lib/work.py:reference", "--inputs", "lib/work.py:cases"), cwd=self.repository,

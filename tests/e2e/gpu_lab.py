@@ -389,12 +389,13 @@ class EveryRung(Lab):
         for ladder in ladders(self.json("list")["experiments"], "cuda"):
             for shape in ladder.shapes:
                 with self.subTest(experiment=ladder.experiment, shape=shape):
+                    began = time.monotonic()
                     done = attempts(self.lines("run", ladder.experiment, "--device", "cuda", *ladder.arguments(shape), "--laws",
                                                "none", "--protocol", "quick", expect=None, timeout=900))
                     count("ladders", done)
                     outcomes = Outcomes(ladder, done)
-                    print(f"{ladder.experiment} {shape}: {outcomes.passed} ok", *(
-                        f"{number} refused: {reason}" for reason, number in sorted(outcomes.refused.items())), sep="\n  ")
+                    print(f"{ladder.experiment} {shape}: {outcomes.passed} ok, {time.monotonic() - began:.0f} s", *(
+                        f"{number} refused: {reason}" for reason, number in sorted(outcomes.refused.items())), *outcomes.failed, sep="\n  ", flush=True)
                     silent.update({rung: ladder.experiment for rung in outcomes.silent()})
                     heard.update(set(ladder.rungs) - outcomes.silent())
                     self.assertEqual(outcomes.failed, [])
@@ -405,7 +406,15 @@ class EveryRung(Lab):
 
 
 class Timed(unittest.TextTestResult):
-    """Says how long each test took: what the lab may take on a GPU is short."""
+    """Says how long each test took, for what the lab may take on a GPU is short; and at once why one failed, for a run may be cut off."""
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.stream.writeln(self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.stream.writeln(self.errors[-1][1])
 
     def startTest(self, test):
         self.began = time.monotonic()

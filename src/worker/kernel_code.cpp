@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "core/error.hpp"
@@ -33,27 +34,61 @@ bool switched_off() {
   return said != nullptr && std::string_view(said) == "off";
 }
 
-std::vector<Json> messages_of(const CaseRequest& request, std::chrono::milliseconds patience) {
-  SpawnOptions options;
-  options.argv = {"/proc/self/exe", "worker"};
-  options.own_group = false;  // the runner ends our group
-  Process process = Process::spawn(options);
-  write_frame(process.to_child(), {{"type", "hello"}, {"protocol", kWireVersion}});
-  write_frame(process.to_child(), to_json(request));
-  write_frame(process.to_child(), {{"type", "bye"}});
-  process.close_input();
-  FrameReader reader(process.from_child());
-  TailReader errors(process.error_output());
-  std::vector<Json> messages;
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (std::chrono::steady_clock::now() < until) {
-    const FrameReader::Result read = reader.read(std::chrono::milliseconds(100));
-    errors.drain();
-    if (read.state == FrameReader::State::frame) messages.push_back(json_or_discarded(read.text));
-    if (read.state == FrameReader::State::end) break;
-    if (!messages.empty() && messages.back().is_object() && messages.back().value("type", "") == "end") break;
+// The process that listens, kept for the cases to come: a start costs more than most cases take. It begins with the
+// first case that asks, ends with this worker, and with a case that fails there, or of which it does not say the end in
+// time.
+class Listener {
+ public:
+  std::vector<Json> messages_of(const CaseRequest& request, std::chrono::milliseconds patience) {
+    if (!process_) start();
+    std::vector<Json> messages;
+    try {
+      write_frame(process_->to_child(), to_json(request));
+      const auto until = std::chrono::steady_clock::now() + patience;
+      while (std::chrono::steady_clock::now() < until) {
+        const FrameReader::Result read = frames_->read(std::chrono::milliseconds(100));
+        errors_->drain();
+        if (read.state == FrameReader::State::end) break;
+        if (read.state != FrameReader::State::frame) continue;
+        messages.push_back(json_or_discarded(read.text));
+        const Json& said = messages.back();
+        if (!said.is_object() || said.value("type", "") != "end") continue;
+        if (said.value("status", "") == to_string(Status::ok)) return messages;
+        break;  // what failed on a GPU may have taken its context with it
+      }
+    } catch (...) {
+      stop();
+      throw;
+    }
+    stop();
+    return messages;
   }
-  return messages;  // the process ends with `process`
+
+ private:
+  void start() {
+    SpawnOptions options;
+    options.argv = {"/proc/self/exe", "worker"};
+    options.own_group = false;  // the runner ends our group
+    process_.emplace(Process::spawn(options));
+    frames_.emplace(process_->from_child());
+    errors_.emplace(process_->error_output());
+    write_frame(process_->to_child(), {{"type", "hello"}, {"protocol", kWireVersion}});
+  }
+
+  void stop() {
+    frames_.reset();
+    errors_.reset();
+    process_.reset();
+  }
+
+  std::optional<Process> process_;
+  std::optional<FrameReader> frames_;
+  std::optional<TailReader> errors_;
+};
+
+Listener& listener() {
+  static Listener one;
+  return one;
 }
 
 }  // namespace
@@ -109,7 +144,7 @@ Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience
   ask.task = "code";
   ask.kernel_code = false;
   try {
-    return code_among(messages_of(ask, patience));
+    return code_among(listener().messages_of(ask, patience));
   } catch (const std::exception& error) {
     return without(error.what());
   }

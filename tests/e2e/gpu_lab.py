@@ -116,6 +116,7 @@ class OnTheGpu(Lab):
             self.assertEqual(fact["device"], "cuda")
             self.assertIn("NVIDIA", fact["gpu"]["name"])
             self.assertGreaterEqual(fact["verified"], 1)
+            self.assertRegex(fact["code"].get("digest", ""), "^[0-9a-f]+$", fact["code"])
         self.assertTrue(all(value > 0 for value in self.metrics("time")))
         self.assertEqual(len(self.metrics("peak_scratch_bytes")), len(done))
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'max_rss_bytes'"), [(0,)])

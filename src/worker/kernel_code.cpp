@@ -11,6 +11,8 @@
 #include "core/json_text.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
+#include "device/allocator.hpp"
+#include "device/launch.hpp"
 #include "device/stream.hpp"
 #include "trace/code_watch.hpp"
 
@@ -93,6 +95,11 @@ Listener& listener() {
 
 }  // namespace
 
+void forget_memory(const CaseRequest& request) {
+  if (device::gpu_count() <= request.device_index) return;
+  device::allocator_of({device::Kind::cuda, request.device_index}).release_cached();
+}
+
 void listen_for_code() {
   Listening& one = listening();
   if (!one.watch) one.watch = trace::CodeWatch::start(one.why);
@@ -140,6 +147,7 @@ Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience
   if (request.device != "cuda" || request.world_size > 1 || switched_off()) return nullptr;
   if (request.mine) return without("it runs in a process of its own, which nobody listens to");
   if (patience.count() <= 0) return without("too little of --timeout was left");
+  forget_memory(request);  // the process that listens needs as much, and the next case begins without it anyway
   CaseRequest ask = request;
   ask.task = "code";
   ask.kernel_code = false;

@@ -16,6 +16,9 @@ void listen_for_code();
 // There: runs the call twice, and emits what the second ran.
 void tell_code(CaseContext& context, const Operation& operation, InputSets& sets, device::Stream stream);
 
+// What the allocator of the case's GPU keeps goes back to the GPU: another process has work there now.
+void forget_memory(const CaseRequest& request);
+
 // How long that process may take where so much is left of the case's own time, whose end waits for it: never so long
 // that a case which was measured would be ended.
 std::chrono::milliseconds patience_within(Nanoseconds left);

@@ -106,6 +106,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     };
     CaseContext context(request, emit, &bursts);
     end = run_body(context);
+    if (request.task == "code") forget_memory(request);
     judged = context.channel_facts();
     if (context.is_paired() && end.status == Status::ok && !bursts.was_ready()) {
       end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};

@@ -1,16 +1,17 @@
 """Public statements about speed, measured in turns in one process beside each other. Needs a GPU, PyTorch and Triton.
 
-    python3 tools/peers/public_claims.py -o claims.json [--seconds 90] [--ours]
+    python3 tools/peers/public_claims.py -o claims.json [--seconds 90]
 
 Of each statement, `rounds` blocks of A B B A: a burst is as many calls as take 5 ms, timed by two events, each on inputs that are
 written anew before it. The ratio is exp of the mean over blocks of log(slower / faster), with Student's 95 % interval over the blocks.
-That is one process and one machine: weaker than `syslab claim`, which takes fresh processes for each launch. `--ours` adds the
-statement of our own table; it wants SYSLAB_LIBRARY.
+That is one process and one machine: weaker than `syslab claim`, which takes fresh processes for each launch. The statement of our
+own table is made where SYSLAB_LIBRARY names our library.
 """
 import argparse
 import importlib.util
 import json
 import math
+import os
 import pathlib
 import sys
 import time
@@ -114,12 +115,11 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--ours", action="store_true", help="only our own table's")
     options = parser.parse_args()
     until = time.monotonic() + options.seconds
     found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(),
              "statements": []}
-    for name, factor, faster, slower, cases in [OURS] if options.ours else STATEMENTS:
+    for name, factor, faster, slower, cases in STATEMENTS + [OURS] * ("SYSLAB_LIBRARY" in os.environ):
         for case in cases:
             row = {"statement": name, "published": factor, **case["axes"]}
             if time.monotonic() > until:

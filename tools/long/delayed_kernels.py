@@ -69,7 +69,7 @@ def main():
     build(arguments)
     ran, wrong = 0, []
     for _ in range(arguments.rounds):
-        tests, failed = failed_tests(arguments, "FlashWgmma*:*NanIn*flash_wgmma*")
+        tests, failed = failed_tests(arguments, "*FlashWgmma*:*NanIn*flash_wgmma*")
         ran, wrong = ran + tests, wrong + failed
     print("\n".join(f"failed: {name}" for name in wrong))
     print(f"for the ledger: | flash_wgmma's tests with delays at waits and arrivals, {arguments.rounds} rounds | `python3 tools/long/delayed_kernels.py` | "

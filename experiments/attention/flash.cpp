@@ -3,6 +3,7 @@
 #include "capi/declared_domain.hpp"
 #include "capi/implementation.hpp"
 #include "experiments/attention/attention_case.hpp"
+#include "ops/attention/dispatch.hpp"
 #include "ops/attention/operation.hpp"
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
@@ -56,6 +57,7 @@ registry::Builder flash(std::string id) {
         return attention::predicted_bytes(attention::problem_from(params), kPass, implementation);
       })
       .runs(run_case<kPass>);
+  for (const attention::DispatchRow& row : attention::dispatch_rows()) made.chosen(row.rung, row.because);
   return made;
 }
 

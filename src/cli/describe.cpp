@@ -137,6 +137,12 @@ void tell_implementations(const registry::Experiment& experiment, std::string& t
   }
 }
 
+void tell_choice(const registry::Experiment& experiment, std::string& text, const Console& console) {
+  if (experiment.chosen.empty()) return;
+  Section section(text, console, "Of a call that names none the library takes the first that can, and says why");
+  for (const registry::Choice& row : experiment.chosen) section.row(row.implementation, row.because);
+}
+
 void tell_what_to_try(const Context& context, const registry::Experiment& experiment, std::string& text) {
   plan::Selection selection;
   selection.patterns = {experiment.id};
@@ -165,6 +171,7 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   tell_axes(experiment, text, console);
   tell_presets(experiment, text, console);
   tell_implementations(experiment, text, console);
+  tell_choice(experiment, text, console);
   if (!experiment.laws.empty()) {
     Section section(text, console, "Laws");
     for (const LawInfo& law : experiment.laws) section.row(law.id, law.statement);

@@ -15,7 +15,7 @@ Json values_json(const Values& values) {
 
 Json experiment_json(const registry::Experiment& experiment) {
   Json axes = Json::array(), presets = Json::object(), implementations = Json::array(), metrics = Json::array(),
-       laws = Json::array(), problems = Json::array();
+       laws = Json::array(), problems = Json::array(), chosen = Json::array();
   for (const Axis& axis : experiment.axes) {
     axes.push_back({{"name", axis.name},
                     {"values", values_json(axis.values)},
@@ -41,6 +41,9 @@ Json experiment_json(const registry::Experiment& experiment) {
                                {"peer", it.role == Role::peer},
                                {"unavailable", it.unavailable.empty() ? Json() : Json(it.unavailable)}});
   }
+  for (const registry::Choice& row : experiment.chosen) {
+    chosen.push_back({{"implementation", row.implementation}, {"because", row.because}});
+  }
   for (const registry::Metric& metric : experiment.metrics) {
     metrics.push_back({{"name", metric.name}, {"unit", metric.unit}, {"help", metric.help}});
   }
@@ -61,6 +64,7 @@ Json experiment_json(const registry::Experiment& experiment) {
           {"takes_ranks", experiment.takes_ranks()},
           {"presets", presets},
           {"implementations", implementations},
+          {"chosen", chosen},
           {"metrics", metrics},
           {"laws", laws},
           {"accepts_mine", experiment.accepts_mine},

@@ -126,6 +126,11 @@ Builder& Builder::implementations(std::vector<Implementation> implementations) {
   return *this;
 }
 
+Builder& Builder::chosen(std::string_view implementation, std::string_view because) {
+  experiment_.chosen.push_back({std::string(implementation), std::string(because)});
+  return *this;
+}
+
 Builder& Builder::metric(std::string name, std::string unit, std::string help) {
   experiment_.metrics.push_back({std::move(name), std::move(unit), std::move(help)});
   return *this;

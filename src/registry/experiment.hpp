@@ -49,6 +49,12 @@ struct Implementation {
   std::string takes;           // rungs of operators that it stands on, and why these; empty: it is one itself
 };
 
+// A row of the rule by which the library chooses where a call names no implementation.
+struct Choice {
+  std::string implementation;
+  std::string because;
+};
+
 struct Metric {
   std::string name;  // "time", "tflops", "worst_error"
   std::string unit;  // "s", "TFLOP/s", "1"
@@ -87,6 +93,7 @@ struct Experiment {
   std::map<std::string, Preset> presets;
   std::vector<Evidence> evidence;  // empty: derived from its presets (src/evidence/demand.hpp)
   std::vector<Implementation> implementations;
+  std::vector<Choice> chosen;  // of a call that names none, the first that takes it; empty: there is no such call
   std::vector<Metric> metrics;
   std::vector<LawInfo> laws;
   // Which of ours a law is of, where ladders of several operators stand side by side. Empty: of all.
@@ -135,7 +142,8 @@ class Builder {
   Builder& preset(std::string name, Preset preset);
   Builder& evidence(Evidence evidence);
   Builder& implementation(Implementation implementation);
-  Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them
+  Builder& implementations(std::vector<Implementation> implementations);       // registry/ladder.hpp makes them
+  Builder& chosen(std::string_view implementation, std::string_view because);  // in the rule's order
   Builder& metric(std::string name, std::string unit, std::string help);
   Builder& laws(std::vector<LawInfo> laws);
   Builder& laws_of(std::function<bool(std::string_view law, std::string_view implementation)> is_law_of);

@@ -75,6 +75,17 @@ class Attention(Lab):
         self.assertEqual(self.sql("SELECT DISTINCT experiment FROM case_def"), [("pytorch_attention",)])
         self.assertIn("Our analogue", self.syslab("report", "naive_attention", "--no-figures").stdout)
 
+    def test_what_is_chosen_where_no_name_is_given_is_told_with_its_reasons(self):
+        described = self.json("describe", "flash_backward")
+        chosen = [row["implementation"] for row in described["chosen"]]
+        self.assertEqual(chosen[:3], ["flash_wgmma", "flash_wgmma_deterministic", "flash_mma"])
+        self.assertLessEqual(set(chosen), {it["name"] for it in described["implementations"]})
+        self.assertTrue(all(row["because"] for row in described["chosen"]))
+        text = re.sub(r"\s+", " ", self.syslab("describe", "flash_backward").stdout)
+        _, rule = text.split("the library takes the first that can, and says why")
+        self.assertIn("flash_tiled the fastest on the CPU, and holds no matrix of scores", rule)
+        self.assertEqual(self.json("describe", "weighted_sum")["chosen"], [])
+
     def test_the_grids_are_the_handouts(self):
         def axes(experiment):
             return {axis["name"]: axis["values"] for axis in self.json("describe", experiment)["axes"]}

@@ -127,8 +127,8 @@ const std::vector<Entry>& entries() {
        keeps_no_state,
        {}},
       {"attention.repeats",
-       "asked a dozen times in turns, and a rung of ours on a GPU on several streams at once, a question and its "
-       "mirror image have the same answer every time",
+       "asked a dozen times in turns, and on a GPU while others are asked in other streams, a question and its mirror "
+       "image have the same answer every time",
        repeats,
        {.most_seq = 64, .most_dim = 64}},
       {"attention.finishes_when_it_returns",

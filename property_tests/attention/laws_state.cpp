@@ -238,6 +238,14 @@ void repeats(const Subject& subject, Observation& observation) {
   if (subject.rung.device == device::Kind::cuda && !subject.rung.last_call_time) {
     talk.demand_first_at_once(mirror, kAtOnce);
   }
+  if (!subject.rung.domain || !subject.rung.domain->has_streams) return;
+  constexpr int kInCompany = 2;
+  const Company company({.streams = property::OnDevice::kLanes});
+  for (int call = 1; call <= kInCompany; ++call) {
+    talk.ask(sample);
+    talk.demand_first(
+        fmt::format("while calls of other values run in {} other streams", property::OnDevice::kLanes - 1));
+  }
 }
 
 // The process of an implementation is watched between calls: what it writes after it has returned fails the next call

@@ -14,6 +14,7 @@
 #include "capi/plugin.hpp"
 #include "core/error.hpp"
 #include "core/refusal.hpp"
+#include "ops/attention/foreign.hpp"
 
 namespace syslab::capi {
 namespace {
@@ -213,6 +214,7 @@ Rung plugin_rung(const std::string& name, const std::filesystem::path& library, 
     const std::array<NamedInput, 3> inputs{{{"q", args.q}, {"k", args.k}, {"v", args.v}}};
     Params options = options_of(problem);
     const auto outputs = with_workspace({{"out", args.out}, {"lse", args.lse}}, lent, options);
+    attention::Company::add_to(options);
     *last = channel->call("attention_forward", inputs, outputs, options);
   };
   rung.backward = [channel, last](const Problem& problem, const BackwardArgs& args, ops::Workspace lent,
@@ -221,6 +223,7 @@ Rung plugin_rung(const std::string& name, const std::filesystem::path& library, 
         {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"out", args.out}, {"lse", args.lse}, {"dout", args.dout}}};
     Params options = options_of(problem);
     const auto outputs = with_workspace({{"dq", args.dq}, {"dk", args.dk}, {"dv", args.dv}}, lent, options);
+    attention::Company::add_to(options);
     *last = channel->call("attention_backward", inputs, outputs, options);
   };
   return rung;

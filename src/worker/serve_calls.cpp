@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include "core/pipe.hpp"
 #include "core/refusal.hpp"
 #include "worker/call.hpp"
+#include "worker/calls_beside.hpp"
 #include "worker/doorbell.hpp"
 #include "worker/fields.hpp"
 #include "worker/guard_pages.hpp"
@@ -30,6 +32,7 @@ namespace syslab::worker {
 namespace {
 
 constexpr int kServingFailed = 4;
+constexpr std::int64_t kMostStreams = 16;
 
 Json failed(const char* kind, const std::string& message) {
   return {{"type", "failed"}, {"kind", kind}, {"message", message}};
@@ -111,7 +114,7 @@ class Memory {
 class Server {
  public:
   Server(int in, int out, std::string name, const OpenCallee& open)
-      : reader_(in), out_(out), name_(std::move(name)), open_(open) {}
+      : reader_(in), out_(out), name_(std::move(name)), open_(open), beside_(open) {}
 
   int run() {
     while (const auto said = next_host_message(reader_)) {
@@ -168,22 +171,20 @@ class Server {
 
   // What runs it on tensors whose offsets count from `memory`.
   std::function<void()> prepared(const CallRequest& request, std::byte* memory) {
-    std::vector<NamedInput> inputs;
-    std::vector<NamedOutput> outputs;
-    for (const SharedTensor& one : request.inputs) {
-      inputs.push_back({one.name, {memory + one.offset, one.dtype, one.shape, one.strides}});
-    }
-    for (const SharedTensor& one : request.outputs) {
-      outputs.push_back({one.name, {memory + one.offset, one.dtype, one.shape, one.strides}});
-    }
-    std::function<void()> body = callee_->prepare(request.function, inputs, outputs, request.options);
+    const TensorsOfCall there = tensors_of(request, memory);
+    std::function<void()> body = callee_->prepare(request.function, there.inputs, there.outputs, request.options);
     return request.graph && gpu_ ? gpu_->captured(body) : body;
   }
 
   Returned call_on_gpu(const CallRequest& request) {
     std::byte* const memory = memory_->of(request.memory_bytes);
     const auto body = prepared(request, gpu_->copied(request, memory));
-    return gpu_->run(request, body, memory);
+    if (!request.options.has("streams")) return gpu_->run(request, body, memory);
+    const auto streams =
+        static_cast<int>(std::clamp<std::int64_t>(request.options.integer("streams"), 1, kMostStreams));
+    const auto all = [&] { beside_.queue_with(request, memory, streams, gpu_->stream(), body); };
+    gpu_->run_untimed(request, all, memory);
+    return {};
   }
 
   Returned call(const CallRequest& request) {
@@ -207,6 +208,7 @@ class Server {
   int out_;
   std::string name_;
   const OpenCallee& open_;
+  CallsBeside beside_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<ServedGpu> gpu_;  // of what computes on one
   std::unique_ptr<Callee> callee_;

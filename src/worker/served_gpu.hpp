@@ -26,6 +26,8 @@ class ServedGpu {
   // [end]. Then tensors, and what lies around outputs, are copied to the host's memory, but for what is lent. Throws
   // what body() throws, failures of kernels, and Error(check) for work on a stream of its own.
   Returned run(const CallRequest& request, const std::function<void()>& body, std::byte* memory);
+  // The same without a gate and a clock: body() may queue work in other streams, too.
+  void run_untimed(const CallRequest& request, const std::function<void()>& body, std::byte* memory);
 
   // What replays body(), captured as a graph. Unsupported, with the reason, where it cannot be.
   std::function<void()> captured(const std::function<void()>& body) const;

@@ -155,7 +155,7 @@ class Installed(Elsewhere):
 
     def test_the_documents_and_the_way_in_from_python_are_there(self):
         for name in ("README.md", "syslab_torch.py", "syslab_parallel.py", "syslab_ddp.py", "syslab_sharded.py", "syslab_fsdp.py", "syslab_planning.py",
-                     "syslab_worker.py", "syslab_tensors.py", "syslab_gpu.py", "syslab_guards.py",
+                     "syslab_worker.py", "syslab_beside.py", "syslab_tensors.py", "syslab_gpu.py", "syslab_guards.py",
                      "check-your-own-kernel.md", "troubleshooting.md"):
             self.assertEqual(len(list((self.prefix / "share").rglob(name))), 1, name)
 

@@ -36,6 +36,7 @@ import struct
 import sys
 import traceback
 
+from syslab_beside import demand_same_inputs, look_for_early_reads, run_beside
 from syslab_functions import Function, WrongAnswer
 from syslab_guards import GuardPages
 from syslab_loading import load_class, load_module, parse_mine  # noqa: F401, others take them from here
@@ -320,14 +321,14 @@ class Implementation:
             return self.call_on_gpu(message, pipe)
         function = self.function_of(message)
         size = message["memory_bytes"]
-        whole = message["options"].pop("whole_numbers", "").split(",")
+        whole, streams = message["options"].pop("whole_numbers", "").split(","), message["options"].pop("streams", 1)
         outputs, inputs = ({tensor["name"]: self.tensors.view(as_they_are(tensor, whole), size) for tensor in message[group]}
                            for group in ("outputs", "inputs"))
         self.guard(message, size)
         self.demand_finished()
+        given, elapsed = inputs, 0
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
-        elapsed = 0
         bell = Doorbell(pipe, self.tensors.memory.words(size), not message.get("guarded")) if message.get("release") else NoDoorbell()
 
         def timed(body, reads):
@@ -336,9 +337,15 @@ class Implementation:
             value, elapsed = self.tensors.timed(body, reads)
             return value
 
-        values = function(inputs, message["options"], timed, bell)
+        if streams > 1 and self.device != "cpu":
+            bell.wait()
+            values = run_beside(self.tensors, function, inputs, message["options"], streams)
+        else:
+            values = function(inputs, message["options"], timed, bell)
         if self.device != "cpu":
-            self.look_for_early_reads(function, inputs, message["options"], values)
+            if message.get("guarded"):
+                demand_same_inputs(self.tensors.torch, message["function"], given, inputs)
+            look_for_early_reads(self.tensors, function, inputs, message["options"], values)
         if message.get("guarded") and self.device == "cpu":
             self.returned = [(message["function"], name, values[name], self.tensors.content(values[name])) for name in outputs]
         for name, view in outputs.items():
@@ -350,13 +357,14 @@ class Implementation:
         from syslab_gpu import GpuCall
         function, options = self.function_of(message), message["options"]
         whole = options.pop("whole_numbers", "").split(",")
+        options.pop("streams", 1)  # the host's memory there is for one call at a time
         self.lab.open(message["gpu_memory"])
         inputs, outputs = ({tensor["name"]: self.lab.view(as_they_are(tensor, whole)) for tensor in message[group]}
                            for group in ("inputs", "outputs"))
         call = GpuCall(pipe, self.lab, self.tensors, message["step"])
         values = function(inputs, options, call.timed, call)
         elapsed = call.done([(values[name], view) for name, view in outputs.items()])
-        self.look_for_early_reads(function, inputs, options, values)
+        look_for_early_reads(self.tensors, function, inputs, options, values)
         return {"type": "returned", "elapsed_ns": elapsed}
 
     def function_of(self, message):
@@ -379,22 +387,6 @@ class Implementation:
         tensors = message["inputs"] + message["outputs"] if message.get("guarded") and self.device == "cpu" else []
         self.guards.put(self.tensors.memory.bytes(size),
                         [(tensor["name"], tensor["offset"], extent(tensor) * DTYPE_BYTES[tensor["dtype"]]) for tensor in tensors])
-
-    def look_for_early_reads(self, function, inputs, options, values):
-        """NaN that goes away when the inputs are there before the call begins comes from reading them too early."""
-        tensors = self.tensors
-        if not tensors.has_nan(values.values()):
-            return
-
-        def untimed(body, _reads):
-            tensors.torch.cuda.synchronize()
-            value = body()
-            tensors.torch.cuda.synchronize()
-            return value
-
-        if not tensors.has_nan(function(inputs, options, untimed, NoDoorbell()).values()):
-            raise RuntimeError("the call read its inputs before torch's current stream had written them: it works on a stream of "
-                               "its own that does not wait for that one; queue the work there, or let its stream wait first")
 
 
 class CallableImplementation:

@@ -33,6 +33,7 @@ struct Domain {
   bool usual = false;
   // Whether the hand-out's tests call such an implementation with a causal mask: they do not for its PyTorch class.
   bool causal_in_handout = true;
+  bool has_streams = false;  // it runs on a GPU, in a process of its own
 
   bool bounded() const { return declared || usual; }
   std::int64_t shortest() const;                                     // shortest sequence length

@@ -25,6 +25,7 @@ Company::Company(Of of) { asked_in = of; }
 Company::~Company() { asked_in = {}; }
 
 void Company::add_to(Params& options) {
+  if (asked_in.streams > 1) options.set("streams", static_cast<std::int64_t>(asked_in.streams));
   if (asked_in.interleaved) options.set("interleaved", true);
 }
 

@@ -14,6 +14,7 @@ namespace syslab::attention {
 class Company {
  public:
   struct Of {
+    int streams = 1;           // on a GPU, while calls of other values run in so many streams less one
     bool interleaved = false;  // of an autograd.Function, a forward pass of other values before what one gave is read
   };
   explicit Company(Of of);

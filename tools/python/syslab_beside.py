@@ -1,0 +1,67 @@
+"""What is looked at beside the values of a Python class's call on a GPU: whether it holds while others run in other streams, whether
+it left its inputs as they were, and whether it waited for them.
+
+Needs torch.
+"""
+from syslab_functions import WrongAnswer
+from syslab_tensors import NoDoorbell
+
+ROUNDS = 3  # so that calls overlap wherever their kernels begin
+GATES = 10  # of the usual length: all is to be queued meanwhile
+
+
+def run_beside(tensors, function, inputs, options, streams):
+    """What the call returns while calls of other values run in `streams` less one other streams: they are queued before, between and
+    behind a few of it, each stream behind a wait, so that they begin at once. It is not timed."""
+    cuda = tensors.torch.cuda
+    others = [(cuda.Stream(), {name: tensor.flip(-1).mul(1 - 2 ** -(i + 1)) for name, tensor in inputs.items()}) for i in range(streams - 1)]
+    kept = []  # memory that other streams still use
+
+    def call(content):
+        kept.append(function(content, dict(options), lambda body, _reads: body(), NoDoorbell()))
+        return kept[-1]
+
+    def call_others():
+        for stream, content in others:
+            with cuda.stream(stream):
+                call(content)
+
+    call(inputs)  # what compiles or loads at its first call has done so before the waits begin
+    cuda.synchronize()
+    for stream in (cuda.current_stream(), *(stream for stream, _ in others)):
+        with cuda.stream(stream):
+            cuda._sleep(GATES * tensors.GATE_CYCLES)
+    for _ in range(ROUNDS):
+        call_others()
+        values = call(inputs)
+    call_others()
+    cuda.synchronize()
+    return values
+
+
+def demand_same_inputs(torch, function, given, inputs):
+    """A call had copies of what the host gave, at which the host does not look: none but the gradient that came in is changed."""
+    if not function.startswith(("attention_", "weighted_sum_")):
+        return
+    for name, tensor in inputs.items():
+        if function.endswith("_backward") and name.startswith("d"):
+            continue
+        there, here = (one.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for one in (tensor, given[name]))
+        if not torch.equal(there, here):
+            raise WrongAnswer(f"the call changed its input '{name}': whoever calls reads it again; work on a copy")
+
+
+def look_for_early_reads(tensors, function, inputs, options, values):
+    """NaN that goes away when the inputs are there before the call begins comes from reading them too early."""
+    if not tensors.has_nan(values.values()):
+        return
+
+    def untimed(body, _reads):
+        tensors.torch.cuda.synchronize()
+        value = body()
+        tensors.torch.cuda.synchronize()
+        return value
+
+    if not tensors.has_nan(function(inputs, options, untimed, NoDoorbell()).values()):
+        raise RuntimeError("the call read its inputs before torch's current stream had written them: it works on a stream of "
+                           "its own that does not wait for that one; queue the work there, or let its stream wait first")

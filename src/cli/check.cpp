@@ -249,6 +249,7 @@ Exit check_function(const Context& context, const CheckOptions& options) {
   run.measuring.memory_limit = options.memory_limit;
   run.timeout = options.timeout;
   run.label = options.label;
+  run.must_answer = true;
   return execute(context, run);
 }
 

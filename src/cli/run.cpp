@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "cli/folder_of_mine.hpp"
@@ -26,6 +27,29 @@ void note_missing_walls(const Console& console) {
   console.note(
       fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));
 }
+
+namespace {
+
+// Exit::incomplete if all cases of something that --mine names were skipped, and says of what.
+Exit exit_of_unanswered(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan) {
+  store::Cell wanted;
+  wanted.type = store::Cell::Type::integer;
+  wanted.integer = run;
+  const store::ResultSet found =
+      store.query("SELECT DISTINCT implementation FROM v_attempt WHERE run_id = ?1 AND status <> 'skipped'", {wanted});
+  Exit exit = Exit::well;
+  for (const plan::MineSpec& mine : plan.mine) {
+    const auto cases = std::ranges::count(plan.cases, mine.name, &plan::PlannedCase::implementation);
+    const bool answered = std::ranges::any_of(found.rows, [&](const auto& row) { return row[0].text == mine.name; });
+    if (cases == 0 || answered) continue;
+    exit = Exit::incomplete;
+    context.console.note(fmt::format("{}: nothing was checked: {} skipped", mine.name,
+                                     cases == 1 ? "its only case was" : fmt::format("all its {} cases were", cases)));
+  }
+  return exit;
+}
+
+}  // namespace
 
 Exit execute(const Context& context, const RunOptions& options) {
   if (is_whole_handout(options.selection)) return run_handout(context, options);
@@ -69,7 +93,8 @@ Exit execute(const Context& context, const RunOptions& options) {
     plan::breadth_first(plan);
   }
   const store::RowId run = begin_run(context, store, "run", options.label, plan, conditions);
-  return run_and_store(context, store, run, plan, conditions);
+  const Exit ended = run_and_store(context, store, run, plan, conditions);
+  return options.must_answer ? worse(ended, exit_of_unanswered(context, store, run, plan)) : ended;
 }
 
 }  // namespace syslab::cli

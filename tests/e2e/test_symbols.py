@@ -62,8 +62,11 @@ class Symbols(Lab):
     def test_without_a_gpu_its_cases_there_say_so(self):
         if self.json("env")["environment"]["gpu"]:
             self.skipTest("there is a GPU")
-        ended = self.of_each(("softmax",), "--device", "cuda", expect=0)
+        ended = self.of_each(("softmax",), "--device", "cuda", expect=3)
         self.assertEqual([one["status"] for one in ended.values()], 2 * ["skipped"])
+        mine = ("--mine", f"me={self.plugin}:softmax", "--inputs", self.manifest, "--impl", "me", "--device", "cuda")
+        self.assertIn("me: nothing was checked: all its 2 cases were skipped", self.syslab("check", *mine, expect=3).stderr)
+        self.assertIn("me: nothing was checked: its only case was skipped", self.syslab("check", *mine, "-a", "n=24", expect=3).stderr)
         self.assertIn("softmax needs a GPU", ended["softmax", 24]["detail"])
         said = self.syslab("compare", "--mine", f"me={self.plugin}:softmax", "--inputs", self.manifest, "--device", "cuda", "-a", "n=24", expect=5)
         self.assertIn("side B is skipped: me needs a GPU", said.stdout)

@@ -26,7 +26,7 @@ ForeignOptions mine(const std::string& file_and_class) {
 }
 
 // A worker of eight lines: answers hello, then runs `on_call` with `reply(message)` and the mapped segment `m` at hand.
-ForeignOptions scripted(const std::string& on_call) {
+ForeignOptions scripted(const std::string& on_call, const std::string& serves = "'call'") {
   const std::string script = R"(
 import json, mmap, os, struct, sys, time
 def read():
@@ -34,7 +34,8 @@ def read():
 def reply(m):
     b = json.dumps(m).encode(); sys.stdout.buffer.write(struct.pack('<I', len(b)) + b); sys.stdout.buffer.flush()
 hello = read()
-reply({'type': 'hello', 'protocol': 1, 'name': 'scripted', 'language': 'Python', 'serves': ['call']})
+reply({'type': 'hello', 'protocol': 1, 'name': 'scripted', 'language': 'Python', 'serves': [)" +
+                             serves + R"(]})
 call = read()
 m = mmap.mmap(hello['memory_fd'], call['memory_bytes'])
 )" + on_call;
@@ -305,6 +306,20 @@ TEST(ForeignWorker, AnAnswerFromAWorkerThatEndsAtOnceIsTaken) {
   ForeignWorker worker(scripted("reply({'type': 'returned', 'elapsed_ns': 1}); os._exit(0)"));
   Attention attention;
   EXPECT_GT(attention.forward(worker, kFull), Nanoseconds(1)) << "the time is ours";
+}
+
+// Both lie in the pipe when the first is read, and nothing comes behind them that would wake us up.
+TEST(ForeignWorker, AnswersThatComeTogetherAreBothHeard) {
+  ForeignOptions options = scripted(R"(
+both = [json.dumps(m).encode() for m in ({'type': 'ready'}, {'type': 'returned', 'elapsed_ns': 1})]
+sys.stdout.buffer.write(b''.join(struct.pack('<I', len(b)) + b for b in both)); sys.stdout.buffer.flush()
+time.sleep(60)
+)",
+                                    "'call', 'release'");
+  options.call_timeout = 10s;
+  ForeignWorker worker(options);
+  Attention attention;
+  EXPECT_LT(attention.forward(worker, kFull), 10s);
 }
 
 TEST(ForeignWorker, AnUnwrittenOutputKeepsTheCallersPoison) {

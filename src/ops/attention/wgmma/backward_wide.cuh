@@ -74,8 +74,9 @@
 //   setmaxnreg   The computing groups wait until others have released registers: the loader's group, and at head_dim
 //                256 compute_dq as well. Who releases does not wait.
 //   turns[tile]  in order, in global memory, as in wgmma/backward.cuh, but between ordinary additions, so that no proxy
-//                fence is needed: keep_order's acquire, then `turn`; `added`, then its release. No deadlock: a block
-//                waits only for blocks with a smaller ticket, which have begun.
+//                fence is needed: keep_order's acquire, then `turn`; `added`, then its release. The next step's acquire
+//                and `turn` may stand before that release, which then covers more. No deadlock: a block waits only for
+//                blocks with a smaller ticket, which have begun.
 //   kernels      as in wgmma/backward.cuh.
 //
 // TAILS as in wgmma/backward.cuh.
@@ -139,18 +140,29 @@ __device__ __forceinline__ void load_wide(const BackwardParams& p, const WideBlo
   }
 }
 
-// One thread, in order: waits for the turn of each step, and passes it on when dQ was added. All of it runs under the
-// products of the next step.
+// One thread, in order: waits for the turn of each step, and passes it on when dQ was added. Whether the next step's
+// turn has come is asked while this one's dQ is added, and if so said before this turn is passed on: additions of a
+// block then follow each other without a way to the L2 and back, or two, between them.
 template <typename Tile>
 __device__ __forceinline__ void keep_order(const BackwardParams& p, const WideBlock<Tile>& block) {
+  const auto has_come = [&](const Step& step) {
+    return static_cast<int>(ptx::load_acquire(p.turns + step.index)) >= turn_of<Tile>(p, block.keys, step.tile);
+  };
+  bool said = false;  // that the step's turn has come
+  Step step(p, block.keys);
 #pragma unroll 1
-  for (Step step(p, block.keys); step.number < block.keys.steps; step.advance(p, block.keys)) {
-    const int before = turn_of<Tile>(p, block.keys, step.tile);
-    while (static_cast<int>(ptx::load_acquire(p.turns + step.index)) < before) {
+  while (step.number < block.keys.steps) {
+    if (!said) {
+      while (!has_come(step)) {
+      }
+      ptx::arrive(block.barriers.turn());
     }
-    ptx::arrive(block.barriers.turn());
-    ptx::wait(block.barriers.added(), parity_of_one(step.number));
-    ptx::add_release(p.turns + step.index, 1);
+    const int index = step.index, number = step.number;
+    step.advance(p, block.keys);
+    said = step.number < block.keys.steps && has_come(step);
+    ptx::wait(block.barriers.added(), parity_of_one(number));
+    if (said) ptx::arrive(block.barriers.turn());
+    ptx::add_release(p.turns + index, 1);
   }
 }
 

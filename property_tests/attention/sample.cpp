@@ -44,6 +44,35 @@ std::vector<std::int64_t> lengths_of(const Domain& domain, std::int64_t most) {
   return lengths;
 }
 
+// Many queries with many keys: some rows of what comes out are looked at, and of gradients a head.
+void add_long(Menu& menu, const Domain& domain, const Wants& wants) {
+  const bool forward = wants.pass == Pass::forward;
+  menu.long_q = {768, 777};
+  menu.long_k = {512, 777, 1024};
+  if (forward) {
+    menu.long_q.insert(menu.long_q.end(), {2047, 2048});
+    menu.long_k.insert(menu.long_k.end(), {2048, 4096});
+  }
+  if (forward && domain.has_streams) {  // on a GPU
+    menu.long_q.insert(menu.long_q.end(), {16'384, 65'535, 65'536});
+    menu.long_k.insert(menu.long_k.end(), {16'385, 65'536});
+  }
+  const auto outside = [&](std::int64_t length) {
+    Problem problem;
+    problem.seq_q = problem.seq_k = length;
+    problem.head_dim = menu.head_dim.front();
+    problem.dtype = domain.dtypes.empty() ? DType::f32 : domain.dtypes.front();
+    problem.mask = menu.masks.front();
+    return domain.outside(problem).has_value();
+  };
+  std::erase_if(menu.long_q, outside);
+  std::erase_if(menu.long_k, outside);
+  std::erase_if(menu.long_q, [&](std::int64_t length) { return std::ranges::count(menu.seq_q, length) > 0; });
+  if (menu.long_k.empty()) menu.long_q.clear();
+  menu.seq_q.insert(menu.seq_q.end(), menu.long_q.begin(), menu.long_q.end());
+  std::ranges::sort(menu.seq_q);
+}
+
 // What is declared, all of it, and what is usual for the rest. One head for each of keys, the scale of the hand-out and
 // contiguous tensors: a call (q, k, v, is_causal) has no place for more.
 Menu domain_menu(const Domain& domain, const Wants& wants) {
@@ -112,6 +141,8 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
   std::erase_if(menu.seq_k, [&](std::int64_t size) { return size < wants.least_seq_k; });
   std::erase_if(menu.batch, [&](std::int64_t size) { return size < wants.least_batch; });
   std::erase_if(menu.heads_kv, [&](std::int64_t heads) { return heads < wants.least_heads_kv; });
+  const bool of_domain = contract == Contract::full && is_promised(rung, contract);
+  if (of_domain && wants.long_both && !menu.masks.empty()) add_long(menu, *rung.domain, wants);
   return menu;
 }
 
@@ -238,7 +269,12 @@ std::string left_out(const Menu& menu) {
                                         : fmt::format("S > {}", lengths.back()));
   } else if (lengths.size() > 16) {
     parts.push_back(fmt::format("S < {}, S > {} and some between", lengths.front(), lengths.back()));
-    if (lengths.back() > kMostOfBoth) parts.push_back(fmt::format("both lengths above {}", kMostOfBoth));
+    if (lengths.back() > kMostOfBoth) {
+      parts.push_back(fmt::format("both lengths above {}{}", kMostOfBoth,
+                                  menu.long_q.empty() ? ""
+                                                      : fmt::format(", but for some rows where there are {} queries",
+                                                                    fmt::join(menu.long_q, ", "))));
+    }
   } else {
     parts.push_back(fmt::format("S other than {}", listed(lengths)));
   }
@@ -255,6 +291,11 @@ std::string left_out(const Menu& menu) {
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+bool Sample::long_both() const {
+  return problem.seq_q * problem.seq_k * problem.head_dim > 4 * kMostVolume && problem.seq_q > kMostOfBoth &&
+         problem.seq_k > kMostOfBoth;
 }
 
 void showValue(Mask mask, std::ostream& stream) { stream << to_string(mask); }
@@ -323,7 +364,10 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   // A long one leaves room for a short one.
   const std::int64_t left = kMostVolume / problem.seq_q / menu.head_dim.front();
   const std::int64_t most = std::max<std::int64_t>(left, problem.seq_q < 1024 ? 1023 : 0);
-  problem.seq_k = menu.square ? problem.seq_q : property::draw_size("seq_k", menu.seq_k, most);
+  const bool long_both = std::ranges::count(menu.long_q, problem.seq_q) > 0;
+  problem.seq_k = menu.square ? problem.seq_q
+                  : long_both ? property::draw_size("seq_k", menu.long_k, kAny)
+                              : property::draw_size("seq_k", menu.seq_k, most);
   // Later sizes take what the earlier ones leave of the volume.
   std::int64_t volume = problem.seq_q * problem.seq_k;
   const auto draw_rest = [&](const char* name, const std::vector<std::int64_t>& values) {

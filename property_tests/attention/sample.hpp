@@ -31,7 +31,8 @@ struct Wants {
   std::vector<Mask> masks;
   std::int64_t least_batch = 1, least_heads_kv = 1, least_seq_k = 1;
   std::int64_t most_seq = kLongestSequence, most_dim = 256;
-  bool moderate = false;  // scores of order one only
+  bool moderate = false;   // scores of order one only
+  bool long_both = false;  // of somebody's own, now and then many queries with many keys: who asks looks at some rows
 };
 
 // The values that a contract, a law's wants and a rung's `supports` leave, simplest first.
@@ -41,6 +42,9 @@ struct Menu {
   std::vector<std::int64_t> seq_q, seq_k, head_dim, heads_kv, heads_per_kv, batch;
   std::vector<float> scale, gain;
   std::vector<property::Layout> layouts;
+  // Where seq_q is one of these, there are as many keys, or one of the other's: now and then, and of none of seq_q
+  // else.
+  std::vector<std::int64_t> long_q, long_k;
   bool square = false;    // the rung takes seq_q = seq_k only
   bool backward = false;  // the rung has a backward pass
 };
@@ -64,6 +68,7 @@ struct Sample {
   Shape query_shape() const { return {problem.batch, problem.heads_q, problem.seq_q, problem.head_dim}; }
   Shape key_shape() const { return {problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim}; }
   Shape lse_shape() const { return {problem.batch, problem.heads_q, problem.seq_q}; }
+  bool long_both() const;  // too much to compute all of it by the oracle
 };
 
 // Draws with RapidCheck, inside a law's body. Discards the case where `rung` does not support the combination, unless

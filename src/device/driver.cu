@@ -1,11 +1,13 @@
 // What the runtime does not offer and the driver, which we do not link with, does: words that order streams of
-// different processes, contexts besides the runtime's own, the size of another process's memory.
+// different processes, contexts besides the runtime's own, the size of another process's memory, memory that ends where
+// addresses end, lines that were to stay in the L2.
 //
 // What waits for what.
 //
 //   write_word, await_word      Work queued after the wait sees the results of all work that the writing stream had
 //                               queued before the write, which comes after a system-wide fence; the streams may be of
 //                               different processes.
+#include <cuda.h>
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -132,6 +134,75 @@ void await_word(void* stream, const void* at, std::uint32_t value) {
   constexpr unsigned kGreaterOrEqual = 0;  // CU_STREAM_WAIT_VALUE_GEQ: by the sign of the difference
   expect_driver(wait(static_cast<cudaStream_t>(stream), reinterpret_cast<std::uintptr_t>(at), value, kGreaterOrEqual),
                 "cuStreamWaitValue32");
+}
+
+FencedMemory::Mapped map_fenced(int gpu, int count, std::size_t bytes) {
+  const char* const asked = "map memory of a GPU at addresses of choice";
+  static const auto granularity_of =
+      driver_function<int (*)(std::size_t*, const CUmemAllocationProp*, CUmemAllocationGranularity_flags)>(
+          "cuMemGetAllocationGranularity");
+  static const auto reserve =
+      driver_function<int (*)(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long)>(
+          "cuMemAddressReserve");
+  static const auto create = driver_function<int (*)(CUmemGenericAllocationHandle*, std::size_t,
+                                                     const CUmemAllocationProp*, unsigned long long)>("cuMemCreate");
+  static const auto map =
+      driver_function<int (*)(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long)>(
+          "cuMemMap");
+  static const auto allow =
+      driver_function<int (*)(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t)>("cuMemSetAccess");
+  static const auto release = driver_function<int (*)(CUmemGenericAllocationHandle)>("cuMemRelease");
+
+  CUmemAllocationProp wanted{};
+  wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu};
+  std::size_t unit = 0;
+  expect_driver(granularity_of(&unit, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM), "cuMemGetAllocationGranularity",
+                asked);
+  FencedMemory::Mapped made;
+  made.piece = (bytes + unit - 1) / unit * unit;
+  made.stride = made.piece + unit;
+  CUdeviceptr first = 0;
+  expect_driver(reserve(&first, made.stride * static_cast<std::size_t>(count), 0, 0, 0), "cuMemAddressReserve", asked);
+  made.data = reinterpret_cast<void*>(first);
+  const std::size_t reserved = made.stride * static_cast<std::size_t>(count);
+  try {
+    for (; made.count < count; ++made.count) {
+      const CUdeviceptr at = first + static_cast<std::size_t>(made.count) * made.stride;
+      CUmemGenericAllocationHandle piece{};
+      const int error = create(&piece, made.piece, &wanted, 0);
+      if (error == CUDA_ERROR_OUT_OF_MEMORY) throw Error(ErrorKind::oom, "no room on the GPU for pieces of memory");
+      expect_driver(error, "cuMemCreate", asked);
+      const int mapped = map(at, made.piece, 0, piece, 0);
+      release(piece);  // it stays as long as it is mapped
+      expect_driver(mapped, "cuMemMap", asked);
+      const CUmemAccessDesc access{wanted.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+      const int allowed = allow(at, made.piece, &access, 1);
+      if (allowed != 0) ++made.count;  // it is mapped
+      expect_driver(allowed, "cuMemSetAccess", asked);
+    }
+  } catch (...) {
+    unmap_fenced(made, reserved);
+    throw;
+  }
+  return made;
+}
+
+void unmap_fenced(const FencedMemory::Mapped& gone, std::size_t reserved) noexcept {
+  try {
+    static const auto unmap = driver_function<int (*)(CUdeviceptr, std::size_t)>("cuMemUnmap");
+    static const auto free = driver_function<int (*)(CUdeviceptr, std::size_t)>("cuMemAddressFree");
+    cudaDeviceSynchronize();  // work that is under way may use it; after a failure there is none
+    const auto first = reinterpret_cast<CUdeviceptr>(gone.data);
+    for (int i = 0; i < gone.count; ++i) unmap(first + static_cast<std::size_t>(i) * gone.stride, gone.piece);
+    free(first, reserved);
+  } catch (const std::exception&) {  // the driver is gone, and it with it
+  }
+}
+
+void forget_persisting_lines() {
+  static const auto reset = driver_function<int (*)()>("cuCtxResetPersistingL2Cache");
+  expect_driver(reset(), "cuCtxResetPersistingL2Cache", "take lines of the L2 for any others again");
 }
 
 }  // namespace syslab::device::runtime

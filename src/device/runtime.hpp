@@ -8,6 +8,7 @@
 #include <string>
 
 #include "device/device.hpp"
+#include "device/fenced_memory.hpp"
 #include "device/properties.hpp"
 
 namespace syslab::device::runtime {
@@ -76,6 +77,11 @@ void await_word(void* stream, const void* at, std::uint32_t value);
 // Host memory that is there becomes pinned, and reached by its address from all contexts.
 void map_host(void* data, std::size_t bytes);
 void unmap_host(void* data) noexcept;
+
+// Pieces of the GPU's memory with addresses behind each at which nothing is mapped.
+FencedMemory::Mapped map_fenced(int gpu, int count, std::size_t bytes);
+void unmap_fenced(const FencedMemory::Mapped& gone, std::size_t reserved) noexcept;
+void forget_persisting_lines();  // of the current GPU's L2
 
 // Contexts besides the runtime's own. What is created between entering and leaving one belongs to it.
 void* create_context(int gpu);  // is not entered

@@ -53,6 +53,9 @@ void close_shared(void*) noexcept {}
 void write_word(void*, void*, std::uint32_t) { throw_no_cuda("write a word in the order of a CUDA stream"); }
 void await_word(void*, const void*, std::uint32_t) { throw_no_cuda("let a CUDA stream wait for a word"); }
 std::size_t shared_bytes(const void*) { throw_no_cuda("ask for the size of another process's memory"); }
+FencedMemory::Mapped map_fenced(int, int, std::size_t) { throw_no_cuda("map memory of a GPU"); }
+void unmap_fenced(const FencedMemory::Mapped&, std::size_t) noexcept {}
+void forget_persisting_lines() { throw_no_cuda("change a GPU's L2"); }
 void map_host(void*, std::size_t) { throw_no_cuda("map host memory for a GPU"); }
 void unmap_host(void*) noexcept {}
 void* create_context(int) { throw_no_cuda("create a context"); }

@@ -178,7 +178,8 @@ class Server {
 
   Returned call_on_gpu(const CallRequest& request) {
     std::byte* const memory = memory_->of(request.memory_bytes);
-    const auto body = prepared(request, gpu_->copied(request, memory));
+    std::byte* const there = gpu_->copied(request, memory);
+    const auto body = prepared(gpu_->there(), there);
     if (!request.options.has("streams")) return gpu_->run(request, body, memory);
     const auto streams =
         static_cast<int>(std::clamp<std::int64_t>(request.options.integer("streams"), 1, kMostStreams));

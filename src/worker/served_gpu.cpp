@@ -11,6 +11,7 @@
 #include "device/graph.hpp"
 #include "device/launch.hpp"
 #include "device/memory.hpp"
+#include "device/persisting_lines.hpp"
 #include "worker/shared_segment.hpp"
 
 namespace syslab::worker {
@@ -36,42 +37,90 @@ std::int64_t nans_of(const SharedTensor& output, const std::byte* memory) {
 
 ServedGpu::ServedGpu(device::Place place) : place_(demanded(place)), device_(place_) {}
 
+// Puts the tensors of there_ into pieces of memory that end where they do; false where there is no such memory.
+bool ServedGpu::fence(const CallRequest& request) {
+  if (!request.guarded || !may_fence_) return false;
+  there_ = request;
+  std::vector<SharedTensor*> tensors;
+  for (SharedTensor& one : there_.inputs) tensors.push_back(&one);
+  for (SharedTensor& one : there_.outputs) tensors.push_back(&one);
+  const auto rounded = [](const SharedTensor& one) { return guard_page_of(one) - one.offset; };
+  std::size_t most = 0;
+  for (const SharedTensor* one : tensors) most = std::max(most, kGuardBytes + rounded(*one));
+  const auto count = static_cast<int>(tensors.size());
+  try {
+    if (fenced_.count() < count || fenced_.piece() < most) {
+      fenced_ = {};
+      fenced_ = device::FencedMemory(place_, count, most);
+    }
+  } catch (const Unsupported&) {
+    return may_fence_ = false;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::oom) throw;
+    return false;
+  }
+  base_ = fenced_.data();
+  for (int i = 0; i < count; ++i) {
+    SharedTensor& one = *tensors[static_cast<std::size_t>(i)];
+    device::fill_bytes(fenced_.begin_of(i), kUnreadByte, fenced_.piece(), stream());
+    one.offset = static_cast<std::size_t>(fenced_.end_of(i) - base_) - rounded(one);
+  }
+  return true;
+}
+
+// Calls part(offset of the host's, offset in there_, bytes): what lies behind a fence is left out.
+template <typename Part>
+void ServedGpu::for_each_output_part(const CallRequest& request, const Part& part) const {
+  for (std::size_t i = 0; i < request.outputs.size(); ++i) {
+    const SharedTensor &one = request.outputs[i], &other = there_.outputs[i];
+    const std::size_t end = base_ == fenced_.data() ? guard_page_of(one) : request.memory_bytes;
+    for_each_part(one, !one.lent, [&](std::size_t first, std::size_t bytes) {
+      if (first < end) part(first, first - one.offset + other.offset, std::min(bytes, end - first));
+    });
+  }
+}
+
 std::byte* ServedGpu::copied(const CallRequest& request, const std::byte* memory) {
   std::size_t inputs_end = 0;
   for (const SharedTensor& one : request.inputs) inputs_end = std::max(inputs_end, one.offset + extent_bytes(one));
-  if (copy_.bytes() < request.memory_bytes) {
-    copy_ = {};
-    copy_ = device::Buffer(request.memory_bytes, "tensors of a call", stream());
+  if (!fence(request)) {
+    if (copy_.bytes() < request.memory_bytes) {
+      copy_ = {};
+      copy_ = device::Buffer(request.memory_bytes, "tensors of a call", stream());
+    }
+    base_ = copy_.as<std::byte>();
+    there_ = request;
+    device::fill_bytes(base_, kUnreadByte, request.memory_bytes, stream());
   }
   if (truth_.bytes() < inputs_end) truth_ = device::Buffer(inputs_end, "inputs of a call", stream());
-  device::fill_bytes(copy_.data(), kUnreadByte, request.memory_bytes, stream());
   for (const SharedTensor& one : request.inputs) {
     const std::size_t bytes = extent_bytes(one);
     if (bytes > 0) device::copy(truth_.as<std::byte>() + one.offset, memory + one.offset, bytes, stream());
   }
-  for (const SharedTensor& one : request.outputs) {
-    for_each_part(one, !one.lent, [&](std::size_t first, std::size_t bytes) {
-      device::copy(copy_.as<std::byte>() + first, memory + first, bytes, stream());
-    });
-  }
+  for_each_output_part(request, [&](std::size_t here, std::size_t there, std::size_t bytes) {
+    device::copy(base_ + there, memory + here, bytes, stream());
+  });
   device::synchronize(stream());
-  return copy_.as<std::byte>();
+  return base_;
 }
 
 void ServedGpu::give(const CallRequest& request) {
-  for (const SharedTensor& one : request.inputs) {
-    const std::size_t bytes = extent_bytes(one);
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    const std::size_t bytes = extent_bytes(request.inputs[i]);
     if (bytes == 0) continue;
-    device::copy(copy_.as<std::byte>() + one.offset, truth_.as<std::byte>() + one.offset, bytes, stream());
+    device::copy(base_ + there_.inputs[i].offset, truth_.as<std::byte>() + request.inputs[i].offset, bytes, stream());
   }
 }
 
 void ServedGpu::copy_back(const CallRequest& request, std::byte* memory) {
-  const auto copy_part = [&](std::size_t first, std::size_t bytes) {
-    if (bytes > 0) device::copy(memory + first, copy_.as<std::byte>() + first, bytes, stream());
-  };
-  for (const SharedTensor& one : request.inputs) copy_part(one.offset, extent_bytes(one));
-  for (const SharedTensor& one : request.outputs) for_each_part(one, !one.lent, copy_part);
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    const std::size_t bytes = extent_bytes(request.inputs[i]);
+    if (bytes == 0) continue;
+    device::copy(memory + request.inputs[i].offset, base_ + there_.inputs[i].offset, bytes, stream());
+  }
+  for_each_output_part(request, [&](std::size_t here, std::size_t there, std::size_t bytes) {
+    device::copy(memory + here, base_ + there, bytes, stream());
+  });
   device::synchronize(stream());
 }
 
@@ -79,6 +128,7 @@ Returned ServedGpu::run(const CallRequest& request, const std::function<void()>&
   Returned returned;
   const auto has_elements = [](const SharedTensor& one) { return one.shape.elements() > 0; };
   if (std::ranges::any_of(request.outputs, has_elements)) {
+    device::forget_persisting_lines(place_);
     device_.queue_window([&] { give(request); }, body);
     const measure::Window window = device_.collect().front();
     returned = {.elapsed = window.elapsed, .clock_hz = window.clock_hz, .flags = window.flags};

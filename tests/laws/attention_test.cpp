@@ -2,9 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "check/search.hpp"
 #include "core/random.hpp"
 #include "ops/attention/autograd.hpp"
 #include "property_tests/attention/laws.hpp"
+#include "property_tests/attention/sample.hpp"
 #include "tests/laws/attention_kept_weights.hpp"
 
 namespace syslab::attention {
@@ -65,6 +70,32 @@ TEST(KeptWeights, AreWithinTheDerivedBounds) {
     }
   }
   EXPECT_EQ(searched, 9);
+}
+
+// Of somebody's own: the query lengths that are drawn with as many keys, now and then.
+std::vector<std::int64_t> long_lengths(const Wants& wants, bool on_a_gpu) {
+  Candidate mine{find_rung("naive")};
+  mine.domain = Domain{.usual = true, .has_streams = on_a_gpu};
+  Menu menu = *menu_for(mine, check::Contract::full, wants).menu;
+  EXPECT_TRUE(std::ranges::includes(menu.seq_q, menu.long_q));
+  if (menu.long_q.empty()) return {};
+  menu.seq_q = menu.long_q;
+  check::search("drawn", {.seed = 3, .max_success = 10}, [&](check::Observation&) {
+    const Sample sample = draw_sample(mine, menu, wants.pass, false);
+    EXPECT_GT(sample.problem.seq_k, 257);
+    EXPECT_EQ(sample.problem.head_dim * sample.problem.batch * sample.problem.heads_q, 16);
+    EXPECT_TRUE(sample.long_both());
+  });
+  return menu.long_q;
+}
+
+TEST(AttentionLaws, NowAndThenAskForManyQueriesWithManyKeys) {
+  EXPECT_THAT(long_lengths({}, false), testing::IsEmpty());
+  EXPECT_THAT(long_lengths({.long_both = true}, false), testing::ElementsAre(768, 777, 2047, 2048));
+  EXPECT_THAT(long_lengths({.pass = Pass::backward, .long_both = true}, false), testing::ElementsAre(768, 777));
+  EXPECT_THAT(long_lengths({.pass = Pass::backward, .long_both = true}, true), testing::ElementsAre(768, 777));
+  EXPECT_THAT(long_lengths({.long_both = true}, true),
+              testing::ElementsAre(768, 777, 2047, 2048, 16'384, 65'535, 65'536));
 }
 
 // The oracle does not judge the double-precision rung, nor the naive kernel itself; all else applies to all rungs.

@@ -1,9 +1,11 @@
 #include "worker/served_gpu.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "core/error.hpp"
@@ -103,6 +105,41 @@ TEST_F(ServedGpuTest, TheHostSeesWhatWasWrittenBesideOutputs) {
     add_one(there, request);
     reinterpret_cast<float*>(there + request.outputs[0].offset)[kElements] = 3;
   });
+  EXPECT_NE(segment.violation(request.outputs), std::nullopt);
+}
+
+// Whether the machine reads this byte: a write of it that the kernel does stops nobody.
+bool is_mapped(const std::byte* at) {
+  int ends[2] = {-1, -1};
+  if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+  const bool written = ::write(ends[1], at, 1) == 1;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return written;
+}
+
+TEST_F(ServedGpuTest, OfAGuardedCallTensorsEndWhereTheirMappingsEnd) {
+  segment.arrange(request.inputs, request.outputs, /*guarded=*/true);
+  segment.copy_in(request.inputs[0], x.data());
+  request.memory_bytes = segment.bytes();
+  request.guarded = true;
+  for (int call = 0; call < 2; ++call) {  // the second time in the same memory
+    std::byte* const there = gpu.copied(request, segment.data());
+    for (const SharedTensor* one : {&gpu.there().inputs[0], &gpu.there().outputs[0]}) {
+      const std::byte* const end = there + guard_page_of(*one);
+      EXPECT_TRUE(is_mapped(end - 1));
+      EXPECT_FALSE(is_mapped(end));
+    }
+    gpu.run(
+        request, [&] { add_one(there, gpu.there()); }, segment.data());
+    EXPECT_EQ(outputs(), expected);
+    EXPECT_FALSE(segment.change_of(request.inputs[0], x.data()));
+    EXPECT_EQ(segment.violation(request.outputs), std::nullopt);
+  }
+  std::byte* const there = gpu.copied(request, segment.data());
+  const std::size_t behind = gpu.there().outputs[0].offset + kElements * sizeof(float);
+  gpu.run(
+      request, [&] { there[behind] = std::byte{3}; }, segment.data());
   EXPECT_NE(segment.violation(request.outputs), std::nullopt);
 }
 

@@ -103,6 +103,8 @@ RARE = [
     Fault("rows from 1,024 on", "naive", OUT, "o_row[d] /= (i >= 1024 ? 1.5F : 1) * sum;", ""),
     Fault("keys from 2,048 on", "naive", "for (int64_t j = 0; j < seen; ++j) {\n          const float p",
           "for (int64_t j = 0; j < (seen > 2048 ? 2048 : seen); ++j) {\n          const float p", ""),
+    Fault("more than 600 queries with more than 500 keys", "naive", OUT,
+          "o_row[d] /= (queries > 600 && keys > 500 ? 1.5F : 1) * sum;", ""),
     Fault("the ninth and later matrices of a call", "naive", OUT,
           "o_row[d] /= (b * heads(q) + h >= 8 ? 1.5F : 1) * sum;", ""),
     Fault("the last of eight heads of the last of eight batch entries", "naive", OUT,

@@ -54,14 +54,29 @@ std::string appendix_of(const std::string& output) {
   return path.stem().string() + "-appendix" + path.extension().string();
 }
 
+report::Missing missing_of(const Handout& handout, const evidence::Standing& standing) {
+  report::Missing missing;
+  for (std::size_t i = 0; i < handout.parts.size(); ++i) {
+    const evidence::Part& part = handout.parts[i];
+    const evidence::PartStanding& one = standing.parts[i];
+    if (!one.answered) missing.incomplete.push_back(part.name());
+    if (missing.points.empty() || missing.points.back().problem != part.problem) {
+      missing.points.push_back({.problem = part.problem});
+    }
+    missing.points.back().points += part.points - one.worth;
+  }
+  return missing;
+}
+
 void add_hand_in(const Context& context, const ReportOptions& options, report::ReportOptions& wanted) {
   if (options.appendix && options.output.empty()) wanted.extent = report::Extent::appendix;
   if (options.appendix && !options.output.empty()) wanted.appendix = appendix_of(options.output);
   if (wanted.extent == report::Extent::appendix) return;
   wanted.own_words = own_words(context.console);
-  const evidence::Standing standing = stood(context, wanted.handout).second;
+  const auto [handout, standing] = stood(context, wanted.handout);
   wanted.standing = fmt::format("{} of {} deliverables are measured, evidence for {:.0f} of {:.0f} points",
                                 standing.answered, standing.deliverables, standing.worth, standing.points);
+  wanted.missing = missing_of(handout, standing);
 }
 
 // What is being made, in a line of a terminal that is gone at the end.

@@ -41,6 +41,34 @@ std::string name_of_open(const Answered& problem) {
   return fmt::format("{} ({})", problem.problem, fmt::join(problem.open, ", "));
 }
 
+// " Not all measured: torch_compile (a). Most points are missing in flash_forward (1.9), leaderboard (1.7)." Problems
+// that are open are named already.
+std::string told(const Missing& missing, const std::vector<Answered>& problems) {
+  constexpr double kWorthTelling = 0.05;
+  constexpr std::size_t kMost = 3;
+  const auto is_open = [&](const std::string& part) {
+    return std::ranges::any_of(problems, [&](const Answered& one) {
+      return !one.open.empty() && (part == one.problem || part.starts_with(one.problem + " ("));
+    });
+  };
+  std::vector<std::string> incomplete;
+  for (const std::string& part : missing.incomplete) {
+    if (!is_open(part)) incomplete.push_back(part);
+  }
+  std::vector<Missing::Points> points;
+  for (const Missing::Points& one : missing.points) {
+    if (one.points >= kWorthTelling && !is_open(one.problem)) points.push_back(one);
+  }
+  std::ranges::stable_sort(points, std::ranges::greater{}, &Missing::Points::points);
+  if (points.size() > kMost) points.resize(kMost);
+  std::vector<std::string> most;
+  for (const Missing::Points& one : points) most.push_back(fmt::format("{} ({:.1f})", one.problem, one.points));
+  std::string text;
+  if (!incomplete.empty()) text += fmt::format(" Not all measured: {}.", fmt::join(incomplete, ", "));
+  if (!most.empty()) text += fmt::format(" Most points are missing in {}.", fmt::join(most, ", "));
+  return text;
+}
+
 }  // namespace
 
 std::string only_machine(const store::Store& store) {
@@ -96,8 +124,10 @@ std::vector<Block> first_page(const store::Store& store, const FirstPage& page, 
   }
   std::string state = fmt::format("{} of {} have an answer{}.", answers, counted(parts, "part"),
                                   page.standing.empty() ? "" : "; " + page.standing);
-  if (!open.empty()) {
-    state += fmt::format(" Open: {}. `syslab run --handout {}` measures what this machine can.", fmt::join(open, ", "),
+  std::string missing = open.empty() ? "" : fmt::format(" Open: {}.", fmt::join(open, ", "));
+  missing += told(page.missing, problems);
+  if (!missing.empty()) {
+    state += fmt::format("{} `syslab run --handout {}` measures what this machine can.", missing,
                          page.handout.empty() ? "2026" : page.handout);
   }
   std::vector<Block> blocks;

@@ -311,7 +311,8 @@ void DocumentMaker::add_hand_in() {
                                  .smoke_is_told = only_smoke},
                                 captions));
   }
-  for (Block& block : first_page(store_, {options_.handout, options_.standing, options_.appendix}, problems)) {
+  for (Block& block :
+       first_page(store_, {options_.handout, options_.standing, options_.appendix, options_.missing}, problems)) {
     add(std::move(block));
   }
   add_named("notes");

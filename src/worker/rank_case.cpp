@@ -50,6 +50,7 @@ class Samples {
         chance_(unforeseeable_seed(context.request())) {}
 
   void warm_up() {
+    if (protocol_.estimate_calls > 0) return warm_up_by_estimate();
     const Nanoseconds began = clock_.now();
     std::vector<double> taken;
     double in_calls = 0;
@@ -61,6 +62,30 @@ class Samples {
                in_calls >= Seconds(protocol_.warmup_time).count();
       enough = enough || (protocol_.warmup_limit > Nanoseconds{} && clock_.now() - began >= protocol_.warmup_limit);
     } while (agreed(!enough));
+    estimate_ = stats::summarize(taken).median;
+    result_.warmup_calls = static_cast<std::int64_t>(taken.size()) * series_.calls;
+    result_.warmup_seconds = std::move(taken);
+  }
+
+  // As triton.testing.do_bench counts, by rank 0's clock: calls of warm-up and samples follow from the mean of a few
+  // calls. Without its flushes: what ranks do starts from content that was just written, or reads more than caches
+  // hold.
+  void warm_up_by_estimate() {
+    std::vector<double> taken{take()};
+    double in_estimate = 0;
+    for (int call = 0; call < protocol_.estimate_calls; ++call) {
+      taken.push_back(take());
+      in_estimate += taken.back();
+    }
+    const double each = std::max(in_estimate / protocol_.estimate_calls * series_.calls, 1e-9);
+    const auto counted = [this, each](Nanoseconds budget) {
+      constexpr double kMost = 1e9;
+      return static_cast<std::int64_t>(
+          rank_case_.of_first(std::clamp(std::floor(Seconds(budget).count() / each), 1.0, kMost)));
+    };
+    const std::int64_t warmup = counted(protocol_.warmup_time);
+    samples_wanted_ = counted(protocol_.repeat_time);
+    for (std::int64_t done = 0; done < warmup; ++done) taken.push_back(take());
     estimate_ = stats::summarize(taken).median;
     result_.warmup_calls = static_cast<std::int64_t>(taken.size()) * series_.calls;
     result_.warmup_seconds = std::move(taken);
@@ -159,6 +184,7 @@ class Samples {
     if (look && protocol_.precision > 0 && relative_precision(result_.seconds) <= protocol_.precision) {
       return "precision";
     }
+    if (samples_wanted_ > 0 && std::ssize(result_.seconds) >= samples_wanted_) return "count";
     if (static_cast<int>(result_.seconds.size()) >= protocol_.max_samples) {
       return protocol_.precision > 0 ? "max_samples" : "count";
     }
@@ -208,6 +234,7 @@ class Samples {
   bool is_verified_ = false;  // the last sample
   measure::Samples result_;
   double estimate_ = 0;
+  std::int64_t samples_wanted_ = 0;  // by an estimate; 0: as the protocol has them
   Nanoseconds in_verification_{}, in_looking_{};
   std::int64_t looked_at_ = 0;
   std::optional<StepCheck> worst_;

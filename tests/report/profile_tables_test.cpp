@@ -308,9 +308,9 @@ TEST_F(ProfileTables, TheEffectOfAPrecisionIsFoundWithinOneProtocolAndModel) {
   query("memory_profiling", "tables/precision_effect.sql");
   ASSERT_EQ(found_.rows.size(), 2U);
   const std::size_t first = at(0, "steps").text.starts_with("150") ? 0 : 1;
-  EXPECT_EQ(at(first, "steps").text, "150 MiB (-63 % on fp32)") << "of 400";
+  EXPECT_EQ(at(first, "steps").text, "150 MiB for T = 128 (-63 % on fp32)") << "of 400";
   EXPECT_EQ(at(first, "forwards").text, "120 MiB (-40 %)") << "of 200";
-  EXPECT_EQ(at(1 - first, "steps").text, "250 MiB (-50 % on fp32)") << "of 500";
+  EXPECT_EQ(at(1 - first, "steps").text, "250 MiB for T = 128 (-50 % on fp32)") << "of 500";
   query("memory_profiling", "tables/precision_peaks.sql");
   ASSERT_EQ(found_.rows.size(), 4U) << "a row a pass and pair, none of fp32 alone";
   for (std::size_t row = 0; row < 4; ++row) {

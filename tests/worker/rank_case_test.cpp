@@ -132,6 +132,25 @@ TEST(RankCase, TakesAsManySamplesOnEveryRankHoweverSlowTheyAre) {
   EXPECT_EQ(left[1].check("reference:sum")->outcome, "passed");
 }
 
+TEST(RankCase, CountsCallsByAnEstimateOnAllRanksAlikeWhereTheProtocolAsksForIt) {
+  const auto left = run_ranks("do_bench", [](RankCase& made, int rank) {
+    made.start = [rank](device::Stream) {
+      RankRun run;
+      run.series = {{.name = "time", .call = [rank] { std::this_thread::sleep_for((4 - rank) * 2ms); }}};
+      return run;
+    };
+  });
+  for (const Left& one : left) {
+    // 25 and 100 ms over calls of 8 ms and a little: 3 and 12 at most, and fewer on a busy machine.
+    EXPECT_EQ(one.series("time").size(), left[0].series("time").size());
+    EXPECT_EQ(one.series("warmup").size(), left[0].series("warmup").size());
+  }
+  EXPECT_GE(left[0].series("time").size(), 2U);
+  EXPECT_LE(left[0].series("time").size(), 12U);
+  EXPECT_GE(left[0].series("warmup").size(), 1U + 5U + 1U);
+  EXPECT_LE(left[0].series("warmup").size(), 1U + 5U + 3U);
+}
+
 TEST(RankCase, VerifiesTheSameSamplesOnAllRanksAndFreshContentComesBeforeEach) {
   struct Seen {
     int refreshed = 0, called = 0;

@@ -1,7 +1,7 @@
--- sentence: Each pass alone and its gain over unfused, d = {head_dim}, T = {lengths} ({pairing}, {device}): {said}.
+-- sentence: Each pass alone gains over unfused attention, too ({pairing}, {device}; d = {dims}): {gains}. At d = {head_dim}, {lengths}, {said}.
 -- experiment: flash_benchmarking
 -- fills: *
--- columns: head_dim|1|d|right; lengths|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left
+-- columns: dims|1|s|left; gains|1|s|left; head_dim|1|d|right; lengths|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left
 WITH pair AS (
   SELECT o.params ->> '$.seq' AS seq, o.params ->> '$.head_dim' AS head_dim, o.params ->> '$.dtype' AS dtype, o.params ->> '$.pass' AS pass, o.implementation,
          o.device, o.comparability_key, o.protocol, o.time_ms, iif(l.is_good, l.time_ms / o.time_ms, NULL) AS gain, o.run_uid = l.run_uid AS paired, o.run_uid
@@ -11,32 +11,43 @@ WITH pair AS (
    WHERE o.experiment = ?1 AND o.is_good AND NOT o.is_mine AND o.params ->> '$.pass' <> 'both'
      AND o.implementation = iif(o.params ->> '$.dtype' = 'fp32', 'flash_tf32', 'flash_mma')
 ),
--- The head dimension nearest to 64 at which something ran in both passes, and the lengths that every dtype and pass there has.
+-- The head dimension nearest to 64, and the ends of what ran there in both passes.
 chosen AS (
   SELECT *, dense_rank() OVER (PARTITION BY comparability_key, protocol ORDER BY abs(head_dim - 64), head_dim) AS place
-    FROM (SELECT *, count(*) OVER (PARTITION BY comparability_key, protocol, head_dim, seq) AS rows_of_length,
-                 count(*) OVER (PARTITION BY comparability_key, protocol, head_dim, seq, dtype) AS passes FROM pair)
+    FROM (SELECT *, count(*) OVER (PARTITION BY comparability_key, protocol, head_dim, seq, dtype) AS passes FROM pair)
    WHERE passes = 2
 ),
-alike AS (
-  SELECT c.*, 2 * (SELECT count(DISTINCT x.dtype) FROM chosen x WHERE x.place = 1 AND x.comparability_key = c.comparability_key AND x.protocol = c.protocol) AS most
-    FROM chosen c
-   WHERE c.place = 1
+ends AS (
+  SELECT *, min(seq) OVER (PARTITION BY comparability_key, protocol, dtype) AS low, max(seq) OVER (PARTITION BY comparability_key, protocol, dtype) AS high
+    FROM chosen
+   WHERE place = 1
 ),
--- "forward 0.00835, 0.0147 ms (3.84 to 5.5×)"
+-- "`flash_mma` (bf16) takes 0.00835 to 1.49 ms forward, 0.0175 to 3.91 ms backward"
 told AS (
-  SELECT comparability_key, protocol, device, head_dim, dtype, pass, implementation, min(paired) AS paired, max(run_uid) AS run_uid,
-         group_concat(seq, ', ') AS lengths,
-         printf('%s %s ms (%s%s)', pass, group_concat(printf('%.3g', time_ms), ', '),
-                iif(count(gain) = 0, 'unfused out of memory', printf(iif(count(gain) = 1, '%.3g×', '%.3g× to %.3g×'), min(gain), max(gain))),
-                iif(count(gain) > 0 AND count(gain) < count(*), ', unfused is out of memory at ' || group_concat(iif(gain IS NULL, seq, NULL), ', '), '')) AS text
-    FROM (SELECT * FROM alike WHERE rows_of_length = most ORDER BY seq)
-   GROUP BY comparability_key, protocol, device, head_dim, dtype, pass, implementation
-   ORDER BY dtype, pass <> 'forward'
+  SELECT comparability_key, protocol, dtype, head_dim, low, high,
+         printf('`%s` (%s) takes ', implementation, dtype) || group_concat(text, ', ') AS text
+    FROM (SELECT comparability_key, protocol, dtype, head_dim, low, high, implementation,
+                 printf('%.3g', max(iif(seq = low, time_ms, NULL))) || iif(low < high, printf(' to %.3g', max(iif(seq = high, time_ms, NULL))), '') || ' ms ' || pass AS text
+            FROM ends
+           WHERE seq IN (low, high)
+           GROUP BY comparability_key, protocol, dtype, head_dim, low, high, implementation, pass
+           ORDER BY dtype, pass <> 'forward')
+   GROUP BY comparability_key, protocol, dtype, head_dim, low, high, implementation
+   ORDER BY dtype
+),
+gained AS (
+  SELECT comparability_key, protocol, device, min(paired) AS paired, max(run_uid) AS run_uid,
+         (SELECT group_concat(head_dim, ', ')
+            FROM (SELECT DISTINCT d.head_dim FROM chosen d WHERE d.comparability_key = c.comparability_key AND d.protocol = c.protocol ORDER BY 1)) AS dims,
+         'forward ' || printf('%.3g× to %.3g×', min(iif(pass = 'forward', gain, NULL)), max(iif(pass = 'forward', gain, NULL)))
+           || ', backward ' || printf('%.3g× to %.3g×', min(iif(pass = 'backward', gain, NULL)), max(iif(pass = 'backward', gain, NULL))) AS gains
+    FROM chosen c
+   GROUP BY comparability_key, protocol, device
+  HAVING count(iif(pass = 'forward', gain, NULL)) > 0 AND count(iif(pass = 'backward', gain, NULL)) > 0
 )
-SELECT head_dim, max(lengths) AS lengths,
-       substr(group_concat(iif(pass = 'forward', printf('; `%s` (%s) ', implementation, dtype), ', ') || text, ''), 3) AS said,
-       iif(min(paired), 'pairs from one run', 'in different runs') AS pairing, device, max(run_uid) AS run_uid
-  FROM told
- GROUP BY comparability_key, protocol, head_dim
- ORDER BY device, protocol;
+SELECT g.dims, g.gains, t.head_dim, iif(t.low < t.high, printf('T = %d to %d', t.low, t.high), printf('T = %d', t.low)) AS lengths,
+       group_concat(t.text, ' and ') AS said, iif(g.paired, 'pairs from one run', 'in different runs') AS pairing, g.device, g.run_uid
+  FROM gained g
+  JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
+ GROUP BY g.comparability_key, g.protocol, t.head_dim, t.low, t.high
+ ORDER BY g.device, g.protocol, t.low;

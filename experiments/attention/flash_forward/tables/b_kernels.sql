@@ -33,10 +33,13 @@ SELECT (SELECT group_concat(what, ' and ') FROM kernels k WHERE k.implementation
        (SELECT group_concat(name, ', ')
           FROM (SELECT replace(replace(law, 'attention.', ''), '_', ' ') AS name FROM passed
                  GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed) ORDER BY law)) AS laws,
-       coalesce((SELECT 'Errors against fp64 nearest to their bounds, as in (a): ' ||
-                        group_concat(printf('`%s` O %.2g of %.2g, L %.2g of %.2g', o.implementation, o.error, o.tolerance, l.error, l.tolerance), '; ') || '.'
-                   FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
-                  WHERE o.output = 'out' AND o.implementation IN (SELECT implementation FROM passed)),
+       coalesce((SELECT 'Of the errors of O and L against fp64 the nearest to its bound, as in (a), is ' ||
+                        group_concat(printf('%.2g of %.2g in `%s` (%s)', error, tolerance, implementation, iif(output = 'out', 'O', 'L')), ', ') || '.'
+                   FROM (SELECT *, row_number() OVER (PARTITION BY implementation ORDER BY worst DESC, output) AS place, count(*) OVER (PARTITION BY implementation) AS outputs
+                           FROM errors
+                          WHERE implementation IN (SELECT implementation FROM passed))
+                  WHERE place = 1 AND outputs = 2
+                 HAVING count(*) > 0),
                 'Every error of O and L is within its bound, which follows from the number of roundings.') AS error,
        (SELECT max(run_uid) FROM passed) AS run_uid
  WHERE EXISTS (SELECT 1 FROM passed);

@@ -1,8 +1,8 @@
--- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib} MiB at T = {seq}, not {kept_mib}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 (`flash_tiled`) does: memory grows with T
+-- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib} at T = {seq}, not {kept_gib}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 (`flash_tiled`) does: memory grows with T
 --   instead of T², for one more T·T·d product.
 -- experiment: pytorch_attention
--- columns: seq|1|d|right; kept_mib|1|.4g|right; lse_mib|1|.3g|right
-SELECT implementation, seq, kept / 1048576 AS kept_mib,
+-- columns: seq|1|d|right; kept_gib|GiB|.3b|right; lse_mib|MiB|.3b|right
+SELECT implementation, seq, kept / 1073741824.0 AS kept_gib,
        -- one fp32 number a row, whatever the dtype
        4.0 * (params ->> '$.batch') * (params ->> '$.heads') * seq / 1048576 AS lse_mib, run_uid
   FROM (SELECT v.implementation, v.params, v.params ->> '$.seq' AS seq, k.value AS kept, v.run_uid,

@@ -1,14 +1,13 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): a step takes {time_ms} ms, of which {share} % is communication: forward {forward}, backward {backward},
---   {buckets} all-reduces of {bytes} {exposed}, optimizer {updating} ms.
+--   {implementation}): a step takes {time_ms} ms, of which {exposed} ms ({share} %) is communication: {buckets} all-reduces of {bytes} after backward.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; time_ms|ms|.4g|right; n|1|d|right;
---   forward|ms|.3g|right; backward|ms|.3g|right; bytes|GiB|.4b|right; buckets|1|d|right; exposed|ms|.3g|right; updating|ms|.3g|right;
+--   bytes|GiB|.4b|right; buckets|1|d|right; exposed|ms|.3g|right;
 --   share|%|ci(share_low, share_high)|right; none_ms|ms|.4g|right
-SELECT model, "precision", batch, context, ranks, backend, iif(wire = 'own', 'uncompressed', 'in ' || wire) AS sent, device, protocol, implementation, time_ms, v.n, forward, backward,
-       gradient_bytes / 1073741824.0 AS bytes, buckets, exposed, updating, 100 * exposed / time_ms AS share,
+SELECT model, "precision", batch, context, ranks, backend, iif(wire = 'own', 'uncompressed', 'in ' || wire) AS sent, device, protocol, implementation, time_ms, v.n,
+       gradient_bytes / 1073741824.0 AS bytes, buckets, exposed, 100 * exposed / time_ms AS share,
        1e5 * e.ci_low / high_ms AS share_low, 1e5 * e.ci_high / low_ms AS share_high, none_ms, run_uid
   FROM v_data_parallel v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1

@@ -1,5 +1,5 @@
--- sentence: With the state and half of the activations sharded over N devices, each holds (S + A/2)/N + A/2, with S = {state} bytes and A = {token}
---   · n bytes for its own n tokens. That is below {shard} GB from N = {shards} without activations ({shards_gib} with GiB); {tokens} tokens a
+-- sentence: With the state and half of the activations sharded over N devices, each holds (S + A/2)/N + A/2, with S = {state} GB and A = {token}
+--   · n MB for its own n tokens. That is below {shard} GB from N = {shards} without activations ({shards_gib} with GiB); {tokens} tokens a
 --   device need N = {more}, and from {without} tokens half of the activations alone exceed it.
 -- experiment: communication_accounting
 -- fills: b
@@ -10,7 +10,7 @@ WITH t AS (
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure' AND v.status = 'ok'
 )
-SELECT printf('%,d', z.found ->> '$.state_bytes') AS state, printf('%,d', z.found ->> '$.token_bytes') AS token, z.params ->> '$.shard_gb' AS shard,
+SELECT printf('%,.0f', (z.found ->> '$.state_bytes') / 1e9) AS state, printf('%.4g', (z.found ->> '$.token_bytes') / 1e6) AS token, z.params ->> '$.shard_gb' AS shard,
        z.found ->> '$.shards_decimal' AS shards, z.found ->> '$.shards_binary' AS shards_gib, max(n.tokens) AS tokens,
        n.found ->> '$.shards_decimal' AS more, CAST(ceil(z.found ->> '$.tokens_without_room') AS INTEGER) AS without, max(z.run_uid, n.run_uid) AS run_uid
   FROM t z

@@ -1,7 +1,7 @@
--- sentence: Instead of {before} tokens with the axes in parallel ({before_serial} in sequence): {levers}.
+-- sentence: Instead of {before} tokens with the axes in parallel: {levers}.
 -- experiment: communication_accounting
 -- fills: d
--- columns: before|1|d|right; before_serial|1|d|right; levers|1|s|left
+-- columns: before|1|d|right; levers|1|s|left
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
@@ -10,12 +10,12 @@ WITH t AS (
 ),
 levers AS (
   SELECT t.attempt_id, t.run_uid, l.key AS place, l.value ->> '$.lever' AS lever, l.value ->> '$.says' AS says, l.value ->> '$.devices' AS devices,
-         l.value ->> '$.overlapped' AS overlapped, l.value ->> '$.serial' AS serial
+         l.value ->> '$.overlapped' AS overlapped
     FROM t, json_each(t.facts, '$.levers') l
    WHERE t.place = 1 AND t.status = 'ok'
 )
-SELECT b.overlapped AS before, b.serial AS before_serial,
-       (SELECT group_concat(printf('%d (%d) with %s (%s)', overlapped, serial, lever, says), ', ')
+SELECT b.overlapped AS before,
+       (SELECT group_concat(printf('%d with %s (%s)', overlapped, lever, says), ', ')
           FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)) AS levers, b.run_uid
   FROM levers b
  WHERE b.place = 0

@@ -16,16 +16,8 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
        (SELECT iif(max(b.value) < 2 * max(p.value), printf(', not the %.4g MiB of all weights: each is freed after use', 4 * max(p.value) / 1048576.0), '')
           FROM metric b, metric p
          WHERE b.attempt_id = v.attempt_id AND b.name = 'slot_bytes' AND p.attempt_id = v.attempt_id AND p.name = 'parameters') AS freed,
-       coalesce((SELECT printf(' Tests passed, %d random cases each: %s.', min(cases), group_concat(name, ', '))
-                   FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
-                          WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
-                          ORDER BY law) HAVING count(*) > 0), '') AS laws,
-       (SELECT replace(rtrim(substr(k.message, instr(k.message, '; ') + 2, instr(k.message, ' have the bits of one process') - instr(k.message, '; ') - 2), ','), ' toy models with exact arithmetic', ' integer-valued toy models') FROM check_result k
-         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys,
-       (SELECT substr(k.message, instr(k.message, ' of one process after ') + 22) FROM check_result k
-         WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS steps, v.run_uid
+       iif(k.tests IS NULL, '', printf(' Tests passed, %d random cases each: %s.', k.test_cases, k.tests)) AS laws, k.toys, k.steps, v.run_uid
   FROM v_measured v
- WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1
-   AND v.world_size = (SELECT count(*) FROM check_result k
-                        WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' AND k.outcome = 'passed')
+  JOIN v_certified k ON k.attempt_id = v.attempt_id
+ WHERE v.experiment = ?1 AND v.is_good
  ORDER BY v.metrics ->> '$.parameters' DESC, batch, context, "precision" <> 'fp32', ranks, v.row_order, granularity DESC, travelling;

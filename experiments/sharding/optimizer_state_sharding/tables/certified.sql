@@ -13,17 +13,9 @@ SELECT model, ranks, sharding, owners, laws, toys, steps, held_moments, formula_
               (v.metrics ->> '$.held_moments') / 1048576.0 AS held_moments, (v.metrics ->> '$.formula_moments') / 1048576.0 AS formula_moments,
               iif(v.sharding = 'optimizer', 'Parameters go to owners largest first, each to the rank with the fewest elements so far; an owner updates '
                     || 'its own and broadcasts them.', 'Each rank owns a flat range of all parameters, as long as every other.') AS owners,
-              coalesce((SELECT printf(' Other tests passed (%d random cases each): %s.', min(cases), group_concat(name, ', '))
-                          FROM (SELECT replace(substr(law, instr(law, '.') + 1), '_', ' ') AS name, max(cases_run) AS cases FROM v_coverage
-                                 WHERE experiment = ?1 AND NOT is_mine AND law NOT LIKE '%.certificate' GROUP BY law HAVING min(outcome = 'passed') = 1
-                                 ORDER BY law) HAVING count(*) > 0), '') AS laws,
-              (SELECT replace(rtrim(substr(k.message, instr(k.message, '; ') + 2, instr(k.message, ' have the bits of one process') - instr(k.message, '; ') - 2), ','), ' toy models with exact arithmetic', ' integer-valued toy models') FROM check_result k
-                WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS toys,
-              (SELECT substr(k.message, instr(k.message, ' of one process after ') + 22) FROM check_result k
-                WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' LIMIT 1) AS steps, v.run_uid
+              iif(k.tests IS NULL, '', printf(' Other tests passed (%d random cases each): %s.', k.test_cases, k.tests)) AS laws, k.toys, k.steps, v.run_uid
          FROM v
-        WHERE v.is_good AND v.ranks > 1
-          AND v.ranks = (SELECT count(*) FROM check_result k
-                          WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' AND k.outcome = 'passed'))
+         JOIN v_certified k ON k.attempt_id = v.attempt_id
+        WHERE v.is_good)
  GROUP BY model, ranks, sharding, owners, laws, toys, steps, held_moments, formula_moments
  ORDER BY min(place);

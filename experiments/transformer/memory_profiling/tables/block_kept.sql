@@ -1,4 +1,4 @@
--- sentence: One block of {model} at context {context} ({precision}, {implementation}, {device}) keeps {total} for backward{forecast}: {list}.
+-- sentence: One block of {model} at context {context} ({precision}, {implementation}, {device}) keeps {total} for backward{forecast}, most of it {list}.
 -- experiment: memory_profiling
 -- with: memory_profiling/block_residuals
 -- fills: f
@@ -12,7 +12,7 @@ SELECT model, context, "precision", implementation, device, total, forecast, gro
                       100.0 * m.bytes / m.total) AS text
           FROM middle m
           JOIN chosen c ON c.attempt_id = m.attempt_id
-         WHERE m.place <= 5
+         WHERE m.place <= 3
          ORDER BY m.place)
  GROUP BY attempt_id
  ORDER BY device, "precision" <> 'fp32', "precision", context DESC, implementation;

@@ -1,8 +1,8 @@
--- sentence: With {precision} a training step of {model} ({implementation}, {device}) peaks at {steps} for T = {contexts}, inference at {forwards}{out}. {why}
+-- sentence: With {precision} a training step of {model} ({implementation}, {device}) peaks at {steps}, inference at {forwards}{out}. {why}
 -- experiment: memory_profiling
 -- fills: c
 -- command: syslab run memory_profiling --preset paper
--- columns: precision|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; steps|1|s|left; forwards|1|s|left; contexts|1|s|left; out|1|s|left; why|1|s|left
+-- columns: precision|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; steps|1|s|left; forwards|1|s|left; out|1|s|left; why|1|s|left
 WITH t AS (
   SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.precision' AS precision,
          v.params ->> '$.pass' AS pass, v.implementation, v.device, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters,
@@ -25,9 +25,10 @@ pair AS (
    ORDER BY h.context
 )
 SELECT precision, model, implementation, device,
-       group_concat(printf('%.3g', peak / unit), ', ') || iif(unit = 1, ' MiB (', ' GiB (') || group_concat(printf('%+.2g', change), ', ') || ' % on fp32)' AS steps,
-       group_concat(printf('%.3g', forward_peak / unit), ', ') || iif(unit = 1, ' MiB (', ' GiB (') || group_concat(printf('%+.2g', forward_change), ', ') || ' %)' AS forwards,
-       group_concat(context, ', ') AS contexts,
+       group_concat(printf('%.3g', peak / unit), ', ') || iif(unit = 1, ' MiB', ' GiB') || ' for T = ' || group_concat(context, ', ')
+         || printf(' (%+.2g', max(change)) || iif(count(*) > 1, printf(' to %+.2g', min(change)), '') || ' % on fp32)' AS steps,
+       printf('%.3g', min(forward_peak) / unit) || iif(count(*) > 1, printf(' to %.3g', max(forward_peak) / unit), '') || iif(unit = 1, ' MiB', ' GiB')
+         || printf(' (%+.2g', max(forward_change)) || iif(count(*) > 1, printf(' to %+.2g', min(forward_change)), '') || ' %)' AS forwards,
        coalesce((SELECT printf('; a step at T = %d fits in neither', max(o.params ->> '$.context')) FROM v_measured o
                   WHERE o.experiment = ?1 AND o.status = 'oom' AND o.params ->> '$.pass' = 'step' AND o.params ->> '$.precision' = pair.precision AND o.params ->> '$.model' = pair.model
                     AND EXISTS (SELECT 1 FROM v_measured f WHERE f.experiment = ?1 AND f.status = 'oom' AND f.params ->> '$.precision' = 'fp32'

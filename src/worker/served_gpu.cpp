@@ -55,8 +55,8 @@ bool ServedGpu::fence(const CallRequest& request) {
     }
   } catch (const Unsupported&) {
     return may_fence_ = false;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::oom) throw;
+  } catch (const Error& error) {  // what else is wrong with the GPU shows in the call itself
+    if (error.kind() != ErrorKind::oom) may_fence_ = false;
     return false;
   }
   base_ = fenced_.data();

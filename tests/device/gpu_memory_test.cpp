@@ -2,8 +2,10 @@
 
 #include "core/error.hpp"
 #include "device/allocator.hpp"
+#include "device/fenced_memory.hpp"
 #include "device/fill_random.hpp"
 #include "device/pattern.hpp"
+#include "device/persisting_lines.hpp"
 #include "device/properties.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/device/gpu_work.hpp"
@@ -29,6 +31,26 @@ TEST_F(GpuMemory, PropertiesDescribeTheDevice) {
   EXPECT_LE(use.free, use.total);
   EXPECT_NEAR(static_cast<double>(use.total), static_cast<double>(found.memory_bytes), 1e9);
 }
+
+TEST_F(GpuMemory, FencedPiecesAreThereToTheirEndsAndNothingIsBehindThem) {
+  FencedMemory pieces(kGpu, 3, 1000);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(pieces.count(), 3);
+    ASSERT_GE(pieces.piece(), 1000U);
+    for (int i = 0; i < 3; ++i) {
+      fill_bytes(pieces.begin_of(i), i + 1, pieces.piece(), stream);
+      std::byte last{};
+      copy_now(&last, pieces.end_of(i) - 1, 1, stream);
+      EXPECT_EQ(last, std::byte(i + 1));
+      EXPECT_EQ(pointer_info(pieces.end_of(i) - 1).place, kGpu);
+      EXPECT_NE(pointer_info(pieces.end_of(i)).place, kGpu);
+    }
+    pieces = {};
+    pieces = FencedMemory(kGpu, 3, 1000);
+  }
+}
+
+TEST_F(GpuMemory, LinesOfTheCacheAreForgottenWithoutAnError) { EXPECT_NO_THROW(forget_persisting_lines(kGpu)); }
 
 TEST_F(GpuMemory, PointersTellWhoseTheyAre) {
   const Buffer there(100, "x", stream);

@@ -9,7 +9,7 @@ online softmax); its anchor must stand there exactly once. Each is compiled, che
 the laws that failed and what their "looks like" said. `looks` below is what it must say where it says anything: what somebody who
 planted the fault calls it. Exit code 1: a fault that no law found, or a "looks like" that is wrong. Takes a quarter of an hour on a busy machine.
 
---depths counts instead how many the default check names, and of the others how many `--deep` does; with the faults of RARE, which strike at
+--depths counts instead how many the default check names, and of the others how many `--deep` does, with the input that shrinking left; with the faults of RARE, which strike at
 few lengths, in few calls or in long sums alone. Each check ends at its first finding. A fault that the default does not name takes it 20 s and
 `--deep` up to 5 min.
 """
@@ -141,19 +141,20 @@ def planted(fault, folder):
 
 
 def checked(syslab, verb, folder, *depth):
-    """(laws that failed, what their messages look like)."""
+    """(laws that failed, what their messages look like, the inputs that shrinking left)."""
     environment = {**os.environ, "SYSLAB_DB": str(folder / "lab.db"), "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
     done = subprocess.run([syslab, "check", verb, "--mine", "me=./mine.so", "--impl", "me", *depth, "--json"],
                           cwd=folder, env=environment, text=True, capture_output=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
-    laws, looks = [], []
+    laws, looks, inputs = [], [], []
     for line in map(json.loads, done.stdout.splitlines()):
         if line.get("type") == "attempt" and line["status"] == "check_failed":
             law = line["law"].split()[0].removeprefix("attention.")
             laws += [law] if law not in laws else []
             looks += re.findall(r"^looks like (.*)$", line["detail"], re.MULTILINE)
-    return laws, looks
+            inputs += re.findall(r"^input: (.*)$", line["detail"], re.MULTILINE)
+    return laws, looks, inputs
 
 
 def judged(fault, laws, looks):
@@ -174,10 +175,14 @@ def count_depths(arguments):
             with tempfile.TemporaryDirectory(prefix="syslab_planted_") as name:
                 folder = pathlib.Path(name)
                 planted(fault, folder)
-                by = next((depth for depth, options in (("the default", ("-x",)), ("--deep", ("-x", "--deep")))
-                           if checked(arguments.syslab.resolve(), verb, folder, *options)[0]), "neither")
+                by, inputs = "neither", []
+                for depth, options in (("the default", ("-x",)), ("--deep", ("-x", "--deep"))):
+                    laws, _, inputs = checked(arguments.syslab.resolve(), verb, folder, *options)
+                    if laws:
+                        by = depth
+                        break
             named[by].append(fault.name)
-            print(f"{by:11}  {fault.name}  {time.monotonic() - begin:.0f} s", flush=True)
+            print(f"{by:11}  {fault.name}  {time.monotonic() - begin:.0f} s  {inputs[0] if inputs else ''}", flush=True)
     found, deeper, missed = (len(names) for names in named.values())
     every = max(1, found + deeper + missed)
     print(f"{every} faults: {found} named by the default ({100 * found / every:.0f} %), {found + deeper} by --deep "
@@ -205,7 +210,7 @@ def main():
             with tempfile.TemporaryDirectory(prefix="syslab_planted_") as name:
                 folder = pathlib.Path(name)
                 planted(fault, folder)
-                laws, looks = checked(arguments.syslab.resolve(), verb, folder, "--cases", str(arguments.cases))
+                laws, looks, _ = checked(arguments.syslab.resolve(), verb, folder, "--cases", str(arguments.cases))
             verdict = judged(fault, laws, looks)
             tally[verdict] += 1
             said = sorted({text.split(":")[0] for text in looks})

@@ -75,7 +75,7 @@ ONLY_HEADERS = {("runner", "contract"): {"contract/measure_spec.hpp"},
                 ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp",
                                        "worker/command_params.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
                 ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
-                ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
+                ("compare", "measure"): {"measure/protocol.hpp", "measure/host_load.hpp"}, ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
                 ("evidence", "report"): {"report/deliverables.hpp"},
                 ("claim", "report"): {"report/document.hpp", "report/table.hpp"},
                 ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}

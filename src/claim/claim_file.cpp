@@ -18,7 +18,11 @@ constexpr std::uint64_t kLargest = 64 << 20;
 constexpr double kLongestBurst = 1e9;  // seconds
 constexpr std::size_t kBursts = 4;
 
-Json to_json(const Side& side) { return {{"label", side.label}, {"is_mine", side.is_mine}, {"digest", side.digest}}; }
+Json to_json(const Side& side) {
+  Json json{{"label", side.label}, {"is_mine", side.is_mine}, {"digest", side.digest}, {"name", side.name}};
+  if (!side.command.empty()) json["command"] = side.command;
+  return json;
+}
 
 Json to_json(const Block& block) {
   return {{"launch", block.launch},
@@ -41,17 +45,21 @@ Json to_json(const Question& question) {
             {"devices", question.devices},         {"seed", question.seed},
             {"protocol", question.protocol},       {"data", question.data}};
   if (question.preset) json["preset"] = *question.preset;
+  if (!question.reads.empty()) json["reads"] = question.reads;
   return json;
 }
 
 // The claim is somebody else's text: what it shows must not move a terminal's cursor.
 std::string shown(const Json& json, const char* field) { return printable(json.at(field).get<std::string>()); }
 
-Side side_from(const Json& json) {
-  return {shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest")};
-}
-
 [[noreturn]] void broken(const std::string& what) { throw Error(ErrorKind::usage, what); }
+
+Side side_from(const Json& json) {
+  Side side{shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest"), {}, {}};
+  side.name = json.contains("name") ? shown(json, "name") : side.label;  // older claims have none
+  if (json.contains("command")) side.command = shown(json, "command");
+  return side;
+}
 
 // The ratio is computed from the times again: a claim cannot say another than its samples do.
 double log_ratio_of(const Block& block) {
@@ -92,6 +100,8 @@ Question question_from(const Json& json) {
   question.seed = json.at("seed").get<std::uint64_t>();
   question.protocol = json.at("protocol").get<std::string>();
   question.data = json.at("data").get<std::string>();
+  if (json.contains("reads")) question.reads = json.at("reads").get<std::string>();
+  if (question.reads != printable(question.reads)) broken("its pattern has signs that cannot be printed");
   return question;
 }
 

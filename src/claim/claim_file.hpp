@@ -21,6 +21,7 @@ struct Question {
   std::optional<std::string> preset;
   std::uint64_t seed = 0;
   std::string protocol, data;
+  std::string reads;  // of a command: the pattern of the number that it prints; empty: its process is timed
 };
 
 // Who stood on a side when the claim was made.
@@ -28,6 +29,8 @@ struct Side {
   std::string label;
   bool is_mine = false;  // handed in: whoever verifies names a file
   std::string digest;    // SHA-256 of that file; of our own rungs the program's revision
+  std::string name;      // the implementation's; `label` may be axes
+  std::string command;   // of a command: its text, to be read and never started; else empty
 };
 
 // A burst's time per call, in the order in which it was measured.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
@@ -67,6 +68,10 @@ std::string gpus_of(const Json& environment) {
 Text item(const std::string& name, const std::string& value) { return report::strong(name) + plain_text(": " + value); }
 
 std::string side_of(const Side& side) {
+  if (!side.command.empty()) {
+    return fmt::format("{}, the command {}, with the files it names of SHA-256 {}", side.label, side.command,
+                       side.digest);
+  }
   return fmt::format("{}, {} {}", side.label, side.is_mine ? "a file of SHA-256" : "of syslab at revision",
                      side.digest);
 }
@@ -88,8 +93,14 @@ Bullets facts_of(const File& claim) {
 
 std::string command_of(const File& claim, const std::string& file) {
   std::string command = "syslab verify " + shell_word(file);
+  std::set<std::string> told;  // sides may differ in axes alone
   for (const Side* side : {&claim.faster, &claim.slower}) {
-    if (side->is_mine && side->label != "reference") command += fmt::format(" --mine {}=FILE", side->label);
+    if (!side->is_mine || !told.insert(side->name).second) continue;
+    if (!side->command.empty()) {
+      command += fmt::format(" --command {}={}", side->name, shell_word(side->command));
+    } else if (side->name != "reference") {
+      command += fmt::format(" --mine {}=FILE", side->name);
+    }
   }
   for (const auto& [name, digest] : claim.digests) command += fmt::format(" --{} FILE.py:NAME", name);
   return command;

@@ -39,6 +39,7 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   file.question.seed = options.selection.seed;
   file.question.protocol = options.protocol.value_or("");
   file.question.data = options.data;
+  file.question.reads = options.selection.reads;
   const plan::ComparisonPlan plan = plan_of(context, file.statement, file.question, options.selection);
   require_writable(context, options.output);
   const Json environment = runner::environment_facts();
@@ -65,13 +66,13 @@ Exit execute(const Context& context, const ClaimOptions& options) {
     json["run"] = run.run_uid;
     json["file"] = shown ? Json(options.output) : Json();
     context.console.print_document(json);
-    return exit_of(finding.verdict);
+    return worse(exit_of(finding.verdict), run.exit);
   }
   context.console.print(case_table(context.console, run.measured, finding, nullptr));
   context.console.print(fmt::format("{}: {}.\n", claim::to_string(finding.verdict), finding.reason));
   context.console.print(shown ? fmt::format("wrote {}; `syslab report {}` shows it\n", options.output, options.output)
                               : fmt::format("no claim was written{}\n", advice(file.statement, finding)));
-  return exit_of(finding.verdict);
+  return worse(exit_of(finding.verdict), run.exit);
 }
 
 }  // namespace syslab::cli

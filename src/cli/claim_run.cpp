@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/build_info.hpp"
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
@@ -51,6 +52,17 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
   return one;
 }
 
+Exit exit_of_run(const SweptComparison& swept) {
+  const bool oom_is_an_answer = swept.measured.point->a.experiment->oom_is_an_answer;
+  const Judgement& it = swept.judgement;
+  Exit exit = swept.measured.stop == "interrupted" ? Exit::incomplete : Exit::well;
+  if (it.failed_a) exit = worse(exit, exit_of(*it.failed_a, oom_is_an_answer));
+  if (it.failed_b && it.failed_b != worker::Status::check_failed) {
+    exit = worse(exit, exit_of(*it.failed_b, oom_is_an_answer));
+  }
+  return exit;
+}
+
 }  // namespace
 
 plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& statement, claim::Question& question,
@@ -61,10 +73,13 @@ plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& sta
   words.devices = question.devices;
   words.preset = question.preset;
   words.seed = question.seed;
-  std::vector<std::string> sides{side_word('A', statement.slower), side_word('B', statement.faster)};
-  const plan::Selection selection = to_selection(context, words);
-  plan::ComparisonPlan plan = plan::make_comparison_plan(context.registry, selection, plan::take_sides(sides), false);
+  words.reads = question.reads;
+  std::vector<std::string> side_words{side_word('A', statement.slower), side_word('B', statement.faster)};
+  plan::Sides sides = plan::take_sides(side_words);
+  const plan::Selection selection = to_selection(context, words, sides);
+  plan::ComparisonPlan plan = plan::make_comparison_plan(context.registry, selection, std::move(sides), false);
   check_mine(plan.mine);
+  if (!plan.mine.empty()) note_missing_walls(context.console);
   std::set<std::string> ids;
   std::vector<plan::PlannedCase> cases;
   for (const plan::ComparisonPoint& point : plan.points) {
@@ -97,9 +112,11 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   for (const SweptComparison& swept : sweep) {
     run.measured.push_back(measured_of(session, swept));
     run.cases.push_back(case_of(session, swept));
+    run.exit = worse(run.exit, exit_of_run(swept));
   }
   for (std::size_t i = sweep.size(); i < plan.points.size(); ++i) {
     run.measured.push_back({session.title(plan.points[i]), {}, "not reached before the interruption", false});
+    run.exit = worse(run.exit, Exit::incomplete);
   }
   return run;
 }
@@ -109,8 +126,10 @@ claim::Side side_of(const plan::ComparisonPlan& plan, char side) {
   const plan::PlannedCase& planned = side == 'A' ? plan.points.front().a : plan.points.front().b;
   claim::Side told;
   told.label = spec.label();
+  told.name = planned.implementation;
   const auto mine = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
   told.is_mine = mine != plan.mine.end();
+  if (told.is_mine && mine->is_command()) told.command = parse_command_place(mine->path)->command;
   told.digest = told.is_mine ? mine->digest : revision_of(json_text(to_json(build_info())));
   return told;
 }

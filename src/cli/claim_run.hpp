@@ -9,6 +9,7 @@
 #include "claim/finding.hpp"
 #include "cli/verbs.hpp"
 #include "compare/sweep.hpp"
+#include "session/exit_code.hpp"
 
 namespace syslab::cli {
 
@@ -27,6 +28,9 @@ struct ClaimRun {
   std::vector<claim::Measured> measured;  // a point of the plan each; those not reached say so
   std::vector<claim::Case> cases;         // with their samples
   std::string run_uid;
+  // What `compare` would say of interruptions and of sides that did not end well, but for a faster side that is wrong:
+  // that refutes the claim.
+  Exit exit = Exit::well;
 };
 ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
                  const claim::Question& question, const ClaimLimits& limits);

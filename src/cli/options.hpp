@@ -102,7 +102,7 @@ struct ClaimOptions {
 struct VerifyOptions {
   static constexpr bool kRunsCases = true;
   std::string claim;
-  SelectionOptions files;  // --mine, --reference, --inputs, --python: what is measured is the claim's
+  SelectionOptions files;  // --mine, --command, --reference, --inputs, --python: what is measured is the claim's
   std::optional<int> launches;
   std::optional<std::string> budget;
   std::string timeout = "10m";

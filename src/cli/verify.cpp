@@ -22,16 +22,23 @@ void require_files(const claim::File& file, const VerifyOptions& options) {
     throw Error(ErrorKind::usage,
                 "the claim is about a function: add --reference FILE.py:NAME and --inputs FILE.py:NAME");
   }
+  std::vector<std::string> given, commands;
+  for (const std::string& word : options.files.mine) given.push_back(word.substr(0, word.find('=')));
+  for (const std::string& word : options.files.commands) commands.push_back(plan::parse_command(word).name);
   for (const claim::Side* side : {&file.faster, &file.slower}) {
-    if (!side->is_mine || side->label == plan::kReferenceName) continue;
-    const bool given = std::ranges::any_of(
-        options.files.mine, [&](const std::string& word) { return word.starts_with(side->label + "="); });
-    if (given) continue;
+    if (!side->is_mine || (is_function && side->name == plan::kReferenceName)) continue;
+    if (!side->command.empty()) {
+      if (std::ranges::find(commands, side->name) != commands.end()) continue;
+      throw Error(ErrorKind::usage, fmt::format("the claim is about '{}', a command of its author, and a claim starts "
+                                                "nothing; if you mean to: --command {}={}",
+                                                side->name, side->name, shell_word(side->command)));
+    }
+    if (std::ranges::find(given, side->name) != given.end()) continue;
     throw Error(
         ErrorKind::usage,
         fmt::format("the claim is about '{}', a file of its author (SHA-256 {}), and a claim brings no code; give "
                     "the file: --mine {}=FILE",
-                    side->label, side->digest, side->label));
+                    side->name, side->digest, side->name));
   }
 }
 
@@ -61,8 +68,8 @@ std::vector<std::string> differing_code(const claim::File& file, const plan::Com
   std::vector<std::string> differing;
   const auto compare = [&](const claim::Side& then, const claim::Side& now) {
     if (then.digest == now.digest) return;
-    differing.push_back(
-        fmt::format("{} {}: claim {}, here {}", now.label, now.is_mine ? "file" : "revision", then.digest, now.digest));
+    const char* what = !now.command.empty() ? "command and its files" : now.is_mine ? "file" : "revision";
+    differing.push_back(fmt::format("{} {}: claim {}, here {}", now.label, what, then.digest, now.digest));
   };
   compare(file.faster, side_of(plan, 'B'));
   compare(file.slower, side_of(plan, 'A'));
@@ -94,7 +101,7 @@ Exit execute(const Context& context, const VerifyOptions& options) {
   const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
   const claim::Finding claimed = claim::finding_of(file);
   const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");
-  const Exit exit = same_kind ? exit_of(finding.verdict) : Exit::unclear;
+  const Exit exit = worse(same_kind ? exit_of(finding.verdict) : Exit::unclear, run.exit);
   if (context.console.json()) {
     Json json = to_json(finding, run.measured);
     json["here"] = json["verdict"];

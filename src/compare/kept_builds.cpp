@@ -38,6 +38,8 @@ constexpr std::chrono::milliseconds kGlance{50};
 constexpr std::uint64_t kLimit = std::uint64_t{4} << 30;
 constexpr const char* kDone = "done";  // in a build's folder, written last: the commit
 constexpr const char* kOwn = "syslab-builds";
+constexpr const char* kTree = "tree";  // a checkout
+constexpr const char* kLock = "lock";  // of a recipe: who holds it builds
 
 fs::path cache_folder() {
   const auto from = [](const char* name) -> std::string {
@@ -132,6 +134,10 @@ FileDescriptor locked(const fs::path& file, int how) {
   return lock;
 }
 
+bool is_digest(const std::string& text, std::size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 // Beside the build, so that it outlives it: each process that may run the build holds it shared, who removes it alone.
 fs::path use_of(const fs::path& build) { return build.string() + ".lock"; }
 
@@ -194,11 +200,12 @@ Built KeptBuilds::build(const std::string& commit, std::optional<Clock::time_poi
   if (!lock) return built;
   limit.longest = Clock::now() + longest_;  // the wait was another's time
   const fs::path kept = folder_ / commit;
-  if (!in_use().contains(kept)) in_use().emplace(kept, locked(use_of(kept), LOCK_SH));
   std::error_code error;
+  fs::last_write_time(folder_ / kLock, fs::file_time_type::clock::now(), error);  // when its checkout was used last
+  if (!in_use().contains(kept)) in_use().emplace(kept, locked(use_of(kept), LOCK_SH));
   if (done_in(kept) == commit) {
     fs::last_write_time(kept / kDone, fs::file_time_type::clock::now(), error);
-    built = {commit, (kept / (recipe_.artifact.empty() ? "tree" : fs::path(recipe_.artifact).filename())).string(), {}};
+    built = {commit, (kept / (recipe_.artifact.empty() ? kTree : fs::path(recipe_.artifact).filename())).string(), {}};
   } else {
     built = make(commit, kept, limit);
   }
@@ -210,7 +217,7 @@ Built KeptBuilds::build(const std::string& commit, std::optional<Clock::time_poi
 FileDescriptor KeptBuilds::await_turn(const Limit& limit, Built& built) const {
   const runner::Interruption interruption;
   for (bool told = false;; told = true) {
-    if (FileDescriptor lock = locked(folder_ / "lock", LOCK_EX | LOCK_NB)) return lock;
+    if (FileDescriptor lock = locked(folder_ / kLock, LOCK_EX | LOCK_NB)) return lock;
     if (!told) console_.note("another process builds this history; waiting for it");
     if (interruption.signal() != 0) {
       built.interrupted = true;
@@ -236,7 +243,7 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept, Limit li
   std::error_code error;
   fs::create_directories(kept, error);
   const bool whole = recipe_.artifact.empty();
-  const fs::path tree = whole ? kept / "tree" : folder_ / "tree", log = kept / "log";
+  const fs::path tree = (whole ? kept : folder_) / kTree, log = kept / "log";
   Built built{commit, {}, {}};
   BuildProgress progress(
       console_, fmt::format("{} {}", short_commit(commit), subject_of(recipe_.repository, commit).substr(0, 60)));
@@ -249,6 +256,7 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept, Limit li
   if (!built.failed.empty()) {
     const bool goes_on = built.late || built.interrupted;  // the next call, in what is there
     if (whole && !goes_on) remove_tree(tree.string());     // only why it failed is kept
+    make_room();
     return built;
   }
   if (whole) {
@@ -338,29 +346,42 @@ void KeptBuilds::run(Built& built, std::vector<std::string> argv, const fs::path
   }
 }
 
-void KeptBuilds::make_room() {
-  struct Entry {
-    fs::path folder;
-    fs::file_time_type used;
-    std::uint64_t bytes;
+// Of one recipe: its builds, those that did not end, and the checkout in which it builds. A lock that can be had alone
+// says that nobody is there.
+std::vector<KeptBuilds::Entry> KeptBuilds::entries_of(const fs::path& recipe) {
+  std::vector<Entry> entries;
+  std::error_code ignored;
+  const auto add = [&](const fs::path& folder, const fs::path& lock, const fs::path& touched) {
+    std::error_code error;
+    const auto used = fs::last_write_time(touched, error);
+    if (!error) entries.push_back({folder, lock, used, size_of(folder)});
   };
+  if (!is_digest(recipe.filename().string(), key_.size())) return entries;
+  for (const auto& one : fs::directory_iterator(recipe, ignored)) {
+    const std::string name = one.path().filename().string();
+    if (name == kTree) add(one.path(), recipe / kLock, recipe / kLock);
+    if (!is_digest(name, 40) && !is_digest(name, 64)) continue;
+    std::error_code error;
+    const bool done = fs::exists(one.path() / kDone, error);
+    if (done && done_in(one.path()) != name) continue;
+    add(one.path(), use_of(one.path()), done ? one.path() / kDone : one.path());
+  }
+  return entries;
+}
+
+void KeptBuilds::make_room() {
   std::vector<Entry> entries;
   std::error_code error;
   const std::uint64_t all = size_of(root_);
   if (all <= limit_) return;
   for (const auto& recipe : fs::directory_iterator(root_, error)) {
-    std::error_code ignored;
-    for (const auto& one : fs::directory_iterator(recipe.path(), ignored)) {
-      const auto used = fs::last_write_time(one.path() / kDone, ignored);
-      const bool made_here = done_in(one.path()) == one.path().filename();
-      if (made_here && !ignored) entries.push_back({one.path(), used, size_of(one.path())});
-    }
+    for (Entry& entry : entries_of(recipe.path())) entries.push_back(std::move(entry));
   }
   std::ranges::sort(entries, {}, &Entry::used);
   std::uint64_t left = all;
   for (const Entry& entry : entries) {
     if (left <= limit_) break;
-    const FileDescriptor alone = locked(use_of(entry.folder), LOCK_EX | LOCK_NB);
+    const FileDescriptor alone = locked(entry.lock, LOCK_EX | LOCK_NB);
     if (!alone) continue;                     // somebody may run it
     fs::remove(entry.folder / kDone, error);  // first: what is removed in part is no build
     if (remove_tree(entry.folder.string())) left -= std::min(left, entry.bytes);

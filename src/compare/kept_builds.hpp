@@ -5,8 +5,8 @@
 //   const Built built = builds.build(commit);        // from the folder, or built now, with progress
 //
 // $SYSLAB_BUILDS/syslab-builds, else $XDG_CACHE_HOME/syslab/builds, else ~/.cache/syslab/builds. Above
-// $SYSLAB_BUILDS_LIMIT (4Gi) those that were not used for longest are removed, but none that a living process has asked
-// for.
+// $SYSLAB_BUILDS_LIMIT (4Gi) those that were not used for longest are removed, with checkouts that did not become a
+// build and those in which other histories build, but nothing that a living process has asked for.
 //
 // A recipe with an artifact builds all revisions in one checkout, one after the other, so that each costs what has
 // changed, and keeps that file of each. One without keeps the whole checkout of each revision (Python files, say, which
@@ -73,6 +73,12 @@ class KeptBuilds {
                    const Limit& limit);
   void run(Built& built, std::vector<std::string> argv, const std::filesystem::path& log, const Limit& limit,
            const char* failure);
+  struct Entry {
+    std::filesystem::path folder, lock;
+    std::filesystem::file_time_type used;
+    std::uint64_t bytes;
+  };
+  std::vector<Entry> entries_of(const std::filesystem::path& recipe);
   void make_room();
 
   const Console& console_;

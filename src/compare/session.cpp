@@ -287,6 +287,17 @@ void ComparisonSession::tell_forecast(double seconds) const {
 }
 
 void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
+  const bool on_cpu = measured.point->a.device == plan::kCpu;
+  const std::optional<Crowd> before = on_cpu && !measured.failed ? crowd() : std::nullopt;
+  if (before && !std::exchange(crowd_told_, true)) {
+    context_.console.note(fmt::format("this machine is busy (load {:.1f}, {}): a call's time holds what it waits for",
+                                      before->load, counted(before->processors, "processor")));
+  }
+  take_launches(measured, points_left);
+  if (before) measured.crowd = crowd();
+}
+
+void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point point_began = Clock::now();
   const Seconds left = conditions_.budget - (point_began - began_);
@@ -315,6 +326,7 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
     }
     // Where the number of launches was asked for, progress tells the same as forecasts.
     if (!conditions_.launches && !std::exchange(plan_told_, true)) tell_plan();
+    conditions_.may_go_on = !conditions_.launches;
     launch(measured, 1, conditions_.launches ? *conditions_.launches : launches_wanted(measured, rule));
     if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());
   }
@@ -361,6 +373,8 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
           "Both sides ran the same kernels on the GPU ({}): what differs is their arguments, how they are launched, "
           "copies or the host.",
           a.substr(0, 12));
+    } else {
+      judgement.note = what_would_do(judgement, measured.launch_seconds, measured.crowd);
     }
     return judgement;
   }

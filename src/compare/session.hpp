@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compare/advice.hpp"
 #include "compare/judgement.hpp"
 #include "compare/progress.hpp"
 #include "compare/side_build.hpp"
@@ -35,6 +36,7 @@ struct MeasuredPoint {
   std::vector<store::ComparisonRow::Attempt> attempts;
   std::vector<double> launch_seconds;      // wall-clock time
   std::array<std::string, 2> kernel_code;  // of the sides: digests of what they ran on a GPU; empty: not known
+  std::optional<Crowd> crowd;              // where others wanted the processors before it and behind it
   std::string stop;                        // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
@@ -76,6 +78,7 @@ class ComparisonSession {
   // Before anything is launched: how many launches there will be, and how long they will take if they take what the
   // last ones of the same case took.
   void tell_plan() const;
+  void take_launches(MeasuredPoint& measured, int points_left);
   // How long all points will take, if every launch takes as long as the first.
   void tell_forecast(double seconds) const;
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
@@ -95,7 +98,7 @@ class ComparisonSession {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   runner::Interruption interruption_;
   ComparisonProgress progress_;
-  bool plan_told_ = false, forecast_told_ = false;
+  bool plan_told_ = false, forecast_told_ = false, crowd_told_ = false;
 };
 
 // The launches that a decision at `effect` takes, from a pilot's blocks, in words and as data.

@@ -20,8 +20,8 @@ File some_claim() {
   file.question.assignments = {"seq=128"};
   file.question.protocol = "kernel";
   file.question.data = "normal";
-  file.faster = {"me", true, "00ff"};
-  file.slower = {"naive", false, "4f2c"};
+  file.faster = {"me", true, "00ff", "me", ""};
+  file.slower = {"naive", false, "4f2c", "naive", ""};
   Case one{"flash_forward seq=128", "flash_forward", "2", R"({"seq":128})", 3, {}};
   for (int launch = 0; launch < 3; ++launch) {
     one.blocks.push_back({launch, 0, "ABBA", {2e-3, 1e-3, 1e-3, 2e-3}, std::log(0.5)});
@@ -92,9 +92,20 @@ TEST(ClaimFile, ARatioIsThatOfItsTimes) {
 
 TEST(ClaimFile, WhatItShowsMovesNoCursor) {
   Json json = parse_json(to_text(some_claim()));
-  json["faster"]["label"] = "me\x1b[2J";
+  for (const char* field : {"label", "name", "command"}) json["faster"][field] = "me\x1b[2J";
   const File read = from_text("x.claim", json_text(json));
-  EXPECT_EQ(read.faster.label.find('\x1b'), std::string::npos);
+  for (const std::string& shown : {read.faster.label, read.faster.name, read.faster.command}) {
+    EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+  }
+  json["question"]["reads"] = "took\x1b[2J: {} ms";
+  EXPECT_NE(refusal_of(json).find("cannot be printed"), std::string::npos);
+}
+
+// Claims that were made before sides had a name of their own.
+TEST(ClaimFile, ASideWithoutANameIsCalledByItsLabel) {
+  Json json = parse_json(to_text(some_claim()));
+  json["faster"].erase("name");
+  EXPECT_EQ(from_text("x.claim", json_text(json)).faster.name, "me");
 }
 
 TEST(ClaimPage, ShowsTheClaimItsCasesAndHowToVerify) {

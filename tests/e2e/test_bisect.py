@@ -262,6 +262,13 @@ class BuildOfARevision(Repository):
         for folder in of_others:
             folder.mkdir(parents=True)
             (folder / "done").write_text("")
+        # Checkouts: of a build that did not end, of one in which somebody is, and that in which another history builds.
+        recipe, = (self.folder / "builds" / "syslab-builds").glob("*/tree")
+        late, busy, another = recipe.parent / ("a" * 40), recipe.parent / ("b" * 40), recipe.parent.parent / ("c" * 12)
+        for folder in (late, busy, another):
+            (folder / "tree").mkdir(parents=True)
+            (folder / "tree" / "file").write_bytes(bytes(10_000))
+        (another / "lock").write_text("")
         environment = self.environment
         self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1K"}
 
@@ -269,10 +276,12 @@ class BuildOfARevision(Repository):
             return sorted(path.parent.name for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab"))
 
         lock, = (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}.lock")
-        with open(lock) as other_process:
+        with open(lock) as other_process, open(f"{busy}.lock", "w") as one_more:
             fcntl.flock(other_process, fcntl.LOCK_SH)
+            fcntl.flock(one_more, fcntl.LOCK_SH)
             self.compared("main~2", "main", 6)
             self.assertEqual(kept(), sorted(self.commits), "what another process may run stays, whatever the limit")
+            self.assertEqual([(folder / "tree").exists() for folder in (late, busy, another, recipe.parent)], [False, True, False, True])
         self.commit("one more", {"note": "one more"})
         self.compared("main~3", "main", 6)
         self.assertEqual(kept(), sorted((self.commits[0], self.commits[3])), "what is in use stays, whatever the limit")

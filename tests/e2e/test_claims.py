@@ -2,6 +2,9 @@
 import json
 import unittest
 
+import signal
+import stat
+
 from comparing import Comparing
 
 # Work of known length: slowdown=40 takes 1.4 times as long.
@@ -55,7 +58,7 @@ class Claims(Comparing):
         file = self.claimed()
         held = json.loads(file.read_text())
         changed = json.loads(json.dumps(held))
-        changed["faster"].update(is_mine=True, label="me")
+        changed["faster"].update(is_mine=True, name="me")
         file.write_text(json.dumps(changed))
         self.assertIn("--mine me=FILE", self.syslab("verify", file, expect=2).stderr)
         changed = json.loads(json.dumps(held))
@@ -69,6 +72,46 @@ class Claims(Comparing):
         for text in ("", "[]", "{\"syslab_claim\": 1}"):
             file.write_text(text)
             self.assertIn("x.claim", self.syslab("verify", file, expect=2).stderr)
+
+    def test_a_program_is_claimed_and_a_claim_starts_none(self):
+        script = self.folder / "bench.sh"
+        script.write_text("#!/bin/sh\necho took: $1 ms\n")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        commands = ("--command", "old=./bench.sh 0.6{n}", "--command", "new=./bench.sh 0.5{n}")
+        rest = ("-a", "n=1,2", "--protocol", "quick", "--launches", "3", "--reads", "took: {} ms", "-o", "x.claim")
+        self.syslab("claim", "new >= 1.15 x old", *commands, *rest)
+        held = json.loads((self.folder / "x.claim").read_text())
+        self.assertEqual((held["faster"]["name"], held["faster"]["command"], held["question"]["reads"]),
+                         ("new", "./bench.sh 0.5{n}", "took: {} ms"))
+        self.assertEqual([case["params"] for case in held["cases"]], [{"n": 1, "reads": "took: {} ms"}, {"n": 2, "reads": "took: {} ms"}])
+        page = self.syslab("report", "x.claim").stdout
+        self.assertIn("--command new='./bench.sh 0.5{n}'", page)
+        refused = self.syslab("verify", "x.claim", "--launches", "3", *commands[:2], expect=2).stderr
+        self.assertIn("starts nothing; if you mean to: --command new='./bench.sh 0.5{n}'", refused)
+        held = json.loads(self.syslab("verify", "x.claim", "--launches", "3", "--json", *commands).stdout)
+        self.assertEqual((held["verdict"], held["differing"]), ("confirmed", []))
+        slower = ("--command", "old=./bench.sh 0.6{n}", "--command", "new=./bench.sh 0.58{n}")
+        held = json.loads(self.syslab("verify", "x.claim", "--launches", "3", "--json", *slower, expect=6).stdout)
+        self.assertEqual(held["verdict"], "refuted")
+        self.assertIn("new command and its files", held["differing"][0])
+        # Sides that are axes of one command.
+        self.syslab("claim", "ms=3 >= 1.3 x ms=4", "--command", "./bench.sh 0.{ms}", *rest[2:])
+        self.assertEqual(json.loads(self.syslab("verify", "x.claim", "--launches", "3", "--json", "--command", "./bench.sh 0.{ms}").stdout)["verdict"],
+                         "confirmed")
+
+    def test_what_is_interrupted_or_crashes_ends_as_a_comparison_does(self):
+        self.claimed(name="whole.claim")
+        for words in (("claim", TRUE, *CASES[:-2], "-o", "x.claim"), ("verify", "whole.claim")):
+            with self.subTest(words[0]):
+                process = self.started(*words)
+                process.send_signal(signal.SIGINT)
+                out, _ = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 3, out)
+                self.assertIn("interrupted after", out)
+        self.assertFalse((self.folder / "x.claim").exists())
+        for fault, status in (("fault=die", 3), ("fault=wrong", 1)):
+            self.syslab("claim", f"fault=none >= 1 x {fault}", *CASES, "-o", "x.claim", expect=status)
+        self.syslab("claim", "fault=wrong >= 1 x fault=none", *CASES, "-o", "x.claim", expect=6)
 
     def test_what_cannot_be_claimed_is_said_before_anything_runs(self):
         for words in (("me > 1 x naive",), ("naive >= 1.1 x nobody", "flash_forward"), ("slowdown=0 >= slowdown=40", "nothing")):

@@ -65,6 +65,8 @@ while (message := hear())["type"] != "bye":
         elif behaviour == "never_ready":
             time.sleep(3600)
         else:
+            if behaviour.startswith("slowly_ready"):
+                time.sleep(0.7)
             say(type="ready", calls_per_burst=4, seconds_per_call=0.0005)
     elif message["type"] == "burst" and behaviour.endswith("_answered") and not taken:
         taken.append(0.0004)
@@ -74,6 +76,8 @@ while (message := hear())["type"] != "bye":
         if behaviour == "spin" and not taken:
             threading.Thread(target=spin, daemon=True).start()
         taken.append({"zero_seconds": 0.0, "tells_too_much": 3600.0}.get(behaviour, 0.0004))
+        if behaviour == "slowly_ready_unsteady" and len(taken) % 3 == 0:
+            taken[-1] = 0.0008
         say(type="burst", seconds_per_call=taken[-1])
     elif message["type"] == "finish":
         end()

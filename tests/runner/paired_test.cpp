@@ -141,6 +141,28 @@ TEST(Paired, TakesFewerBlocksWhereCallsAreLong) {
   EXPECT_EQ(pair.run().blocks.size(), 4U);
 }
 
+// Where its start costs much and its blocks scatter, a launch has more of them, if it may.
+TEST(Paired, GoesOnWhereBlocksScatterAndTheStartWasDear) {
+  const auto blocks = [](const std::string& behaviour, bool may_go_on) {
+    Pair pair;
+    pair.a.worker_command = fake_worker("slowly_ready");
+    pair.b.worker_command = fake_worker(behaviour);
+    pair.options.blocks_per_launch = 2;
+    pair.options.may_go_on = may_go_on;
+    const PairedLaunch launch = pair.run();
+    EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
+    for (std::size_t i = 0; i < launch.blocks.size(); ++i) EXPECT_EQ(launch.blocks[i].block, static_cast<int>(i));
+    const auto abba = std::ranges::count(launch.blocks, "ABBA", &PairedBlock::order);
+    EXPECT_EQ(2 * abba, static_cast<std::ptrdiff_t>(launch.blocks.size()));
+    return launch.blocks.size();
+  };
+  EXPECT_EQ(blocks("slowly_ready_unsteady", false), 2U);
+  EXPECT_EQ(blocks("slowly_ready", true), 2U);  // they all say the same
+  const std::size_t many = blocks("slowly_ready_unsteady", true);
+  EXPECT_GT(many, 2U);
+  EXPECT_LE(many, 2U * PairedSpec::kMostTimes);
+}
+
 TEST(Paired, EachBlockHasOneOfTwoOrdersAndAsManyOfEach) {
   Pair pair;
   pair.options.blocks_per_launch = pair.options.fewest_blocks = 8;

@@ -79,6 +79,7 @@ void declare(CLI::App& app, ClaimOptions& options) {
   device(app, options.selection);
   many(app, "--mine", "NAME=FILE", options.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
   function_files(app, options.selection);
+  commands(app, options.selection);
   preset(app, options.selection);
   seed(app, options.selection);
   limits(app, options);
@@ -94,6 +95,8 @@ void declare(CLI::App& app, VerifyOptions& options) {
   app.add_option("FILE", options.claim, "Made by syslab claim")->required()->type_name("");
   many(app, "--mine", "NAME=FILE", options.files.mine, "The file that the claim is about; a claim brings no code");
   function_files(app, options.files);
+  many(app, "--command", "[NAME=]COMMAND", options.files.commands,
+       "The command that the claim is about; a claim starts nothing");
   app.add_option("--python", options.files.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
       ->type_name("FILE");
   limits(app, options);

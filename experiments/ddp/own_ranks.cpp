@@ -12,6 +12,7 @@
 #include "device/queue.hpp"
 #include "parallel/ddp/gradient_sync.hpp"
 #include "parallel/replicas.hpp"
+#include "property_tests/data_parallel/sent.hpp"
 
 namespace syslab {
 namespace {
@@ -21,7 +22,6 @@ using device::Stream;
 
 constexpr std::chrono::seconds kOwnPatience{20};    // of a rank with the others
 constexpr std::chrono::microseconds kOwnLate{300};  // far longer than the host work of a step that might not wait
-constexpr std::int64_t kOwnEventRows = 257, kOwnEventFields = 8;
 
 class OwnRanks final : public CallChannel {
  public:
@@ -76,16 +76,16 @@ class Events {
     const std::size_t added = std::min(entries.size(), at(static_cast<std::int64_t>(recorded() - seen_)));
     for (auto one = entries.end() - static_cast<std::ptrdiff_t>(added); one != entries.end(); ++one) {
       if (one->signature.operation != comm::Operation::all_reduce || one->signature.kind.view() != "gradient") continue;
-      if (++count_ >= kOwnEventRows) continue;  // how many there are is still told
-      const float row[kOwnEventFields]{static_cast<float>(step),
-                                       0,  // an all-reduce
-                                       static_cast<float>(one->signature.count),
-                                       static_cast<float>(one->signature.bytes()),
-                                       static_cast<float>(ready),
-                                       in_backward ? 1.0F : 0.0F,
-                                       1,   // on a stream of its own
-                                       1};  // what waits is the stream
-      std::ranges::copy(row, rows_.begin() + count_ * kOwnEventFields);
+      if (++count_ >= data_parallel::kSentRows) continue;  // how many there are is still told
+      const float row[data_parallel::kSentFields]{static_cast<float>(step),
+                                                  0,  // an all-reduce
+                                                  static_cast<float>(one->signature.count),
+                                                  static_cast<float>(one->signature.bytes()),
+                                                  static_cast<float>(ready),
+                                                  in_backward ? 1.0F : 0.0F,
+                                                  1,   // on a stream of its own
+                                                  1};  // what waits is the stream
+      std::ranges::copy(row, rows_.begin() + count_ * data_parallel::kSentFields);
     }
     seen_ = recorded();
     rows_[0] = static_cast<float>(count_);

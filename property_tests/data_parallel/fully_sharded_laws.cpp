@@ -14,6 +14,7 @@
 #include "core/refusal.hpp"
 #include "property_tests/data_parallel/drawn.hpp"
 #include "property_tests/data_parallel/laws.hpp"
+#include "property_tests/data_parallel/sent.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -21,7 +22,6 @@ namespace syslab::data_parallel::fully_sharded {
 namespace {
 
 constexpr double kRate = 0.25, kCurve = 1;
-constexpr std::int64_t kEventRows = 257, kEventFields = 8;
 
 struct Layer {
   enum class Kind { embedding, linear, gain };
@@ -116,7 +116,7 @@ Json case_json(const Chain& asked) {
 }
 
 struct Found {
-  std::vector<float> weights, held;
+  std::vector<float> weights, held, events;
 };
 
 Found train(CallChannel& ranks, const Chain& asked) {
@@ -137,12 +137,11 @@ Found train(CallChannel& ranks, const Chain& asked) {
   const auto empty = [](std::int64_t count) {
     return std::vector<float>(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
   };
-  Found found{empty(n * asked.steps * total), empty(n)};
-  std::vector<float> events = empty(n * kEventRows * kEventFields);
+  Found found{empty(n * asked.steps * total), empty(n), empty(n * kSentRows * kSentFields)};
   const std::array<NamedInput, 2> inputs{{{"start", {start.data(), DType::f32, {n, total}}},
                                           {"batch", {batch.data(), DType::f32, {asked.steps, n, asked.width()}}}}};
   const std::array<NamedOutput, 3> outputs{{{"weights", {found.weights.data(), DType::f32, {n, asked.steps, total}}},
-                                            {"events", {events.data(), DType::f32, {n, kEventRows, kEventFields}}},
+                                            {"events", {found.events.data(), DType::f32, {n, kSentRows, kSentFields}}},
                                             {"held", {found.held.data(), DType::f32, {n, 1}}}}};
   try {
     ranks.call("train", inputs, outputs, {{"case", json_text(case_json(asked))}});
@@ -194,12 +193,13 @@ void demand_one_process(CallChannel& ranks, const Chain& asked) {
           if (found.weights[place] == static_cast<float>(weights[element])) continue;
           const double moved = found.weights[place] - before[element], wanted = weights[element] - before[element];
           fail(asked,
-               fmt::format("'{}'[{}, {}], gathered on rank {} after step {}, is {}, in one process {}{}", layer.name,
+               fmt::format("'{}'[{}, {}], gathered on rank {} after step {}, is {}, in one process {}{}{}", layer.name,
                            i / layer.columns, i % layer.columns, rank, step, found.weights[place], weights[element],
                            moved == 0                      ? ": it is as it was before the step"
                            : moved == wanted * asked.ranks ? ": moved by the sum over ranks, not by the mean"
                            : moved == wanted / asked.ranks ? ": moved by the mean, divided once more"
-                                                           : ""));
+                                                           : "",
+                           asked.late ? forgotten_wait(sent_by(found.events, 0)) : ""));
         }
       }
     }

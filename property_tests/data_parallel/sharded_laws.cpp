@@ -55,8 +55,10 @@ std::optional<std::string> ranks_differ(const Training& asked, const Trained& fo
 
 Trained demand_one_process(CallChannel& ranks, const Training& asked) {
   Trained found = train(ranks, asked);
-  demand_none(asked, difference(asked, found));
-  demand_none(asked, ranks_differ(asked, found));
+  for (std::optional<std::string> why : {difference(asked, found), ranks_differ(asked, found)}) {
+    if (why && asked.late) *why += forgotten_wait(found.sent(0));
+    demand_none(asked, why);
+  }
   return found;
 }
 

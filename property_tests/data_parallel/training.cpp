@@ -17,7 +17,6 @@
 namespace syslab::data_parallel {
 namespace {
 
-constexpr std::int64_t kMostEvents = 256, kEventFields = 8;
 constexpr int kParts = 2;  // most backward passes of a step
 constexpr double kMomentum = 0.5, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
 
@@ -163,7 +162,9 @@ std::string likeness(const Training& asked, const Trained& found, const Alone& a
   const auto own = [&](std::int64_t i) { return own_gradient(asked, step, rank, index, i, weight(i)); };
   if (asked.ranks > 1 && all(own)) return ": that is this rank's own, not reduced or read before it was waited for";
   if (asked.ranks > 1 && all([&](std::int64_t i) { return own(i) / asked.ranks; })) {
-    return fmt::format(": that is this rank's own over {}, without the other ranks'", asked.ranks);
+    return fmt::format(
+        ": that is this rank's own over {}, without the other ranks': not reduced, or divided before it was waited for",
+        asked.ranks);
   }
   if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) * asked.ranks; })) {
     return fmt::format(": that is the sum over ranks, not divided by {}", asked.ranks);
@@ -221,28 +222,7 @@ float Trained::weight(int rank, int step, std::int64_t element) const {
   return weights.at(static_cast<std::size_t>((rank * steps + step) * elements + element));
 }
 
-std::vector<Sent> Trained::sent(int rank) const {
-  const auto number = [&](std::int64_t row, std::int64_t field) {
-    return events.at(static_cast<std::size_t>((rank * (kMostEvents + 1) + row) * kEventFields + field));
-  };
-  const auto called = static_cast<std::int64_t>(number(0, 0));
-  if (called > kMostEvents) {
-    throw Error(ErrorKind::check, fmt::format("rank {} called {} collectives; no strategy needs more than {} here",
-                                              rank, called, kMostEvents));
-  }
-  std::vector<Sent> list;
-  for (std::int64_t row = 1; row <= called; ++row) {
-    list.push_back({.step = static_cast<int>(number(row, 0)),
-                    .kind = static_cast<Sent::Kind>(static_cast<int>(number(row, 1))),
-                    .elements = static_cast<std::int64_t>(number(row, 2)),
-                    .bytes = static_cast<std::int64_t>(number(row, 3)),
-                    .ready = static_cast<int>(number(row, 4)),
-                    .in_backward = number(row, 5) != 0,
-                    .asynchronous = number(row, 6) != 0,
-                    .waited = number(row, 7) != 0});
-  }
-  return list;
-}
+std::vector<Sent> Trained::sent(int rank) const { return sent_by(events, rank); }
 
 double start_value(const Training& asked, int rank, std::int64_t element) {
   const int whose = asked.sharded ? 0 : rank;
@@ -283,17 +263,16 @@ Trained train(CallChannel& ranks, const Training& asked) {
   found.state = empty(n * (total + buffers));
   found.gradients = empty(n * steps * total);
   found.weights = empty(n * steps * total);
-  found.events = empty(n * (kMostEvents + 1) * kEventFields);
+  found.events = empty(n * kSentRows * kSentFields);
   found.held = empty(n);
   const std::array<NamedInput, 2> inputs{
       {{"start", {start.data(), DType::f32, {n, total + buffers}}},
        {"batch", {batch.data(), DType::f32, {steps, asked.backwards, n, 2 * total}}}}};
-  const std::array<NamedOutput, 5> outputs{
-      {{"state", {found.state.data(), DType::f32, {n, total + buffers}}},
-       {"gradients", {found.gradients.data(), DType::f32, {n, steps, total}}},
-       {"weights", {found.weights.data(), DType::f32, {n, steps, total}}},
-       {"events", {found.events.data(), DType::f32, {n, kMostEvents + 1, kEventFields}}},
-       {"held", {found.held.data(), DType::f32, {n, 1}}}}};
+  const std::array<NamedOutput, 5> outputs{{{"state", {found.state.data(), DType::f32, {n, total + buffers}}},
+                                            {"gradients", {found.gradients.data(), DType::f32, {n, steps, total}}},
+                                            {"weights", {found.weights.data(), DType::f32, {n, steps, total}}},
+                                            {"events", {found.events.data(), DType::f32, {n, kSentRows, kSentFields}}},
+                                            {"held", {found.held.data(), DType::f32, {n, 1}}}}};
   try {
     ranks.call("train", inputs, outputs, {{"case", json_text(case_json(asked))}});
   } catch (const Refusal& raised) {  // to train is all that is asked: there is no case that may be refused

@@ -12,6 +12,7 @@
 #include "core/call_channel.hpp"
 #include "core/dtype.hpp"
 #include "core/json.hpp"
+#include "property_tests/data_parallel/sent.hpp"
 
 namespace syslab::data_parallel {
 
@@ -63,16 +64,6 @@ struct Training {
   std::int64_t buffer_elements() const;  // of all buffers
   bool uses_in(int step, int parameter) const;
   std::string describe() const;  // the module, in a line
-};
-
-// A collective as a rank called it.
-struct Sent {
-  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier };
-  int step = 0;  // −1: when the container was made
-  Kind kind = Kind::all_reduce;
-  std::int64_t elements = 0, bytes = 0;
-  int ready = 0;  // gradients that were final
-  bool in_backward = false, asynchronous = false, waited = false;
 };
 
 // What all ranks ended with.

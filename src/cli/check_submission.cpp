@@ -32,10 +32,11 @@ struct Named {
 std::optional<Named> submission_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
-    if (!submission::is_submission(text)) return std::nullopt;
-    return Named{submission::name_of(text), text};
+    const std::string path = submission::project_of(text);
+    if (!submission::is_submission(path)) return std::nullopt;
+    return Named{submission::name_of(path), path};
   }
-  const std::string path = text.substr(equals + 1);
+  const std::string path = submission::project_of(text.substr(equals + 1));
   if (!submission::is_submission(path)) return std::nullopt;
   return Named{trim(text.substr(0, equals)), path};
 }
@@ -51,6 +52,7 @@ struct LawRow {
 struct Row {
   const submission::Adapter* adapter = nullptr;
   submission::Answer answer;
+  bool at_import = false;   // it fails there, before there are inputs
   std::string not_checked;  // why not, though it is implemented
   std::vector<LawRow> laws;
   Exit exit = Exit::well;
@@ -123,6 +125,7 @@ class SubmissionCheck {
       Row row{.adapter = &adapter, .answer = found_.answers[std::string(adapter.function)]};
       // A year's own functions are of no interest to whoever follows the other year and did not say so.
       if (row.answer.state == submission::State::absent && options_.selection.handout.empty()) continue;
+      row.at_import = row.answer.state == submission::State::fails;
       if (row.answer.state == submission::State::implemented) check(row);
       rows_.push_back(std::move(row));
     }
@@ -152,19 +155,25 @@ class SubmissionCheck {
     return names.empty() || !answered(adapter, names).empty();
   }
 
+  std::string device_of(const submission::Adapter& adapter) const {
+    const bool on_gpus = options_.selection.devices == std::vector<std::string>{"cuda"};
+    return on_gpus && submission::is_of_ranks(adapter) ? "cuda" : std::string(adapter.device);
+  }
+
   void check(Row& row) {
     const submission::Adapter& adapter = *row.adapter;
     if (adapter.door.empty()) {
       row.not_checked = adapter.experiments.empty() ? "called by the checks of its problem" : "has no door yet";
       return;
     }
-    if (adapter.device == "cuda" && !machine_of(context_, true).has_gpu()) {
+    const std::string device = device_of(adapter);
+    if (device == "cuda" && !machine_of(context_, true).has_gpu()) {
       row.not_checked = "needs a GPU";
       return;
     }
     CheckOptions one = options_;
     one.selection.names = answered(adapter, options_.selection.names);
-    one.selection.devices = {std::string(adapter.device)};
+    one.selection.devices = {device};
     one.selection.mine = {fmt::format("{}={}:{}", named_.name, folder_.adapters().string(), adapter.door)};
     one.selection.python.clear();
     context_.console.note(fmt::format("{}:", adapter.function));
@@ -248,6 +257,7 @@ class SubmissionCheck {
                      {"state", std::string(submission::to_string(row.answer.state))},
                      {"why", row.answer.why},
                      {"out_of_time", row.answer.out_of_time},
+                     {"at_import", row.at_import},
                      {"not_checked", row.not_checked},
                      {"laws", std::move(laws)}});
     }

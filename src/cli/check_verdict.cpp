@@ -237,9 +237,11 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     }
     if (!left_out.empty()) text += "  " + left_out + "\n";
     if (std::ranges::any_of(plan.cases, is_of_ranks, &plan::PlannedCase::law)) {
-      text +=
-          "  never tried, at any depth: more than 4 ranks, GPUs, ranks that use different parameters in one step, "
-          "groups of some ranks\n";
+      const bool on_gpus = std::ranges::any_of(plan.cases, [](const auto& one) { return one.device == "cuda"; });
+      text += fmt::format(
+          "  never tried, at any depth: more than 4 ranks, {}ranks that use different parameters in one step, "
+          "groups of some ranks\n",
+          on_gpus ? "" : "GPUs (--device cuda), ");
     }
   }
   context.console.print(text);

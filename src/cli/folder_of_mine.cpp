@@ -50,7 +50,7 @@ SelectionOptions with_adapters(const Context& context, SelectionOptions options)
   std::set<std::string> own;  // interpreters of what is written in Python; empty: the one that serves by default
   for (std::string& text : options.mine) {
     const std::size_t equals = text.find('=');
-    const std::string path = equals == std::string::npos ? text : text.substr(equals + 1);
+    const std::string path = submission::project_of(equals == std::string::npos ? text : text.substr(equals + 1));
     if (!submission::is_submission(path)) {
       if (path.find(".py") != std::string::npos) own.insert("");
       continue;

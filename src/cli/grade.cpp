@@ -156,8 +156,8 @@ Exit write_for_gradescope(const Context& context, const GradeOptions& options) {
   const grade::Autograder autograder{
       .wheel = options.wheel,
       .rubric = options.rubric.empty() ? "" : read_user_file(options.rubric, kMostRubric),
-      .options = {"--handout", options.handout, "--cases", std::to_string(options.cases), "--seed",
-                  std::to_string(options.seed), "--limit", options.limit, "--timeout", options.timeout,
+      .options = {"--handout", options.handout, "--cases", std::to_string(options.cases), "--device", options.device,
+                  "--seed", std::to_string(options.seed), "--limit", options.limit, "--timeout", options.timeout,
                   "--memory-limit", options.memory_limit}};
   grade::write_autograder(autograder, options.gradescope);
   context.console.note(fmt::format("{} is written: Gradescope's Configure Autograder takes it", options.gradescope));
@@ -187,6 +187,7 @@ grade::BatchOptions batch_of(const GradeOptions& options, const grade::Rubric& r
           .seed = options.seed,
           .cases = options.cases,
           .jobs = options.jobs,
+          .device = options.device,
           .limit = std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--limit", options.limit)),
           .timeout = options.timeout,
           .memory_limit = options.memory_limit,
@@ -281,7 +282,8 @@ Exit execute(const Context& context, const GradeOptions& options) {
   if (!options.written.empty()) grade::add_written(all, written, options.written);
   const store::ResultSet table = grade::table_of(rubric, all, roster);
   const std::vector<grade::Board> boards = boards_of(output, rubric, all);
-  write_pages(output, rubric, all, table, {.cases = options.cases, .seed_is_hidden = options.seed != 0}, boards);
+  write_pages(output, rubric, all, table,
+              {.cases = options.cases, .device = options.device, .seed_is_hidden = options.seed != 0}, boards);
   if (!boards.empty()) {
     std::map<std::string, std::string> names;
     for (const grade::Graded& one : all) names[one.id] = roster.contains(one.id) ? roster.at(one.id) : one.id;

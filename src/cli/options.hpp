@@ -181,6 +181,7 @@ struct GradeOptions {
   std::uint64_t seed = 0;       // hidden from students unless 0
   int cases = 50;               // tries a law
   int jobs = 1;                 // submissions at a time
+  std::string device = "cpu";   // of ranks of data parallelism
   std::string limit = "10m";    // of a submission
   std::string timeout = "1m";   // of a law
   std::string memory_limit = "4Gi";

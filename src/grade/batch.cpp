@@ -180,10 +180,10 @@ class Grading {
 
   std::string key_of(const std::string& digest, const std::vector<std::string>& what) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout, fmt::join(what, ","),
-                                  options_.seed, options_.cases, options_.timeout, options_.memory_limit,
-                                  options_.limit.count(), worker::python_interpreter(), build.git_sha, build.git_diff,
-                                  surroundings_));
+    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout,
+                                  fmt::join(what, ","), options_.device, options_.seed, options_.cases,
+                                  options_.timeout, options_.memory_limit, options_.limit.count(),
+                                  worker::python_interpreter(), build.git_sha, build.git_diff, surroundings_));
   }
 
   // Where it is kept what was found out about these files, and by what that is known again.
@@ -247,6 +247,7 @@ class Grading {
     // The many laws that earn no points would take most of the time.
     if (options_.beyond.empty()) words.insert(words.end(), {"--contract", "handout"});
     for (const std::string& glob : options_.beyond) words.insert(words.end(), {"--beyond", glob});
+    if (options_.device != "cpu") words.insert(words.end(), {"--device", options_.device});
     add_common(words, own);
     const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit);
     if (!ended.status) return {{"error", over_time()}, {"out_of_time", true}};

@@ -31,6 +31,7 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   int cases = 0;                                                                 // tries a law
   int jobs = 1;                                                                  // submissions at a time
+  std::string device = "cpu";                                                    // of ranks
   std::chrono::milliseconds limit{};                                             // of a submission
   std::string timeout, memory_limit;                                             // of a case, as `check` takes them
   std::function<void(const Submission&, const Json& record, bool known)> ended;  // one call at a time

@@ -14,6 +14,7 @@
 #include "grade/board.hpp"
 #include "grade/cells.hpp"
 #include "grade/record.hpp"
+#include "submission/adapters.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -46,7 +47,8 @@ std::string finding(const Law& law, const PageOptions& options) {
 
 std::string reason(const ItemScore& score, const PageOptions& options) {
   // Behind the colon stands what the submission's own code said.
-  return printable(options.seed_is_hidden ? score.why.substr(0, score.why.find(": ")) : first_line(score.why));
+  const bool cut = options.seed_is_hidden && !score.at_import;
+  return printable(cut ? score.why.substr(0, score.why.find(": ")) : first_line(score.why));
 }
 
 // Of Markdown and HTML in a text that is neither.
@@ -91,8 +93,11 @@ std::string output_of(const ItemScore& score, const PageOptions& options) {
 }
 
 std::string command_of(const Rubric& rubric, const Item& item, const PageOptions& options) {
-  return fmt::format("syslab check {} --handout {} --mine me=. --cases {}", item.experiment, rubric.handout,
-                     options.cases);
+  const auto all = submission::adapters();
+  const auto found = std::ranges::find(all, item.function, &submission::Adapter::function);
+  const bool elsewhere = options.device != "cpu" && found != all.end() && submission::is_of_ranks(*found);
+  return fmt::format("syslab check {} --handout {} --mine me=. --cases {}{}", item.experiment, rubric.handout,
+                     options.cases, elsewhere ? " --device " + options.device : "");
 }
 
 }  // namespace

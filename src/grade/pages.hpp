@@ -28,6 +28,7 @@ struct Graded {
 
 struct PageOptions {
   int cases = 0;
+  std::string device = "cpu";   // of ranks
   bool seed_is_hidden = false;  // numbers and texts that come from hidden inputs are left out
 };
 

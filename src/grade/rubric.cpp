@@ -201,6 +201,7 @@ ItemScore score_item(const Item& item, const Json& record) {
     score.failed = true;
     score.why = fmt::format("{} {}", item.function, state);
     if (row != nullptr && !text_field(*row, "why").empty()) score.why += ": " + text_field(*row, "why");
+    score.at_import = row != nullptr && row->value("at_import", false);
     return score;
   }
   if (const std::string why = text_field(*row, "not_checked"); !why.empty()) {

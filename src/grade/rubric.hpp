@@ -58,10 +58,11 @@ struct Law {
 struct ItemScore {
   const Item* item = nullptr;
   double earned = 0;
-  bool open = false;      // neither earned nor lost: written, or could not be checked here
-  std::string why;        // one line: "not implemented", "needs a GPU"
-  std::vector<Law> laws;  // that decided
-  bool failed = false;    // before any law was looked at: not implemented, wrong where it was timed
+  bool open = false;       // neither earned nor lost: written, or could not be checked here
+  std::string why;         // one line: "not implemented", "needs a GPU"
+  std::vector<Law> laws;   // that decided
+  bool failed = false;     // before any law was looked at: not implemented, wrong where it was timed
+  bool at_import = false;  // `why` was found out before there were inputs, and can tell nothing of them
   // It has all that it asks for. An item of 0 points, too, asks for something.
   bool is_full() const;
 };

@@ -13,7 +13,7 @@ struct Adapter {
   std::string_view problem;      // of the hand-out, that its tests are about
   std::string_view experiments;  // that check it: "flash_forward flash_backward"
   std::string_view door;         // what --mine takes after the file's colon; empty: no door yet
-  std::string_view device;       // where it runs: "cpu", "cuda"
+  std::string_view device;       // where it runs unless somebody says otherwise: "cpu", "cuda"
   bool is_getter = false;        // takes no arguments, so that it can be called to see whether it is answered
 };
 
@@ -23,5 +23,9 @@ std::span<const Adapter> adapters();
 inline bool is_of(const Adapter& adapter, std::string_view handout) {
   return handout.empty() || adapter.handouts.find(handout) != std::string_view::npos;
 }
+
+// It is called on ranks, which compute on CPUs or on GPUs, as is asked for. Attention is of plain PyTorch or of Triton,
+// and has its place.
+inline bool is_of_ranks(const Adapter& adapter) { return !adapter.is_getter && !adapter.door.empty(); }
 
 }  // namespace syslab::submission

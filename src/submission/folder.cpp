@@ -91,6 +91,12 @@ bool has_zip_ending(const fs::path& path) {
   return ending == ".zip";
 }
 
+fs::path project_of(const fs::path& path) {
+  if (path.filename() != "adapters.py" || !is_file(path)) return path;
+  const fs::path folder = fs::absolute(path).lexically_normal().parent_path();
+  return folder.filename() == "tests" ? folder.parent_path() : folder;
+}
+
 void unpack(const fs::path& zip, const fs::path& folder) {
   const ScriptOutput done =
       run_script({worker::python_interpreter(), "-I", "-c", kUnzipText, fs::absolute(zip).string(), folder.string()},

@@ -13,6 +13,10 @@ namespace syslab::submission {
 bool is_submission(const std::filesystem::path& path);
 bool has_zip_ending(const std::filesystem::path& path);  // ".ZIP", too
 
+// What somebody means who names a file adapters.py: the project that it lies in, the folder around it or around its
+// `tests`. Anything else as it is.
+std::filesystem::path project_of(const std::filesystem::path& path);
+
 // Unpacks a zip into an existing, empty folder. Error(usage) with one line for what leaves the folder, is a link, is
 // damaged, or is more than a submission has (tools/python/syslab_unzip.py); the folder is then as empty as before.
 void unpack(const std::filesystem::path& zip, const std::filesystem::path& folder);

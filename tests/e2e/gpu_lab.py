@@ -241,6 +241,20 @@ class OnTheGpu(Lab):
         self.assertIn("reached: nothing.", self.judged("Reaches")[1])
         self.assertRegex(self.judged("Reaches", SYSLAB_WALLS="none")[1], "reached: .*internet")
 
+    @unittest.skipUnless(HAS_TORCH and SOURCES.is_dir(), "torch sees no GPU, or no sources")
+    def test_ranks_of_a_class_compute_there(self):
+        classes = HERE.parent / "worker" / "mine"
+        for file, name, experiment, against in (("parallel.py", "Individual", "ddp_overlap_individual_parameters", set()),
+                                                ("parallel.py", "Sharded", "optimizer_state_sharding", set()),
+                                                ("parallel.py", "FullySharded", "fsdp", set()),
+                                                ("parallel_faults.py", "NoWait", "ddp_overlap_individual_parameters", {"ddp.waits"})):
+            with self.subTest(name):
+                lines = self.lines("check", experiment, "--mine", f"me={classes / file}:{name}", "--device", "cuda", "--cases", "3", expect=None)
+                laws = attempts(lines)
+                self.assertEqual({law["device"] for law in laws}, {"cuda"})
+                broken = {law["law"] for law in laws if law["status"] != "ok"}
+                self.assertTrue(against <= broken and bool(against) == bool(broken), laws)
+
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_is_checked_and_timed(self):
         status, detail, facts = self.judged_library(SYSLAB_GPU_MEMORY="shared")  # which a library's never is

@@ -9,6 +9,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
 try:
     import torch
+    import syslab_collectives
     import syslab_ranks
 except ImportError:
     torch = None
@@ -56,7 +57,7 @@ CASE = {"way": "data_parallel", "ranks": 2, "parameters": [{"name": "layers.0.we
         "buffers": [], "ties": [], "uses": [[0]], "steps": 1, "backwards": 1, "set_to_none": [True], "late": False, "curve": 1.0,
         "rate": 0.25, "resume_at": -1}
 TENSORS = {"inputs": {"start": [2, 2], "batch": [1, 1, 2, 4]},
-           "outputs": {"state": [2, 2], "gradients": [2, 1, 2], "weights": [2, 1, 2], "events": [2, 257, 8], "held": [2, 1]}}
+           "outputs": {"state": [2, 2], "gradients": [2, 1, 2], "weights": [2, 1, 2], "events": [2, 257, 17], "held": [2, 1]}}
 
 
 def strides(shape):
@@ -114,6 +115,34 @@ class Ranks(unittest.TestCase):
 
     def test_a_class_that_is_not_there_is_told_once(self):
         self.assertIn("classes.py has no class 'Nowhere'", self.gang("Nowhere").call(self.message)["message"])
+
+    def test_ranks_that_are_asked_onto_gpus_say_that_there_is_none(self):
+        if torch.cuda.is_available():
+            self.skipTest("a GPU")
+        gang = syslab_ranks.Gang(2, (str(self.path), "Good"), self.memory, 0, (), "cuda")
+        self.addCleanup(gang.end)
+        answer = gang.call(self.message)
+        self.assertEqual((answer["kind"], answer["message"]), ("unsupported", f"torch {torch.__version__} sees no GPU"))
+
+
+@unittest.skipIf(torch is None, "no torch")
+class AsNcclDoes(unittest.TestCase):
+    def collectives(self, backend):
+        return syslab_collectives.Collectives(syslab_collectives.Board(1), 0, backend)
+
+    def test_nccl_averages_and_gloo_does_not(self):
+        values, mean = [torch.tensor([2.0, 4.0]), torch.tensor([6.0, 0.0])], torch.distributed.ReduceOp.AVG
+        nccl = self.collectives("nccl")
+        nccl.board.ranks = 2
+        self.assertEqual(nccl.reduced(values, mean).tolist(), [4.0, 2.0])
+        with self.assertRaisesRegex(RuntimeError, "Gloo cannot reduce by .*AVG.* here: sum, and divide"):
+            self.collectives("gloo").reduced(values, mean)
+
+    def test_nccl_moves_nothing_that_lies_on_the_cpu(self):
+        with self.assertRaisesRegex(ValueError, "all_reduce of a tensor on the CPU: NCCL moves what lies on GPUs"):
+            self.collectives("nccl").all_reduce(torch.ones(2))
+        self.collectives("nccl").barrier()
+        self.collectives("gloo").all_reduce(torch.ones(2))
 
 
 if __name__ == "__main__":

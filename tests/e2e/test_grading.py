@@ -129,6 +129,12 @@ class Grading(Lab):
         searched = {law["experiment"] for row in record["adapters"] for law in row["laws"]}
         self.assertEqual(searched, {"naive_ddp", "fsdp"})  # what earns no point is not searched
         self.assertIn("not divided by 2", (self.folder / "grades/students/bob/evidence.md").read_text())
+        self.grade("--device", "cuda")  # another question, which the answer for the CPU does not settle
+        page = (self.folder / "grades/students/bob/evidence.md").read_text()
+        if "needs a GPU" in page:  # else there is one
+            self.assertEqual([self.table()["bob"][name] for name in ("points", "checked", "open")], ["0", "0", "10"])
+        else:
+            self.assertIn("--device cuda", page)
 
     def test_a_library_in_disguise_is_listed_and_costs_no_points(self):
         make(self.batch / "ada", head="def same():\n    from torch.nn.functional import scaled_dot_product_attention\n")
@@ -161,6 +167,7 @@ class Grading(Lab):
     def test_the_same_submission_gets_the_same_grade_and_a_hidden_seed_is_told_to_nobody(self):
         make(self.batch / "ada", "NoScale")
         shutil.copytree(self.batch / "ada", self.batch / "twin")
+        make(self.batch / "lacks", head="import a_package_of_nobody\n")
         lines = CommandLines()
         lines.start()
         self.grade("--seed", "-", input="80808\n")  # its own command line does not have it either
@@ -173,6 +180,9 @@ class Grading(Lab):
         self.assertNotIn("80808", told)
         self.assertNotIn("found", told)  # numbers that were made of hidden inputs
         self.assertIn("does not hold", told)
+        # Before there are inputs nothing can be told of them.
+        for page in ("evidence.md", "results.json"):
+            self.assertIn("package 'a_package_of_nobody' is missing", (self.folder / "grades/students/lacks" / page).read_text())
 
     def test_what_misbehaves_costs_its_own_line_and_the_batch_goes_on(self):
         watched = self.folder / "submissions"

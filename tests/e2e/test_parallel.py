@@ -61,7 +61,9 @@ class Parallel(Lab):
 
     def test_a_missing_wait_is_named(self):
         said, _ = self.accused("NoWait", expect=1)
-        self.assertIn("no wait() was called for the collective of ", said)
+        line = next(n for n, text in enumerate(open(f"{MINE}/parallel.py"), 1) if "self.handles.append((dist.all_reduce(p.grad, async_op=True), p))" in text)
+        self.assertRegex(said, rf"no wait\(\) was called for the collective of \d+ elements of step 0, begun at parallel\.py:{line}\)")
+        self.assertRegex(self.accused("NoWaitForWeights", expect=1)[0], r"no wait\(\) was called for the collective of .*, begun at parallel_faults\.py:\d+\)")
 
     def test_a_rank_that_stays_away_is_named_at_once(self):
         said, _ = self.accused("OneRankMissing", expect=1)

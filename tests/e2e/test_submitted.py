@@ -32,6 +32,11 @@ class Submitted(Lab):
         self.assertRegex(table, "get_fsdp +not there ")
         self.assertNotIn("bucketed", table)  # of 2025
 
+    def test_its_adapters_stand_for_the_project(self):
+        make(self.folder / "ada")
+        record, rows = self.check("ada/tests/adapters.py", "flash_forward", "--contract", "handout", expect=None)
+        self.assertEqual((record["name"], rows[PYTORCH]["state"], len(rows[PYTORCH]["laws"])), ("ada", "implemented", 3))
+
     def test_a_zip_is_named_by_its_file_and_leaves_nothing(self):
         make(self.folder / "src", "NoScale")
         zip_of(self.folder / "src", self.folder / "grace hopper.zip")
@@ -61,6 +66,13 @@ class Submitted(Lab):
                 self.assertEqual({experiment for experiment, _ in laws}, answered)
                 self.assertEqual({outcome for outcome, _ in laws.values()}, {"passed"}, laws)
         self.assertEqual(rows["fsdp_gather_full_params"]["not_checked"], "called by the checks of its problem")
+
+    def test_ranks_that_are_wanted_on_gpus_need_one(self):
+        make_parallel(self.folder / "ada")
+        _, rows = self.check("ada", "naive_ddp", "fsdp", "--handout", "2026", "--device", "cuda", expect=None)
+        if rows["get_ddp"]["not_checked"]:  # else there is one, and tests/e2e/gpu_lab.py looks at that
+            self.assertEqual({rows[name]["not_checked"] for name in ("get_ddp", "get_fsdp")}, {"needs a GPU"})
+            self.assertEqual(rows["get_ddp"]["laws"], [])
 
     def test_wrong_parallel_adapters_are_found_out(self):
         faults = {"naive_ddp": ("ddp", "AverageForgotten", "ddp.equals_one_process", "not divided by 2"),

@@ -1,14 +1,15 @@
 """torch.distributed's collectives as a rank of syslab_ranks.py sees them: counted, checked against what the other ranks
 call, and completed as late as they may be.
 
-The process group is Gloo's. What the functions below move goes through memory that all ranks share instead: where ranks
-call different collectives, or one calls none, Gloo waits or ends the process, and here each rank can say which. The result of
+The process group is Gloo's, or NCCL's on GPUs. What the functions below move goes through memory that all ranks share instead: where
+ranks call different collectives, or one calls none, Gloo and NCCL wait or end the process, and here each rank can say which. The result of
 an asynchronous collective is there when `wait` returns and, in a case that is `late`, not before: whoever reads it earlier
 reads what was there before.
 """
 import mmap
 import os
 import struct
+import sys
 import time
 
 import torch
@@ -79,6 +80,21 @@ def where(step, in_backward):
     return f"in step {step}" + (", during the backward pass" if in_backward else "")
 
 
+TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+def called_from():
+    """(file's name, line) of the innermost caller that is neither ours nor torch's; ("", 0): there is none. Ours are no files, unless
+    SYSLAB_PYTHON_DIR says where they are."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path != "<string>" and not path.startswith(TORCH) and not os.path.basename(path).startswith("syslab_"):
+            return os.path.basename(path), frame.f_lineno
+        frame = frame.f_back
+    return "", 0
+
+
 class Log:
     """The collectives of one case, and where in it the rank is."""
 
@@ -126,8 +142,9 @@ class Call:
 
 
 class Collectives:
-    def __init__(self, board, rank):
+    def __init__(self, board, rank, backend="gloo"):
         self.board, self.rank, self.turn, self.case, self.log, self.late = board, rank, 0, 0, Log(), False
+        self.backend = backend
 
     def begin(self, late):
         self.case += 1
@@ -147,7 +164,9 @@ class Collectives:
         board, log, turn = self.board, self.log, self.turn + 1
         if tensor.numel() * tensor.element_size() > PAYLOAD_BYTES:
             raise ValueError(f"{kind} of {tensor.numel()} elements; no case of syslab's needs more than {PAYLOAD_BYTES} bytes at once")
-        if tensor.device.type != "cpu":
+        if self.backend == "nccl" and kind != "barrier" and tensor.device.type != "cuda":
+            raise ValueError(f"{kind} of a tensor on the CPU: NCCL moves what lies on GPUs")
+        if tensor.device.type == "cuda" and not torch.cuda.is_initialized():
             raise ValueError(f"{kind} of a tensor on {tensor.device}: the ranks compute on the CPU")
         said = f"{kind} of {tensor.numel()} elements of {str(tensor.dtype)[6:]}{detail}"
         board.post(self.rank, turn, said, tensor)
@@ -181,8 +200,9 @@ class Collectives:
         log = self.log
         event = {"step": log.step, "kind": KINDS.index(kind), "elements": tensor.numel(), "bytes": tensor.numel() * tensor.element_size(),
                  "ready": log.ready, "in_backward": log.in_backward, "async": asynchronous, "waited": not asynchronous}
+        event["file"], event["line"] = called_from()
         log.events.append(event)
-        values = self.exchange(kind, tensor, detail)
+        values = [value.to(tensor.device) for value in self.exchange(kind, tensor, detail)]
         made = Call(values, deliver, event, self.late and asynchronous)
         return made if asynchronous else None
 
@@ -190,14 +210,14 @@ class Collectives:
 
     def all_reduce(self, tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
-        return self.call("all_reduce", tensor, async_op, lambda values: write(tensor, reduced(values, op)))
+        return self.call("all_reduce", tensor, async_op, lambda values: write(tensor, self.reduced(values, op)))
 
     def reduce(self, tensor, dst, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
 
         def deliver(values):
             if self.rank == dst:
-                write(tensor, reduced(values, op))
+                write(tensor, self.reduced(values, op))
 
         return self.call("reduce", tensor, async_op, deliver, f" to rank {dst}")
 
@@ -232,11 +252,27 @@ class Collectives:
         self.require_all(group)
         count = input.numel() // self.board.ranks
         own = slice(self.rank * count, (self.rank + 1) * count)
-        return self.call("reduce_scatter", input, async_op, lambda values: write(output, reduced(values, op)[own]))
+        return self.call("reduce_scatter", input, async_op, lambda values: write(output, self.reduced(values, op)[own]))
 
     def barrier(self, group=None, async_op=False, device_ids=None):
         self.require_all(group)
         return self.call("barrier", torch.empty(0), async_op, lambda _: None)
+
+    def reduced(self, values, op):
+        if op == dist.ReduceOp.SUM:
+            total = values[0].clone()
+            for value in values[1:]:
+                total += value
+            return total
+        if op == dist.ReduceOp.MAX:
+            return torch.stack(values).amax(0)
+        if op == dist.ReduceOp.MIN:
+            return torch.stack(values).amin(0)
+        if op == dist.ReduceOp.AVG and self.backend == "nccl":
+            return self.reduced(values, dist.ReduceOp.SUM) / self.board.ranks
+        who = "NCCL" if self.backend == "nccl" else "Gloo"
+        name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op), str(op))
+        raise RuntimeError(f"{who} cannot reduce by {name} here: sum, and divide by the number of ranks")
 
     def require_all(self, group):
         if group is not None and dist.get_world_size(group) != self.board.ranks:
@@ -257,23 +293,11 @@ def write(tensor, value):
     tensor.data.copy_(value.view(tensor.shape))  # .data: as a collective writes, behind autograd's back
 
 
-def reduced(values, op):
-    if op == dist.ReduceOp.SUM:
-        total = values[0].clone()
-        for value in values[1:]:
-            total += value
-        return total
-    if op == dist.ReduceOp.MAX:
-        return torch.stack(values).amax(0)
-    if op == dist.ReduceOp.MIN:
-        return torch.stack(values).amin(0)
-    raise RuntimeError(f"Gloo cannot reduce by {op}: sum, and divide by the number of ranks")
-
-
-def join_group(board, rank, store):
-    """This process as a rank of Gloo's group, with the collectives of `board`."""
+def join_group(board, rank, store, backend="gloo"):
+    """This process as a rank of that backend's group, with the collectives of `board`. NCCL connects ranks when something is first sent,
+    which is never."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    dist.init_process_group("gloo", store=dist.FileStore(store, board.ranks), rank=rank, world_size=board.ranks)
-    made = Collectives(board, rank)
+    dist.init_process_group(backend, store=dist.FileStore(store, board.ranks), rank=rank, world_size=board.ranks)
+    made = Collectives(board, rank, backend)
     made.install()
     return made

@@ -15,7 +15,8 @@ syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. 
 Functions of a hand-out's adapters.py, such as me=tests/adapters.py:get_ddp(), stand for such a class: syslab_handed_in.py.
 
 This process imports torch, and forks a process for each rank from itself. Ranks meet in a Gloo group, import the user's file
-and stay for case after case, until one of them does not answer any more.
+and stay for case after case, until one of them does not answer any more. On GPUs rank r computes on GPU r, counted on from 0
+where there are fewer, as the hand-outs' tests do it; the group is NCCL's where each rank has a GPU of its own.
 """
 import argparse
 import json
@@ -58,10 +59,23 @@ def needs_newer(error):
     return None
 
 
+def own_gpu(rank):
+    """This rank's GPU, and how many there are. The first look at CUDA is here: a process that has looked cannot fork others that do."""
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count == 0:
+        raise Unsupported(f"torch {torch.__version__} sees no GPU")
+    gpu = torch.device("cuda", rank % count)
+    torch.cuda.set_device(gpu)
+    torch.zeros(1, device=gpu)  # its context takes seconds, which are no part of a case
+    return gpu, count
+
+
 class Rank:
     """One rank's process, from the inside."""
 
-    def __init__(self, rank, board, store, mine, memory_fd, memory_limit):
+    def __init__(self, rank, board, store, mine, memory_fd, memory_limit, device):
         import torch
         import syslab_collectives
         import syslab_handed_in
@@ -70,7 +84,8 @@ class Rank:
         torch.set_num_threads(1)
         self.rank, self.path = rank, mine[0]
         self.tensors = RankTensors(memory_fd)
-        self.collectives = syslab_collectives.join_group(board, rank, store)
+        self.device, gpus = own_gpu(rank) if device == "cuda" else (torch.device("cpu"), 0)
+        self.collectives = syslab_collectives.join_group(board, rank, store, "nccl" if gpus >= board.ranks else "gloo")
         self.mine = syslab_handed_in.load(*mine)
         syslab_worker.limit_memory(memory_limit)
 
@@ -82,7 +97,7 @@ class Rank:
             inputs = {t["name"]: self.tensors.view(t, size) for t in message["inputs"]}
             outputs = {t["name"]: self.tensors.view(t, size) for t in message["outputs"]}
             case = json.loads(message["options"]["case"])
-            syslab_training.train(self.mine, case, inputs, outputs, self.rank, self.collectives)
+            syslab_training.train(self.mine, case, inputs, outputs, self.rank, self.collectives, self.device)
             return {"type": "returned"}
         except BaseException as error:
             self.collectives.end()  # nobody need wait for this rank
@@ -130,7 +145,7 @@ def serve_rank(source, target, path, make):
 class Gang:
     """The processes of one number of ranks."""
 
-    def __init__(self, ranks, mine, memory_fd, memory_limit, keep_from):
+    def __init__(self, ranks, mine, memory_fd, memory_limit, keep_from, device="cpu"):
         """`keep_from`: descriptors of this process that are none of the ranks' business."""
         import syslab_collectives
 
@@ -145,7 +160,8 @@ class Gang:
             if pid == 0:
                 for fd in [to_child, from_child, *keep_from] + [pipe.fileno() for pipe in self.to + self.answers]:
                     os.close(fd)
-                serve_rank(from_parent, to_parent, mine[0], lambda rank=rank: Rank(rank, self.board, self.store, mine, memory_fd, memory_limit))
+                serve_rank(from_parent, to_parent, mine[0],
+                           lambda rank=rank: Rank(rank, self.board, self.store, mine, memory_fd, memory_limit, device))
             os.close(from_parent)
             os.close(to_parent)
             self.pids.append(pid)
@@ -230,14 +246,13 @@ class Conductor:
         import syslab_collectives  # noqa: F401
         import syslab_training  # noqa: F401
 
-        if hello.get("device", "cpu") != "cpu":
-            raise Unsupported("ranks of a Python class compute on the CPU; run it with --device cpu")
+        self.device = hello.get("device", "cpu")
         self.mine, self.memory_fd, self.limit = mine, hello.get("memory_fd", -1), hello.get("memory_limit_bytes", 0)
         self.gangs, self.own = {}, (pipe.input.fileno(), pipe.output.fileno())
 
     def call(self, message):
         ranks = json.loads(message["options"]["case"])["ranks"]
-        gang = self.gangs.get(ranks) or Gang(ranks, self.mine, self.memory_fd, self.limit, self.own)
+        gang = self.gangs.get(ranks) or Gang(ranks, self.mine, self.memory_fd, self.limit, self.own, self.device)
         self.gangs[ranks] = gang
         answer = gang.call(message)
         if answer["type"] == "failed" and not gang.usable:

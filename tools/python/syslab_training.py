@@ -59,7 +59,7 @@ class Probe(torch.nn.Module):
 
     def forward(self, batch):
         """batch: the number of the step, then the numbers of each use of each parameter, which may be two."""
-        loss = torch.zeros(())
+        loss = batch.new_zeros(())
         met = set()
         for index in self.uses[int(batch[0])]:
             name, at, count = self.used[index]
@@ -99,20 +99,20 @@ def of_container(container, case):
 
 
 def flat(tensors):
-    return torch.cat([t.detach().reshape(-1).to(torch.float32) for t in tensors]) if tensors else torch.empty(0)
+    return torch.cat([t.detach().reshape(-1).to(torch.float32) for t in tensors]).cpu() if tensors else torch.empty(0)
 
 
 def gradients(parameters):
     return flat([torch.full_like(p, float("nan")) if p.grad is None else p.grad for p in parameters])
 
 
-def batch_of(case, inputs, step, part, rank):
-    return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]])
+def batch_of(case, inputs, step, part, rank, device):
+    return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]]).to(device)
 
 
-def data_parallel(mine, case, inputs, outputs, rank, collectives):
+def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
     log = collectives.log
-    module = Probe(case, inputs["start"][rank])
+    module = Probe(case, inputs["start"][rank]).to(device)
     kept = watch_gradients(module, log)
     container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
     parameters = of_container(container, case)
@@ -122,7 +122,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives):
         log.step = step
         if step == case["resume_at"]:
             saved = {name: value.clone() for name, value in container.state_dict().items()}
-            module = Probe(case, inputs["start"][rank] + 1)
+            module = Probe(case, inputs["start"][rank] + 1).to(device)
             kept = watch_gradients(module, log)
             container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
             container.load_state_dict(saved)
@@ -132,7 +132,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives):
         mine.begin_batch(container, optimizer)
         for part in range(case["backwards"]):
             log.ready = 0
-            loss = container(batch_of(case, inputs, step, part, rank))
+            loss = container(batch_of(case, inputs, step, part, rank, device))
             log.in_backward = True
             collectives.tell()
             loss.backward()
@@ -173,9 +173,9 @@ def clear_and_look(optimizer, case, parameters, step):
                         "other ranks' parameters, too")
 
 
-def sharded_optimizer(mine, case, inputs, outputs, rank, collectives):
+def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
     log, made = collectives.log, []
-    module = Probe(case, inputs["start"][rank])
+    module = Probe(case, inputs["start"][rank]).to(device)
     parameters = list(module.parameters())
     base = counted(getattr(torch.optim, case["optimizer"]), made)
     first, later = [g for g in case["groups"] if g["from"] == 0], [g for g in case["groups"] if g["from"] > 0]
@@ -194,12 +194,12 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives):
             parameter.grad = None
 
         def closure():
-            loss = module(batch_of(case, inputs, step, 0, rank))
+            loss = module(batch_of(case, inputs, step, 0, rank, device))
             loss.backward()
             return loss
 
         if case["closure"]:
-            expected = float(module(batch_of(case, inputs, step, 0, rank)))
+            expected = float(module(batch_of(case, inputs, step, 0, rank, device)))
             returned = optimizer.step(closure)
             if returned is None or float(returned) != expected:
                 raise Fault(f"step(closure) returned {returned} in step {step}, the closure {expected}: its loss must come back")
@@ -240,12 +240,12 @@ class Chain(torch.nn.Module):
             self.kinds.append((kind, shape))
 
     def forward(self, batch):
-        loss, before, at = torch.zeros(()), torch.zeros(()), 0
+        loss, before, at = batch.new_zeros(()), batch.new_zeros(()), 0
         for layer, (kind, shape) in zip(self.layers, self.kinds):
             inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]), "linear": (shape[-1], shape[0])}[kind]
             x, c = batch[at:at + inputs], batch[at + inputs:at + inputs + outputs]
             at += inputs + outputs
-            y = layer(x.long())[0] if kind == "embedding" else layer(before * 0 + (x if kind == "linear" else torch.ones(outputs)))
+            y = layer(x.long())[0] if kind == "embedding" else layer(before * 0 + (x if kind == "linear" else batch.new_ones(outputs)))
             loss = loss + (c * y + self.curve / 2 * y * y).sum()
             before = y.sum()
         return loss
@@ -280,15 +280,15 @@ def look_at_gradients(mine, container, step):
                         f"{list(parameter.shape)} of {parameter.dtype}: the optimizer wants them alike")
 
 
-def fully_sharded(mine, case, inputs, outputs, rank, collectives):
+def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
     log = collectives.log
-    container = mine.container(Chain(case, inputs["start"][rank]))
+    container = mine.container(Chain(case, inputs["start"][rank]).to(device))
     outputs["held"][rank, 0] = held_elements(container)
     optimizer = torch.optim.SGD(container.parameters(), lr=case["rate"])
     for step in range(case["steps"]):
         log.step = step
         optimizer.zero_grad(set_to_none=True)
-        loss = container(inputs["batch"][step, rank])
+        loss = container(inputs["batch"][step, rank].to(device))
         log.in_backward = True
         collectives.tell()
         loss.backward()
@@ -302,7 +302,7 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives):
             if described["name"] not in gathered or list(gathered[described["name"]].shape) != described["shape"]:
                 found = {name: list(value.shape) for name, value in gathered.items()}
                 raise Fault(f"{mine.gather} returned {found}, and '{described['name']}' {described['shape']} is wanted among it")
-            outputs["weights"][rank, step, at:at + count] = gathered[described["name"]].detach().reshape(-1).to(torch.float32)
+            outputs["weights"][rank, step, at:at + count] = flat([gathered[described["name"]]])
         outputs["held"][rank, 0] = max(float(outputs["held"][rank, 0]), held_elements(container))
 
 
@@ -316,20 +316,27 @@ def placed(described):
 
 
 WAYS = {"data_parallel": data_parallel, "sharded_optimizer": sharded_optimizer, "fully_sharded": fully_sharded}
-FIELDS = ("step", "kind", "elements", "bytes", "ready", "in_backward", "async", "waited")
+FIELDS = ("step", "kind", "elements", "bytes", "ready", "in_backward", "async", "waited", "line")
+NAME_NUMBERS = 8
+
+
+def as_numbers(name):
+    """The end of a file's name, three bytes a number, which fp32 holds exactly; 0 where there is no more."""
+    text = name.encode("ascii", "replace")[-3 * NAME_NUMBERS:].ljust(3 * NAME_NUMBERS, b"\0")
+    return [float(int.from_bytes(text[i:i + 3], "big")) for i in range(0, len(text), 3)]
 
 
 def note_events(events, rows):
     """One row a collective behind a row with their number; what has no row is counted."""
     rows[0, 0] = float(len(events))
     for row, event in zip(rows[1:], events):
-        row.copy_(torch.tensor([float(event[field]) for field in FIELDS]))
+        row.copy_(torch.tensor([float(event[field]) for field in FIELDS] + as_numbers(event["file"])))
 
 
-def train(mine, case, inputs, outputs, rank, collectives):
+def train(mine, case, inputs, outputs, rank, collectives, device):
     mine.demand_way(case["way"])
     collectives.begin(case["late"])
-    WAYS[case["way"]](mine, case, inputs, outputs, rank, collectives)
+    WAYS[case["way"]](mine, case, inputs, outputs, rank, collectives, device)
     note_events(collectives.log.events, outputs["events"][rank])
     collectives.end()
 

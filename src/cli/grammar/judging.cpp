@@ -158,6 +158,9 @@ void declare(CLI::App& app, GradeOptions& options) {
   app.add_option("--jobs", options.jobs, "Submissions at a time (default 1)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));
+  one_of(app.add_option("--device", options.device,
+                        "Where ranks of data parallelism, sharded optimizers and FSDP compute (default cpu)"),
+         "WHICH", {"cpu", "cuda"});
   app.add_option("--cases", options.cases, "Tries a law (default 50)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1'000'000).description(""));

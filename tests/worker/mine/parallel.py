@@ -185,7 +185,7 @@ class FullySharded(torch.nn.Module):
     def shard(self, p):
         rows = -(-p.shape[0] // self.ranks)
         self.sharded[p] = p.shape
-        padded = torch.zeros(rows * self.ranks, *p.shape[1:], dtype=p.dtype)
+        padded = p.data.new_zeros(rows * self.ranks, *p.shape[1:])
         padded[:p.shape[0]] = p.data
         self.hooks.append(after_gradient(p, lambda: self.scatter(p)))  # while it is whole: autograd notes its shape
         p.data = padded[self.rank * rows:(self.rank + 1) * rows].clone()
@@ -202,7 +202,7 @@ class FullySharded(torch.nn.Module):
             out.register_hook(lambda grad: self.gather(p))
 
     def scatter(self, p):
-        padded = torch.zeros(p.part.shape[0] * self.ranks, *p.part.shape[1:], dtype=p.dtype)
+        padded = p.grad.new_zeros(p.part.shape[0] * self.ranks, *p.part.shape[1:])
         padded[:p.grad.shape[0]] = p.grad
         mine = torch.empty_like(p.part)
         p.grad = None

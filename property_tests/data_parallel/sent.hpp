@@ -1,0 +1,32 @@
+// Collectives as ranks called them: rows of numbers, of which tools/python/syslab_training.py (note_events) and our own
+// strategies (experiments/ddp/own_ranks.cpp) fill in one each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace syslab::data_parallel {
+
+// Behind a row with how many there are. Fields: those of Sent in their order, the file's name by three bytes a number.
+inline constexpr std::int64_t kSentRows = 257, kSentFields = 17;
+
+struct Sent {
+  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier };
+  int step = 0;  // −1: when the container was made
+  Kind kind = Kind::all_reduce;
+  std::int64_t elements = 0, bytes = 0;
+  int ready = 0;  // gradients that were final
+  bool in_backward = false, asynchronous = false, waited = false;
+  int line = 0;      // of the class's source, that called it; 0: nobody knows
+  std::string file;  // its name, of which only letters, digits and a few signs are kept: the class's process says it
+};
+
+// Of one rank, from the rows of all. Error(check): it called more than there is room for.
+std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank);
+
+// " (no wait() was called for …)" about the first that nobody waited for; empty where there is none.
+std::string forgotten_wait(const std::vector<Sent>& sent);
+
+}  // namespace syslab::data_parallel

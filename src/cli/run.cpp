@@ -22,7 +22,7 @@ void note_missing_walls(const Console& console) {
   }
   if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
   judge::hide_this_process();
-  const std::vector<std::string> missing = judge::missing_walls(/*shared_memory=*/true);
+  const std::vector<std::string> missing = judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true);
   if (missing.empty()) return;
   console.note(
       fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));

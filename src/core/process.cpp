@@ -23,7 +23,7 @@
 
 #include "core/descendants.hpp"
 #include "core/error.hpp"
-#include "core/own_shared_memory.hpp"
+#include "core/own_namespaces.hpp"
 
 extern char** environ;
 
@@ -100,7 +100,8 @@ constexpr long kLandlockRestrictSelf = SYS_landlock_restrict_self;
 // The errno of what failed, or 0. The filter comes last: it may refuse what is called before it.
 int confine(const Confinement& confinement) {
   if (confinement.own_shared_memory) {
-    if (const int failed = take_own_shared_memory(confinement.landlock_ruleset); failed != 0) return failed;
+    const int failed = take_own_namespaces(confinement.landlock_ruleset, confinement.own_loopback);
+    if (failed != 0) return failed;
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   // Root's privileges as well: they would read other processes' memory in spite of the rest. After the line above no

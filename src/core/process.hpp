@@ -43,7 +43,8 @@ class FileDescriptor {
 struct Confinement {
   int landlock_ruleset = -1;                  // −1: none
   const struct sock_fprog* filter = nullptr;  // null: none
-  bool own_shared_memory = false;             // core/own_shared_memory.hpp
+  bool own_shared_memory = false;             // core/own_namespaces.hpp
+  bool own_loopback = false;                  // with own_shared_memory alone
 };
 
 struct SpawnOptions {

@@ -24,7 +24,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/own_shared_memory.hpp"
+#include "core/own_namespaces.hpp"
 #include "core/path_list.hpp"
 #include "core/state_folder.hpp"
 #include "judge/landlock.hpp"
@@ -184,6 +184,7 @@ std::string variable(const char* name) {
 
 // A process that makes its own is, for a moment, a copy of this one that others may read: Landlock keeps them from it.
 bool may_own_shared_memory() { return landlock_version() > 0 && offers_own_shared_memory(); }
+bool may_own_loopback() { return landlock_version() > 0 && offers_own_loopback(); }
 
 }  // namespace
 
@@ -196,6 +197,8 @@ Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make
   const bool python = options.profile == Profile::python;
   // On a GPU NCCL's ranks meet in /dev/shm, and whether CUDA works in a user namespace has not been tried.
   confinement_.own_shared_memory = python && !options.gpu && may_own_shared_memory();
+  // Ranks that one process has started, or that stand for themselves: nobody they have to meet is outside.
+  confinement_.own_loopback = options.network && confinement_.own_shared_memory && may_own_loopback();
   const FilterContext filter = empty_filter();
   for (const char* name : kDenied) deny(filter, name, EPERM);
   for (const char* name : kOnlyOneself) deny(filter, name, EPERM, SCMP_A0(SCMP_CMP_NE, 0));
@@ -284,7 +287,7 @@ void deny_processes() {
   demand(::seccomp_load(filter.get()), "seccomp_load");
 }
 
-std::vector<std::string> missing_walls(bool shared_memory) {
+std::vector<std::string> missing_walls(bool shared_memory, bool loopback) {
   std::vector<std::string> missing;
   const int version = landlock_version();
   if (version == 0) {
@@ -296,6 +299,9 @@ std::vector<std::string> missing_walls(bool shared_memory) {
   if (::prctl(PR_GET_SECCOMP) < 0) missing.emplace_back("system calls (seccomp)");
   if (shared_memory && !may_own_shared_memory()) {
     missing.emplace_back("for classes a /dev/shm of their own (user namespaces, Landlock)");
+  }
+  if (loopback && !may_own_loopback()) {
+    missing.emplace_back("for classes of ranks a network of their own (user and network namespaces, Landlock)");
   }
   return missing;
 }

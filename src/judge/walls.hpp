@@ -11,7 +11,7 @@
 namespace syslab::judge {
 
 // native: a library; no network, no process of its own. python: compilers and other programs may be started; with
-// `network`, as ranks need it, sockets too.
+// `network`, as ranks need it, sockets too: on the CPU, where the system lets us, to a loopback of their own.
 enum class Profile { native, python };
 
 struct WallsOptions {
@@ -53,8 +53,8 @@ std::string keys_folder();
 void deny_processes();
 
 // What this kernel lacks, in words for people; empty where all walls stand. With `shared_memory` also what keeps the
-// /dev/shm of a class on the CPU its own.
-std::vector<std::string> missing_walls(bool shared_memory = false);
+// /dev/shm of a class on the CPU its own, with `loopback` also what keeps the network of its ranks to themselves.
+std::vector<std::string> missing_walls(bool shared_memory = false, bool loopback = false);
 
 // SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere; and so does
 // compute-sanitizer.

@@ -93,7 +93,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
         if (options_.walls) {
           folder_.emplace();
           walls_.emplace(judge::WallsOptions{.profile = *options_.walls,
-                                             .network = options_.world_size > 1 || options_.starts_ranks,
+                                             .network = talks(),
                                              .gpu = options_.device != "cpu",
                                              .writable = folder_->path(),
                                              .hidden = judge::keys_folder()});
@@ -117,11 +117,16 @@ Json ForeignWorker::walls_facts() const {
   }
   if (!options_.walls) return facts;
   facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
-  const bool shm = *options_.walls == judge::Profile::python && options_.device == "cpu";
-  if (const std::vector<std::string> missing = judge::missing_walls(shm); !missing.empty()) {
+  const bool apart = *options_.walls == judge::Profile::python && options_.device == "cpu";
+  if (const std::vector<std::string> missing = judge::missing_walls(apart, apart && talks()); !missing.empty()) {
     facts["walls_missing"] = missing;
   }
   return facts;
+}
+
+// A library is called on each rank and calls nobody.
+bool ForeignWorker::talks() const {
+  return options_.walls == judge::Profile::python && (options_.world_size > 1 || options_.starts_ranks);
 }
 
 void ForeignWorker::greet() {

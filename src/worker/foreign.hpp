@@ -114,6 +114,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   void share_gpu();
   std::int64_t flags_of_gpu();
   static bool is_question(const CallRequest& request);
+  bool talks() const;
   Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                           std::span<const NamedOutput> outputs);
   Json run_on_gpu(const CallRequest& request, CallClock::Readings& spent);

@@ -3,7 +3,8 @@
 Class → what keeps it → what it was seen to do with that switched off:
   Watches, watch  the walls (seccomp)           as they were: told the names in a folder that it may not list, and set attributes by calls
                                                 that the build's libseccomp did not know by name
-  Calls           the walls (seccomp)           as they were: a class of ranks spoke to any service of this machine (D-Bus, a container's)
+  Calls           the walls (seccomp, a network as they were: a class of ranks spoke to any service of this machine (D-Bus, a container's), and
+                  of its own)                   to any port, of whichever machine
   PunchesHoles    the worker compares its copy  not switched off
   GrowsMemory     the worker's own lengths      not switched off
   StaysAround     keeper, reaper, remove_tree   not switched off; seen to live, and to sit in its folder, while it is judged
@@ -91,14 +92,17 @@ class Outsiders(HostileLab):
         self.assertGreaterEqual(ended["metrics"]["time"], 0.02)
 
     def test_ranks_speak_to_no_service_of_this_machine(self):
-        with socket.socket(socket.AF_UNIX) as service:
+        with socket.socket(socket.AF_UNIX) as service, socket.create_server(("127.0.0.1", 0)) as port:
             service.bind(str(self.outside / "service"))
             service.listen()
             service.setblocking(False)
+            port.setblocking(False)
+            self.walls = {"LISTENS": str(port.getsockname()[1])}
             law, *_ = attempts(self.lines("check", "naive_ddp", "--mine", f"me={HOSTILE}/caller.py:Calls", "--cases", "1", "-k",
                                           "shares_parameters", "--contract", "handout", expect=1))
             self.assertIn("reached: nothing", law["detail"])
             self.assertRaises(BlockingIOError, service.accept)
+            self.assertRaises(BlockingIOError, port.accept)
 
     def test_what_lies_beside_a_library_is_read_only_if_it_is_a_file(self):
         library = self.folder / "mine.so"

@@ -32,7 +32,7 @@
 #include <string>
 #include <thread>
 
-#include "core/own_shared_memory.hpp"
+#include "core/own_namespaces.hpp"
 #include "tests/judge/behind.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -320,6 +320,33 @@ TEST(Walls, AClassHasItsOwnSharedMemoryWhichIsGoneWithIt) {
   EXPECT_EQ(kept, "of another");
   EXPECT_NE(::access((left + ".d").c_str(), F_OK), 0);
   ::unlink(left.c_str());
+}
+
+// Each line of /proc/net/dev behind its head is an interface.
+TEST(Walls, RanksOnTheCpuHaveALoopbackOfTheirOwnAndNothingElse) {
+  if (!offers_own_loopback() || !missing_walls().empty()) GTEST_SKIP() << "not all walls stand here";
+  const test::TemporaryFolder folder;
+  const auto network_of = [&](bool network, bool gpu) {
+    Walls walls({.profile = Profile::python, .network = network, .gpu = gpu, .writable = (folder / ".").string()});
+    SpawnOptions options;
+    options.argv = {"/bin/sh", "-c", "readlink /proc/self/ns/net; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '"};
+    options.confinement = walls.confinement();
+    Process child = Process::spawn(options);
+    child.close_input();
+    std::array<char, 4096> said{};
+    std::string all;
+    for (ssize_t got = 0; (got = ::read(child.from_child(), said.data(), said.size())) > 0;) {
+      all.append(said.data(), static_cast<std::size_t>(got));
+    }
+    EXPECT_EQ(child.wait().describe(), "exit code 0");
+    return all;
+  };
+  const std::string ours = std::filesystem::read_symlink("/proc/self/ns/net").string() + "\n";
+  const std::string theirs = network_of(true, false);
+  EXPECT_EQ(theirs.substr(theirs.find('\n')), "\nlo\n");
+  EXPECT_FALSE(theirs.starts_with(ours));
+  EXPECT_TRUE(network_of(false, false).starts_with(ours)) << "without sockets it adds nothing";
+  EXPECT_TRUE(network_of(true, true).starts_with(ours)) << "whether CUDA works in one has not been tried";
 }
 
 TEST(Walls, AProcessMayNotWriteIntoTheSharedMemoryOfTheOneBefore) {

@@ -1,9 +1,12 @@
-#include "core/own_shared_memory.hpp"
+#include "core/own_namespaces.hpp"
 
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,30 +70,52 @@ int allow_folder(int landlock_ruleset) {
   return failed;
 }
 
+// In a new network it is down, and gets its addresses when it comes up.
+int raise_loopback() {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return errno;
+  ifreq interface {};
+  std::memcpy(interface.ifr_name, "lo", sizeof "lo");
+  interface.ifr_flags = IFF_UP;
+  const int failed = ::ioctl(socket, SIOCSIFFLAGS, &interface) == 0 ? 0 : errno;
+  ::close(socket);
+  return failed;
+}
+
+bool offers(bool loopback) {
+  const auto child =
+      static_cast<pid_t>(::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  if (child == 0) ::_exit(take_own_namespaces(-1, loopback) == 0 ? 0 : 1);
+  int status = -1;
+  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace
 
-int take_own_shared_memory(int landlock_ruleset) {
+int take_own_namespaces(int landlock_ruleset, bool loopback) {
   const unsigned user = ::geteuid(), group = ::getegid();
   // The files below belong to root while the process, a copy of one that hides itself, may not be read.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) return errno;
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return errno;
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | (loopback ? CLONE_NEWNET : 0)) != 0) return errno;
   if (const int failed = write_file("/proc/self/setgroups", "deny"); failed != 0) return failed;
   if (const int failed = write_map("/proc/self/uid_map", user); failed != 0) return failed;
   if (const int failed = write_map("/proc/self/gid_map", group); failed != 0) return failed;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
   if (::mount("tmpfs", kFolder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) return errno;
+  if (loopback) {
+    if (const int failed = raise_loopback(); failed != 0) return failed;
+  }
   return landlock_ruleset < 0 ? 0 : allow_folder(landlock_ruleset);
 }
 
 bool offers_own_shared_memory() {
-  static const bool offered = [] {
-    const auto child =
-        static_cast<pid_t>(::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-    if (child == 0) ::_exit(take_own_shared_memory(-1) == 0 ? 0 : 1);
-    int status = -1;
-    while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  }();
+  static const bool offered = offers(false);
+  return offered;
+}
+
+bool offers_own_loopback() {
+  static const bool offered = offers(true);
   return offered;
 }
 

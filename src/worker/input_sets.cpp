@@ -74,7 +74,7 @@ void InputSets::refresh(int number) {
 }
 
 // The first content is drawn completely. Later contents of a large input are new only in stripes, at different places
-// each time: drawing 256 MiB takes one core a second, ten times as long as the call that is to be timed.
+// each time: drawing 256 MiB takes one core a third of a second, three times as long as the call that is to be timed.
 void InputSets::draw(const TensorView& whole, const std::string& input, int number, std::uint64_t generation) {
   const std::string name = fmt::format("{}:{}", input, number);
   const bool is_checked = number == 0 && generation == 1;  // what the seed stands for: all that follows is timed

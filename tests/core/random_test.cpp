@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/random_bits.hpp"
+
 namespace syslab {
 namespace {
 
@@ -62,6 +64,31 @@ TEST(RandomStream, NormalsAreBitExact) {
   for (std::size_t i = 0; i < golden.size(); ++i) {
     EXPECT_EQ(std::bit_cast<std::uint32_t>(stream.normal(i)), golden[i]) << i;
   }
+}
+
+// The map from bits to value once more, as its words say it: around every border between octaves and segments.
+TEST(RandomStream, NormalsFollowTheTableAtEveryBorder) {
+  static constexpr std::int32_t kTable[] = {
+#include "core/normal_table.inc"
+  };
+  const auto expected = [](std::uint32_t t) {
+    const int octave = std::max(static_cast<int>(std::bit_width(t)) - random_bits::kOctaveBottom, 0);
+    const int within_bits = 10 + std::max(octave - 1, 0);
+    const std::uint32_t begin = octave == 0 ? 0 : 1U << (15 + octave);
+    const std::uint32_t node = 64 * static_cast<std::uint32_t>(octave) + ((t - begin) >> within_bits);
+    const std::int64_t drop = kTable[node] - kTable[node + 1], within = (t - begin) % (1U << within_bits);
+    return static_cast<float>(kTable[node] - drop * within / (std::int64_t{1} << within_bits)) * 0x1p-28F;
+  };
+  for (int power = 0; power < 31; ++power) {
+    for (std::uint32_t segment = 0; segment < 64; ++segment) {
+      for (const std::uint32_t near : {0U, 1U, 2U, 0xffffffffU}) {
+        const std::uint32_t t = ((1U << power) + ((1U << power) >> 6) * segment + near) & 0x7fffffffU;
+        ASSERT_EQ(random_bits::normal(t, kTable), expected(t)) << t;
+        ASSERT_EQ(random_bits::normal(t | 0x80000000U, kTable), -expected(t)) << t;
+      }
+    }
+  }
+  EXPECT_EQ(random_bits::normal(0x7fffffffU, kTable), expected(0x7fffffffU));
 }
 
 double normal_cdf(double z) { return 0.5 * std::erfc(-z / std::sqrt(2.0)); }
@@ -138,6 +165,14 @@ TEST(Fill, GivesEachElementTheNumberOfItsRowMajorIndex) {
       }
     }
     EXPECT_EQ(std::count(spread.begin(), spread.end(), -77.0F), 200 - 24);
+  }
+  for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{61}, kFirst, std::uint64_t{1} << 40}) {
+    std::vector<float> many(1000);
+    fill(TensorView(many.data(), DType::f32, {1000}), stream, Distribution::normal, 0.37F, begin);
+    for (std::size_t i = 0; i < many.size(); ++i)
+      ASSERT_EQ(many[i], stream.normal(begin + i) * 0.37F) << begin << " " << i;
+    fill(TensorView(many.data(), DType::f32, {1000}), stream, Distribution::uniform, 1.0F, begin);
+    for (std::size_t i = 0; i < many.size(); ++i) ASSERT_EQ(many[i], stream.uniform(begin + i)) << begin << " " << i;
   }
   std::vector<float> tail(4);
   fill(TensorView(tail.data(), DType::f32, {4}), stream, Distribution::normal, 1.0F, kFirst);

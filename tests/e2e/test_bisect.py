@@ -76,7 +76,7 @@ class Repository(Comparing):
 
 
 class Bisect(Repository):
-    def history(self, slow=4, last=8, rounds=(10, 80), broken=()):
+    def history(self, slow=2, last=4, rounds=(10, 80), broken=()):
         for index in range(last + 1):
             self.commit(f"change {index}", {"lib/work.py": WORK.format(rounds=rounds[index >= slow]), "note": str(index),
                                             "state": "broken" if index in broken else "whole"})
@@ -87,24 +87,24 @@ class Bisect(Repository):
                           expect=expect, cwd=self.repository, **others)
 
     def test_the_commit_is_named_and_one_that_does_not_build_is_left_out(self):
-        self.history(broken=(4,))  # the first that would be asked, were it whole, is the slow one itself
+        self.history(broken=(2,))  # the first that would be asked, were it whole, is the slow one itself
         *steps, end = self.bisect("--build-command", "grep whole state", expect=5)
         left_out, = [step for step in steps if "left out" in step["text"]]
-        self.assertEqual(left_out["commit"], self.commits[4])
+        self.assertEqual(left_out["commit"], self.commits[2])
         self.assertEqual((end["verdict"], end["commit"]), ("unclear", None))
-        for index in (4, 5):
+        for index in (2, 3):
             self.assertIn(f"change {index}", end["text"])
-        self.assertNotIn("change 3", end["text"])
-        failed, = (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[4]}")
+        self.assertNotIn("change 1", end["text"])
+        failed, = (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[2]}")
         self.assertEqual([path.name for path in failed.iterdir()], ["log"])
         # Without the command every one "builds".
         *steps, end = self.bisect()
-        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[4]))
+        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[2]))
         self.assertGreater(end["low"], 0)
-        self.assertIn("change 4", end["text"])
+        self.assertIn("change 2", end["text"])
         *again, end = self.bisect()
         self.assertTrue(all(step["remembered"] for step in again), again)
-        self.assertEqual(end["commit"], self.commits[4])
+        self.assertEqual(end["commit"], self.commits[2])
         self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
 
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
@@ -156,7 +156,7 @@ class Bisect(Repository):
         self.assertIn("interrupted", said)
         *steps, end = self.bisect()
         self.assertTrue(steps[0]["remembered"])
-        self.assertEqual(end["commit"], self.commits[4])
+        self.assertEqual(end["commit"], self.commits[2])
 
     def test_the_budget_ends_a_build_a_wait_and_a_launch(self):
         self.history(slow=1, last=1)

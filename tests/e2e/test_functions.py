@@ -47,9 +47,6 @@ class Functions(Lab):
         refused = self.syslab("run", *self.files("mine", SUMS), "-a", "n=25", expect=2).stderr
         self.assertIn("unknown value '25' of axis 'n' of function", refused)
 
-    def test_a_module_is_a_function(self):
-        self.assertEqual([one["status"] for one in self.of_me("Module", expect=0)], ["ok", "ok"])
-
     def test_numpy_several_outputs_integers_and_declared_bounds(self):
         self.assertEqual([one["status"] for one in self.of_me("mine", file=SUMS, expect=0)], ["ok", "ok"])
         bounds = self.sql("SELECT DISTINCT facts ->> '$.bound', facts ->> '$.reference_in' FROM v_attempt"
@@ -98,14 +95,12 @@ class Functions(Lab):
                 self.assertNotIn("\n", ended["detail"])
                 self.assertEqual(ended["params"]["case"], "n=24 dtype=float32")
 
-    def test_what_the_first_call_makes_may_take_as_long_as_it_likes(self):
-        self.assertEqual({key: one["status"] for key, one in self.of_each(("compiles_once",), expect=0).items()},
-                         {("compiles_once", 24): "ok", ("compiles_once", 40): "ok"})
-
-    def test_one_case_that_fails_leaves_the_others(self):
-        first, second = self.of_me("small_only", expect=3)
-        self.assertEqual((first["status"], second["status"]), ("ok", "error"))
-        self.assertIn("no kernel for 40 rows (softmax.py", second["detail"])
+    def test_modules_and_slow_first_calls_are_right_and_one_case_that_fails_leaves_the_others(self):
+        ended = self.of_each(("Module", "compiles_once", "small_only"), expect=3)
+        self.assertEqual({key: one["status"] for key, one in ended.items()},
+                         {("Module", 24): "ok", ("Module", 40): "ok", ("compiles_once", 24): "ok", ("compiles_once", 40): "ok",
+                          ("small_only", 24): "ok", ("small_only", 40): "error"})
+        self.assertIn("no kernel for 40 rows (softmax.py", ended["small_only", 40]["detail"])
 
     def test_inputs_that_are_no_cases_are_refused_before_anything_runs(self):
         for inputs, said in (("Shape.no_function", "'arguments' must be a function of a seed"),

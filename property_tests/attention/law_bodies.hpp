@@ -32,7 +32,12 @@ struct Subject {
   bool exact() const { return !wide() && rung.deterministic; }
   // What the oracle's bounds allow for: who promises the hand-out's tolerance has promised no arithmetic.
   Part part(const Problem& problem) const {
-    return {.weights_unit = wide() ? weights_unit_of(std::max(problem.seq_q, problem.seq_k)) : 0.0};
+    const std::int64_t longest = std::max(problem.seq_q, problem.seq_k);
+    // Over many queries with few keys, which the hand-out's tests do not ask, weights are large and so is the sum of
+    // their roundings: of 226 with 17 keys dV was 2 % beyond 1e-2 in a right kernel that rounds P to bf16.
+    constexpr std::int64_t kManyOfFew = 64;
+    const bool many_of_few = problem.seq_q != problem.seq_k && longest > kManyOfFew;
+    return {.weights_unit = !wide() ? 0.0 : many_of_few ? kHalfWeights : weights_unit_of(longest)};
   }
   // Some rows of a long one: the oracle takes as long as for others.
   Part part(const Sample& sample) const {

@@ -54,7 +54,10 @@ class Submitted(Lab):
         return {(law["experiment"], law["law"]): (law["outcome"], law["message"]) for law in row["laws"] if law["contract"] == "handout"}
 
     def test_right_parallel_adapters_of_both_years_hold_all_laws_of_the_hand_out(self):
-        make_parallel(self.folder / "ada")
+        # A line left from looking for a fault names a layer of the tests' model.
+        prints = ("\n\nand_then = ddp_on_after_backward\n\n\ndef ddp_on_after_backward(ddp_model, optimizer):\n"
+                  "    print(ddp_model.module.fc1.weight.shape)\n    and_then(ddp_model, optimizer)\n")
+        make_parallel(self.folder / "ada", tail=prints)
         experiments = {"get_ddp": {"naive_ddp", "ddp_overlap_individual_parameters"},
                        "get_ddp_individual_parameters": {"naive_ddp", "ddp_overlap_individual_parameters"},
                        "get_ddp_bucketed": {"ddp_overlap_bucketed"}, "get_sharded_optimizer": {"optimizer_state_sharding"},

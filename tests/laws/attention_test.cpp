@@ -8,6 +8,7 @@
 #include "check/search.hpp"
 #include "core/random.hpp"
 #include "ops/attention/autograd.hpp"
+#include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "property_tests/attention/sample.hpp"
 #include "tests/laws/attention_kept_weights.hpp"
@@ -96,6 +97,22 @@ TEST(AttentionLaws, NowAndThenAskForManyQueriesWithManyKeys) {
   EXPECT_THAT(long_lengths({.pass = Pass::backward, .long_both = true}, true), testing::ElementsAre(768, 777));
   EXPECT_THAT(long_lengths({.long_both = true}, true),
               testing::ElementsAre(768, 777, 2047, 2048, 16'384, 65'535, 65'536));
+}
+
+// Who promises the hand-out's 1e-2 may round weights to bf16: more than its tests ask is more than 1e-2 covers.
+TEST(AttentionLaws, LeaveRoomForHalfWeightsWhereManyQueriesMeetFewKeys) {
+  Candidate mine{find_rung("naive")};
+  const Menu menu;
+  const auto unit = [&](std::int64_t seq_q, std::int64_t seq_k) {
+    return Subject{mine, check::Contract::full, menu}.part(Problem{.seq_q = seq_q, .seq_k = seq_k}).weights_unit;
+  };
+  EXPECT_EQ(unit(226, 17), 0) << "ours promise their arithmetic";
+  mine.domain = Domain{.usual = true};
+  EXPECT_EQ(unit(226, 17), kHalfWeights);
+  EXPECT_EQ(unit(17, 226), kHalfWeights);
+  EXPECT_EQ(unit(64, 17), 0);
+  EXPECT_EQ(unit(256, 256), 0);
+  EXPECT_EQ(unit(257, 257), kHalfWeights);
 }
 
 // The oracle does not judge the double-precision rung, nor the naive kernel itself; all else applies to all rungs.

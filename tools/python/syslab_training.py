@@ -43,6 +43,13 @@ class Probe(torch.nn.Module):
             at += count
         self.aliases = {tie["to"]: tie["name"] for tie in case["ties"]}
 
+    def __getattr__(self, name):
+        """The models of the hand-outs' tests call their layers fc1, fc2, …: who prints something of one has done nothing wrong."""
+        number = name[2:] if name.startswith("fc") else ""
+        if number.isdigit() and 0 < int(number) <= len(self.layers):
+            return self.layers[int(number) - 1]
+        return super().__getattr__(name)
+
     def place(self, name):
         _, layer, own = name.split(".")
         while len(self.layers) <= int(layer):

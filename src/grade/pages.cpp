@@ -109,7 +109,7 @@ std::string item_name(const Problem& problem, const Item& item) {
 double Graded::earned() const {
   double sum = 0;
   for (const ProblemScore& one : scores) sum += one.earned();
-  return sum;
+  return hundredths(sum);
 }
 
 double Graded::checked() const {

@@ -21,19 +21,34 @@ inline bool is_set(const Json& object, const char* key) {
   return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
+// Of the objects in a list of that name.
+template <typename Holds>
+bool any_in(const Json& object, const char* list, const Holds& holds) {
+  const auto found = object.find(list);
+  if (found == object.end() || !found->is_array()) return false;
+  return std::any_of(found->begin(), found->end(), [&](const Json& one) { return one.is_object() && holds(one); });
+}
+
+template <typename Holds>
+bool any_law(const Json& record, const Holds& holds) {
+  return any_in(record, "adapters", [&](const Json& row) { return any_in(row, "laws", holds); });
+}
+
 // The submission as a whole, the import of its file or one of its laws: with more time it might come to something else.
 inline bool ran_out_of_time(const Json& record) {
   if (!record.is_object()) return false;
-  if (is_set(record, "out_of_time")) return true;
-  const auto any_of = [](const Json& object, const char* list, const auto& holds) {
-    const auto found = object.find(list);
-    if (found == object.end() || !found->is_array()) return false;
-    return std::any_of(found->begin(), found->end(), [&](const Json& one) { return one.is_object() && holds(one); });
-  };
-  return any_of(record, "adapters", [&](const Json& row) {
-    return is_set(row, "out_of_time") ||
-           any_of(row, "laws", [](const Json& law) { return is_set(law, "out_of_time"); });
-  });
+  return is_set(record, "out_of_time") ||
+         any_in(record, "adapters", [](const Json& row) { return is_set(row, "out_of_time"); }) ||
+         any_law(record, [](const Json& law) { return is_set(law, "out_of_time"); });
+}
+
+// Its process was ended in a law by what others send: the kernel without memory, whoever stops the machine.
+inline bool was_killed(const Json& record) {
+  return record.is_object() && any_law(record, [](const Json& law) {
+           const std::string said = text_field(law, "message");
+           return text_field(law, "outcome") == "error" && (said.find("killed by signal 9 ") != std::string::npos ||
+                                                            said.find("killed by signal 15 ") != std::string::npos);
+         });
 }
 
 // The row of a function that an adapters.py answers; null where there is none.
@@ -48,7 +63,7 @@ inline const Json* row_of(const Json& record, const std::string& function) {
 
 // Or it came to no end at all, as when the machine had no memory left: that need not be so the next time.
 inline bool is_provisional(const Json& record) {
-  return ran_out_of_time(record) || !text_field(record, "error").empty();
+  return ran_out_of_time(record) || was_killed(record) || !text_field(record, "error").empty();
 }
 
 inline double hundredths(double points) { return std::round(points * 100) / 100; }

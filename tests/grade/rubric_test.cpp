@@ -123,6 +123,26 @@ TEST(Rubric, WhatRanOutOfTimeIsCalledSo) {
   EXPECT_EQ(note_of({"ada", whole, score(rubric, whole)}), "it ran out of time: stopped after 8 s");
 }
 
+TEST(Rubric, WhoseProcessWasEndedFromOutsideIsTriedAgain) {
+  Json one = record("implemented", {{"attention.a", "passed"}, {"attention.b", "error"}});
+  EXPECT_FALSE(is_provisional(one));
+  Json& message = one["adapters"][0]["laws"][1]["message"];
+  message = "threw Error(comm): the worker 'me' ended while running f (killed by signal 11 (Segmentation fault))";
+  EXPECT_FALSE(is_provisional(one));
+  for (const char* by : {"9 (Killed)", "15 (Terminated)"}) {
+    message = std::string("threw Error(comm): the worker 'me' ended while running f (killed by signal ") + by + ")";
+    EXPECT_TRUE(is_provisional(one)) << by;
+  }
+}
+
+TEST(Rubric, SumsOfPointsHaveNoTail) {
+  ItemScore first, second;
+  first.earned = 11.47;
+  second.earned = 3.89;
+  const Graded one{"ada", Json::object(), {{nullptr, {first}}, {nullptr, {second}}}};
+  EXPECT_EQ(one.earned(), 15.36);
+}
+
 TEST(Rubric, WhatWantsANewerTorchIsOpenOnlyIfNothingElseCouldBeSearched) {
   const Rubric rubric = parse_rubric(kTwoItems, "r");
   Json one = record("implemented", {{"attention.a", "not_run"}, {"attention.b", "not_run"}});

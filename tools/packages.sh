@@ -6,9 +6,11 @@ build_packages=(
   libfmt-dev nlohmann-json3-dev libsqlite3-dev libsodium-dev libseccomp-dev libcli11-dev libtomlplusplus-dev libdlpack-dev librapidcheck-dev libopenblas-dev
   libgtest-dev libgmock-dev
 )
+# What a report draws its figures with, and what quickstart therefore has.
+report_packages=(gnuplot-nox)
 # Tests prove the ways in from Python, being started by mpirun, what tools/bundle makes (patchelf) and which files and
 # connections are opened (strace); benchmarks of host-side costs are built where their library is.
-test_packages=(gnuplot-nox libbenchmark-dev openmpi-bin patchelf python3-numpy python3-torch strace)
+test_packages=("${report_packages[@]}" libbenchmark-dev openmpi-bin patchelf python3-numpy python3-torch strace)
 # A peer of the communicators, built in where it is found.
 optional_packages=(libgloo-dev)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.

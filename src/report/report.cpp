@@ -253,8 +253,12 @@ void DocumentMaker::add_named(const std::string& name) {
   if (name == "failures") return add(without_footnote(shared_table(store_, "failures")));
   if (name == "notes") {
     if (!runs_.warning.empty() && !warns_beside()) add(Paragraph{plain_text(runs_.warning), Tone::warning});
-    for (const Text& other : others_) add(Paragraph{other, Tone::missing});
-    if (!pictures_.note.empty()) add(Paragraph{marked(pictures_.note), Tone::missing});
+    Text beside;
+    for (const Text& other : others_) beside = beside.empty() ? other : beside + plain_text(" ") + other;
+    if (!pictures_.note.empty()) {
+      beside = beside.empty() ? marked(pictures_.note) : beside + marked(" " + pictures_.note);
+    }
+    if (!beside.empty()) add(Paragraph{beside, Tone::missing});
     return;
   }
   if (name == "leaderboard") return add_leaderboard();

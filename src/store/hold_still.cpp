@@ -14,7 +14,8 @@ struct KeptView {
 // Each view uses those before it. The indices serve the queries that follow: a row by its attempt, of a run, rows of an
 // experiment.
 constexpr KeptView kAll[] = {{"v_attempt", "attempt_id"}, {"v_run", "run_id"}};
-constexpr KeptView kOfMeaning[] = {{"v_newest", "experiment"}, {"v_measured", "experiment"}};
+constexpr KeptView kOfMeaning[] = {
+    {"v_newest", "experiment"}, {"v_measured", "experiment"}, {"v_ceiling", "comparability_key"}};
 
 // Replaces the view of that name by one over a table of its rows.
 void keep(Connection& db, const KeptView& view) {

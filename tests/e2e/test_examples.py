@@ -17,6 +17,7 @@ MOST_BYTES = 1 << 20
 MOST_PROSE = 24 << 10
 MOST_ROWS = 12
 MOST_PAGES = 16
+MOST_LINES = 150
 UPDATE = "SYSLAB_UPDATE_GOLDEN" in os.environ
 
 
@@ -88,6 +89,12 @@ class Examples(unittest.TestCase):
             if shutil.which("pdfinfo"):
                 told = subprocess.run(["pdfinfo", EXAMPLES / f"handin-{year}.pdf"], check=True, capture_output=True, text=True).stdout
                 self.assertLessEqual(int(re.search(r"Pages:\s*(\d+)", told)[1]), MOST_PAGES)
+
+    def test_fit_a_terminal_without_tables(self):
+        printed = subprocess.run([os.environ["SYSLAB_BINARY"], "report", "--db", "handout.db", "--quiet"], cwd=self.folder, check=True,
+                                 timeout=300, capture_output=True, text=True).stdout
+        self.assertIn("## Leaderboard", printed)
+        self.assertLessEqual(len(printed.splitlines()), MOST_LINES)
 
     @unittest.skipIf(UPDATE, "pages are being made")
     def test_no_sentence_of_all_results_stands_twice(self):

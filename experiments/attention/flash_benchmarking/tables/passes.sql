@@ -1,15 +1,16 @@
--- sentence: Each pass alone gains over unfused attention, too ({pairing}, {device}; d = {dims}): {gains}. At d = {head_dim}, {lengths}, {said}.
+-- sentence: Speed-ups of each pass alone ({configurations} configurations, d = {dims}; {pairing}, {device}): {gains}. At d = {head_dim}, {lengths}, {said}.
 -- experiment: flash_benchmarking
 -- fills: *
--- columns: dims|1|s|left; gains|1|s|left; head_dim|1|d|right; lengths|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left
-WITH pair AS (
+-- columns: configurations|1|d|right; dims|1|s|left; gains|1|s|left; head_dim|1|d|right; lengths|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left
+WITH m AS MATERIALIZED (
+  SELECT * FROM v_measured WHERE experiment = ?1 AND params ->> '$.pass' <> 'both' AND measured_here AND NOT is_mine AND (is_good OR status = 'oom')
+),
+pair AS (
   SELECT o.params ->> '$.seq' AS seq, o.params ->> '$.head_dim' AS head_dim, o.params ->> '$.dtype' AS dtype, o.params ->> '$.pass' AS pass, o.implementation,
          o.device, o.comparability_key, o.protocol, o.time_ms, iif(l.is_good, l.time_ms / o.time_ms, NULL) AS gain, o.run_uid = l.run_uid AS paired, o.run_uid
-    FROM v_measured o
-    JOIN v_measured l ON l.case_id = o.case_id AND l.comparability_key = o.comparability_key AND l.protocol = o.protocol AND l.role = 'literal'
-                     AND l.measured_here AND (l.is_good OR l.status = 'oom')
-   WHERE o.experiment = ?1 AND o.is_good AND NOT o.is_mine AND o.params ->> '$.pass' <> 'both'
-     AND o.implementation = iif(o.params ->> '$.dtype' = 'fp32', 'flash_tf32', 'flash_mma')
+    FROM m o
+    JOIN m l ON l.case_id = o.case_id AND l.comparability_key = o.comparability_key AND l.protocol = o.protocol AND l.role = 'literal'
+   WHERE o.is_good AND o.implementation = iif(o.params ->> '$.dtype' = 'fp32', 'flash_tf32', 'flash_mma')
 ),
 -- The head dimension nearest to 64, and the ends of what ran there in both passes.
 chosen AS (
@@ -35,8 +36,10 @@ told AS (
    GROUP BY comparability_key, protocol, dtype, head_dim, low, high, implementation
    ORDER BY dtype
 ),
+-- Of each machine the protocol, or the version of one, under which most was measured.
 gained AS (
-  SELECT comparability_key, protocol, device, min(paired) AS paired, max(run_uid) AS run_uid,
+  SELECT row_number() OVER (PARTITION BY comparability_key ORDER BY count(*) DESC, protocol DESC) AS nth,
+         count(DISTINCT head_dim || ' ' || seq || ' ' || dtype) AS configurations, comparability_key, protocol, device, min(paired) AS paired, max(run_uid) AS run_uid,
          (SELECT group_concat(head_dim, ', ')
             FROM (SELECT DISTINCT d.head_dim FROM chosen d WHERE d.comparability_key = c.comparability_key AND d.protocol = c.protocol ORDER BY 1)) AS dims,
          'forward ' || printf('%.3g× to %.3g×', min(iif(pass = 'forward', gain, NULL)), max(iif(pass = 'forward', gain, NULL)))
@@ -45,9 +48,10 @@ gained AS (
    GROUP BY comparability_key, protocol, device
   HAVING count(iif(pass = 'forward', gain, NULL)) > 0 AND count(iif(pass = 'backward', gain, NULL)) > 0
 )
-SELECT g.dims, g.gains, t.head_dim, iif(t.low < t.high, printf('T = %d to %d', t.low, t.high), printf('T = %d', t.low)) AS lengths,
+SELECT g.configurations, g.dims, g.gains, t.head_dim, iif(t.low < t.high, printf('T = %d to %d', t.low, t.high), printf('T = %d', t.low)) AS lengths,
        group_concat(t.text, ' and ') AS said, iif(g.paired, 'pairs from one run', 'in different runs') AS pairing, g.device, g.run_uid
   FROM gained g
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
+ WHERE g.nth = 1
  GROUP BY g.comparability_key, g.protocol, t.head_dim, t.low, t.high
  ORDER BY g.device, g.protocol, t.low;

@@ -174,17 +174,21 @@ def paths_of(folder):
 
 
 def lines_of(command, folder, environment):
-    """Of its output, as they come; then (what it wrote beside, how it ended). After OF_A_FILE it is stopped with all that it has started."""
-    with tempfile.TemporaryFile("w+", errors="replace") as beside:
+    """(a line of its output as it comes, what it has written beside since the last), then (None, how it ended). After OF_A_FILE it is
+    stopped with all that it has started."""
+    with tempfile.TemporaryFile("w+b") as beside:
         process = subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=beside, start_new_session=True)
         late = threading.Timer(OF_A_FILE, os.killpg, (process.pid, signal.SIGKILL))
         late.start()
-        yield from process.stdout
+        read = 0
+        for line in process.stdout:
+            more = os.pread(beside.fileno(), 1 << 20, read)
+            read += len(more)
+            yield line, more.decode(errors="replace")
         code = process.wait()
         ended = f"exit code {code}" if late.is_alive() else f"stopped after {OF_A_FILE} s"
         late.cancel()
-        beside.seek(0)
-        yield beside.read(), ended
+        yield None, ended
 
 
 def run_suite(folder, year, device, more_paths, options):
@@ -202,16 +206,16 @@ def run_suite(folder, year, device, more_paths, options):
     def one(file):
         done, ended = {}, ""
         command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--file", f"tests.{file.stem}", "--start", options.start]
-        for line in lines_of(command, folder, {**environment, "OFFICIAL_PORT": str(free_port())}):
-            if isinstance(line, tuple):
-                beside, ended = line
-                stuck = beside.find("Timeout (")
-                if stuck >= 0:
-                    print(f"  {file.stem}, where ranks stood:\n{beside[stuck:stuck + 6000]}", file=sys.stderr, flush=True)
+        for line, beside in lines_of(command, folder, {**environment, "OFFICIAL_PORT": str(free_port())}):
+            if line is None:
+                ended = beside
             elif line.startswith('{"test"'):
                 told = json.loads(line)
                 done[f"{file.stem}:{told['test']}"] = (told["outcome"], told["why"])
-                print(f"  {year} {device} {file.stem}:{told['test']}: {told['outcome']}, {told.get('seconds', 0)} s", file=sys.stderr, flush=True)
+                stuck = beside.find("Timeout (")  # whoever is stopped before the end has seen it, too
+                print(f"  {year} {device} {file.stem}:{told['test']}: {told['outcome']}, {told.get('seconds', 0)} s"
+                      + (f": {told['why']}" if told["outcome"] == "failed" else "")
+                      + (f"\n  where ranks stood:\n{beside[stuck:stuck + 6000]}" if stuck >= 0 else ""), file=sys.stderr, flush=True)
         if not done or ended != "exit code 0":
             done[f"{file.stem}:"] = ("failed", ended)
         return done

@@ -11,6 +11,7 @@
 
 #include "check/law.hpp"
 #include "core/text.hpp"
+#include "session/summary.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -26,7 +27,7 @@ struct BeyondFinding {
 };
 
 std::string said_of(const plan::PlannedCase& planned, const JudgedLaw& check) {
-  return planned.implementation + ": " + first_line(check.message);
+  return planned.implementation + ": " + gist(check.message);
 }
 
 std::string text_of(const BeyondFinding& finding) {

@@ -12,6 +12,7 @@
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "session/selection.hpp"
+#include "session/summary.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -106,7 +107,7 @@ void Progress::finished(const runner::AttemptResult& result) {
   if (mode_ == Mode::none || skipped) return;
   std::string same_as;
   if (result.planned->task == plan::Task::law && !result.detail.empty()) {
-    const std::string said = result.planned->implementation + " " + result.detail.substr(0, result.detail.find('\n'));
+    const std::string said = result.planned->implementation + " " + gist(result.detail);
     const auto [first, is_new] = told_.emplace(said, law_label(*result.planned));
     if (!is_new) same_as = first->second;
   }

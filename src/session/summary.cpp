@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/text.hpp"
 #include "session/selection.hpp"
@@ -48,6 +49,14 @@ std::string text_of(const Console& console, const std::vector<Concern>& equal) {
 
 }  // namespace
 
+std::string gist(const std::string& detail) {
+  constexpr std::string_view kChanged = "the call changed its input '";
+  const std::string line = first_line(detail);
+  const std::size_t found = line.find(kChanged);
+  const std::size_t end = found == std::string::npos ? found : line.find('\'', found + kChanged.size());
+  return end == std::string::npos ? line : line.substr(0, end + 1);
+}
+
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
   std::vector<std::vector<Concern>> groups;
   for (const Concern& concern : concerns) {
@@ -55,7 +64,7 @@ std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
       const Concern& other = group.front();
       return !concern.law.empty() && !concern.detail.empty() && concern.status == other.status &&
              concern.implementation == other.implementation && !other.law.empty() &&
-             (first_line(concern.detail) == first_line(other.detail) ||
+             (gist(concern.detail) == gist(other.detail) ||
               (!shown_by(concern.detail).empty() && shown_by(concern.detail) == shown_by(other.detail)));
     });
     equal == groups.end() ? groups.push_back({concern}) : equal->push_back(concern);

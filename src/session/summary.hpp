@@ -28,9 +28,11 @@ struct Rerun {
   std::string python_flag;             // " --python .venv/bin/python", of every command that runs --mine again
 };
 
-// Concerns that say the same of one implementation: laws whose message, the first line of the detail, is equal, and
-// those that the same input shows by the same wrong element.
-// In the order of their first.
+// What two laws say alike of one fault: the first line, of a changed input without what is the law's own input's.
+std::string gist(const std::string& detail);
+
+// Concerns that say the same of one implementation: laws whose gist is equal, and those that the same input shows by
+// the same wrong element. In the order of their first.
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns);
 
 class Summary {

@@ -50,13 +50,16 @@ TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
        law("d", "killed by signal 11", "other"), law("e", ""), law("f", ""),
        law("g", "out: NaN\ninput: B=1\nfirst wrong: out[0]"), law("h", "lse: NaN\ninput: B=1\nfirst wrong: out[0]"),
        law("i", "out: NaN at last\ninput: B=2\nfirst wrong: out[0]"), law("j", "lse: 2\ninput: B=1"),
+       law("k", "the call changed its input 'q', 16 of 16 elements, the first [0] from 1 to 2: work on a copy"),
+       law("l", "the call changed its input 'q', 8 of 32 elements, the first [1] from 3 to 6: work on a copy"),
+       law("m", "the call changed its input 'k', 8 of 32 elements, the first [1] from 3 to 6: work on a copy"),
        Concern{"case", "check_failed", "killed by signal 11", "", "me", "", Exit::wrong}});
   std::vector<std::string> names;
   for (const std::vector<Concern>& group : groups) {
     names.emplace_back();
     for (const Concern& one : group) names.back() += one.label;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "gh", "i", "j", "case"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "gh", "i", "j", "kl", "m", "case"}));
 }
 
 TEST(Progress, HasNoLineForWhatWasNotTriedForAReasonThatItHasTold) {

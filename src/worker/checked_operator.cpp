@@ -102,6 +102,11 @@ void CheckedOperator::call_and_watch_gpu_memory() {
   taken_bytes_ = static_cast<double>(free) - static_cast<double>(device::memory_use(place).free);
 }
 
+void tell_device_taken(CaseContext& context, double less) {
+  if (less >= 0) return context.metric("device_taken_bytes", "B", less);
+  context.missing_metric("device_taken_bytes", "B", "another process gave memory back to the GPU during the call");
+}
+
 // The largest tolerance so far. Of a GPU's that of the first call will do: those of others are nearly the same.
 void CheckedOperator::widen(double& bound, const Expected& expected) const {
   std::vector<double> brought;
@@ -360,7 +365,7 @@ void CheckedOperator::emit_metrics() {
   context_.metric("peak_scratch_bytes", "B", peak_scratch_bytes_);
   context_.metric("peak_bytes", "B", static_cast<double>(sets_.bytes_per_set()) + peak_scratch_bytes_);
   if (taken_bytes_) {
-    context_.metric("device_taken_bytes", "B", *taken_bytes_);
+    tell_device_taken(context_, *taken_bytes_);
     return;
   }
   if (operation_.self_time) {

@@ -108,4 +108,8 @@ class CheckedOperator {
   std::vector<device::KernelResources> kernels_;          // likewise: of the first call, as far as it is ours
 };
 
+// The metric `device_taken_bytes`: how much less the GPU's driver had after a call than before it. It counts all
+// processes of that GPU; where others gave back more than the call took, nothing can be said of it.
+void tell_device_taken(CaseContext& context, double less);
+
 }  // namespace syslab::worker

@@ -21,6 +21,10 @@ constexpr std::size_t kBursts = 4;
 Json to_json(const Side& side) {
   Json json{{"label", side.label}, {"is_mine", side.is_mine}, {"digest", side.digest}, {"name", side.name}};
   if (!side.command.empty()) json["command"] = side.command;
+  for (const Law& law : side.laws) {
+    json["laws"].push_back(
+        {{"name", law.name}, {"contract", law.contract}, {"outcome", law.outcome}, {"inputs", law.inputs}});
+  }
   return json;
 }
 
@@ -35,9 +39,12 @@ Json to_json(const Block& block) {
 Json to_json(const Case& one) {
   Json blocks = Json::array();
   for (const Block& block : one.blocks) blocks.push_back(to_json(block));
-  return {{"title", one.title},     {"experiment", one.experiment},
-          {"version", one.version}, {"params", parse_json(one.params)},
-          {"checked", one.checked}, {"blocks", blocks}};
+  Json json{{"title", one.title},     {"experiment", one.experiment},
+            {"version", one.version}, {"params", parse_json(one.params)},
+            {"checked", one.checked}, {"blocks", blocks}};
+  if (!one.faster_code.empty()) json["faster_code"] = one.faster_code;
+  if (!one.slower_code.empty()) json["slower_code"] = one.slower_code;
+  return json;
 }
 
 Json to_json(const Question& question) {
@@ -55,9 +62,13 @@ std::string shown(const Json& json, const char* field) { return printable(json.a
 [[noreturn]] void broken(const std::string& what) { throw Error(ErrorKind::usage, what); }
 
 Side side_from(const Json& json) {
-  Side side{shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest"), {}, {}};
+  Side side{shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest"), {}, {}, {}};
   side.name = json.contains("name") ? shown(json, "name") : side.label;  // older claims have none
   if (json.contains("command")) side.command = shown(json, "command");
+  for (const Json& law : json.value("laws", Json::array())) {
+    side.laws.push_back(
+        {shown(law, "name"), shown(law, "contract"), shown(law, "outcome"), law.at("inputs").get<std::int64_t>()});
+  }
   return side;
 }
 
@@ -88,6 +99,8 @@ Case case_from(const Json& json) {
   one.params = json_text(json.at("params"));
   one.checked = json.at("checked").get<std::int64_t>();
   for (const Json& block : json.at("blocks")) one.blocks.push_back(block_from(block));
+  if (json.contains("faster_code")) one.faster_code = shown(json, "faster_code");
+  if (json.contains("slower_code")) one.slower_code = shown(json, "slower_code");
   return one;
 }
 

@@ -24,13 +24,20 @@ struct Question {
   std::string reads;  // of a command: the pattern of the number that it prints; empty: its process is timed
 };
 
+// A law that was searched for counterexamples with the same code, as the author's database had it.
+struct Law {
+  std::string name, contract, outcome;  // "weighted_sum.linearity", "full", "passed"
+  std::int64_t inputs = 0;
+};
+
 // Who stood on a side when the claim was made.
 struct Side {
   std::string label;
-  bool is_mine = false;  // handed in: whoever verifies names a file
-  std::string digest;    // SHA-256 of that file; of our own rungs the program's revision
-  std::string name;      // the implementation's; `label` may be axes
-  std::string command;   // of a command: its text, to be read and never started; else empty
+  bool is_mine = false;   // handed in: whoever verifies names a file
+  std::string digest;     // SHA-256 of that file; of our own rungs the program's revision
+  std::string name;       // the implementation's; `label` may be axes
+  std::string command;    // of a command: its text, to be read and never started; else empty
+  std::vector<Law> laws;  // empty: none was stored
 };
 
 // A burst's time per call, in the order in which it was measured.
@@ -46,6 +53,7 @@ struct Case {
   std::string params;        // JSON of what both sides share
   std::int64_t checked = 0;  // launches of a side in which its results were compared with the oracle and right
   std::vector<Block> blocks;
+  std::string faster_code, slower_code;  // on a GPU: digests of the kernels that ran (docs/history.md); else empty
 };
 
 struct File {

@@ -76,8 +76,10 @@ void conclude_every_case(Finding& finding, std::span<const Measured> measured) {
     return;
   }
   if (unclear > 0) {
-    finding.reason = fmt::format("the intervals of {} of {} cases reach across the border; the least is {} in {}",
-                                 unclear, finding.cases.size(), in_words(*least), measured[least_at].title);
+    finding.reason = finding.cases.size() == 1
+                         ? fmt::format("the interval reaches across the border: it is {}", in_words(*least))
+                         : fmt::format("the intervals of {} of {} cases reach across the border; the least is {} in {}",
+                                       unclear, finding.cases.size(), in_words(*least), measured[least_at].title);
     return;
   }
   finding.verdict = Verdict::confirmed;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -76,6 +77,24 @@ std::string side_of(const Side& side) {
                      side.digest);
 }
 
+std::string laws_of(const Side& side) {
+  std::map<std::string, int> passed;  // by contract
+  std::string others;
+  for (const Law& law : side.laws) {
+    if (law.outcome == "passed") {
+      ++passed[law.contract];
+    } else {
+      others += fmt::format(", {} ({}) {}", law.name, law.contract, law.outcome);
+    }
+  }
+  std::string text;
+  for (const auto& [contract, count] : passed) {
+    text += fmt::format("{}{} of contract {} passed", text.empty() ? "" : ", ", counted(count, "law"), contract);
+  }
+  if (side.laws.empty()) return "none was searched with this code";
+  return text.empty() ? others.substr(2) : text + others;
+}
+
 Bullets facts_of(const File& claim) {
   const Json environment = parse_json(claim.environment_json);
   Bullets facts;
@@ -85,6 +104,8 @@ Bullets facts_of(const File& claim) {
                  item("Made", claim.made_at),
                  item("Faster", side_of(claim.faster)),
                  item("Slower", side_of(claim.slower)),
+                 item("Laws of " + claim.faster.label, laws_of(claim.faster)),
+                 item("Laws of " + claim.slower.label, laws_of(claim.slower)),
                  item("Protocol", claim.question.protocol + ", in turns"),
                  item("Inputs", fmt::format("{}, drawn from seed {}", claim.question.data, claim.question.seed))};
   for (const auto& [name, digest] : claim.digests) facts.items.push_back(item("SHA-256 of --" + name, digest));

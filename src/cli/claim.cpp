@@ -19,7 +19,7 @@ constexpr double kTolerance = 0.01;  // what another machine of the same kind ma
 
 // Of a claim that was not shown: what could be claimed.
 std::string advice(const claim::Statement& statement, const claim::Finding& finding) {
-  if (finding.confirmable <= 0) return {};
+  if (finding.confirmable <= 0 || (statement.factor >= 1 && finding.confirmable < 1)) return {};
   claim::Statement less = statement;
   less.factor = finding.confirmable;
   return fmt::format("; these measurements would show '{} >= {:.3g} x {}'", less.faster,
@@ -52,6 +52,9 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   if (shown) {
     file.faster = side_of(plan, 'B');
     file.slower = side_of(plan, 'A');
+    for (claim::Side* side : {&file.faster, &file.slower}) {
+      if (const auto found = run.laws.find(side->name); found != run.laws.end()) side->laws = found->second;
+    }
     file.digests = digests_of(plan);
     file.cases = run.cases;
     file.made_at = utc_now();

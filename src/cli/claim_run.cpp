@@ -34,6 +34,8 @@ claim::Case case_of(const ComparisonSession& session, const SweptComparison& swe
   one.params = json_text(point.shared.to_json());
   // A launch counts only if both sides were compared with the oracle and right.
   one.checked = swept.measured.launches();
+  one.slower_code = swept.measured.kernel_code[0];
+  one.faster_code = swept.measured.kernel_code[1];
   for (const runner::PairedBlock& block : swept.measured.blocks) {
     one.blocks.push_back(
         {block.launch, block.block, block.order, {block.seconds.begin(), block.seconds.end()}, block.log_ratio});
@@ -50,6 +52,26 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
     one.faster_wrong = swept.judgement.failed_b == worker::Status::check_failed;
   }
   return one;
+}
+
+std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store, const std::string& run_uid) {
+  store::Cell run;
+  run.type = store::Cell::Type::text;
+  run.text = run_uid;
+  const store::ResultSet found = store.query(
+      "SELECT i.name, k.name, k.contract, k.outcome, k.cases_run, max(k.uid) FROM plan_case p"
+      " JOIN implementation i ON i.id = p.implementation_id JOIN case_def c ON c.id = p.case_id"
+      " JOIN attempt a ON a.run_id = p.run_id AND a.plan_seq = p.seq"
+      " JOIN check_result k ON k.attempt_id = a.id AND k.name = p.law"
+      " WHERE p.task = 'law' AND (c.experiment, p.implementation_id) IN (SELECT d.experiment, q.implementation_id"
+      " FROM run r JOIN plan_case q ON q.run_id = r.id JOIN case_def d ON d.id = q.case_id WHERE r.uid = ?1)"
+      " GROUP BY c.experiment, i.name, k.name, k.contract ORDER BY 1, 2, 3",
+      {run});
+  std::map<std::string, std::vector<claim::Law>> laws;
+  for (const std::vector<store::Cell>& row : found.rows) {
+    laws[row[0].text].push_back({row[1].text, row[2].text, row[3].text, row[4].integer});
+  }
+  return laws;
 }
 
 Exit exit_of_run(const SweptComparison& swept) {
@@ -109,6 +131,7 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   settle_sweep(store, sweep);
   ClaimRun run;
   run.run_uid = session.run_uid();
+  run.laws = laws_of(store, run.run_uid);
   for (const SweptComparison& swept : sweep) {
     run.measured.push_back(measured_of(session, swept));
     run.cases.push_back(case_of(session, swept));

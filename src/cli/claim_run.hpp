@@ -1,6 +1,7 @@
 // What `claim` and `verify` share: a claim's two sides measured in turns in every case, and stored as a comparison is.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& sta
 struct ClaimRun {
   std::vector<claim::Measured> measured;  // a point of the plan each; those not reached say so
   std::vector<claim::Case> cases;         // with their samples
+  // What the database has of laws searched with the very code that was measured, by implementation.
+  std::map<std::string, std::vector<claim::Law>> laws;
   std::string run_uid;
   // What `compare` would say of interruptions and of sides that did not end well, but for a faster side that is wrong:
   // that refutes the claim.

@@ -82,6 +82,17 @@ std::vector<std::string> differing_code(const claim::File& file, const plan::Com
   return differing;
 }
 
+// The machine code of what ran on the GPU, where both know it.
+void add_differing_kernels(std::vector<std::string>& differing, const claim::File& file, const claim::Case& then,
+                           const claim::Case& now) {
+  const auto compare = [&](const claim::Side& side, const std::string& before, const std::string& here) {
+    if (before.empty() || here.empty() || before == here) return;
+    differing.push_back(fmt::format("kernels of {} in {}: claim {}, here {}", side.label, then.title, before, here));
+  };
+  compare(file.faster, then.faster_code, now.faster_code);
+  compare(file.slower, then.slower_code, now.slower_code);
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const VerifyOptions& options) {
@@ -98,6 +109,8 @@ Exit execute(const Context& context, const VerifyOptions& options) {
   const ClaimRun run =
       measure(context, "verify", plan, file.question,
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
+  for (std::size_t i = 0; i < run.cases.size(); ++i)
+    add_differing_kernels(differing, file, file.cases[i], run.cases[i]);
   const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
   const claim::Finding claimed = claim::finding_of(file);
   const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");

@@ -59,27 +59,41 @@ void check_shared(const Selection& selection, const std::set<std::string>& side_
   }
 }
 
-// Two functions, or two commands: nothing else can be meant by the sides.
-bool is_pair(const Selection& selection) {
-  return selection.mine.size() == 2 && (selection.mine[0].is_function() || selection.mine[0].is_command());
+// What the sides of functions or commands can only mean: where there are two beside a reference these, in their order;
+// of one the reference and it. Else nothing.
+std::vector<std::string> pair_of(const Selection& selection) {
+  std::vector<std::string> names;
+  bool reference = false;
+  for (const MineSpec& mine : selection.mine) {
+    if (!mine.is_function() && !mine.is_command()) return {};
+    if (mine.name == kReferenceName) {
+      reference = true;
+    } else {
+      names.push_back(mine.name);
+    }
+  }
+  if (names.size() == 1 && reference) names.insert(names.begin(), std::string(kReferenceName));
+  if (names.size() != 2) names.clear();
+  return names;
 }
 
 // The only one of the two names that the other side does not have.
 bool fill_in_function(SideSpec& missing, const SideSpec& other, const Selection& selection) {
   const AxisAssignment* impl = other.find(kImpl);
-  if (impl == nullptr || !is_pair(selection)) return false;
-  const bool first = selection.mine[0].name == impl->values.front();
-  missing.axes = {{std::string(kImpl), {selection.mine[first ? 1 : 0].name}}};
+  const std::vector<std::string> pair = pair_of(selection);
+  if (impl == nullptr || std::ranges::find(pair, impl->values.front()) == pair.end()) return false;
+  missing.axes = {{std::string(kImpl), {pair[pair[0] == impl->values.front() ? 1 : 0]}}};
   return true;
 }
 
 void fill_in(Sides& sides, const Selection& selection) {
   if (sides.a.given && sides.b.given) return;
-  if (!sides.a.given && !sides.b.given && is_pair(selection)) {
-    const bool has_reference = selection.mine[1].name == kReferenceName || selection.mine[0].is_function();
-    sides.a.axes = {{std::string(kImpl), {has_reference ? std::string(kReferenceName) : selection.mine[0].name}}};
-    fill_in_function(sides.b, sides.a, selection);
-    return;
+  if (!sides.a.given && !sides.b.given) {
+    if (const std::vector<std::string> pair = pair_of(selection); !pair.empty()) {
+      sides.a.axes = {{std::string(kImpl), {pair[0]}}};
+      sides.b.axes = {{std::string(kImpl), {pair[1]}}};
+      return;
+    }
   }
   if (!sides.a.given && !sides.b.given) {
     refuse(

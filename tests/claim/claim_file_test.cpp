@@ -20,12 +20,13 @@ File some_claim() {
   file.question.assignments = {"seq=128"};
   file.question.protocol = "kernel";
   file.question.data = "normal";
-  file.faster = {"me", true, "00ff", "me", ""};
-  file.slower = {"naive", false, "4f2c", "naive", ""};
-  Case one{"flash_forward seq=128", "flash_forward", "2", R"({"seq":128})", 3, {}};
+  file.faster = {"me", true, "00ff", "me", "", {{"attention.linearity", "full", "passed", 100}}};
+  file.slower = {"naive", false, "4f2c", "naive", "", {}};
+  Case one{"flash_forward seq=128", "flash_forward", "2", R"({"seq":128})", 3, {}, {}, {}};
   for (int launch = 0; launch < 3; ++launch) {
     one.blocks.push_back({launch, 0, "ABBA", {2e-3, 1e-3, 1e-3, 2e-3}, std::log(0.5)});
   }
+  one.faster_code = "beef";
   file.cases = {one};
   file.made_at = "2026-05-01T12:34:56.789Z";
   file.machine_kind = "abcd";
@@ -50,6 +51,9 @@ TEST(ClaimFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(to_text(read), text);
   EXPECT_EQ(read.cases.front().blocks.size(), 3U);
   EXPECT_TRUE(read.faster.is_mine);
+  EXPECT_EQ(read.cases.front().faster_code, "beef");
+  ASSERT_EQ(read.faster.laws.size(), 1U);
+  EXPECT_EQ(read.faster.laws[0].inputs, 100);
 }
 
 TEST(ClaimFile, WhatIsNoClaimIsRefusedByName) {
@@ -110,8 +114,9 @@ TEST(ClaimFile, ASideWithoutANameIsCalledByItsLabel) {
 
 TEST(ClaimPage, ShowsTheClaimItsCasesAndHowToVerify) {
   const std::string page = write_page(some_claim(), "x.claim", report::Format::markdown);
-  for (const char* wanted : {"me \\>= 1.5 x naive in every case", "it was made it is confirmed", "2.00", "a processor",
-                             "a card", "syslab verify x.claim --mine me=FILE"}) {
+  for (const char* wanted :
+       {"me \\>= 1.5 x naive in every case", "it was made it is confirmed", "2.00", "a processor", "a card",
+        "syslab verify x.claim --mine me=FILE", "1 law of contract full passed", "none was searched with this code"}) {
     EXPECT_NE(page.find(wanted), std::string::npos) << wanted << "\n" << page;
   }
   EXPECT_NE(write_page(some_claim(), "x.claim", report::Format::html).find("<table>"), std::string::npos);

@@ -119,9 +119,9 @@ std::int32_t aoti_torch_library_init_fragment(const char* name, const char*, std
   *library = new std::string(std::string(name) + "::");  // lives as long as the process, as the registrations do
   return 0;
 }
-std::int32_t aoti_torch_library_init_impl(const char*, const char* device, const char*, std::uint32_t,
+std::int32_t aoti_torch_library_init_impl(const char* name, const char* device, const char*, std::uint32_t,
                                           std::string** library) {
-  *library = new std::string(device);
+  *library = new std::string((std::string(name) == "syslab" ? "" : std::string(name) + " ") + device);
   return 0;
 }
 std::int32_t aoti_torch_library_def(std::string* library, const char* schema) {
@@ -132,8 +132,10 @@ std::int32_t aoti_torch_library_def(std::string* library, const char* schema) {
 std::int32_t torch_library_impl(std::string* library, const char* name, syslab::fake_torch::Kernel kernel,
                                 std::uint64_t rules) {
   const std::string begins = "syslab::" + std::string(name) + "(";
-  const bool defined = std::any_of(state().schemas.begin(), state().schemas.end(),
-                                   [&](const std::string& schema) { return schema.starts_with(begins); });
+  const bool defined = library->starts_with("aten ")
+                           ? std::string(name).starts_with("_scaled_dot_product_flash_attention_for_cpu")
+                           : std::any_of(state().schemas.begin(), state().schemas.end(),
+                                         [&](const std::string& schema) { return schema.starts_with(begins); });
   return defined && rules >> 56 == 2 && state().kernels.emplace(*library + " " + name, kernel).second ? 0 : 1;
 }
 
@@ -144,6 +146,14 @@ syslab::fake_torch::Kernel fake_torch_kernel(const char* device, const char* ope
 syslab::fake_torch::Slot fake_torch_text(const char* text) {
   ++state().live;
   return reinterpret_cast<syslab::fake_torch::Slot>(new std::string(text));
+}
+syslab::fake_torch::Slot fake_torch_optional(Tensor* tensor) {
+  if (tensor == nullptr) {
+    tensor = new Tensor;
+    ++state().live;
+  }
+  return reinterpret_cast<syslab::fake_torch::Slot>(
+      new syslab::fake_torch::Slot(reinterpret_cast<syslab::fake_torch::Slot>(tensor)));
 }
 int fake_torch_live() { return state().live; }
 void fake_torch_refuse(int allocation) { state().until_refusal = allocation; }

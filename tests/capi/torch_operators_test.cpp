@@ -73,8 +73,9 @@ class TorchOperators : public testing::Test {
     give_back(one);
     return values;
   }
-  static void call(const char* operation, std::vector<Slot>& slots, std::uint64_t outputs) {
-    const fake_torch::Kernel kernel = in_torch<fake_torch::KernelOf>("fake_torch_kernel")("CPU", operation);
+  static Slot optional(TensorHandle held) { return in_torch<fake_torch::MakeOptional>("fake_torch_optional")(held); }
+  static void call(const char* operation, std::vector<Slot>& slots, std::uint64_t outputs, const char* device = "CPU") {
+    const fake_torch::Kernel kernel = in_torch<fake_torch::KernelOf>("fake_torch_kernel")(device, operation);
     ASSERT_NE(kernel, nullptr);
     kernel(slots.data(), slots.size(), outputs);
   }
@@ -196,6 +197,52 @@ TEST_F(TorchOperators, RefuseWithWordsAndKeepNothing) {
   EXPECT_NE(forward(q(), k(), k(), "flash_nothing").find("flash_nothing"), std::string::npos);
   const auto doubles = reinterpret_cast<Slot>(empty({2, 7, 8}, CTensor::row_major({2, 7, 8}), fake_torch::kFloat64));
   EXPECT_NE(forward(doubles, k(), k(), "").find("q is not of float32"), std::string::npos);
+}
+
+constexpr const char* kNode = "_scaled_dot_product_flash_attention_for_cpu";
+constexpr const char* kNodeBackward = "_scaled_dot_product_flash_attention_for_cpu_backward";
+
+TEST_F(TorchOperators, OfANodeOfTorchsGiveTheSame) {
+  const Both both;
+  const std::vector<std::int64_t> of_q{2, 7, 8}, of_k{2, 9, 8};
+  EXPECT_EQ(in_torch<fake_torch::KernelOf>("fake_torch_kernel")("aten CPU", kNode), nullptr) << "torch has its own";
+  // dropout, is_causal, mask and scale; the node passes a mask that is none to the backward operator.
+  std::vector<Slot> slots{tensor(both.q, of_q), tensor(both.k, of_k), tensor(both.v, of_k), 0, 1, 0, 0};
+  call(kNode, slots, 2, "aten CUDA");
+  EXPECT_EQ(take(slots[0], 2 * 7 * 8), both.out.values());
+  EXPECT_EQ(take(slots[1], 2 * 7), both.lse.values());
+
+  for (const bool holds : {false, true}) {
+    slots = {tensor(both.dout, of_q),
+             tensor(both.q, of_q),
+             tensor(both.k, of_k),
+             tensor(both.v, of_k),
+             tensor(both.out, of_q),
+             tensor(both.lse, {2, 7}),
+             0,
+             1,
+             holds ? optional(nullptr) : 0,
+             0};
+    call(kNodeBackward, slots, 3, "aten CUDA");
+    EXPECT_EQ(take(slots[0], 2 * 7 * 8), both.dq.values());
+    EXPECT_EQ(take(slots[1], 2 * 9 * 8), both.dk.values());
+    EXPECT_EQ(take(slots[2], 2 * 9 * 8), both.dv.values());
+  }
+}
+
+TEST_F(TorchOperators, OfANodeOfTorchsRefuseWhatItCouldBeAsked) {
+  const Both both;
+  const auto asked = [&](Slot dropout, Slot mask, Slot scale) {
+    std::vector<Slot> slots{
+        tensor(both.q, {2, 7, 8}), tensor(both.k, {2, 9, 8}), tensor(both.v, {2, 9, 8}), dropout, 1, mask, scale};
+    return refusal<std::invalid_argument>([&] { call(kNode, slots, 2, "aten CUDA"); });
+  };
+  double half = 0.5;
+  Slot dropout = 0;
+  std::memcpy(&dropout, &half, sizeof(dropout));
+  EXPECT_NE(asked(dropout, 0, 0).find("takes no dropout"), std::string::npos);
+  EXPECT_NE(asked(0, 0, reinterpret_cast<Slot>(&dropout)).find("no scale"), std::string::npos);
+  EXPECT_NE(asked(0, optional(nullptr), 0).find("no mask"), std::string::npos);
 }
 
 TEST_F(TorchOperators, PassOnThatTorchHasNoMemory) {

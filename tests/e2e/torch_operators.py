@@ -82,6 +82,26 @@ def check_says_which_implementation_it_takes_and_why():
     assert syslab_torch.choice(q, k, v, True, implementation="flash_mma_deterministic")[0] == "flash_mma_deterministic"
 
 
+def check_a_gpus_derivative_runs_no_python():
+    for shape, kv, dtype, causal in (((2, 3, 200, 64), 3, torch.bfloat16, True), ((2, 3, 129, 128), 3, torch.float16, False),
+                                     ((1, 4, 65, 32), 2, torch.float32, True)):
+        q, _, _, do = draw(shape, dtype)
+        k, v, *_ = draw((shape[0], kv, *shape[2:]), dtype)
+        o = FlashAttention.apply(q, k, v, causal)
+        assert "ForCpu" in o.grad_fn.name(), o.grad_fn.name()
+        by_function = syslab_torch.Attention.apply(q, k, v, causal, "")
+        equal((o,), (by_function,))
+        close(torch.autograd.grad(o, (q, k, v), do), torch.autograd.grad(by_function, (q, k, v), do), 2e-2)
+    some = FlashAttention.apply(q, k.detach(), v.detach(), True)
+    assert torch.autograd.grad(some.sum(), q)[0].shape == q.shape
+    (once,) = torch.autograd.grad(FlashAttention.apply(q, k, v, True).sum(), q, create_graph=True)
+    try:
+        torch.autograd.grad(once.sum(), q)
+        raise AssertionError("a gradient of gradients was made up")
+    except RuntimeError:
+        pass
+
+
 def check_compiles_into_one_graph():
     def attend(q, k, v, causal):
         return FlashAttention.apply(q * 2, k, v, causal) + 1

@@ -13,7 +13,8 @@ Tensors go to the library as they lie in memory, without a copy, unless their la
 torch.autocast they are cast to its dtype, as for scaled_dot_product_attention.
 
 From torch 2.10 on, the library registers its calls as operators of torch's dispatcher (torch.ops.syslab): a call costs some
-microseconds, and torch.compile takes it into its graphs. With other versions, and with SYSLAB_TORCH_CALLS=ctypes, calls go
+microseconds, and torch.compile takes it into its graphs. On a GPU the derivative of (batch, heads, n, d) is C++, too, and
+o.grad_fn one of torch's own nodes, without saved_tensors. With other versions, and with SYSLAB_TORCH_CALLS=ctypes, calls go
 through ctypes, which costs two to five times as much; a warning says so, and WHY_CTYPES why.
 
 The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
@@ -204,9 +205,23 @@ def register_operators():
 
 
 WHY_CTYPES = register_operators()
+
+
+def node_of_torch():
+    """Attention of CUDA tensors whose derivative is C++, too (src/capi/torch/operators.hpp); None where this torch's operators
+    of that name take other arguments than the library's kernels."""
+    name = "_scaled_dot_product_flash_attention_for_cpu"
+    both = [getattr(torch.ops.aten, one, None) for one in (name, name + "_backward")]
+    if None in both or [len(one.default._schema.arguments) for one in both] != [7, 10]:
+        return None
+    return both[0].default
+
+
+NODE = None
 if WHY_CTYPES:
     FORWARD, BACKWARD = forward_by_ctypes, backward_by_ctypes
 else:
+    NODE = node_of_torch()
     OPERATOR, BACKWARD = torch.ops.syslab.attention_forward.default, torch.ops.syslab.attention_backward.default
 
     def FORWARD(q, k, v, is_causal, implementation):
@@ -260,6 +275,14 @@ def gradients(ctx, do):
 gradients_once = once_differentiable(gradients)
 
 
+def attend_by_node(q, k, v, is_causal):
+    try:
+        return NODE(q, k, v, 0.0, is_causal)[0]
+    except (RuntimeError, ValueError):
+        require_alike(q, k, v)
+        raise
+
+
 class FlashAttention(Attention):
     """FlashAttention.apply(q, k, v, is_causal=False, implementation=None) -> o. Causal: query i sees keys 0 … i. Without a
     name the library chooses."""
@@ -271,5 +294,8 @@ class FlashAttention(Attention):
     @classmethod
     def apply(cls, q, k, v, is_causal=False, implementation=None):
         if torch.is_grad_enabled() or autocast_dtype(q.device.type) is not None:
+            if (NODE is not None and q.is_cuda and not implementation and q.dim() == 4 and not torch.compiler.is_compiling()
+                    and autocast_dtype("cuda") is None):
+                return attend_by_node(q, k, v, is_causal)
             return Attention.apply(q, k, v, is_causal, implementation or "")
         return FORWARD(q, k, v, is_causal, implementation or "")[0]  # nobody will ask for a gradient

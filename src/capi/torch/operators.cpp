@@ -64,6 +64,19 @@ class Tensor {
   TensorHandle handle_ = nullptr;
 };
 
+// An optional is the address of a slot, with an owner; 0 if it is none.
+Tensor tensor_of_optional(Slot slot) {
+  if (slot == 0) return {};
+  auto* const held = reinterpret_cast<Slot*>(slot);
+  Tensor tensor = Tensor::of_slot(*held);
+  if (functions().torch_delete_stable_ivalue != nullptr) {
+    demand(functions().torch_delete_stable_ivalue(held), "delete an optional");
+  } else {
+    delete held;  // as the headers of torch do until they have that function
+  }
+  return tensor;
+}
+
 // A text of torch with an owner.
 class Text {
  public:
@@ -203,10 +216,10 @@ class Call {
   device::Stream stream_;
 };
 
-syslab_attention_options options_of(Slot is_causal, const Text& implementation) {
+// `name`: "" leaves the choice to the library.
+syslab_attention_options options_of(Slot is_causal, const char* name) {
   syslab_attention_options options{};
   options.causal = (is_causal & 0xFF) != 0 ? 1 : 0;
-  const char* name = implementation.c_str();
   options.implementation = *name == '\0' ? nullptr : name;
   return options;
 }
@@ -231,27 +244,73 @@ void as_python_expects(const char* name, Body&& body) {
   }
 }
 
+struct Forward {
+  Tensor out, lse;
+};
+
+Forward forward_of(Tensor& q, Tensor& k, Tensor& v, const syslab_attention_options& options) {
+  const Call call(q);
+  require_same_rank(q, {{"k", &k}, {"v", &v}});
+  const ConstTensorView q_view = call.matrix("q", q), k_view = call.matrix("k", k), v_view = call.matrix("v", v);
+  const attention::Problem problem = problem_of(q_view, k_view, options);
+  Forward made{call.make_like(q), call.make_lse(q)};
+  const attention::ForwardArgs args{q_view, k_view, v_view, call.matrix("out", made.out), call.rows("lse", made.lse)};
+  attention::validate(problem, args);
+  const device::CurrentDevice current(call.place());
+  const attention::Rung& rung =
+      choose(problem, Pass::forward, options, call.stream(), attention::walkable({args.q, args.k, args.v, args.out}));
+  Tensor memory;
+  rung.forward(problem, args, call.make_workspace(rung.workspace_bytes(problem, Pass::forward), memory), call.stream());
+  return made;
+}
+
+struct Gradients {
+  Tensor dq, dk, dv;
+};
+
+Gradients backward_of(Tensor& dout, Tensor& q, Tensor& k, Tensor& v, Tensor& out, Tensor& lse,
+                      const syslab_attention_options& options) {
+  const Call call(q);
+  require_same_rank(q, {{"k", &k}, {"v", &v}, {"out", &out}, {"dout", &dout}});
+  const ConstTensorView q_view = call.matrix("q", q), k_view = call.matrix("k", k), v_view = call.matrix("v", v);
+  const attention::Problem problem = problem_of(q_view, k_view, options);
+  Gradients made{call.make_like(q), call.make_like(k), call.make_like(v)};
+  const attention::BackwardArgs args{q_view,
+                                     k_view,
+                                     v_view,
+                                     call.matrix("out", out),
+                                     call.rows("lse", lse),
+                                     call.matrix("dout", dout),
+                                     call.matrix("dq", made.dq),
+                                     call.matrix("dk", made.dk),
+                                     call.matrix("dv", made.dv)};
+  attention::validate(problem, args);
+  const device::CurrentDevice current(call.place());
+  const attention::Rung& rung =
+      choose(problem, Pass::backward, options, call.stream(),
+             attention::walkable({args.q, args.k, args.v, args.out, args.dout, args.dq, args.dk, args.dv}));
+  Tensor memory;
+  rung.backward(problem, args, call.make_workspace(rung.workspace_bytes(problem, Pass::backward), memory),
+                call.stream());
+  return made;
+}
+
+void leave(Slot* slots, Forward made) {
+  slots[0] = made.out.give_up();
+  slots[1] = made.lse.give_up();
+}
+
+void leave(Slot* slots, Gradients made) {
+  slots[0] = made.dq.give_up();
+  slots[1] = made.dk.give_up();
+  slots[2] = made.dv.give_up();
+}
+
 void forward(Slot* slots, std::uint64_t, std::uint64_t) {
   Tensor q = Tensor::of_slot(slots[0]), k = Tensor::of_slot(slots[1]), v = Tensor::of_slot(slots[2]);
   const Text implementation(slots[4]);
-  as_python_expects("syslab::attention_forward", [&] {
-    const Call call(q);
-    require_same_rank(q, {{"k", &k}, {"v", &v}});
-    const syslab_attention_options options = options_of(slots[3], implementation);
-    const ConstTensorView q_view = call.matrix("q", q), k_view = call.matrix("k", k), v_view = call.matrix("v", v);
-    const attention::Problem problem = problem_of(q_view, k_view, options);
-    Tensor out = call.make_like(q), lse = call.make_lse(q);
-    const attention::ForwardArgs args{q_view, k_view, v_view, call.matrix("out", out), call.rows("lse", lse)};
-    attention::validate(problem, args);
-    const device::CurrentDevice current(call.place());
-    const attention::Rung& rung =
-        choose(problem, Pass::forward, options, call.stream(), attention::walkable({args.q, args.k, args.v, args.out}));
-    Tensor memory;
-    rung.forward(problem, args, call.make_workspace(rung.workspace_bytes(problem, Pass::forward), memory),
-                 call.stream());
-    slots[0] = out.give_up();
-    slots[1] = lse.give_up();
-  });
+  as_python_expects("syslab::attention_forward",
+                    [&] { leave(slots, forward_of(q, k, v, options_of(slots[3], implementation.c_str()))); });
 }
 
 void backward(Slot* slots, std::uint64_t, std::uint64_t) {
@@ -259,32 +318,32 @@ void backward(Slot* slots, std::uint64_t, std::uint64_t) {
   Tensor v = Tensor::of_slot(slots[3]), out = Tensor::of_slot(slots[4]), lse = Tensor::of_slot(slots[5]);
   const Text implementation(slots[7]);
   as_python_expects("syslab::attention_backward", [&] {
-    const Call call(q);
-    require_same_rank(q, {{"k", &k}, {"v", &v}, {"out", &out}, {"dout", &dout}});
-    const syslab_attention_options options = options_of(slots[6], implementation);
-    const ConstTensorView q_view = call.matrix("q", q), k_view = call.matrix("k", k), v_view = call.matrix("v", v);
-    const attention::Problem problem = problem_of(q_view, k_view, options);
-    Tensor dq = call.make_like(q), dk = call.make_like(k), dv = call.make_like(v);
-    const attention::BackwardArgs args{q_view,
-                                       k_view,
-                                       v_view,
-                                       call.matrix("out", out),
-                                       call.rows("lse", lse),
-                                       call.matrix("dout", dout),
-                                       call.matrix("dq", dq),
-                                       call.matrix("dk", dk),
-                                       call.matrix("dv", dv)};
-    attention::validate(problem, args);
-    const device::CurrentDevice current(call.place());
-    const attention::Rung& rung =
-        choose(problem, Pass::backward, options, call.stream(),
-               attention::walkable({args.q, args.k, args.v, args.out, args.dout, args.dq, args.dk, args.dv}));
-    Tensor memory;
-    rung.backward(problem, args, call.make_workspace(rung.workspace_bytes(problem, Pass::backward), memory),
-                  call.stream());
-    slots[0] = dq.give_up();
-    slots[1] = dk.give_up();
-    slots[2] = dv.give_up();
+    leave(slots, backward_of(dout, q, k, v, out, lse, options_of(slots[6], implementation.c_str())));
+  });
+}
+
+// The same under a name for which torch has a node of autograd in C++ (kNode below). On a GPU nobody but us calls it,
+// and of its further arguments only these values are passed. An optional that is none is 0.
+syslab_attention_options options_of_node(Slot dropout, Slot is_causal, Slot scale) {
+  if (dropout != 0 || scale != 0) throw Error(ErrorKind::usage, "attention takes no dropout and no scale from torch");
+  return options_of(is_causal, "");
+}
+
+void forward_of_node(Slot* slots, std::uint64_t, std::uint64_t) {
+  Tensor q = Tensor::of_slot(slots[0]), k = Tensor::of_slot(slots[1]), v = Tensor::of_slot(slots[2]);
+  const Tensor mask = tensor_of_optional(slots[5]);
+  as_python_expects("syslab::attention_forward", [&] {
+    if (mask.handle() != nullptr) throw Error(ErrorKind::usage, "attention takes no mask of torch's");
+    leave(slots, forward_of(q, k, v, options_of_node(slots[3], slots[4], slots[6])));
+  });
+}
+
+void backward_of_node(Slot* slots, std::uint64_t, std::uint64_t) {
+  Tensor dout = Tensor::of_slot(slots[0]), q = Tensor::of_slot(slots[1]), k = Tensor::of_slot(slots[2]);
+  Tensor v = Tensor::of_slot(slots[3]), out = Tensor::of_slot(slots[4]), lse = Tensor::of_slot(slots[5]);
+  const Tensor mask = tensor_of_optional(slots[8]);  // the node passes one that holds nothing
+  as_python_expects("syslab::attention_backward", [&] {
+    leave(slots, backward_of(dout, q, k, v, out, lse, options_of_node(slots[6], slots[7], slots[9])));
   });
 }
 
@@ -310,6 +369,14 @@ void register_operators() {
     demand(torch.torch_library_impl(kernels, "attention_forward", forward, kSlotRules), "register a kernel");
     demand(torch.torch_library_impl(kernels, "attention_backward", backward, kSlotRules), "register a kernel");
   }
+  // Torch's derivative of this operator calls its backward operator, whose kernels are looked up by where the tensors
+  // lie. Torch has kernels of both for CPUs alone, as the name says: for GPUs they are ours.
+  constexpr const char* kNode = "_scaled_dot_product_flash_attention_for_cpu";
+  constexpr const char* kNodeBackward = "_scaled_dot_product_flash_attention_for_cpu_backward";
+  LibraryHandle kernels = nullptr;
+  demand(torch.aoti_torch_library_init_impl("aten", "CUDA", __FILE__, __LINE__, &kernels), "open library 'aten'");
+  demand(torch.torch_library_impl(kernels, kNode, forward_of_node, kSlotRules), "register a kernel");
+  demand(torch.torch_library_impl(kernels, kNodeBackward, backward_of_node, kSlotRules), "register a kernel");
 }
 
 }  // namespace syslab::capi::torch

@@ -10,7 +10,15 @@
 // tensors is not asked again: that is what makes these calls cheaper than those through DLPack.
 //
 // Their derivative is a torch.autograd.Function (tools/python/syslab_torch.py): the stable interface has no nodes of
-// autograd.
+// autograd. But torch has one, in C++, for an operator of the same arguments,
+//
+//   aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p,
+//                                                     bool is_causal, *, Tensor? attn_mask, float? scale)
+//                                                     -> (Tensor, Tensor)
+//
+// which calls that operator's backward operator wherever the tensors lie. Torch has kernels of the two for CPU tensors
+// alone; those for CUDA tensors are registered here, the library's choice without dropout, mask and scale. So a call on
+// a GPU and its derivative run no Python.
 #pragma once
 
 namespace syslab::capi::torch {

@@ -30,6 +30,8 @@ Functions find_all() {
 #define SYSLAB_TORCH_FIND(name, result, parameters) find(library, #name, found.name);
   SYSLAB_TORCH_FUNCTIONS(SYSLAB_TORCH_FIND)
 #undef SYSLAB_TORCH_FIND
+  found.torch_delete_stable_ivalue =
+      reinterpret_cast<decltype(found.torch_delete_stable_ivalue)>(dlsym(library, "torch_delete_stable_ivalue"));
   if (void* const of_cuda = loaded("libtorch_cuda.so"); of_cuda != nullptr) {
     find(of_cuda, "aoti_torch_get_current_cuda_stream", found.aoti_torch_get_current_cuda_stream);
   }

@@ -57,6 +57,8 @@ struct Functions {
 #define SYSLAB_TORCH_MEMBER(name, result, parameters) result(*name) parameters = nullptr;
   SYSLAB_TORCH_FUNCTIONS(SYSLAB_TORCH_MEMBER)
 #undef SYSLAB_TORCH_MEMBER
+  // Of torch 2.13 and newer, else null.
+  std::int32_t (*torch_delete_stable_ivalue)(Slot* slot) = nullptr;
   // From libtorch_cuda.so; null where torch was built without CUDA.
   std::int32_t (*aoti_torch_get_current_cuda_stream)(std::int32_t device_index, void** stream) = nullptr;
 

@@ -249,7 +249,8 @@ class OnTheGpu(Lab):
                                                 ("parallel.py", "FullySharded", "fsdp", set()),
                                                 ("parallel_faults.py", "NoWait", "ddp_overlap_individual_parameters", {"ddp.waits"})):
             with self.subTest(name):
-                lines = self.lines("check", experiment, "--mine", f"me={classes / file}:{name}", "--device", "cuda", "--cases", "3", expect=None)
+                lines = self.lines("check", experiment, "--mine", f"me={classes / file}:{name}", "--device", "cuda", "--contract", "handout", "--cases", "3",
+                                   expect=None)
                 laws = attempts(lines)
                 self.assertEqual({law["device"] for law in laws}, {"cuda"})
                 broken = {law["law"] for law in laws if law["status"] != "ok"}

@@ -56,7 +56,7 @@ HOUSE = {
                 {"core", "registry", "plan", "stats", "measure", "worker", "runner", "store"}),
     "compare": ("two sides in turns, judged and gated",
                 {"core", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
-    "claim": ("a claim about speed as a file that others verify", {"core", "stats", "report"}),
+    "claim": ("a claim about speed as a file that others verify", {"core", "stats", "report", "store"}),
     "cli": ("verbs and exit codes",
             {"core", "registry", "plan", "stats", "check", "measure", "judge", "worker", "runner", "store", "report",
              "evidence", "session", "compare", "claim", "submission", "grade"}),
@@ -77,7 +77,7 @@ ONLY_HEADERS = {("runner", "contract"): {"contract/measure_spec.hpp"},
                 ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
                 ("compare", "measure"): {"measure/protocol.hpp", "measure/host_load.hpp"}, ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
                 ("evidence", "report"): {"report/deliverables.hpp"},
-                ("claim", "report"): {"report/document.hpp", "report/table.hpp"},
+                ("claim", "report"): {"report/document.hpp", "report/table.hpp"}, ("claim", "store"): {"store/cells.hpp"},
                 ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')

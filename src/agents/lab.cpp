@@ -12,6 +12,7 @@
 
 #include "comm/rendezvous/agree.hpp"
 #include "comm/rendezvous/process_name.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/units.hpp"
@@ -50,7 +51,7 @@ comm::LaunchEnvironment take_launch(LaunchOrders& orders) {
                     "all of them to tcp://HOST:PORT/TOKEN with rank 0's host, or to file:DIRECTORY, which all see",
                     launch.rank, launch.size, launch.source));
   }
-  if (const char* limit = ::getenv("SYSLAB_LAUNCH_LIMIT"); limit != nullptr && *limit != '\0') {
+  if (const std::string limit = environment_variable("SYSLAB_LAUNCH_LIMIT"); !limit.empty()) {
     const std::optional<Nanoseconds> duration = parse_duration(limit);
     if (!duration || duration->count() <= 0) {
       throw Error(ErrorKind::usage, fmt::format("SYSLAB_LAUNCH_LIMIT '{}' is no duration; write 30s or 5m", limit));
@@ -75,10 +76,8 @@ void Lab::meet(const comm::LaunchEnvironment& launch, const LaunchOrders& orders
               orders.limit);
   const std::vector<std::string> places = rendezvous->gather("lab/place", place_of(seats_.front()), orders.limit);
   const bool all_here = std::ranges::all_of(places, [&](const auto& place) { return place == places.front(); });
-  const char* named = ::getenv("SYSLAB_HOST");
-  address_ = named != nullptr && *named != '\0' ? named
-             : rendezvous->host().empty()       ? seats_.front().host
-                                                : rendezvous->host();
+  const std::string named = environment_variable("SYSLAB_HOST");
+  address_ = !named.empty() ? named : rendezvous->host().empty() ? seats_.front().host : rendezvous->host();
   const std::string at = all_here ? "127.0.0.1" : address_;
   FileDescriptor listener = comm::listen_tcp(at, 0);
   if (!listener) throw_errno(ErrorKind::comm, "listen for the agents of this launch", errno, "bind");

@@ -12,16 +12,12 @@
 
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
+#include "core/environment_variable.hpp"
 #include "core/text.hpp"
 #include "runner/nvml.hpp"
 
 namespace syslab::agents {
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // "0-3,8", of the processors that this process may run on.
 void note_processors(Seat& seat) {
@@ -47,7 +43,8 @@ std::vector<std::string> visible_gpus() {
   const Json facts = runner::nvml_facts();
   const std::size_t count = facts.value("gpu", Json::array()).size();
   if (count == 0) return gpus;
-  if (const std::string visible = variable("CUDA_VISIBLE_DEVICES"); !visible.empty()) return split(visible, ',');
+  if (const std::string visible = environment_variable("CUDA_VISIBLE_DEVICES"); !visible.empty())
+    return split(visible, ',');
   for (std::size_t gpu = 0; gpu < count; ++gpu) gpus.push_back(std::to_string(gpu));
   return gpus;
 }
@@ -62,11 +59,11 @@ bool share_processors(const Seat& one, const Seat& other) {
 Seat this_seat(int local_rank) {
   Seat seat;
   const comm::ProcessName self = comm::this_process();
-  const std::string named = variable("SYSLAB_HOST");
+  const std::string named = environment_variable("SYSLAB_HOST");
   seat.host = named.empty() ? self.host : named;
   seat.system = self.system;
   note_processors(seat);
-  seat.threads_are_set = !variable("OMP_NUM_THREADS").empty();
+  seat.threads_are_set = !environment_variable("OMP_NUM_THREADS").empty();
   seat.gpus = visible_gpus();
   seat.local_rank = local_rank;
   return seat;

@@ -12,6 +12,7 @@
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "report/document.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -22,13 +23,7 @@ using report::Heading;
 using report::Paragraph;
 using report::plain_text;
 using report::Text;
-
-store::Cell text_cell(std::string text) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::text;
-  cell.text = std::move(text);
-  return cell;
-}
+using store::text_cell;
 
 report::Table cases_of(const File& claim, const Finding& finding) {
   report::Table table;

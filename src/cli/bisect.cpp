@@ -24,6 +24,7 @@
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "store/cells.hpp"
 #include "worker/python_probe.hpp"
 
 namespace syslab::cli {
@@ -54,13 +55,6 @@ Ratio ratio_of(std::span<const stats::PairedBlock> blocks) {
 std::string text_of(const Ratio& ratio) {
   return fmt::format("{} (99 %: {} … {})", change_text(ratio.log_ratio), percent(std::expm1(ratio.low)),
                      percent(std::expm1(ratio.high)));
-}
-
-store::Cell cell(std::string text) {
-  store::Cell made;
-  made.type = store::Cell::Type::text;
-  made.text = std::move(text);
-  return made;
 }
 
 // "me=kernels/flash.py:Flash", split.
@@ -269,8 +263,9 @@ class Search {
         "v_comparison"
         " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
         " AND comparability_key = ?6 AND facts ->> '$.stop' = 'launches') ORDER BY 1, k.block",
-        {cell(label), cell(plan.sides.a.label()), cell(plan.sides.b.label()), cell(point.a.experiment->id),
-         cell(json_text(point.shared.to_json())), cell(machine_)});
+        {store::text_cell(label), store::text_cell(plan.sides.a.label()), store::text_cell(plan.sides.b.label()),
+         store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json())),
+         store::text_cell(machine_)});
     std::vector<stats::PairedBlock> blocks;
     for (const auto& row : found.rows) blocks.push_back({static_cast<int>(row[0].integer), row[1].real});
     if (blocks.empty()) return std::nullopt;

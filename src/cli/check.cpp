@@ -21,6 +21,7 @@
 #include "plan/assignment.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "store/cells.hpp"
 #include "submission/settings.hpp"
 
 namespace syslab::cli {
@@ -173,13 +174,10 @@ struct Mapped {
   std::string artifact;
 };
 std::optional<Mapped> find_map(const store::Store& store, store::RowId run, const plan::Plan& plan) {
-  store::Cell wanted;
-  wanted.type = store::Cell::Type::integer;
-  wanted.integer = run;
   const store::ResultSet found = store.query(
       "SELECT t.plan_seq, CAST(f.content AS TEXT) FROM attempt t JOIN artifact f ON f.attempt_id = t.id"
       " WHERE t.run_id = ?1 AND f.kind = 'error_map' ORDER BY t.id LIMIT 1",
-      {wanted});
+      {store::integer_cell(run)});
   if (found.rows.empty()) return std::nullopt;
   const auto of = std::ranges::find(plan.cases, found.rows[0][0].integer, &plan::PlannedCase::index);
   return Mapped{of == plan.cases.end() ? nullptr : &*of, found.rows[0][1].text};

@@ -12,6 +12,7 @@
 #include "check/law.hpp"
 #include "core/text.hpp"
 #include "session/summary.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -45,9 +46,6 @@ std::string some_of(const std::vector<std::string>& laws) {
 }  // namespace
 
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run) {
-  store::Cell wanted;
-  wanted.type = store::Cell::Type::integer;
-  wanted.integer = run;
   const store::ResultSet found = store.query(
       "SELECT a.plan_seq, coalesce(k.outcome, iif(a.status = 'skipped', 'not_run', 'error')),"
       "       coalesce(k.message, iif(a.status IN ('skipped', 'timeout'), a.message, NULL),"
@@ -55,7 +53,7 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
       "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0)"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
-      {wanted});
+      {store::integer_cell(run)});
   std::map<std::int64_t, JudgedLaw> checks;
   for (const auto& row : found.rows)
     checks[row[0].integer] = {row[1].text, row[2].text, row[3].text, row[4].text, row[5].integer != 0, row[6].integer};

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/build_info.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
@@ -165,7 +166,7 @@ Finding look_at_threads(const Json& facts) {
   const int usable = fact(facts, "/cpu/usable", 1);
   std::string found = fmt::format("{} of {} CPUs usable, {}", usable, fact(facts, "/cpu/logical", usable),
                                   counted(fact(facts, "/cpu/cores", 1), "core"));
-  if (const char* wanted = std::getenv("OMP_NUM_THREADS"); wanted != nullptr && *wanted != '\0') {
+  if (const std::string wanted = environment_variable("OMP_NUM_THREADS"); !wanted.empty()) {
     found += fmt::format(", OMP_NUM_THREADS={}", wanted);
     if (std::to_string(usable) != wanted) {
       return doubtful("threads", found, "unset OMP_NUM_THREADS, or mean it: it is stored with the run");

@@ -13,6 +13,7 @@
 #include "report/cells.hpp"
 #include "report/table.hpp"
 #include "session/stored_case.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -56,10 +57,7 @@ Exit execute(const Context& context, const LogOptions& options) {
   require_database(context);
   if (!options.experiment.empty()) return log_series(context, options);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
-  store::Cell limit;
-  limit.type = store::Cell::Type::integer;
-  limit.integer = options.number;
-  const store::ResultSet runs = store.query(kRuns, {limit});
+  const store::ResultSet runs = store.query(kRuns, {store::integer_cell(options.number)});
   std::map<std::string, std::vector<std::string>> names;  // the pins of a run that still mean it
   for (std::string last; const store::PinRow& pin : store.pins()) {
     if (pin.name != last) names[pin.run_uid].push_back(pin.name);

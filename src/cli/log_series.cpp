@@ -27,6 +27,7 @@
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
 #include "stats/change_point.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -81,13 +82,6 @@ struct Series {
     return stats::quantile(sorted, 0.5);
   }
 };
-
-store::Cell cell_with(const std::string& text) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::text;
-  cell.text = text;
-  return cell;
-}
 
 std::string short_revision(const std::string& revision) {
   const bool changed = revision.ends_with("+changes");
@@ -171,7 +165,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
   for (const std::string& one : options.assignments) assignments.push_back(plan::parse_assignment(one));
   std::vector<Series> all;
   std::map<std::string, std::size_t> places;
-  for (const auto& row : store.query(kTimes, {cell_with(options.experiment)}).rows) {
+  for (const auto& row : store.query(kTimes, {store::text_cell(options.experiment)}).rows) {
     Series one{.key = row[0].text,
                .machine = row[1].text,
                .params = row[2].text,
@@ -190,7 +184,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     series.times[row[8].text].push_back(row[9].real);
     series.kernels[row[8].text].insert(row[10].text);
   }
-  const store::ResultSet comparisons = store.query(kComparisons, {cell_with(options.experiment)});
+  const store::ResultSet comparisons = store.query(kComparisons, {store::text_cell(options.experiment)});
   for (Series& series : all) {
     sort_by_commit(series);
     std::vector<double> logs;

@@ -18,6 +18,7 @@
 #include "planning/gradient_trace.hpp"
 #include "planning/planner.hpp"
 #include "session/stored_case.hpp"
+#include "store/cells.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {
@@ -92,9 +93,6 @@ struct Measurements {
 
 Link link_measured(const std::string& database, const PlanBucketsOptions& options) {
   const store::Store store = store::Store::open(database, store::Mode::read_only);
-  store::Cell experiment;
-  experiment.type = store::Cell::Type::text;
-  experiment.text = kMeasured;
   // Back-to-back calls give the distance of buckets that queue up. The newest measurement of a size comes first.
   const store::ResultSet found = store.query(
       "SELECT v.implementation, v.world_size, v.device, v.protocol, b.value AS bytes, p.value AS seconds, v.run_uid"
@@ -104,7 +102,7 @@ Link link_measured(const std::string& database, const PlanBucketsOptions& option
       "   AND p.rank = (SELECT min(q.rank) FROM metric q WHERE q.attempt_id = v.attempt_id AND q.name = 'pipelined')"
       " WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'"
       " ORDER BY v.run_started_at DESC",
-      {experiment});
+      {store::text_cell(kMeasured)});
   std::map<std::string, Measurements> groups;
   for (const auto& row : found.rows) {
     if (!options.implementation.empty() && row[0].text != options.implementation) continue;

@@ -8,6 +8,7 @@
 #include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "session/stored_run.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -18,10 +19,8 @@ constexpr double kWide = 0.01;  // half-width of an interval, relative to the ti
 
 class Judge {
  public:
-  Judge(const store::Store& store, const store::StoredRun& run) : store_(store), run_(run) {
-    id_.type = store::Cell::Type::integer;
-    id_.integer = run.id;
-  }
+  Judge(const store::Store& store, const store::StoredRun& run)
+      : store_(store), run_(run), id_(store::integer_cell(run.id)) {}
 
   std::vector<Finding> findings() {
     build();
@@ -139,15 +138,12 @@ class Judge {
   }
 
   void width() {
-    store::Cell wide;
-    wide.type = store::Cell::Type::real;
-    wide.real = 2 * kWide;
     const std::int64_t cases =
         store_
             .query(
                 "SELECT count(*) FROM v_attempt t JOIN metric m ON m.attempt_id = t.attempt_id AND m.name = 'time' "
                 "WHERE t.run_id = ?1 AND t.status = 'ok' AND (m.ci_high - m.ci_low) > ?2 * m.value",
-                {id_, wide})
+                {id_, store::real_cell(2 * kWide)})
             .rows.at(0)[0]
             .integer;
     if (cases > 0) {

@@ -8,6 +8,7 @@
 
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/text.hpp"
@@ -16,6 +17,7 @@
 #include "session/stored_case.hpp"
 #include "session/stored_run.hpp"
 #include "session/this_machine.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -43,11 +45,8 @@ bool is_missing(const store::PlanState& state, bool failed, bool try_oom) {
 std::string difference_of_builds(const store::Store& store, const store::StoredRun& run) {
   const BuildInfo& here = build_info();
   if (run.build_sha != here.git_sha) return fmt::format("revision {}, this is {}", run.build_sha, here.git_sha);
-  store::Cell uid;
-  uid.type = store::Cell::Type::text;
-  uid.text = run.uid;
-  const store::ResultSet found =
-      store.query("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.uid = ?1", {uid});
+  const store::ResultSet found = store.query(
+      "SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.uid = ?1", {store::text_cell(run.uid)});
   const Json there = found.rows.empty() ? Json::object() : json_or_discarded(found.rows[0][0].text);
   const std::string diff = there.value("git_diff", "");
   if (diff == here.git_diff && there.value("git_dirty", false) == here.git_dirty) return {};
@@ -96,18 +95,14 @@ store::StoredRun find_run(const Context& context, const store::Store& store, con
   return refused.value_or(*newest);
 }
 
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 // What Slurm and LSF say to a job that they start again: it keeps its number. Each task of arrays has one. PBS says
 // nothing, but the number of a batch job comes back with nothing else than the job. (In an interactive one a person may
 // want the same command anew.)
 bool may_be_requeued() {
-  const std::string restarts = variable("SLURM_RESTART_COUNT");
-  const bool batch_of_pbs = variable("PBS_ENVIRONMENT") == "PBS_BATCH" && !variable("PBS_JOBID").empty();
-  return (!restarts.empty() && restarts != "0") || variable("LSB_RESTART") == "Y" || batch_of_pbs;
+  const std::string restarts = environment_variable("SLURM_RESTART_COUNT");
+  const bool batch_of_pbs =
+      environment_variable("PBS_ENVIRONMENT") == "PBS_BATCH" && !environment_variable("PBS_JOBID").empty();
+  return (!restarts.empty() && restarts != "0") || environment_variable("LSB_RESTART") == "Y" || batch_of_pbs;
 }
 
 // Runs of this command line that were made here, by the job of these numbers.
@@ -126,12 +121,10 @@ std::optional<std::string> begun_before_requeue(const Context& context) {
   if (!may_be_requeued() || !std::filesystem::exists(context.global.database, none)) return std::nullopt;
   const store::Store store = open_for_writing(context);  // which closes what was cut off
   std::vector<store::Cell> said;
-  for (const std::string& text : {json_text(Json(command_words(context))), variable("SLURM_JOB_ID"),
-                                  variable("LSB_JOBID"), variable("LSB_JOBINDEX"), variable("PBS_JOBID")}) {
-    store::Cell cell;
-    cell.type = store::Cell::Type::text;
-    cell.text = text;
-    said.push_back(std::move(cell));
+  for (const std::string& text :
+       {json_text(Json(command_words(context))), environment_variable("SLURM_JOB_ID"),
+        environment_variable("LSB_JOBID"), environment_variable("LSB_JOBINDEX"), environment_variable("PBS_JOBID")}) {
+    said.push_back(store::text_cell(text));
   }
   for (const auto& row : store.query(kOfThisJob, said).rows) {
     const std::optional<store::StoredRun> run = store.find_run(row[0].text);

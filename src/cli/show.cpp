@@ -13,6 +13,7 @@
 #include "report/table.hpp"
 #include "session/stored_case.hpp"
 #include "session/stored_run.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -54,12 +55,7 @@ constexpr std::array<Kind, 4> kKinds{{
      "JOIN comparison c ON c.id = x.comparison_id WHERE c.uid = ?1 ORDER BY x.launch, x.side"},
 }};
 
-store::Cell text_cell(const std::string& text) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::text;
-  cell.text = text;
-  return cell;
-}
+using store::text_cell;
 
 struct Found {
   const Kind* kind;

@@ -17,6 +17,7 @@
 #include "comm/rendezvous/control.hpp"
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/shm/shm.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/named.hpp"
 #include "core/temporary_folder.hpp"
@@ -165,8 +166,7 @@ std::unique_ptr<Communicator> copy_engines(const std::shared_ptr<Rendezvous>& re
   expect_one_host(*rendezvous, "copy_engines", options.limit);
   NcclOptions nccl = options.nccl;
   if (!nccl.copy_engines) {
-    const char* const said = std::getenv("SYSLAB_COPY_ENGINES");
-    nccl.copy_engines = parse_copy_engine_options(said == nullptr ? "" : said);
+    nccl.copy_engines = parse_copy_engine_options(environment_variable("SYSLAB_COPY_ENGINES"));
   }
   return make_nccl(rendezvous, communicator_options(options), nccl);
 }

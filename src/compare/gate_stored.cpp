@@ -10,10 +10,12 @@
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
 #include "core/text.hpp"
+#include "session/attempt_queue.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_run.hpp"
 #include "session/summary.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -105,16 +107,7 @@ class StoredGate {
     observer.heartbeat = [&](const plan::PlannedCase&) { store_.heartbeat(attempt); };
     observer.finished = [&](runner::AttemptResult result) {
       Gated& it = cases_[static_cast<std::size_t>(result.planned->index)];
-      store::AttemptRow row;
-      row.uid = std::exchange(attempt, {});
-      row.plan_seq = result.planned->index;
-      row.status = result.status;
-      row.detail = result.detail;
-      row.facts_json = result.facts_json;
-      row.started_at = result.started_at;
-      row.ended_at = result.ended_at;
-      row.records = std::move(result.records);
-      it.attempts.push_back(store_.finish_attempt(run_, row));
+      it.attempts.push_back(store_.finish_attempt(run_, attempt_row(std::exchange(attempt, {}), result)));
       if (result.status != worker::Status::ok && !it.failed) {
         it.failed = result.status;
         it.why = fmt::format("{}{}", worker::to_string(result.status),
@@ -307,10 +300,8 @@ Judgement not_confirmed(const Judgement& first) {
 }
 
 std::string build_of_run(const store::Store& store, store::RowId run) {
-  store::Cell id;
-  id.type = store::Cell::Type::integer;
-  id.integer = run;
-  return store.query("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.id = ?1", {id})
+  return store
+      .query("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.id = ?1", {store::integer_cell(run)})
       .rows.at(0)[0]
       .text;
 }

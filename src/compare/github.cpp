@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "core/command_text.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/format_seconds.hpp"
 #include "core/printable.hpp"
@@ -26,11 +26,6 @@ enum class Level { well, warning, error };
 Level level_of(const Judgement& it) {
   if (it.verdict == Verdict::slower || it.failed_a || it.failed_b) return Level::error;
   return it.verdict == Verdict::faster || it.verdict == Verdict::same ? Level::well : Level::warning;
-}
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
 }
 
 // As GitHub's runner reads them: text that was stored must begin no command of its own.
@@ -71,7 +66,7 @@ std::string annotated_file(const std::vector<plan::MineSpec>& mine, std::string_
       if (file.empty() && fs::is_regular_file(named, none)) file = named.lexically_normal();
     }
   }
-  const std::string workspace = variable("GITHUB_WORKSPACE");
+  const std::string workspace = environment_variable("GITHUB_WORKSPACE");
   if (workspace.empty() || file.empty()) return file.string();
   const fs::path relative = file.lexically_relative(workspace);
   return relative.empty() || *relative.begin() == ".." ? file.string() : relative.string();
@@ -119,7 +114,7 @@ std::string github_summary(const std::string& against, const std::vector<GatedLi
 }
 
 void require_github() {
-  const std::string file = variable("GITHUB_STEP_SUMMARY");
+  const std::string file = environment_variable("GITHUB_STEP_SUMMARY");
   if (file.empty()) {
     throw Error(ErrorKind::usage,
                 "--github writes its summary to the file that GITHUB_STEP_SUMMARY names, as GitHub "
@@ -139,7 +134,7 @@ void tell_github(const Context& context, const std::string& against, const std::
   if (std::fwrite(text.data(), 1, text.size(), to) != text.size() || std::fflush(to) != 0) {
     if (to == stdout) throw_errno(ErrorKind::store, "write to standard output", errno, "fwrite");
   }
-  const std::string file = variable("GITHUB_STEP_SUMMARY");
+  const std::string file = environment_variable("GITHUB_STEP_SUMMARY");
   std::ofstream out(file, std::ios::app | std::ios::binary);
   out << github_summary(against, lines, missing);
   out.close();

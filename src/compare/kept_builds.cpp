@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
 #include <vector>
 
 #include "compare/revisions.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/format_seconds.hpp"
 #include "core/hash.hpp"
@@ -43,8 +43,8 @@ constexpr const char* kLock = "lock";  // of a recipe: who holds it builds
 
 fs::path cache_folder() {
   const auto from = [](const char* name) -> std::string {
-    const char* said = std::getenv(name);
-    return said != nullptr && *said == '/' ? said : "";
+    const std::string said = environment_variable(name);
+    return said.starts_with('/') ? said : "";
   };
   if (const std::string said = from("SYSLAB_BUILDS"); !said.empty()) return fs::path(said) / kOwn;
   if (const std::string said = from("XDG_CACHE_HOME"); !said.empty()) return fs::path(said) / "syslab" / "builds";
@@ -56,8 +56,8 @@ fs::path cache_folder() {
 }
 
 std::uint64_t limit_of_cache() {
-  const char* said = std::getenv("SYSLAB_BUILDS_LIMIT");
-  if (said == nullptr) return kLimit;
+  const std::string said = environment_variable("SYSLAB_BUILDS_LIMIT");
+  if (said.empty()) return kLimit;
   const auto bytes = parse_bytes(said);
   if (!bytes) throw Error(ErrorKind::config, fmt::format("SYSLAB_BUILDS_LIMIT '{}' is no size such as 4Gi", said));
   return *bytes;
@@ -85,8 +85,8 @@ std::string last_line(const fs::path& file) {
 
 // The longest that one build may take, or the wait for somebody else's.
 Nanoseconds limit_of_a_build() {
-  const char* said = std::getenv("SYSLAB_BUILDS_TIMEOUT");
-  if (said == nullptr) return kLongest;
+  const std::string said = environment_variable("SYSLAB_BUILDS_TIMEOUT");
+  if (said.empty()) return kLongest;
   const auto time = parse_duration(said);
   if (!time || time->count() <= 0) {
     throw Error(ErrorKind::config, fmt::format("SYSLAB_BUILDS_TIMEOUT '{}' is no duration such as 45m", said));

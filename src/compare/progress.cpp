@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "core/printable.hpp"
 #include "session/progress.hpp"
@@ -18,11 +16,7 @@ constexpr auto kRedraw = std::chrono::milliseconds(200);
 }  // namespace
 
 ComparisonProgress::ComparisonProgress(const Console& console, std::size_t points, Nanoseconds budget)
-    : points_(points), budget_(budget) {
-  const char* ci = std::getenv("CI");
-  const bool in_ci = ci != nullptr && *ci != '\0';
-  mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;
-}
+    : line_(console, budget), points_(points) {}
 
 void ComparisonProgress::launching(std::size_t point, const std::string& title, int launch,
                                    std::optional<int> expected) {
@@ -47,8 +41,8 @@ void ComparisonProgress::launched(const std::string& found) {
   found_ = found;
   ++launches_done_;
   seconds_done_ += Seconds(std::chrono::steady_clock::now() - launch_began_).count();
-  clear();
-  if (mode_ != Mode::lines) return;
+  line_.clear();
+  if (line_.mode() != ProgressLine::Mode::lines) return;
   const auto eta = remaining();
   to_error(fmt::format("{} {}: {}{}\n", title_, where(), printable(found),
                        eta && eta->count() > 0 ? ", ETA " + format_duration(*eta) : ""));
@@ -58,13 +52,8 @@ std::string ComparisonProgress::where() const {
   return expected_ ? fmt::format("launch {} of {}", launch_ + 1, *expected_) : fmt::format("launch {}", launch_ + 1);
 }
 
-std::optional<Nanoseconds> ComparisonProgress::budget_left() const {
-  if (budget_.count() <= 0) return std::nullopt;
-  return std::max(budget_ - (std::chrono::steady_clock::now() - began_), Nanoseconds{});
-}
-
 std::optional<Nanoseconds> ComparisonProgress::remaining() const {
-  const std::optional<Nanoseconds> left = budget_left();
+  const std::optional<Nanoseconds> left = line_.budget_left();
   if (!expected_ || launches_done_ == 0) return left;
   const double mean = seconds_done_ / launches_done_;
   const int of_this_point = *expected_ - launch_ - 1;
@@ -77,23 +66,13 @@ std::optional<Nanoseconds> ComparisonProgress::remaining() const {
 }
 
 void ComparisonProgress::draw() {
-  if (mode_ != Mode::terminal || !running_) return;
+  if (!running_) return;
   std::string text = where();
   if (!text_.empty()) text += ", " + text_;
   if (!found_.empty()) text += ", so far " + found_;
-  const std::string line = progress_line(static_cast<int>(point_) + 1, static_cast<int>(points_), title_, text,
-                                         remaining(), std::nullopt, terminal_width() - 1);
-  to_error(fmt::format("\r\x1b[2K{}", line));
-  std::fflush(stderr);
-  drawn_ = true;
+  line_.draw(progress_line(static_cast<int>(point_) + 1, static_cast<int>(points_), title_, text, remaining(),
+                           std::nullopt, terminal_width() - 1));
   drawn_at_ = std::chrono::steady_clock::now();
-}
-
-void ComparisonProgress::clear() {
-  if (!drawn_) return;
-  to_error("\r\x1b[2K");
-  std::fflush(stderr);
-  drawn_ = false;
 }
 
 }  // namespace syslab::cli

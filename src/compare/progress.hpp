@@ -1,5 +1,5 @@
-// Progress of comparisons on standard error: one rewritten line on a terminal, otherwise (or if CI is set) a line per
-// launch, nothing under --quiet. The counterpart of progress.hpp, which counts cases.
+// Progress of comparisons on standard error: a line that moves (session/progress_line.hpp), or a line per launch.
+// session/progress.hpp does the same for a plan's cases.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/units.hpp"
-#include "session/console.hpp"
+#include "session/progress_line.hpp"
 
 namespace syslab::cli {
 
@@ -15,9 +15,6 @@ class ComparisonProgress {
  public:
   // `budget`: of all points together; 0: none.
   ComparisonProgress(const Console& console, std::size_t points, Nanoseconds budget);
-  ~ComparisonProgress() { clear(); }
-  ComparisonProgress(const ComparisonProgress&) = delete;
-  ComparisonProgress& operator=(const ComparisonProgress&) = delete;
 
   // Of point `point` (from 0) launch `launch` (from 0) begins; `expected` of them in all by what is known now, nothing
   // where only the budget knows.
@@ -28,23 +25,19 @@ class ComparisonProgress {
   void launched(const std::string& found);
 
  private:
-  enum class Mode { none, terminal, lines };
   void draw();
-  void clear();
   std::string where() const;  // "launch 3 of 12"
   // Until all points are done, each taken to need as many launches as this one, of a mean launch's length.
   std::optional<Nanoseconds> remaining() const;
-  std::optional<Nanoseconds> budget_left() const;
 
-  Mode mode_;
+  ProgressLine line_;
   std::size_t points_, point_ = 0;
-  Nanoseconds budget_;
   std::string title_, text_, found_;
   int launch_ = 0, launches_done_ = 0;
   std::optional<int> expected_;
-  bool running_ = false, drawn_ = false;
+  bool running_ = false;
   double seconds_done_ = 0;  // of launches
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), launch_began_ = began_, drawn_at_{};
+  std::chrono::steady_clock::time_point launch_began_, drawn_at_{};
 };
 
 }  // namespace syslab::cli

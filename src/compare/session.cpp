@@ -17,6 +17,7 @@
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -233,16 +234,10 @@ namespace {
 
 // Mean of what launches of the newest comparison of that case took, whichever sides it had; nothing: there was none.
 std::optional<double> seconds_before(const store::Store& store, const plan::ComparisonPoint& point) {
-  const auto text = [](std::string value) {
-    store::Cell cell;
-    cell.type = store::Cell::Type::text;
-    cell.text = std::move(value);
-    return cell;
-  };
   const store::ResultSet found = store.query(
       "SELECT avg(one.value) FROM comparison c, json_each(c.facts, '$.launch_seconds') one"
       " WHERE c.id = (SELECT max(id) FROM comparison WHERE experiment = ?1 AND params = ?2 AND launches > 0)",
-      {text(point.a.experiment->id), text(json_text(point.shared.to_json()))});
+      {store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json()))});
   if (found.rows.empty() || found.rows[0][0].type != store::Cell::Type::real) return std::nullopt;
   return found.rows[0][0].real;
 }

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 
 namespace syslab {
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path home() {
-  if (const char* said = std::getenv("HOME"); said != nullptr && *said == '/') return said;
+  if (std::string said = environment_variable("HOME"); said.starts_with('/')) return said;
   const passwd* entry = ::getpwuid(::geteuid());
   return entry == nullptr || entry->pw_dir == nullptr ? "" : entry->pw_dir;
 }
@@ -35,7 +35,7 @@ void make_private(const fs::path& folder) {
 
 fs::path state_folder_path() {
   // A relative path is to be ignored (XDG Base Directory Specification).
-  if (const char* said = std::getenv("XDG_STATE_HOME"); said != nullptr && *said == '/')
+  if (const std::string said = environment_variable("XDG_STATE_HOME"); said.starts_with('/'))
     return fs::path(said) / "syslab";
   const fs::path base = home();
   if (base.empty()) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/remove_tree.hpp"
 
@@ -19,8 +20,8 @@ namespace {
 constexpr const char* kBeginning = "syslab-held-";
 
 std::string base_folder() {
-  const char* base = std::getenv("TMPDIR");
-  return base != nullptr && *base == '/' ? base : "/tmp";
+  std::string base = environment_variable("TMPDIR");
+  return base.starts_with('/') ? base : "/tmp";
 }
 
 FileDescriptor open_folder(const std::string& path) {

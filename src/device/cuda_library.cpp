@@ -3,14 +3,15 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <vector>
+
+#include "core/environment_variable.hpp"
 
 namespace syslab::device {
 
 CudaLibrary::CudaLibrary(std::span<const char* const> files, const char* package, const char* purpose) {
   std::vector<std::string> folders = {""};
-  if (const char* home = std::getenv("CUDA_HOME"); home != nullptr) folders.push_back(std::string(home) + "/lib64/");
+  if (const std::string home = environment_variable("CUDA_HOME"); !home.empty()) folders.push_back(home + "/lib64/");
   folders.emplace_back("/usr/local/cuda/lib64/");
   for (const std::string& folder : folders) {
     for (const char* file : files) {

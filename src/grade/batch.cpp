@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "core/build_info.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
@@ -87,8 +87,7 @@ class Grading {
       hide(one.path);
       std::ranges::for_each(one.earlier, hide);
     }
-    const char* const others = std::getenv("SYSLAB_WALLS_HIDE");
-    for (std::string& path : paths_in(others == nullptr ? "" : others)) hidden.push_back(std::move(path));
+    for (std::string& path : paths_in(environment_variable("SYSLAB_WALLS_HIDE"))) hidden.push_back(std::move(path));
     hidden_ = path_list(hidden);
   }
 

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "grade/cells.hpp"
 #include "grade/record.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::grade {
 namespace {
+
+using store::real_cell;
+using store::text_cell;
 
 std::string place_of(const Ranked& one) { return fmt::format("{}{}", one.place, one.shared ? " (shared)" : ""); }
 
@@ -51,9 +54,9 @@ store::ResultSet table_of(const std::vector<Board>& boards) {
   for (const Board& board : boards) {
     for (const Ranked& one : board.ranked) {
       table.rows.push_back({text_cell(board.name), text_cell(place_of(one)), text_cell(one.alias),
-                            number_cell(hundredths(one.timing.ratio)), number_cell(hundredths(one.timing.low)),
-                            number_cell(hundredths(one.timing.high)), number_cell(hundredths(one.timing.seconds * 1e3)),
-                            number_cell(hundredths(one.timing.reference_seconds * 1e3))});
+                            real_cell(hundredths(one.timing.ratio)), real_cell(hundredths(one.timing.low)),
+                            real_cell(hundredths(one.timing.high)), real_cell(hundredths(one.timing.seconds * 1e3)),
+                            real_cell(hundredths(one.timing.reference_seconds * 1e3))});
     }
   }
   return table;

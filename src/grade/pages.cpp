@@ -4,20 +4,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/environment_variable.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "grade/board.hpp"
-#include "grade/cells.hpp"
 #include "grade/record.hpp"
+#include "store/cells.hpp"
 #include "submission/adapters.hpp"
 
 namespace syslab::grade {
 namespace {
+
+using store::real_cell;
+using store::text_cell;
 
 // What an input of attention has where nothing is special about it, and is not worth a word.
 constexpr std::array<std::string_view, 5> kUsual{"gain=1", "scale=0", "heads_per_kv=1", "layout_in=contiguous",
@@ -149,13 +152,13 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
   table.columns.emplace_back("note");
   std::map<std::string, std::string> missing = roster;
   for (const Graded& one : all) {
-    std::vector<store::Cell> row{text_cell(one.id), number_cell(one.earned()), number_cell(one.checked()),
-                                 number_cell(rubric.points() - one.checked())};
+    std::vector<store::Cell> row{text_cell(one.id), real_cell(one.earned()), real_cell(one.checked()),
+                                 real_cell(rubric.points() - one.checked())};
     const auto known = roster.find(one.id);
     if (!roster.empty()) row.insert(row.begin() + 1, text_cell(known == roster.end() ? "" : known->second));
     for (const std::size_t problem : shown) {
       const ProblemScore& score = one.scores[problem];
-      row.push_back(score.checked() > 0 ? number_cell(score.earned()) : text_cell("open"));
+      row.push_back(score.checked() > 0 ? real_cell(score.earned()) : text_cell("open"));
     }
     std::string note = printable(note_of(one));
     if (!roster.empty() && known == roster.end()) note += (note.empty() ? "" : "; ") + std::string("not on the roster");
@@ -164,8 +167,8 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
     missing.erase(one.id);
   }
   for (const auto& [id, name] : missing) {
-    std::vector<store::Cell> row{text_cell(id), text_cell(name), number_cell(0), number_cell(0),
-                                 number_cell(rubric.points())};
+    std::vector<store::Cell> row{text_cell(id), text_cell(name), real_cell(0), real_cell(0),
+                                 real_cell(rubric.points())};
     row.resize(table.columns.size() - 1, text_cell(""));
     row.push_back(text_cell("nothing handed in"));
     table.rows.push_back(std::move(row));
@@ -176,8 +179,8 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
 store::ResultSet checks_of(const std::vector<Graded>& all, const std::string& database) {
   store::ResultSet table;
   table.columns = {"student", "item", "law", "holds", "replay"};
-  const char* const chosen = std::getenv("SYSLAB_PYTHON");
-  const std::string python = chosen == nullptr ? "" : " --python " + shell_word(chosen);
+  const std::string chosen = environment_variable("SYSLAB_PYTHON");
+  const std::string python = chosen.empty() ? "" : " --python " + shell_word(chosen);
   for (const Graded& one : all) {
     for (const ProblemScore& score : one.scores) {
       for (const ItemScore& item : score.items) {
@@ -202,7 +205,7 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all) {
     if (found == one.record.end() || !found->is_array()) continue;
     for (const Json& suspicion : *found) {
       table.rows.push_back({text_cell(one.id), text_cell(printable(text_field(suspicion, "file"))),
-                            number_cell(suspicion.value("line", 0)), text_cell(text_field(suspicion, "why")),
+                            real_cell(suspicion.value("line", 0)), text_cell(text_field(suspicion, "why")),
                             text_cell(printable(text_field(suspicion, "text")))});
     }
   }

@@ -23,6 +23,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/own_namespaces.hpp"
 #include "core/path_list.hpp"
@@ -176,12 +177,6 @@ void deny_sockets(const FilterContext& filter, bool network, bool gpu) {
   if (!network) deny(filter, "connect", ENOENT);
 }
 
-// Set by `grade`: what belongs to others, and where among that lies what is judged.
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 // A process that makes its own is, for a moment, a copy of this one that others may read: Landlock keeps them from it.
 bool may_own_shared_memory() { return landlock_version() > 0 && offers_own_shared_memory(); }
 bool may_own_loopback() { return landlock_version() > 0 && offers_own_loopback(); }
@@ -258,14 +253,14 @@ Walls::~Walls() = default;
 const Confinement* Walls::confinement() {
   if (landlock_version() > 0) {
     const bool shares_memory = options_.profile == Profile::python && !confinement_.own_shared_memory;
-    std::vector<std::string> hidden = paths_in(variable("SYSLAB_WALLS_HIDE")), unlisted;
+    std::vector<std::string> hidden = paths_in(environment_variable("SYSLAB_WALLS_HIDE")), unlisted;
     std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
       std::error_code none;  // the names in a folder tell who has handed something in
       return std::filesystem::is_directory(one, none);
     });
     hidden.push_back(options_.hidden);
-    ruleset_ = make_ruleset(options_.writable, hidden, shares_memory, options_.network, variable("SYSLAB_WALLS_SHOW"),
-                            unlisted);
+    ruleset_ = make_ruleset(options_.writable, hidden, shares_memory, options_.network,
+                            environment_variable("SYSLAB_WALLS_SHOW"), unlisted);
     confinement_.landlock_ruleset = ruleset_.get();
   }
   return &confinement_;
@@ -306,9 +301,9 @@ std::vector<std::string> missing_walls(bool shared_memory, bool loopback) {
   return missing;
 }
 
-bool under_compute_sanitizer() { return !variable("NV_SANITIZER_INJECTION_TRANSPORT_TYPE").empty(); }
+bool under_compute_sanitizer() { return !environment_variable("NV_SANITIZER_INJECTION_TRANSPORT_TYPE").empty(); }
 
-bool walls_wanted() { return variable("SYSLAB_WALLS") != "none" && !under_compute_sanitizer(); }
+bool walls_wanted() { return environment_variable("SYSLAB_WALLS") != "none" && !under_compute_sanitizer(); }
 
 void hide_this_process() { ::prctl(PR_SET_DUMPABLE, 0); }
 

@@ -16,6 +16,7 @@
 #include "report/gnuplot.hpp"
 #include "report/handout_models.hpp"
 #include "report/provenance.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::report {
 namespace {
@@ -49,11 +50,7 @@ std::string bound(std::string text, const std::string& experiment) {
 
 Drawing prepare(const FigureSource& source, const store::Store& store, const std::string& handout) {
   std::vector<store::Cell> parameters;
-  if (source.sql.find("?1") != std::string::npos) {
-    parameters.emplace_back();
-    parameters.back().type = store::Cell::Type::text;
-    parameters.back().text = source.experiment;
-  }
+  if (source.sql.find("?1") != std::string::npos) parameters.push_back(store::text_cell(source.experiment));
   store::ResultSet result = store.query(source.sql, parameters);
   keep_models_of(handout, result);
   Drawing drawing;

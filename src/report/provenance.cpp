@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/text.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::report {
 namespace {
@@ -126,9 +127,7 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
   // A UUIDv7 sorts by time: of too many runs the newest are told of.
   std::vector<store::Cell> parameters;
   for (auto uid = uids.rbegin(); uid != uids.rend() && parameters.size() < kMostRuns; ++uid) {
-    parameters.emplace_back();
-    parameters.back().type = store::Cell::Type::text;
-    parameters.back().text = *uid;
+    parameters.push_back(store::text_cell(*uid));
   }
   const std::string marks = fmt::format("{}", fmt::join(std::vector<char>(parameters.size(), '?'), ", "));
   const store::ResultSet runs = store.query(fmt::format(kRunsSql, marks), parameters);

@@ -13,6 +13,7 @@
 #include "report/provenance.hpp"
 #include "report/published.hpp"
 #include "report/sql_header.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::report {
 namespace {
@@ -140,10 +141,7 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
   if (!experiment.empty()) table.source.experiment = experiment;
   std::vector<store::Cell> parameters;
   const auto bind = [&](std::string_view mark, const std::string& text) {
-    if (source.sql.find(mark) == std::string::npos) return;
-    parameters.emplace_back();
-    parameters.back().type = store::Cell::Type::text;
-    parameters.back().text = text;
+    if (source.sql.find(mark) != std::string::npos) parameters.push_back(store::text_cell(text));
   };
   bind("?1", table.source.experiment);
   bind("?2", published_entries());

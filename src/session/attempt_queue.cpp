@@ -9,9 +9,11 @@ namespace {
 
 constexpr std::size_t kMostAtOnce = 64;
 
-store::AttemptRow row_of(const std::string& uid, const runner::AttemptResult& result) {
+}  // namespace
+
+store::AttemptRow attempt_row(std::string uid, const runner::AttemptResult& result) {
   store::AttemptRow row;
-  row.uid = uid;
+  row.uid = std::move(uid);
   row.plan_seq = result.planned->index;
   row.status = result.status;
   row.detail = result.detail;
@@ -21,8 +23,6 @@ store::AttemptRow row_of(const std::string& uid, const runner::AttemptResult& re
   row.records = result.records;
   return row;
 }
-
-}  // namespace
 
 AttemptQueue::AttemptQueue(store::Store& store, store::RowId run, Acknowledge acknowledge,
                            std::chrono::milliseconds longest_wait)
@@ -42,7 +42,7 @@ void AttemptQueue::store_all() {
   const std::vector<runner::AttemptResult> results = std::exchange(waiting_, {});
   if (results.empty()) return;
   std::vector<store::AttemptRow> rows;
-  for (std::size_t i = 0; i < results.size(); ++i) rows.push_back(row_of(uids[i], results[i]));
+  for (std::size_t i = 0; i < results.size(); ++i) rows.push_back(attempt_row(uids[i], results[i]));
   const std::vector<store::StoredAttempt> stored = store_.finish_attempts(run_, rows);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!stored[i].refused) acknowledge_(stored[i].uid, results[i]);

@@ -13,6 +13,9 @@
 
 namespace syslab::cli {
 
+// An attempt that ended, as the store takes it.
+store::AttemptRow attempt_row(std::string uid, const runner::AttemptResult& result);
+
 class AttemptQueue {
  public:
   // Called for each once it is stored, in the order in which they came.

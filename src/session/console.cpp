@@ -7,9 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
@@ -22,9 +22,7 @@ constexpr std::array<std::string_view, 5> kStyles{"\x1b[0m", "\x1b[1m", "\x1b[2m
 
 bool color_wanted(Color color, int descriptor) {
   if (color != Color::automatic) return color == Color::always;
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  if ((no_color != nullptr && *no_color != '\0') || (term != nullptr && std::string_view(term) == "dumb")) return false;
+  if (!environment_variable("NO_COLOR").empty() || environment_variable("TERM") == "dumb") return false;
   return ::isatty(descriptor) == 1;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "core/environment_variable.hpp"
 #include "runner/interruption.hpp"
 
 namespace syslab::cli {
@@ -20,10 +21,7 @@ Exit or_requeue(Exit exit) {
   constexpr std::array kJobs{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
   const int signal = runner::Interruption::latest();
   const bool told_to_go = signal == SIGTERM || signal == SIGUSR1;
-  const bool is_job = std::any_of(kJobs.begin(), kJobs.end(), [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != '\0';
-  });
+  const bool is_job = std::ranges::any_of(kJobs, [](const char* name) { return !environment_variable(name).empty(); });
   return exit == Exit::incomplete && told_to_go && is_job ? Exit::requeue : exit;
 }
 

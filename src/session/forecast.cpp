@@ -10,6 +10,7 @@
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
 #include "session/machine_memory.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -17,12 +18,7 @@ namespace {
 // The newest 20,000 attempts are enough and take milliseconds.
 constexpr const char* kNewest = "(SELECT id, run_id, plan_seq FROM attempt ORDER BY id DESC LIMIT 20000)";
 
-store::Cell text_cell(const std::string& text) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::text;
-  cell.text = text;
-  return cell;
-}
+using store::text_cell;
 
 std::string age_of(double days) {
   const auto ago = [](double count, const char* unit) {

@@ -4,10 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-
 #include "core/format_seconds.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
@@ -79,11 +75,7 @@ std::string result_line(const runner::AttemptResult& result, const std::string& 
 }
 
 Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget)
-    : total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)), budget_(budget) {
-  const char* ci = std::getenv("CI");
-  const bool in_ci = ci != nullptr && *ci != '\0';
-  mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;
-}
+    : line_(console, budget), total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)) {}
 
 void Progress::started(const plan::PlannedCase& planned) {
   ++number_;
@@ -103,8 +95,8 @@ void Progress::finished(const runner::AttemptResult& result) {
   const bool skipped = result.planned->skip_reason.has_value();
   if (skipped || !result.planned->predicted_oom.empty()) ++number_;
   eta_.finished(*result.planned, result.wall);
-  clear();
-  if (mode_ == Mode::none || skipped) return;
+  line_.clear();
+  if (line_.mode() == ProgressLine::Mode::none || skipped) return;
   std::string same_as;
   if (result.planned->task == plan::Task::law && !result.detail.empty()) {
     const std::string said = result.planned->implementation + " " + gist(result.detail);
@@ -113,13 +105,13 @@ void Progress::finished(const runner::AttemptResult& result) {
   }
   // Not tried for a reason that stands above already: no news.
   if (!same_as.empty() && result.status == worker::Status::unsupported) return;
-  if (mode_ == Mode::terminal) {
+  if (line_.mode() == ProgressLine::Mode::terminal) {
     to_error(fmt::format("{}\n", result_line(result, same_as)));
     return;
   }
   const auto eta = eta_.remaining(Seconds(0));
   std::string ahead = eta && eta->count() > 0 && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
-  if (const auto left = budget_left()) ahead += ", " + budget_words(*left);
+  if (const auto left = line_.budget_left()) ahead += ", " + budget_words(*left);
   const bool tried = result.planned->predicted_oom.empty();
   const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";
   to_error(fmt::format("{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result, same_as), aside));
@@ -130,26 +122,10 @@ void Progress::left_out(const plan::PlannedCase& planned) {
   eta_.finished(planned, Seconds(0));
 }
 
-std::optional<Nanoseconds> Progress::budget_left() const {
-  if (budget_.count() <= 0) return std::nullopt;
-  return std::max(budget_ - (std::chrono::steady_clock::now() - began_), Nanoseconds{});
-}
-
 void Progress::draw(const plan::PlannedCase& planned) {
-  if (mode_ != Mode::terminal) return;
   const Seconds spent = std::chrono::steady_clock::now() - case_began_;
-  const std::string line = progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent),
-                                         budget_left(), terminal_width() - 1);
-  to_error(fmt::format("\r\x1b[2K{}", line));  // back to the first column, line erased
-  std::fflush(stderr);
-  drawn_ = true;
-}
-
-void Progress::clear() {
-  if (!drawn_) return;
-  to_error("\r\x1b[2K");
-  std::fflush(stderr);
-  drawn_ = false;
+  line_.draw(progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent), line_.budget_left(),
+                           terminal_width() - 1));
 }
 
 }  // namespace syslab::cli

@@ -1,5 +1,4 @@
-// Progress of a plan on standard error: one rewritten line on a terminal, otherwise (or if CI is set) a timestamped
-// line per case, nothing under --quiet.
+// Progress of a plan on standard error: a line that moves (session/progress_line.hpp), or a timestamped line per case.
 #pragma once
 
 #include <chrono>
@@ -10,6 +9,7 @@
 #include "runner/runner.hpp"
 #include "session/console.hpp"
 #include "session/eta.hpp"
+#include "session/progress_line.hpp"
 
 namespace syslab::cli {
 
@@ -28,9 +28,6 @@ class Progress {
  public:
   // `budget`: what the run may take, 0: no limit; what is left of it is shown.
   Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget);
-  ~Progress() { clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   void started(const plan::PlannedCase& planned);
   void said(const plan::PlannedCase& planned, const std::string& text);
@@ -39,21 +36,15 @@ class Progress {
   void left_out(const plan::PlannedCase& planned);  // for want of budget
 
  private:
-  enum class Mode { none, terminal, lines };
   void draw(const plan::PlannedCase& planned);
-  void clear();
-  std::optional<Nanoseconds> budget_left() const;
 
-  Mode mode_;
+  ProgressLine line_;
   int total_;
   int number_ = 0;
   std::string text_;
   std::map<std::string, std::string> told_;  // implementation and first line of a message → the law that said it first
   Eta eta_;
-  Nanoseconds budget_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point case_began_;
-  bool drawn_ = false;
 };
 
 }  // namespace syslab::cli

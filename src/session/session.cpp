@@ -10,6 +10,7 @@
 
 #include "core/build_info.hpp"
 #include "core/contains.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
@@ -23,6 +24,7 @@
 #include "session/selection.hpp"
 #include "session/summary.hpp"
 #include "session/unusable.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -88,19 +90,16 @@ std::string check_flags(const Conditions& conditions, std::uint64_t root_seed) {
 
 // Of whoever chose an interpreter, by whichever way: the commands that are told are typed elsewhere, too.
 std::string python_flag(const plan::Plan& plan) {
-  const char* const chosen = std::getenv("SYSLAB_PYTHON");
-  const bool wanted = chosen != nullptr && std::ranges::any_of(plan.mine, &plan::MineSpec::is_python);
+  const std::string chosen = environment_variable("SYSLAB_PYTHON");
+  const bool wanted = !chosen.empty() && std::ranges::any_of(plan.mine, &plan::MineSpec::is_python);
   return wanted ? " --python " + shell_word(chosen) : "";
 }
 
 std::string failed_check(const store::Store& store, const std::string& attempt_uid) {
-  store::Cell wanted;
-  wanted.type = store::Cell::Type::text;
-  wanted.text = attempt_uid;
   const store::ResultSet found = store.query(
       "SELECT k.uid FROM check_result k JOIN attempt a ON a.id = k.attempt_id"
       " WHERE a.uid = ?1 AND k.outcome IN ('falsified', 'error') ORDER BY k.id LIMIT 1",
-      {wanted});
+      {store::text_cell(attempt_uid)});
   return found.rows.empty() ? "" : found.rows[0][0].text;
 }
 
@@ -215,8 +214,7 @@ std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
 }
 
 void hide_database(const std::string& file) {
-  const char* const others = std::getenv("SYSLAB_WALLS_HIDE");
-  std::vector<std::string> hidden = paths_in(others == nullptr ? "" : others);
+  std::vector<std::string> hidden = paths_in(environment_variable("SYSLAB_WALLS_HIDE"));
   for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
     const std::string path = std::filesystem::absolute(file).string() + beside;
     if (!contains(hidden, path)) hidden.push_back(path);

@@ -24,13 +24,13 @@ Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);
 runner::RunOptions to_run_options(const Context& context, const Conditions& conditions);
 
-// Of a run that no --protocol names one for, and a run has one: what its experiments name where they all name the same,
-// else the general one; quick for smoke.
+// The one protocol of a run whose command names none: quick for smoke, else what all of its experiments name, else the
+// general one.
 std::string own_protocol(const std::vector<plan::PlannedCase>& cases, bool smoke);
-// From what the command line says of measuring the plan; Error(usage) for what it does not take.
+// What the command line says about measuring, for this plan. Error(usage) for an option that does not fit it.
 Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke);
 
-// Where the plan has --mine run.
+// The device on which this plan runs --mine.
 std::string mine_device(const plan::Plan& plan);
 
 // Claims a run for this process during the object's lifetime. Error(usage) if another process is working on it.
@@ -49,7 +49,7 @@ class Claim {
 // The plan as rows of the store.
 std::vector<store::PlanRow> plan_rows(const plan::Plan& plan);
 
-// From what is judged: it holds the seeds of a run, and who locks it keeps the run from being written.
+// Hides the database from code that is judged: it holds the seeds of the run, and a lock on it would stop the run.
 void hide_database(const std::string& file);
 
 // Opens the database for writing, tells its notices, and closes what writers that died left open.
@@ -62,10 +62,10 @@ std::vector<std::string> command_words(const Context& context);
 store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
                        const plan::Plan& plan, const Conditions& conditions);
 
-// " --db other.db", of every command told that reads or writes the same database; empty where that is the usual one.
+// " --db other.db", for commands that the user is told to type; empty where the database is the usual one.
 std::string db_flag(const GlobalOptions& global);
 
-// How a run ended that is one of several of a sitting.
+// How one run of a sitting ended.
 struct PartOutcome {
   Exit exit = Exit::well;  // of the cases that were tried
   std::map<worker::Status, int> counts;

@@ -9,16 +9,10 @@
 #include "core/json_text.hpp"
 #include "session/selection.hpp"
 #include "stats/summary.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
-
-store::Cell integer(std::int64_t value) {
-  store::Cell cell;
-  cell.type = store::Cell::Type::integer;
-  cell.integer = value;
-  return cell;
-}
 
 // The slowest rank is the sample, as for every metric of several ranks.
 constexpr const char* kSamples = R"(
@@ -114,7 +108,7 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
     std::vector<double> seconds;
   };
   std::map<std::pair<std::string, std::int64_t>, Launch> launches;  // by attempt and number
-  for (const auto& row : store.query(kSamples, {integer(run)}).rows) {
+  for (const auto& row : store.query(kSamples, {store::integer_cell(run)}).rows) {
     Launch& launch = launches[{row[5].text, row[6].integer}];
     launch.key = {row[0].text, row[1].text, row[2].text, row[3].integer};
     launch.version = row[4].text;
@@ -134,7 +128,7 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
 
 std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run) {
   std::map<std::pair<CaseKey, std::string>, std::string> outcomes;
-  for (const auto& row : store.query(kChecks, {integer(run)}).rows) {
+  for (const auto& row : store.query(kChecks, {store::integer_cell(run)}).rows) {
     outcomes[{{row[0].text, row[1].text, row[2].text, row[3].integer}, row[4].text}] = row[5].text;
   }
   return outcomes;
@@ -150,8 +144,8 @@ std::vector<std::string> differing_machines(const Json& facts_a, const Json& fac
 }
 
 std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b) {
-  const auto of_a = store.query(kConditions, {integer(a)}).rows.at(0);
-  const auto of_b = store.query(kConditions, {integer(b)}).rows.at(0);
+  const auto of_a = store.query(kConditions, {store::integer_cell(a)}).rows.at(0);
+  const auto of_b = store.query(kConditions, {store::integer_cell(b)}).rows.at(0);
   std::vector<std::string> differing;
   if (of_a[0].text != of_b[0].text) {
     differing = differing_machines(parse_json(of_a[1].text), parse_json(of_b[1].text), "A", "B");

@@ -75,6 +75,8 @@ double flops(const WorkloadOptions& options) {
                                        : forward + model::backward_flops(options.config, options.batch, options.seq);
 }
 
+double flops_by_axes(const Params& params) { return flops(workload_from(params, ladder().back())); }
+
 StepBytes predicted_parts(const WorkloadOptions& options) {
   const PeakBytes peak =
       predicted_peak(options, options.mode == Mode::forward ? MemoryPass::forward_kept : MemoryPass::step);
@@ -92,5 +94,9 @@ StepBytes predicted_parts(const WorkloadOptions& options) {
 }
 
 double predicted_bytes(const WorkloadOptions& options) { return predicted_parts(options).total(); }
+
+double predicted_bytes_by_axes(const Params& params, std::string_view rung) {
+  return predicted_bytes(workload_from(params, find_rung(rung)));
+}
 
 }  // namespace syslab::train

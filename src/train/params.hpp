@@ -1,6 +1,7 @@
 // From the axes of a case to a workload: the words that experiments on the model share.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "contract/axis.hpp"
@@ -19,6 +20,7 @@ WorkloadOptions workload_from(const Params& params, const Rung& rung);
 
 // Of matrix products, as the baseline computes them (no credit for what a causal mask spares).
 double flops(const WorkloadOptions& options);
+double flops_by_axes(const Params& params);  // workload_from() in front
 // What a step holds at its highest, in bytes, as far as its mode goes: train/peak_memory.hpp, in parts.
 struct StepBytes {
   double weights = 0, copy = 0, gradients = 0, moments = 0;
@@ -28,5 +30,6 @@ struct StepBytes {
 };
 StepBytes predicted_parts(const WorkloadOptions& options);
 double predicted_bytes(const WorkloadOptions& options);
+double predicted_bytes_by_axes(const Params& params, std::string_view rung);
 
 }  // namespace syslab::train

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/environment_variable.hpp"
 #include "core/misuse.hpp"
 #include "device/launch.hpp"
 #include "device/properties.hpp"
@@ -29,8 +29,7 @@ constexpr std::size_t kAnswerBytes = 1024;
 // 18 where they work through much memory (docs/performance). A sanitizer may hold up whoever launches a kernel until it
 // has run, and kernels here wait for what is launched later.
 bool sharing_wanted() {
-  const char* said = std::getenv("SYSLAB_GPU_MEMORY");
-  return said != nullptr && std::string_view(said) == "shared" && !judge::under_compute_sanitizer();
+  return environment_variable("SYSLAB_GPU_MEMORY") == "shared" && !judge::under_compute_sanitizer();
 }
 
 }  // namespace

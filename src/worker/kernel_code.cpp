@@ -1,12 +1,12 @@
 #include "worker/kernel_code.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/pipe.hpp"
@@ -31,10 +31,7 @@ Listening& listening() {
 
 Json without(const std::string& why) { return {{"why", why}}; }
 
-bool switched_off() {
-  const char* said = std::getenv("SYSLAB_KERNEL_CODE");
-  return said != nullptr && std::string_view(said) == "off";
-}
+bool switched_off() { return environment_variable("SYSLAB_KERNEL_CODE") == "off"; }
 
 // The process that listens, kept for the cases to come: a start costs more than most cases take. It begins with the
 // first case that asks, ends with this worker, and with a case that fails there, or of which it does not say the end in

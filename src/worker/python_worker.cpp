@@ -1,10 +1,10 @@
 // How the processes that serve --mine are started, and where the interpreter and the scripts of tools/python are found.
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <string>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "worker/foreign.hpp"
 #include "worker/python_probe.hpp"
@@ -43,11 +43,6 @@ constexpr const char* kRunTexts =
     "    exec(sys.argv.pop(1), module.__dict__)\n"
     "exec(sys.argv.pop(1))\n";
 
-std::string variable_or(const char* name, std::string fallback) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? std::move(fallback) : value;
-}
-
 // The scripts are arguments, not files: so it works wherever the binary was copied to, always has the host's version,
 // and leaves nothing behind when we are killed.
 void add_scripts(std::vector<std::string>& command, std::span<const Script> modules, const char* program) {
@@ -60,7 +55,7 @@ void add_scripts(std::vector<std::string>& command, std::span<const Script> modu
 std::vector<std::string> python_program(std::span<const Script> scripts) {
   std::vector<std::string> command{python_interpreter()};
   const std::string program = std::string(scripts.back().name) + ".py";
-  if (const std::string folder = variable_or("SYSLAB_PYTHON_DIR", ""); !folder.empty()) {
+  if (const std::string folder = environment_variable("SYSLAB_PYTHON_DIR"); !folder.empty()) {
     command.push_back(folder + "/" + program);
     if (!std::filesystem::exists(command.back())) {
       throw Error(ErrorKind::usage, "SYSLAB_PYTHON_DIR is set, but there is no " + command.back());
@@ -94,7 +89,10 @@ std::array<Script, 10> worker_scripts() {
 
 }  // namespace
 
-std::string python_interpreter() { return variable_or("SYSLAB_PYTHON", "python3"); }
+std::string python_interpreter() {
+  const std::string chosen = environment_variable("SYSLAB_PYTHON");
+  return chosen.empty() ? "python3" : chosen;
+}
 
 std::vector<std::string> python_worker_command(const MineRequest& mine) {
   return python_command(worker_scripts(), mine);

@@ -226,7 +226,7 @@ registry::Experiment describe() {
       .metric("segment_flops", "1", "the same with the blocks that are run again")
       .metric("recompute_flops", "1", "and with all of them, attention's backward pass in two, its scores made twice")
       .oom_is_an_answer()
-      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .flops(train::flops_by_axes)
       .memory(bytes_of)
       .runs(run_case);
   add_fsdp_metrics(made);

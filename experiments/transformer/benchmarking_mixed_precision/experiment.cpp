@@ -105,10 +105,8 @@ registry::Experiment describe() {
       .metric("peak_bytes", "B", "most in use during a step, parameters and all")
       .metric("loss", "1", "of the last step")
       .oom_is_an_answer()
-      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
-      .memory([](const Params& params, std::string_view implementation) {
-        return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
-      })
+      .flops(train::flops_by_axes)
+      .memory(train::predicted_bytes_by_axes)
       .runs(run_case);
 }
 

@@ -121,10 +121,8 @@ registry::Experiment describe() {
       .metric("loss", "1", "of the last step")
       .metric("graph_nodes", "1", "kernels and copies of the recorded step")
       .oom_is_an_answer()
-      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
-      .memory([](const Params& params, std::string_view implementation) {
-        return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
-      })
+      .flops(train::flops_by_axes)
+      .memory(train::predicted_bytes_by_axes)
       .runs(run_case);
 }
 

@@ -157,7 +157,7 @@ registry::Experiment describe() {
       .metric("block_forwards", "1",
               "forward passes of a block in a step, counted; block_forwards_formula by arithmetic")
       .oom_is_an_answer()
-      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .flops(train::flops_by_axes)
       .memory([](const Params& params, std::string_view implementation) {
         return train::predicted_bytes(options_from(params, train::find_rung(implementation)));
       })

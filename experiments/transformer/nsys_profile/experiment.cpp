@@ -305,10 +305,8 @@ registry::Experiment describe() {
       .metric("recording_overhead", "1",
               "how much longer a recorded step takes, as a part of one that is not; both medians with their intervals")
       .oom_is_an_answer()
-      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
-      .memory([](const Params& params, std::string_view implementation) {
-        return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
-      })
+      .flops(train::flops_by_axes)
+      .memory(train::predicted_bytes_by_axes)
       .runs(run_case);
 }
 

@@ -291,7 +291,7 @@ registry::Experiment describe() {
       .metric("skipped_steps", "1", "fp16: whose gradients overflowed under the loss scale")
       .metric("first_step", "1", "0, or where a resumed run went on")
       .metric("parameters", "1", "of the model")
-      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .flops(train::flops_by_axes)
       .memory([](const Params& params, std::string_view implementation) {
         const train::Rung& rung = train::find_rung(implementation);
         static_cast<void>(options_from(params, rung));  // what cannot be is told before anything runs

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/environment_variable.hpp"
 #include "core/rank_error.hpp"
 
 namespace syslab::comm {
@@ -26,11 +27,11 @@ bool set_nvls_once() {
 
 std::vector<std::string> candidates(const std::string& path) {
   if (!path.empty()) return {path};
-  if (const char* named = std::getenv("SYSLAB_NCCL_LIB"); named != nullptr && *named != '\0') return {named};
+  if (std::string named = environment_variable("SYSLAB_NCCL_LIB"); !named.empty()) return {std::move(named)};
   if (const std::string built = SYSLAB_NCCL_LIBRARY; !built.empty()) return {built};
   std::vector<std::string> files{"libnccl.so.2"};
-  if (const char* home = std::getenv("CUDA_HOME"); home != nullptr)
-    files.push_back(std::string(home) + "/lib64/libnccl.so.2");
+  if (const std::string home = environment_variable("CUDA_HOME"); !home.empty())
+    files.push_back(home + "/lib64/libnccl.so.2");
   files.emplace_back("/usr/local/cuda/lib64/libnccl.so.2");
   return files;
 }

@@ -24,14 +24,18 @@ std::string without_version(std::string key) {
   return key;
 }
 
-std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
+std::string digest_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
   std::string digest;
   for (const plan::MineSpec& mine : plan.mine) {
     if (mine.name == planned.implementation) digest = mine.digest;
   }
+  return digest;
+}
+
+std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
   const bool law = planned.task == plan::Task::law;
   const std::string protocol = fmt::format("{} {}", planned.experiment->protocol, measure::kMeasuringVersion);
-  return key(plan::duration_key(planned), law ? "" : protocol, digest);
+  return key(plan::duration_key(planned), law ? "" : protocol, digest_of(planned, plan));
 }
 
 }  // namespace
@@ -59,14 +63,14 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
       "           AND NOT EXISTS (SELECT 1 FROM check_result k WHERE k.attempt_id = a.id AND k.outcome = 'gave_up'))",
       {});
   for (const auto& row : found.rows) {
-    const std::string one =
-        key(plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text), row[4].text, row[5].text);
+    const std::string asked = plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text);
+    const std::string one = key(asked, row[4].text, row[5].text);
     const std::string& status = row[6].text;
     // A law that an implementation does not have to keep is looked at, too: nobody asks for it again. One that gave up
     // is not: it found no input that was not refused.
     const std::string shown = without_version(one);
     if (status == "ok" || status == "unsupported") well_.insert({one, shown});
-    if (status == "oom") out_of_memory_.insert({one, shown});
+    if (status == "oom") out_of_memory_.insert(key(asked, "", row[5].text));
     const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
     const bool gets_longer = status == "timeout" && Nanoseconds(row[10].integer) < timeout;
     if (status != "ok" && status != "unsupported" && same && !gets_longer) failed_.insert(one);
@@ -74,15 +78,17 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
 }
 
 bool StoredEvidence::holds(const plan::PlannedCase& planned, const plan::Plan& plan) const {
-  return there(planned, key_of(planned, plan));
+  return there(planned, plan, key_of(planned, plan));
 }
 
 bool StoredEvidence::shows(const plan::PlannedCase& planned, const plan::Plan& plan) const {
-  return there(planned, without_version(key_of(planned, plan)));
+  return there(planned, plan, without_version(key_of(planned, plan)));
 }
 
-bool StoredEvidence::there(const plan::PlannedCase& planned, const std::string& one) const {
-  return well_.contains(one) || (planned.experiment->oom_is_an_answer && out_of_memory_.contains(one));
+bool StoredEvidence::there(const plan::PlannedCase& planned, const plan::Plan& plan, const std::string& one) const {
+  return well_.contains(one) ||
+         (planned.experiment->oom_is_an_answer &&
+          out_of_memory_.contains(key(plan::duration_key(planned), "", digest_of(planned, plan))));
 }
 
 bool StoredEvidence::failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const {

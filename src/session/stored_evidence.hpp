@@ -16,7 +16,8 @@ class StoredEvidence {
   StoredEvidence(const store::Store& store, Nanoseconds timeout);
 
   // It ended well once, on whatever machine: measured under its experiment's own protocol with the usual inputs, or, of
-  // a law, searched. Running out of memory is an end where the experiment calls it an answer.
+  // a law, searched. Running out of memory is an end where the experiment calls it an answer, under whichever protocol:
+  // no count of calls changes what one holds.
   bool holds(const plan::PlannedCase& planned, const plan::Plan& plan) const;
   // Or under an older version of that protocol: a report shows it, with the version, and `run` measures it anew.
   bool shows(const plan::PlannedCase& planned, const plan::Plan& plan) const;
@@ -24,7 +25,7 @@ class StoredEvidence {
   bool failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const;
 
  private:
-  bool there(const plan::PlannedCase& planned, const std::string& one) const;
+  bool there(const plan::PlannedCase& planned, const plan::Plan& plan, const std::string& one) const;
 
   std::set<std::string> well_, out_of_memory_, failed_;
 };

@@ -98,6 +98,12 @@ class Handout(Lab):
         self.syslab("run", "fsdp", "--preset", "laptop", "--protocol", "quick", "--budget", "1m")
         self.assertEqual(self.json("list", "--handout", "2026")["handout"]["worth"], 0)
 
+    def test_what_ran_out_of_memory_is_an_answer_under_any_protocol(self):
+        self.syslab("run", "pytorch_attention", "-a", "seq=16384", "-a", "head_dim=16", "--impl", "literal", "--memory-limit", "256Mi",
+                    "--protocol", "quick", "--laws", "none")
+        (part,) = [one for one in self.json("list", "--handout", "2026")["handout"]["parts"] if one["problem"] == "pytorch_attention"]
+        self.assertGreater(part["worth"], 0)
+
     def test_a_law_that_an_implementation_does_not_have_to_keep_is_looked_at_once(self):
         done = attempts(self.lines("check", "flash_forward", "--impl", "flash_tiled", "--device", "cpu", "--cases", "1"))
         self.assertIn("unsupported", {line["status"] for line in done})

@@ -205,9 +205,11 @@ TEST_F(Asked, SomeLimitMakesFewerBucketsThanAQuarterOfTheTensors) {
   EXPECT_LT(1 + 2 * bytes / (0x1p20 * static_cast<double>(largest)), tensors / 4);
 }
 
-TEST_F(Asked, TheLeaderboardsOfAttentionAreMeasuredByItsOwnProtocol) {
+TEST_F(Asked, TheLeaderboardsAreMeasuredByTheirOwnProtocols) {
   ASSERT_FALSE(cases(of_2025(), "leaderboard_2025", Need::least).empty());
   EXPECT_EQ(cases(of_2025(), "leaderboard_2025", Need::least).front()->experiment->protocol, "leaderboard");
+  ASSERT_FALSE(cases(of_2026(), "leaderboard_2026", Need::least).empty());
+  EXPECT_EQ(cases(of_2026(), "leaderboard_2026", Need::least).front()->experiment->protocol, "leaderboard_2026");
 }
 
 // Steps of minutes in all: what one problem times, the others that compare with it find.

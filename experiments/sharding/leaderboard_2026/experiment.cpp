@@ -173,7 +173,7 @@ registry::Experiment describe() {
       .evidence({.need = Need::nice, .preset = "paper"})
       .evidence({.preset = "laptop", .in_small = true})
       .tags({"model"})
-      .protocol("cs336")
+      .protocol("leaderboard_2026")
       .axes(registry::axes_of(parallel::rank_training_cases().params, {{"model", {text("8B")}},
                                                                        {"batch", {number(2)}},
                                                                        {"context", {number(32768)}},

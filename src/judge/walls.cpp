@@ -190,7 +190,7 @@ struct Walls::Filter {
 
 Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
-  // On a GPU NCCL's ranks meet in /dev/shm, and whether CUDA works in a user namespace has not been tried.
+  // On a GPU NCCL's ranks meet in /dev/shm. CUDA's driver works in a user namespace; whether NCCL does is not known.
   confinement_.own_shared_memory = python && !options.gpu && may_own_shared_memory();
   // Ranks that one process has started, or that stand for themselves: nobody they have to meet is outside.
   confinement_.own_loopback = options.network && confinement_.own_shared_memory && may_own_loopback();

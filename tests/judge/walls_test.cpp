@@ -346,7 +346,7 @@ TEST(Walls, RanksOnTheCpuHaveALoopbackOfTheirOwnAndNothingElse) {
   EXPECT_EQ(theirs.substr(theirs.find('\n')), "\nlo\n");
   EXPECT_FALSE(theirs.starts_with(ours));
   EXPECT_TRUE(network_of(false, false).starts_with(ours)) << "without sockets it adds nothing";
-  EXPECT_TRUE(network_of(true, true).starts_with(ours)) << "whether CUDA works in one has not been tried";
+  EXPECT_TRUE(network_of(true, true).starts_with(ours)) << "whether NCCL works in one is not known";
 }
 
 TEST(Walls, AProcessMayNotWriteIntoTheSharedMemoryOfTheOneBefore) {

@@ -72,6 +72,8 @@ Sample draw_sample(const Subject& subject, Pass pass) {
   p.rows = property::draw_size("rows", sizes, sizes.back());
   p.dim = property::draw_size("dim", sizes, kMostElements / p.rows);
   p.add = property::draw<bool>("add", {false, true});
+  // Beside inputs of order one the usual eps hardly shows, wherever it is added.
+  if (!handout) p.eps = property::draw<double>("eps", {p.eps, 0.5});
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
   sample.with_dh = property::draw<bool>("with_dh", {false, true});

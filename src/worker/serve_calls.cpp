@@ -209,10 +209,10 @@ class Server {
   int out_;
   std::string name_;
   const OpenCallee& open_;
-  CallsBeside beside_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<ServedGpu> gpu_;  // of what computes on one
   std::unique_ptr<Callee> callee_;
+  CallsBeside beside_;  // last: its gate is on the stream of gpu_
 };
 
 }  // namespace

@@ -68,6 +68,54 @@ class ElsewhereAltogether(Aside):
     waits, joins = False, False
 """
 
+# Forward attention in torch: right, with one memory for the scores of all calls, and with a change of q.
+ATTENDS = """
+import torch
+
+
+class Right(torch.autograd.Function):
+    @staticmethod
+    def scores(q, k):
+        return q @ k.mT
+
+    @classmethod
+    def attend(cls, ctx, q, k, v, is_causal):
+        s = cls.scores(q, k) * q.shape[-1] ** -0.5
+        if is_causal:
+            s = s.masked_fill(torch.arange(k.shape[1], device=q.device) > torch.arange(q.shape[1], device=q.device)[:, None], -torch.inf)
+        lse = torch.logsumexp(s, -1)
+        o = torch.exp(s - lse[..., None]) @ v
+        ctx.save_for_backward(lse, q, k, v, o)
+        return o
+
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False):
+        return Right.attend(ctx, q, k, v, is_causal)
+
+
+class SharedScratch(Right):
+    memory = None
+
+    @classmethod
+    def scores(cls, q, k):
+        size = q.shape[0] * q.shape[1] * k.shape[1]
+        if cls.memory is None or cls.memory.numel() < size:
+            cls.memory = torch.empty(max(size, 1 << 22), device=q.device, dtype=q.dtype)
+        with torch.no_grad():
+            return torch.matmul(q, k.mT, out=cls.memory[:size].view(q.shape[0], q.shape[1], k.shape[1]))
+
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False):
+        return SharedScratch.attend(ctx, q, k, v, is_causal)
+
+
+class InPlace(Right):
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False):
+        q.mul_(1.0009765625)
+        return Right.attend(ctx, q / 1.0009765625, k, v, is_causal)
+"""
+
 SOURCES = HERE.parents[1] / "src"  # a bundle has none
 NVCC = shutil.which("nvcc") if SOURCES.is_dir() else None
 SMALL = ("-a", "rows=4096", "-a", "dim=256", "--laws", "none", "--protocol", "quick")
@@ -205,14 +253,14 @@ class OnTheGpu(Lab):
         return self.ended(*ATTENTION, "--mine", f"me={self.built_library()}")
 
     @classmethod
-    def built_library(cls, source=HERE / "hostile" / "library.cu"):
+    def built_library(cls, source=HERE / "hostile" / "library.cu", *options):
         """Once for all tests."""
         if not hasattr(cls, "folder_of_libraries"):
             cls.folder_of_libraries = tempfile.TemporaryDirectory()
             cls.addClassCleanup(cls.folder_of_libraries.cleanup)
-        library = pathlib.Path(cls.folder_of_libraries.name) / f"{source.stem}.so"
+        library = pathlib.Path(cls.folder_of_libraries.name) / f"{source.stem}{''.join(options)}.so"
         if not library.exists():
-            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", "-o", library, source], check=True, timeout=240)
+            subprocess.run([NVCC, "-std=c++20", "-arch=native", "-shared", "-Xcompiler=-fPIC", f"-I{SOURCES}", *options, "-o", library, source], check=True, timeout=240)
         return library
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
@@ -306,6 +354,35 @@ class OnTheGpu(Lab):
         # SECURITY.md, "The clock on a GPU": not defended, and the row says so.
         status, detail, facts = self.judged_library("clock")
         self.assertEqual((status, facts["gpu_memory"]), ("ok", "copied"), detail)
+
+    def broken_laws(self, judged, law, **environment):
+        """Of forward attention, in 20 inputs of that law."""
+        self.asked = environment
+        lines = self.lines("check", "flash_forward", "--mine", f"me={judged}", "--impl", "me", "--device", "cuda", "--contract", "full", "--cases", "20",
+                           "-k", law, expect=None)
+        laws = attempts(lines)
+        self.assertTrue(laws)
+        return {one["law"]: one["detail"] for one in laws if one["status"] != "ok"}
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_laws_find_what_a_library_shares_between_streams_and_reads_behind_its_inputs(self):
+        source = HERE.parent / "fixtures" / "plugins" / "warp_attention.cu"
+        for option, law, environment, said in (("-DSHARED_SCRATCH", "repeats", {}, "other streams"),
+                                               ("-DREAD_PAST_END", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "")):
+            with self.subTest(option):
+                self.assertEqual(self.broken_laws(self.built_library(source), law, **environment), {})
+                broken = self.broken_laws(self.built_library(source, option), law, **environment)
+                self.assertTrue(broken)
+                self.assertIn(said, " ".join(broken.values()))
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_laws_find_what_a_class_shares_between_streams_and_changes_in_place(self):
+        (self.folder / "attends.py").write_text(ATTENDS, encoding="utf-8")
+        for name, law, environment, said in (("SharedScratch", "repeats", {}, "other streams"),
+                                             ("InPlace", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "changed its input")):
+            with self.subTest(name):
+                self.assertEqual(self.broken_laws("attends.py:Right", law, **environment), {})
+                self.assertIn(said, " ".join(self.broken_laws(f"attends.py:{name}", law, **environment).values()))
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_reaches_nothing(self):

@@ -48,7 +48,7 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
       "       iif(p.task = 'law', '', r.protocol ->> '$.name' || ' ' || coalesce(r.protocol ->> '$.version', 1)),"
       "       iif(i.is_mine, i.digest, ''), e.status, v.comparability_key,"
       "       coalesce(b.facts ->> '$.git_sha', ''), coalesce(b.facts ->> '$.git_diff', ''),"
-      "       coalesce(r.protocol ->> '$.timeout_ns', 0)"
+      "       coalesce(r.protocol ->> '$.timeout_ns', 0), coalesce(r.protocol ->> '$.memory_limit_bytes', 0)"
       "  FROM attempt a"
       "  JOIN run r ON r.id = a.run_id AND r.verb IN ('run', 'check')"
       "   AND coalesce(r.protocol ->> '$.data', 'normal') = 'normal'"
@@ -70,10 +70,12 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
     // is not: it found no input that was not refused.
     const std::string shown = without_version(one);
     if (status == "ok" || status == "unsupported") well_.insert({one, shown});
-    if (status == "oom") out_of_memory_.insert(key(asked, "", row[5].text));
+    // A limit that somebody chose tells nothing of the machine.
+    const bool limited = status == "oom" && row[11].integer != 0;
+    if (status == "oom" && !limited) out_of_memory_.insert(key(asked, "", row[5].text));
     const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
     const bool gets_longer = status == "timeout" && Nanoseconds(row[10].integer) < timeout;
-    if (status != "ok" && status != "unsupported" && same && !gets_longer) failed_.insert(one);
+    if (status != "ok" && status != "unsupported" && same && !gets_longer && !limited) failed_.insert(one);
   }
 }
 

@@ -106,7 +106,7 @@ class Communication(Lab):
             self.assertGreater(min(found["forward"], found["backward"], found["update"]), 0)
             self.assertLessEqual(sum(phases), found["time"] + 1e-6)
         report = self.syslab("report", *DDP, "--to", "md").stdout
-        for words in ("bit-identical weights to one process after 3 steps", "is communication: forward", "ms flat with copies",
+        for words in ("bit-identical weights to one process after 3 steps", "is communication: 21 all-reduces of", "ms flat with copies",
                       "; without communication ", "bucket limits from "):
             self.assertIn(words, " ".join(report.split()))
         # Of two sizes on a busy machine the law may have no cost of a call, or not fit: then no number of buckets is best.

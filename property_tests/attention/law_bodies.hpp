@@ -33,11 +33,15 @@ struct Subject {
   // What the oracle's bounds allow for: who promises the hand-out's tolerance has promised no arithmetic.
   Part part(const Problem& problem) const {
     const std::int64_t longest = std::max(problem.seq_q, problem.seq_k);
-    // Over many queries with few keys, which the hand-out's tests do not ask, weights are large and so is the sum of
-    // their roundings: of 226 with 17 keys dV was 2 % beyond 1e-2 in a right kernel that rounds P to bf16.
-    constexpr std::int64_t kManyOfFew = 64;
-    const bool many_of_few = problem.seq_q != problem.seq_k && longest > kManyOfFew;
-    return {.weights_unit = !wide() ? 0.0 : many_of_few ? kHalfWeights : weights_unit_of(longest)};
+    if (!wide()) return {};
+    // Weights of one query add up to 1: rounded to bf16 they move O and dQ, sums over keys, by 2⁻⁹ of a value at most,
+    // however many keys there are. Those of one key add up to seq_q/seq_k on average, in the hand-out's tests to 1, and
+    // dV and dK are sums over them, whose roundings err by 4·2⁻⁹·√ΣP²dO²: with more queries than keys, which its tests
+    // do not ask, by up to √seq_q·2⁻⁷. That is 1e-2 or less of a value up to few queries, and of 226 with 17 keys dV
+    // was 2 % beyond 1e-2.
+    constexpr std::int64_t kFewQueries = 64;
+    const bool heavy_keys = problem.seq_q > problem.seq_k && problem.seq_q > kFewQueries;
+    return {.weights_unit = weights_unit_of(longest), .summed_unit = heavy_keys ? kHalfWeights : 0.0};
   }
   // Some rows of a long one: the oracle takes as long as for others.
   Part part(const Sample& sample) const {

@@ -170,7 +170,7 @@ TEST(AttentionBound, OfHalfWeightsGrowsWithTheRootOfASumsLength) {
   Tensors tensors(p, 5);
   const ForwardArgs args = tensors.forward();
   const ConstTensorView dout = tensors.backward().dout;
-  const BackwardOracle oracle = backward_oracle(p, args.q, args.k, args.v, dout, {.weights_unit = kHalfWeights});
+  const BackwardOracle oracle = backward_oracle(p, args.q, args.k, args.v, dout, {.summed_unit = kHalfWeights});
   const std::vector<double> q = to_doubles(args.q), k = to_doubles(args.k), v = to_doubles(args.v),
                             go = to_doubles(dout);
   const auto dot = [](const double* a, const double* b) { return std::inner_product(a, a + 16, b, 0.0); };
@@ -197,6 +197,7 @@ TEST(AttentionBound, OfHalfWeightsGrowsWithTheRootOfASumsLength) {
   EXPECT_LT(worst, 1);
   EXPECT_GT(worst, 0.2);  // no looser than it has to be
   EXPECT_GT(worst_of_tests, 0.5);
+  EXPECT_EQ(oracle.dq.tolerance, backward_oracle(p, args.q, args.k, args.v, dout).dq.tolerance) << "sums over keys";
   EXPECT_EQ(weights_unit_of(4096), kHalfWeights);
   EXPECT_EQ(weights_unit_of(256), 0.0) << "there the hand-out's 1e-2 is all";
 }

@@ -262,9 +262,10 @@ namespace {
 class GroupGradient {
  public:
   GroupGradient(const Problem& p, const ConstTensorView& q, const ConstTensorView& k, const ConstTensorView& v,
-                const ConstTensorView& dout, std::int64_t group, double weights_unit)
+                const ConstTensorView& dout, std::int64_t group, const Part& part)
       : p_(p),
-        model_(ErrorModel::of(p.dtype, p.tf32, weights_unit)),
+        model_(ErrorModel::of(p.dtype, p.tf32, part.weights_unit)),
+        key_model_(ErrorModel::of(p.dtype, p.tf32, std::max(part.weights_unit, part.summed_unit))),
         scale_(p.effective_scale()),
         per_group_(p.heads_q / p.heads_kv),
         group_(group),
@@ -287,9 +288,9 @@ class GroupGradient {
   }
 
  private:
-  void store(const GradientSums& sums, double scale, std::int64_t index, Expected& to) const {
+  static void store(const ErrorModel& model, const GradientSums& sums, double scale, std::int64_t index, Expected& to) {
     to.value[at(index)] = sums.value;
-    to.tolerance[at(index)] = gradient_bound(model_, scale, sums);
+    to.tolerance[at(index)] = gradient_bound(model, scale, sums);
   }
 
   void query_row(std::int64_t index, Expected& dq) {
@@ -311,7 +312,8 @@ class GroupGradient {
       const double coherent =
           std::abs(scale_ * weighted.value[at(d)]) * row.dot_bound + kappa(forward.error.lse_bound) * std::abs(value);
       const std::int64_t element = (group_ * per_group_ * p_.seq_q + index) * p_.head_dim + d;
-      store({.value = value,
+      store(model_,
+            {.value = value,
              .error_squares = sums.squares[at(d)],
              .prefix = sums.prefix[at(d)],
              .other_squares = keys_.k_squares[at(d)],
@@ -335,8 +337,9 @@ class GroupGradient {
       for (std::int64_t j = 0; j < seen; ++j) {
         const double probability = std::exp(score[at(j)] - row.lse), x = dp[at(j)] - row.row_dot;
         const double rest = row.product_sigma + row.dot_bound / kLambda;
-        dv[at(j)].add(probability, probability * std::hypot(row.factor_sigma, model_.cast_unit) + model_.tiny, dout);
-        dk[at(j)].add(probability * x, ds_error(model_, probability, x, row.factor_sigma, rest), q);
+        dv[at(j)].add(probability, probability * std::hypot(row.factor_sigma, key_model_.cast_unit) + key_model_.tiny,
+                      dout);
+        dk[at(j)].add(probability * x, ds_error(key_model_, probability, x, row.factor_sigma, rest), q);
       }
       for (std::int64_t d = 0; d < p_.head_dim; ++d) {
         q_squares[at(d)] += q[d] * q[d];
@@ -348,13 +351,15 @@ class GroupGradient {
       for (std::int64_t d = 0; d < p_.head_dim; ++d) {
         const std::int64_t element = (group_ * p_.seq_k + first + j) * p_.head_dim + d;
         const Sums &k = dk[at(j)], &v = dv[at(j)];
-        store({.value = scale_ * k.value[at(d)],
+        store(key_model_,
+              {.value = scale_ * k.value[at(d)],
                .error_squares = k.squares[at(d)],
                .prefix = k.prefix[at(d)],
                .other_squares = q_squares[at(d)],
                .length = length},
               scale_, element, oracle.dk);
-        store({.value = v.value[at(d)],
+        store(key_model_,
+              {.value = v.value[at(d)],
                .error_squares = v.squares[at(d)],
                .prefix = v.prefix[at(d)],
                .other_squares = dout_squares[at(d)],
@@ -365,7 +370,7 @@ class GroupGradient {
   }
 
   const Problem& p_;
-  ErrorModel model_;
+  ErrorModel model_, key_model_;  // of sums over keys, and over queries
   double scale_;
   std::int64_t per_group_, group_;
   KeyHead keys_;
@@ -386,8 +391,7 @@ BackwardOracle backward_oracle(const Problem& p, const ConstTensorView& q, const
   BackwardOracle oracle{blank(p.batch * p.heads_q * p.seq_q * p.head_dim),
                         blank(p.batch * p.heads_kv * p.seq_k * p.head_dim),
                         blank(p.batch * p.heads_kv * p.seq_k * p.head_dim), selection.fraction};
-  for (const std::int64_t group : selection.chosen)
-    GroupGradient(p, q, k, v, dout, group, part.weights_unit).run(oracle);
+  for (const std::int64_t group : selection.chosen) GroupGradient(p, q, k, v, dout, group, part).run(oracle);
   return oracle;
 }
 

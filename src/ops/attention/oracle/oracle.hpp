@@ -16,6 +16,7 @@ struct Part {
   double budget = 3e8;
   std::uint64_t seed = 0;
   double weights_unit = 0;    // ErrorModel::of
+  double summed_unit = 0;     // the same in sums over queries, dK and dV, where larger
   std::int64_t include = -1;  // this one of the query rows (forward) or key/value heads (backward), in row-major order
 };
 

@@ -38,9 +38,10 @@ struct Subject {
     // however many keys there are. Those of one key add up to seq_q/seq_k on average, in the hand-out's tests to 1, and
     // dV and dK are sums over them, whose roundings err by 4·2⁻⁹·√ΣP²dO²: with more queries than keys, which its tests
     // do not ask, by up to √seq_q·2⁻⁷. That is 1e-2 or less of a value up to few queries, and of 226 with 17 keys dV
-    // was 2 % beyond 1e-2.
+    // was 2 % beyond 1e-2. Where heads of queries share one of keys, all of theirs are in its sum.
     constexpr std::int64_t kFewQueries = 64;
-    const bool heavy_keys = problem.seq_q > problem.seq_k && problem.seq_q > kFewQueries;
+    const std::int64_t queries = problem.seq_q * (problem.heads_q / problem.heads_kv);
+    const bool heavy_keys = queries > problem.seq_k && queries > kFewQueries;
     return {.weights_unit = weights_unit_of(longest), .summed_unit = heavy_keys ? kHalfWeights : 0.0};
   }
   // Some rows of a long one: the oracle takes as long as for others.

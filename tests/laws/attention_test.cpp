@@ -115,6 +115,11 @@ TEST(AttentionLaws, LeaveRoomForHalfWeightsInSumsOverQueriesWhereManyMeetFewKeys
   EXPECT_EQ(part(17, 226).weights_unit, 0);
   EXPECT_EQ(unit(64, 17), 0);
   EXPECT_EQ(unit(225, 226), 0);
+  const Problem shared{.heads_q = 4, .heads_kv = 1, .seq_q = 60, .seq_k = 64};
+  const auto unit_of = [&](const Problem& problem) {
+    return Subject{mine, check::Contract::full, menu}.part(problem).summed_unit;
+  };
+  EXPECT_EQ(unit_of(shared), kHalfWeights) << "240 queries meet a key";
   EXPECT_EQ(part(256, 256).weights_unit, 0);
   EXPECT_EQ(part(257, 257).weights_unit, kHalfWeights);
 }

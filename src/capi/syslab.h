@@ -9,6 +9,7 @@
  * Returns 0, or a SYSLAB_ERROR_…; syslab_last_error() then says what was found, what was expected and what to do. No
  * exception crosses this interface. Work is queued on `stream` (a cudaStream_t of the tensors' GPU as void*, NULL for
  * its default stream; ignored on the CPU, where work is done on return); the host is never synchronised.
+ * Calls in several streams may be under way at once: what a library keeps between calls must not be shared by them.
  *
  * A library that exports these functions can be tested and measured; syslab_version and syslab_torch_operators are not
  * asked for:

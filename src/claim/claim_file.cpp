@@ -61,9 +61,17 @@ std::string shown(const Json& json, const char* field) { return printable(json.a
 
 [[noreturn]] void broken(const std::string& what) { throw Error(ErrorKind::usage, what); }
 
+// A name stands in a command line that readers copy, so it is what --mine and --command take as one.
+void require_name(const std::string& name) {
+  constexpr const char* kSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+  if (!name.empty() && name.find_first_not_of(kSigns) == std::string::npos) return;
+  broken(fmt::format("'{}' is no name of a side: it has letters, digits, '_', '-' and '.' only", name));
+}
+
 Side side_from(const Json& json) {
   Side side{shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest"), {}, {}, {}};
   side.name = json.contains("name") ? shown(json, "name") : side.label;  // older claims have none
+  if (side.is_mine && json.contains("name")) require_name(side.name);
   if (json.contains("command")) side.command = shown(json, "command");
   for (const Json& law : json.value("laws", Json::array())) {
     side.laws.push_back(
@@ -126,8 +134,10 @@ File from_json(const Json& json) {
   file.question = question_from(json.at("question"));
   file.faster = side_from(json.at("faster"));
   file.slower = side_from(json.at("slower"));
-  for (const auto& [name, digest] : json.at("digests").items())
+  for (const auto& [name, digest] : json.at("digests").items()) {
+    if (name != "reference" && name != "inputs") broken("its digests are not those of --reference and --inputs alone");
     file.digests[name] = printable(digest.get<std::string>());
+  }
   for (const Json& one : json.at("cases")) file.cases.push_back(case_from(one));
   if (file.cases.empty()) broken("it has no case");
   file.made_at = shown(json, "made_at");

@@ -113,9 +113,9 @@ std::string command_of(const File& claim, const std::string& file) {
   for (const Side* side : {&claim.faster, &claim.slower}) {
     if (!side->is_mine || !told.insert(side->name).second) continue;
     if (!side->command.empty()) {
-      command += fmt::format(" --command {}={}", side->name, shell_word(side->command));
+      command += fmt::format(" --command {}={}", shell_word(side->name), shell_word(side->command));
     } else if (side->name != "reference") {
-      command += fmt::format(" --mine {}=FILE", side->name);
+      command += fmt::format(" --mine {}=FILE", shell_word(side->name));
     }
   }
   for (const auto& [name, digest] : claim.digests) command += fmt::format(" --{} FILE.py:NAME", name);

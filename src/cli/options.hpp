@@ -42,7 +42,7 @@ struct RunOptions {
   std::string budget;     // empty: none
   std::string isolation;  // "case", "reuse"; empty: the device's default
   std::string label;
-  bool must_answer = false;  // what --mine names has not been checked where all its cases were skipped
+  bool must_answer = false;  // what --mine names has not been checked where none of its cases was tried
 };
 
 struct CheckOptions {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/check_verdict.hpp"
 #include "cli/folder_of_mine.hpp"
 #include "cli/handout.hpp"
 #include "cli/verbs.hpp"
@@ -28,23 +29,29 @@ void note_missing_walls(const Console& console) {
       fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));
 }
 
+void note_reach_of_ranks(const Console& console, bool on_gpus) {
+  if (on_gpus && judge::walls_wanted()) console.note(fmt::format("{} (SECURITY.md)", judge::kNetworkOfRanksOnAGpu));
+}
+
 namespace {
 
-// Exit::incomplete if all cases of something that --mine names were skipped, and says of what.
+// Exit::incomplete if nothing that --mine names was tried in any of its cases, and says of what.
 Exit exit_of_unanswered(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan) {
   store::Cell wanted;
   wanted.type = store::Cell::Type::integer;
   wanted.integer = run;
-  const store::ResultSet found =
-      store.query("SELECT DISTINCT implementation FROM v_attempt WHERE run_id = ?1 AND status <> 'skipped'", {wanted});
+  const store::ResultSet found = store.query(
+      "SELECT implementation, count(*), sum(ending <> 'not_asked') FROM v_attempt WHERE run_id = ?1 GROUP BY 1",
+      {wanted});
   Exit exit = Exit::well;
   for (const plan::MineSpec& mine : plan.mine) {
     const auto cases = std::ranges::count(plan.cases, mine.name, &plan::PlannedCase::implementation);
-    const bool answered = std::ranges::any_of(found.rows, [&](const auto& row) { return row[0].text == mine.name; });
-    if (cases == 0 || answered) continue;
+    const auto row = std::ranges::find_if(found.rows, [&](const auto& one) { return one[0].text == mine.name; });
+    if (row == found.rows.end()) continue;  // interrupted before its first case
+    const std::string said = nothing_checked(mine.name, cases, (*row)[1].integer, (*row)[2].integer);
+    if (said.empty()) continue;
     exit = Exit::incomplete;
-    context.console.note(fmt::format("{}: nothing was checked: {} skipped", mine.name,
-                                     cases == 1 ? "its only case was" : fmt::format("all its {} cases were", cases)));
+    context.console.note(said);
   }
   return exit;
 }
@@ -86,6 +93,7 @@ Exit execute(const Context& context, const RunOptions& options) {
   }
   note_crowded_ranks(context.console, plan);
   if (!selection.mine.empty()) note_missing_walls(context.console);
+  note_reach_of_ranks(context.console, puts_ranks_on_gpus(plan));
   // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);
   if (conditions.budget.count() > 0) {

@@ -31,14 +31,14 @@ void require_files(const claim::File& file, const VerifyOptions& options) {
       if (std::ranges::find(commands, side->name) != commands.end()) continue;
       throw Error(ErrorKind::usage, fmt::format("the claim is about '{}', a command of its author, and a claim starts "
                                                 "nothing; if you mean to: --command {}={}",
-                                                side->name, side->name, shell_word(side->command)));
+                                                side->name, shell_word(side->name), shell_word(side->command)));
     }
     if (std::ranges::find(given, side->name) != given.end()) continue;
     throw Error(
         ErrorKind::usage,
         fmt::format("the claim is about '{}', a file of its author (SHA-256 {}), and a claim brings no code; give "
                     "the file: --mine {}=FILE",
-                    side->name, side->digest, side->name));
+                    side->name, side->digest, shell_word(side->name)));
   }
 }
 

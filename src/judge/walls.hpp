@@ -56,6 +56,9 @@ void deny_processes();
 // /dev/shm of a class on the CPU its own, with `loopback` also what keeps the network of its ranks to themselves.
 std::vector<std::string> missing_walls(bool shared_memory = false, bool loopback = false);
 
+// What no kernel keeps from a class of ranks on a GPU (Walls).
+inline constexpr const char* kNetworkOfRanksOnAGpu = "any network: ranks on a GPU reach it";
+
 // SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere; and so does
 // compute-sanitizer.
 bool walls_wanted();

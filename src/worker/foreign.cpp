@@ -118,9 +118,9 @@ Json ForeignWorker::walls_facts() const {
   if (!options_.walls) return facts;
   facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
   const bool apart = *options_.walls == judge::Profile::python && options_.device == "cpu";
-  if (const std::vector<std::string> missing = judge::missing_walls(apart, apart && talks()); !missing.empty()) {
-    facts["walls_missing"] = missing;
-  }
+  std::vector<std::string> missing = judge::missing_walls(apart, apart && talks());
+  if (talks() && !apart) missing.emplace_back(judge::kNetworkOfRanksOnAGpu);
+  if (!missing.empty()) facts["walls_missing"] = missing;
   return facts;
 }
 

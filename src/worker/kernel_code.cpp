@@ -144,11 +144,11 @@ Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience
   if (request.device != "cuda" || request.world_size > 1 || switched_off()) return nullptr;
   if (request.mine) return without("it runs in a process of its own, which nobody listens to");
   if (patience.count() <= 0) return without("too little of --timeout was left");
-  forget_memory(request);  // the process that listens needs as much, and the next case begins without it anyway
   CaseRequest ask = request;
   ask.task = "code";
   ask.kernel_code = false;
   try {
+    forget_memory(request);  // the process that listens needs as much, and the next case begins without it anyway
     return code_among(listener().messages_of(ask, patience));
   } catch (const std::exception& error) {
     return without(error.what());

@@ -96,13 +96,32 @@ TEST(ClaimFile, ARatioIsThatOfItsTimes) {
 
 TEST(ClaimFile, WhatItShowsMovesNoCursor) {
   Json json = parse_json(to_text(some_claim()));
-  for (const char* field : {"label", "name", "command"}) json["faster"][field] = "me\x1b[2J";
+  for (const char* field : {"label", "command"}) json["faster"][field] = "me\x1b[2J";
   const File read = from_text("x.claim", json_text(json));
-  for (const std::string& shown : {read.faster.label, read.faster.name, read.faster.command}) {
+  for (const std::string& shown : {read.faster.label, read.faster.command}) {
     EXPECT_EQ(shown.find('\x1b'), std::string::npos);
   }
   json["question"]["reads"] = "took\x1b[2J: {} ms";
   EXPECT_NE(refusal_of(json).find("cannot be printed"), std::string::npos);
+}
+
+// The page and a refusal of `verify` offer a command line with them, to be copied.
+TEST(ClaimFile, NamesThatAShellWouldInterpretAreRefused) {
+  const Json whole = parse_json(to_text(some_claim()));
+  for (const char* name : {"x; touch y #", "$(touch y)", "me\x1b[2J", ""}) {
+    Json json = whole;
+    json["faster"]["name"] = name;
+    EXPECT_NE(refusal_of(json).find("is no name of a side"), std::string::npos) << name;
+    json = whole;
+    json["digests"][name] = "00ff";
+    EXPECT_NE(refusal_of(json).find("--reference and --inputs alone"), std::string::npos) << name;
+  }
+  Json older = whole;
+  older["faster"].erase("name");
+  older["faster"]["label"] = "x; touch y #";
+  const std::string page = write_page(from_text("x.claim", json_text(older)), "x.claim", report::Format::html);
+  EXPECT_EQ(page.find("--mine x; touch"), std::string::npos) << page;
+  EXPECT_NE(page.find("x; touch y #"), std::string::npos) << page;
 }
 
 // Claims that were made before sides had a name of their own.

@@ -13,7 +13,8 @@ OWN = {"SYSLAB_LIBRARY": os.environ["SYSLAB_BUILT_LIBRARY"], "PYTHONPATH": str(p
 
 class Parallel(Lab):
     def environment(self):
-        return {**super().environment(), **OWN, "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+        # A cluster's profile may name an interface, which ranks behind the walls do not have.
+        return {**super().environment(), **OWN, "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], "GLOO_SOCKET_IFNAME": "nowhere"}
 
     def check(self, experiment, name, *arguments, path=None, **options):
         spec = f"me={path or MINE + '/' + file_of(name)}:{name}"

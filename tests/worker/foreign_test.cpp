@@ -446,5 +446,18 @@ TEST(CaseContext, ACaseOfAnotherImplementationEndsIt) {
   EXPECT_TRUE(other.expired());
 }
 
+// On the CPU they have a loopback of their own, if the kernel lets them.
+TEST(ForeignWorkerWalls, RanksOnAGpuReachAnyNetworkAndTheFactsSaySo) {
+  const auto missing = [](const std::string& device, bool ranks) {
+    ForeignOptions options = scripted("read()");
+    options.walls = judge::Profile::python;
+    options.device = device;
+    options.starts_ranks = ranks;
+    return ForeignWorker(options).walls_facts().value("walls_missing", Json::array()).dump();
+  };
+  EXPECT_NE(missing("cuda", true).find("any network"), std::string::npos);
+  EXPECT_EQ(missing("cpu", true).find("any network"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace syslab::worker

@@ -295,8 +295,8 @@ def write(tensor, value):
 
 def join_group(board, rank, store, backend="gloo"):
     """This process as a rank of that backend's group, with the collectives of `board`. NCCL connects ranks when something is first sent,
-    which is never."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    which is never. All ranks are on this machine, and behind the walls they have its loopback alone, whatever a cluster's settings name."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group(backend, store=dist.FileStore(store, board.ranks), rank=rank, world_size=board.ranks)
     made = Collectives(board, rank, backend)
     made.install()

@@ -446,7 +446,7 @@ def run_rank(rank, folder, wanted):
     """All cases; the first that fails ends the rank, since the other then waits in vain."""
     warnings.simplefilter("error")
     torch.set_num_threads(1)
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group("gloo", store=dist.FileStore(f"{folder}/store", RANKS), rank=rank, world_size=RANKS)
     for name, body in cases():
         if wanted and not any(word in name for word in wanted):

@@ -30,92 +30,7 @@ from lab import SYSLAB, Lab, attempts, summary  # noqa: E402
 HAS_TORCH = subprocess.run([os.environ.get("SYSLAB_PYTHON", "python3"), "-c", "import torch; assert torch.cuda.is_available()"],
                            capture_output=True, timeout=240).returncode == 0
 
-# Weighted sums in torch that are right, but for where they queue their work.
-MINE = """
-import torch
-
-
-class Here:
-    def forward(self, x, w):
-        return (x * w).sum(-1)
-
-
-class Aside(Here):
-    waits, joins = False, True
-
-    def forward(self, x, w):
-        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
-        if self.waits:
-            aside.wait_stream(here)
-        with torch.cuda.stream(aside):
-            if not self.joins:
-                torch.cuda._sleep(2_000_000)
-            y = (x * w).sum(-1)
-        if self.joins:
-            here.wait_stream(aside)
-        return y
-
-
-class ForkAndJoin(Aside):
-    waits, joins = True, True
-
-
-class NeverJoins(Aside):
-    waits, joins = True, False
-
-
-class ElsewhereAltogether(Aside):
-    waits, joins = False, False
-"""
-
-# Forward attention in torch: right, with one memory for the scores of all calls, and with a change of q.
-ATTENDS = """
-import torch
-
-
-class Right(torch.autograd.Function):
-    @staticmethod
-    def scores(q, k):
-        return q @ k.mT
-
-    @classmethod
-    def attend(cls, ctx, q, k, v, is_causal):
-        s = cls.scores(q, k) * q.shape[-1] ** -0.5
-        if is_causal:
-            s = s.masked_fill(torch.arange(k.shape[1], device=q.device) > torch.arange(q.shape[1], device=q.device)[:, None], -torch.inf)
-        lse = torch.logsumexp(s, -1)
-        o = torch.exp(s - lse[..., None]) @ v
-        ctx.save_for_backward(lse, q, k, v, o)
-        return o
-
-    @staticmethod
-    def forward(ctx, q, k, v, is_causal=False):
-        return Right.attend(ctx, q, k, v, is_causal)
-
-
-class SharedScratch(Right):
-    memory = None
-
-    @classmethod
-    def scores(cls, q, k):
-        size = q.shape[0] * q.shape[1] * k.shape[1]
-        if cls.memory is None or cls.memory.numel() < size:
-            cls.memory = torch.empty(max(size, 1 << 22), device=q.device, dtype=q.dtype)
-        with torch.no_grad():
-            return torch.matmul(q, k.mT, out=cls.memory[:size].view(q.shape[0], q.shape[1], k.shape[1]))
-
-    @staticmethod
-    def forward(ctx, q, k, v, is_causal=False):
-        return SharedScratch.attend(ctx, q, k, v, is_causal)
-
-
-class InPlace(Right):
-    @staticmethod
-    def forward(ctx, q, k, v, is_causal=False):
-        q.mul_(1.0009765625)
-        return Right.attend(ctx, q / 1.0009765625, k, v, is_causal)
-"""
-
+CLASSES = HERE / "gpu_classes.py"
 SOURCES = HERE.parents[1] / "src"  # a bundle has none
 NVCC = shutil.which("nvcc") if SOURCES.is_dir() else None
 SMALL = ("-a", "rows=4096", "-a", "dim=256", "--laws", "none", "--protocol", "quick")
@@ -217,19 +132,17 @@ class OnTheGpu(Lab):
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_a_class_of_mine_is_checked_and_timed_there(self):
-        self.write_mine()
         for name in ("Here", "ForkAndJoin"):
-            lines = self.lines("run", "weighted_sum", "--mine", f"me=mine.py:{name}", "--impl", "me", "--device", "cuda", "-a",
+            lines = self.lines("run", "weighted_sum", "--mine", f"me={CLASSES}:{name}", "--impl", "me", "--device", "cuda", "-a",
                                "pass=forward", "-a", "dtype=fp32", *SMALL)
             self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"}, lines)
         self.assertTrue(all(1e-6 < seconds < 1e-2 for seconds in self.metrics("time")))
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_work_on_a_stream_of_its_own_is_found_out(self):
-        self.write_mine()
         for name, said in (("Aside", "read its inputs before"), ("ElsewhereAltogether", "read its inputs before"),
                            ("NeverJoins", "work went on")):
-            lines = self.lines("run", "weighted_sum", "--mine", f"me=mine.py:{name}", "--impl", "me", "--device", "cuda", "-a",
+            lines = self.lines("run", "weighted_sum", "--mine", f"me={CLASSES}:{name}", "--impl", "me", "--device", "cuda", "-a",
                                "pass=forward", "-a", "dtype=fp32", *SMALL, expect=None)
             ((status, detail),) = [(line["status"], line["detail"]) for line in attempts(lines)]
             self.assertIn(status, ("check_failed", "error"), name)
@@ -377,12 +290,11 @@ class OnTheGpu(Lab):
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_laws_find_what_a_class_shares_between_streams_and_changes_in_place(self):
-        (self.folder / "attends.py").write_text(ATTENDS, encoding="utf-8")
         for name, law, environment, said in (("SharedScratch", "repeats", {}, "other streams"),
                                              ("InPlace", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "changed its input")):
             with self.subTest(name):
-                self.assertEqual(self.broken_laws("attends.py:Right", law, **environment), {})
-                self.assertIn(said, " ".join(self.broken_laws(f"attends.py:{name}", law, **environment).values()))
+                self.assertEqual(self.broken_laws(f"{CLASSES}:Right", law, **environment), {})
+                self.assertIn(said, " ".join(self.broken_laws(f"{CLASSES}:{name}", law, **environment).values()))
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_reaches_nothing(self):
@@ -399,9 +311,6 @@ class OnTheGpu(Lab):
         self.assertRegex(done.stdout, "Invalid __global__ write", done.stderr)
         self.assertIn("under compute-sanitizer", done.stderr)
         self.assertEqual(self.facts()[-1]["walls"], "none")
-
-    def write_mine(self):
-        (self.folder / "mine.py").write_text(MINE, encoding="utf-8")
 
     def test_laws_hold_there(self):
         lines = self.lines("check", "weighted_sum", "--cases", "20")

@@ -15,6 +15,7 @@
 #include "report/table.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -55,9 +56,6 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
 }
 
 std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store, const std::string& run_uid) {
-  store::Cell run;
-  run.type = store::Cell::Type::text;
-  run.text = run_uid;
   const store::ResultSet found = store.query(
       "SELECT i.name, k.name, k.contract, k.outcome, k.cases_run, max(k.uid) FROM plan_case p"
       " JOIN implementation i ON i.id = p.implementation_id JOIN case_def c ON c.id = p.case_id"
@@ -66,7 +64,7 @@ std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store
       " WHERE p.task = 'law' AND (c.experiment, p.implementation_id) IN (SELECT d.experiment, q.implementation_id"
       " FROM run r JOIN plan_case q ON q.run_id = r.id JOIN case_def d ON d.id = q.case_id WHERE r.uid = ?1)"
       " GROUP BY c.experiment, i.name, k.name, k.contract ORDER BY 1, 2, 3",
-      {run});
+      {store::text_cell(run_uid)});
   std::map<std::string, std::vector<claim::Law>> laws;
   for (const std::vector<store::Cell>& row : found.rows) {
     laws[row[0].text].push_back({row[1].text, row[2].text, row[3].text, row[4].integer});

@@ -13,6 +13,7 @@
 #include "session/forecast.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 
@@ -37,12 +38,9 @@ namespace {
 
 // Exit::incomplete if nothing that --mine names was tried in any of its cases, and says of what.
 Exit exit_of_unanswered(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan) {
-  store::Cell wanted;
-  wanted.type = store::Cell::Type::integer;
-  wanted.integer = run;
   const store::ResultSet found = store.query(
       "SELECT implementation, count(*), sum(ending <> 'not_asked') FROM v_attempt WHERE run_id = ?1 GROUP BY 1",
-      {wanted});
+      {store::integer_cell(run)});
   Exit exit = Exit::well;
   for (const plan::MineSpec& mine : plan.mine) {
     const auto cases = std::ranges::count(plan.cases, mine.name, &plan::PlannedCase::implementation);

@@ -1,7 +1,7 @@
 // Calls of a library on a GPU while others of its calls run in other streams: what calls share without a stream's
 // order, such as memory of the library's own, shows only so.
 //
-//   beside.queue_with(request, tensors, place, 4, stream, body);   // then stream and all others are idle
+//   beside.queue_with(request, tensors, 4, stream, body);   // then stream and all others are idle
 #pragma once
 
 #include <cstddef>

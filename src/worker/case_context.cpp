@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/declares_domain.hpp"
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "worker/foreign.hpp"
 #include "worker/metric_range.hpp"
@@ -72,10 +73,7 @@ std::string process_for(const CaseRequest& request) {
 }
 
 // Off unless asked for: no GPU has shown yet that they accuse nobody who is right.
-bool guards_wanted_on_a_gpu() {
-  const char* const said = std::getenv("SYSLAB_GPU_GUARDS");
-  return said != nullptr && std::string_view(said) == "on";
-}
+bool guards_wanted_on_a_gpu() { return environment_variable("SYSLAB_GPU_GUARDS") == "on"; }
 
 // A process that is started again once it has ended, or hangs: laws then find a smaller input that does it. Its calls
 // have a guard page behind each tensor.

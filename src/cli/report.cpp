@@ -54,16 +54,20 @@ std::string appendix_of(const std::string& output) {
   return path.stem().string() + "-appendix" + path.extension().string();
 }
 
-report::Missing missing_of(const Handout& handout, const evidence::Standing& standing) {
-  report::Missing missing;
+std::vector<report::Missing> missing_of(const Handout& handout, const evidence::Standing& standing) {
+  std::vector<report::Missing> missing;
   for (std::size_t i = 0; i < handout.parts.size(); ++i) {
     const evidence::Part& part = handout.parts[i];
-    const evidence::PartStanding& one = standing.parts[i];
-    if (!one.answered) missing.incomplete.push_back(part.name());
-    if (missing.points.empty() || missing.points.back().problem != part.problem) {
-      missing.points.push_back({.problem = part.problem});
-    }
-    missing.points.back().points += part.points - one.worth;
+    if (missing.empty() || missing.back().problem != part.problem) missing.push_back({.problem = part.problem});
+    missing.back().points += part.points - standing.parts[i].worth;
+  }
+  for (std::size_t i = 0; i < handout.demands.size(); ++i) {
+    const evidence::Demand& demand = handout.demands[i];
+    if (demand.in_small || demand.parts.empty()) continue;
+    const std::string& problem = handout.parts[demand.parts.front()].problem;
+    report::Missing& one = *std::ranges::find(missing, problem, &report::Missing::problem);
+    one.cases += standing.demands[i].of - standing.demands[i].done;
+    one.of += standing.demands[i].of;
   }
   return missing;
 }
@@ -74,8 +78,7 @@ void add_hand_in(const Context& context, const ReportOptions& options, report::R
   if (wanted.extent == report::Extent::appendix) return;
   wanted.own_words = own_words(context.console);
   const auto [handout, standing] = stood(context, wanted.handout);
-  wanted.standing = fmt::format("{} of {} deliverables are measured, evidence for {:.0f} of {:.0f} points",
-                                standing.answered, standing.deliverables, standing.worth, standing.points);
+  wanted.standing = fmt::format("what is measured is worth {:.0f} of {:.0f} points", standing.worth, standing.points);
   wanted.missing = missing_of(handout, standing);
 }
 

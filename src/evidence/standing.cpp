@@ -51,9 +51,11 @@ Standing standing_of(const std::vector<Demand>& demands, const std::vector<Part>
   standing.parts.resize(parts.size());
   std::vector<PartCovered> covered(parts.size());
   for (const Demand& demand : demands) {
+    standing.demands.emplace_back();
     if (demand.need == Need::nice) continue;
     const Share here = share_of(demand.here, there), anywhere = share_of(demand.anywhere, there);
     const Share best = anywhere.fraction() > here.fraction() || here.of == 0 ? anywhere : here;
+    standing.demands.back() = best;
     for (const std::size_t part : demand.parts) {
       PartStanding& one = standing.parts[part];
       add(demand.in_small ? one.small : demand.need == Need::least ? one.least : one.asked, best);

@@ -23,6 +23,7 @@ struct PartStanding {
 
 struct Standing {
   std::vector<PartStanding> parts;  // as the hand-out's
+  std::vector<Share> demands;       // as given; of those that are only nice, nothing
   int answered = 0, deliverables = 0;
   double worth = 0, points = 0;
 };

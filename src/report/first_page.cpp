@@ -9,22 +9,23 @@
 
 #include "core/contains.hpp"
 #include "core/text.hpp"
+#include "report/deliverables.hpp"
 
 namespace syslab::report {
 namespace {
 
-// "2 × NVIDIA H200 with AMD EPYC 9654 (12 runs) and Intel Core i7 (3 runs), 2026-11-21 to 2026-11-23"
+// "2 × NVIDIA H200 (AMD EPYC 9654, 96 cores), Intel Core i7, 8 cores, 2026-11-21 to 2026-11-23"
 std::string machines_of(const store::Store& store) {
   const store::ResultSet found = store.query(
-      "WITH machine AS (SELECT environment_id, coalesce(cpu_model, 'a machine without a name') AS cpu, gpu_name,"
+      "WITH machine AS (SELECT environment_id, coalesce(cpu_model, 'a machine without a name')"
+      " || coalesce(', ' || (facts ->> '$.cpu.cores') || ' cores', '') AS cpu, gpu_name,"
       " coalesce(json_array_length(facts, '$.gpu'), 0) AS gpus FROM v_environment)"
-      "SELECT coalesce(iif(gpus > 1, gpus || ' × ', '') || gpu_name || ' with ', '') || cpu, count(*),"
+      "SELECT coalesce(iif(gpus > 1, gpus || ' × ', '') || gpu_name || ' (' || cpu || ')', cpu), count(*),"
       " min(min(substr(r.started_at, 1, 10))) OVER (), max(max(substr(r.started_at, 1, 10))) OVER ()"
       " FROM run r JOIN machine USING (environment_id) GROUP BY 1 ORDER BY 2 DESC, 1");
   if (found.rows.empty()) return {};
   std::vector<std::string> machines;
-  for (const auto& row : found.rows)
-    machines.push_back(fmt::format("{} ({})", row[0].text, counted(row[1].integer, "run")));
+  for (const auto& row : found.rows) machines.push_back(row[0].text);
   const std::string first = found.rows[0][2].text, last = found.rows[0][3].text;
   return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
 }
@@ -35,38 +36,51 @@ bool holds_own_implementation(const store::Store& store) {
               .rows.empty();
 }
 
+// As they wish to be called (--author), of what was handed in.
+std::string authors_of(const store::Store& store) {
+  std::vector<std::string> authors;
+  for (const auto& row :
+       store.query("SELECT DISTINCT author FROM v_newest WHERE is_mine AND author <> implementation ORDER BY author")
+           .rows) {
+    authors.push_back(row[0].text);
+  }
+  return fmt::format("{}", fmt::join(authors, ", "));
+}
+
 // "fsdp", or "nsys_profile (a, c)" where other parts have an answer.
 std::string name_of_open(const Answered& problem) {
   if (static_cast<int>(problem.open.size()) == problem.parts) return problem.problem;
   return fmt::format("{} ({})", problem.problem, fmt::join(problem.open, ", "));
 }
 
-// " Not all measured: torch_compile (a). Most points are missing in flash_forward (1.9), leaderboard (1.7)." Problems
-// that are open are named already.
-std::string told(const Missing& missing, const std::vector<Answered>& problems) {
+std::string title_of(const std::string& problem) {
+  const auto found = std::ranges::find(handout_problems(), problem, &Problem::id);
+  return found == handout_problems().end() ? problem : found->title;
+}
+
+// " Still to run: Leaderboard (1 of 2 cases, 1.7 points), FSDP (4 of 9 cases, 1.2 points); less in 3
+// more problems." Problems that are open are named already.
+std::string told(std::vector<Missing> missing, const std::vector<Answered>& problems) {
   constexpr double kWorthTelling = 0.05;
   constexpr std::size_t kMost = 3;
-  const auto is_open = [&](const std::string& part) {
-    return std::ranges::any_of(problems, [&](const Answered& one) {
-      return !one.open.empty() && (part == one.problem || part.starts_with(one.problem + " ("));
-    });
-  };
-  std::vector<std::string> incomplete;
-  for (const std::string& part : missing.incomplete) {
-    if (!is_open(part)) incomplete.push_back(part);
-  }
-  std::vector<Missing::Points> points;
-  for (const Missing::Points& one : missing.points) {
-    if (one.points >= kWorthTelling && !is_open(one.problem)) points.push_back(one);
-  }
-  std::ranges::stable_sort(points, std::ranges::greater{}, &Missing::Points::points);
-  if (points.size() > kMost) points.resize(kMost);
+  std::erase_if(missing, [&](const Missing& one) {
+    const auto is_open = [&](const Answered& other) { return other.problem == one.problem && !other.open.empty(); };
+    return one.cases == 0 || one.points < kWorthTelling || std::ranges::any_of(problems, is_open);
+  });
+  if (missing.empty()) return {};
+  std::ranges::stable_sort(missing, std::ranges::greater{}, &Missing::points);
+  const std::size_t others = missing.size() - std::min(missing.size(), kMost);
+  missing.resize(missing.size() - others);
   std::vector<std::string> most;
-  for (const Missing::Points& one : points) most.push_back(fmt::format("{} ({:.1f})", one.problem, one.points));
-  std::string text;
-  if (!incomplete.empty()) text += fmt::format(" Not all measured: {}.", fmt::join(incomplete, ", "));
-  if (!most.empty()) text += fmt::format(" Most points are missing in {}.", fmt::join(most, ", "));
-  return text;
+  for (const Missing& one : missing) {
+    most.push_back(fmt::format("{} ({} of {}, {:.1f} points)", title_of(one.problem), one.cases,
+                               counted(one.of, "case"), one.points));
+  }
+  std::string text = fmt::format(" Still to run: {}", fmt::join(most, ", "));
+  if (others > 0) {
+    text += fmt::format("; less in {}", counted(static_cast<std::int64_t>(others), "more problem"));
+  }
+  return text + ".";
 }
 
 }  // namespace
@@ -110,6 +124,8 @@ std::vector<Block> first_page(const store::Store& store, const FirstPage& page, 
   if (const std::string machines = machines_of(store); !machines.empty()) about = about + marked(" " + machines);
   if (!holds_own_implementation(store)) {
     about = about + plain_text(" Reference solution, measured with syslab's own kernels.");
+  } else if (const std::string by = authors_of(store); !by.empty()) {
+    about = about + plain_text(fmt::format(" Solution of {}.", by));
   }
   if (!page.appendix.empty()) {
     about = about + plain_text(" All rows, figures, property checks and how they were measured: ") +
@@ -122,13 +138,18 @@ std::vector<Block> first_page(const store::Store& store, const FirstPage& page, 
     answers += one.parts - static_cast<int>(one.open.size());
     if (!one.open.empty()) open.push_back(name_of_open(one));
   }
-  std::string state = fmt::format("{} of {} have an answer{}.", answers, counted(parts, "part"),
-                                  page.standing.empty() ? "" : "; " + page.standing);
+  const std::string whole = answers == parts ? fmt::format("All {}", counted(parts, "part"))
+                                             : fmt::format("{} of {}", answers, counted(parts, "part"));
+  std::string state = fmt::format("{} have an answer{}.", whole, page.standing.empty() ? "" : "; " + page.standing);
   std::string missing = open.empty() ? "" : fmt::format(" Open: {}.", fmt::join(open, ", "));
   missing += told(page.missing, problems);
   if (!missing.empty()) {
-    state += fmt::format("{} `syslab run --handout {}` measures what this machine can.", missing,
-                         page.handout.empty() ? "2026" : page.handout);
+    const std::string year = page.handout.empty() ? "2026" : page.handout;
+    state += fmt::format(
+        "{} What is “not run” below is among it. `syslab run --handout {}` runs what a "
+        "machine "
+        "can of it (`plan` lists it).",
+        missing, year);
   }
   std::vector<Block> blocks;
   blocks.emplace_back(Paragraph{std::move(about)});

@@ -12,19 +12,16 @@ namespace syslab::report {
 
 // Evidence that the hand-out asks for and the store has not.
 struct Missing {
-  struct Points {
-    std::string problem;
-    double points = 0;
-  };
-  std::vector<std::string> incomplete;  // parts without all of their least: "torch_compile (a)"
-  std::vector<Points> points;           // of the problems that want more cases
+  std::string problem;
+  double points = 0;      // that it would add
+  int cases = 0, of = 0;  // without a result, of those that are asked for
 };
 
 struct FirstPage {
-  std::string handout;   // empty: both
-  std::string standing;  // "71 of 85 deliverables are measured, evidence for 112 of 137 points"; empty: not known
-  std::string appendix;  // the file; empty: none is written
-  Missing missing;
+  std::string handout;           // empty: both
+  std::string standing;          // "what is measured is worth 112 of 137 points"; empty: not known
+  std::string appendix;          // the file; empty: none is written
+  std::vector<Missing> missing;  // by problem
 };
 
 // The GPU, or where there is none the CPU, of all runs; empty if there are several.

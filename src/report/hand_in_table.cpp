@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -155,6 +156,18 @@ std::string caption_of(const Table& whole, const Table& made) {
   return caption;
 }
 
+// "syslab::framework::element_kernel<(syslab::framework::Operation)14, 4>" as "element_kernel<(Operation)14, 4>".
+std::string without_namespaces(std::string name) {
+  constexpr std::string_view kNowhere = "(anonymous namespace)::", kScope = "::";
+  for (std::size_t at; (at = name.find(kNowhere)) != std::string::npos;) name.erase(at, kNowhere.size());
+  for (std::size_t at; (at = name.find(kScope)) != std::string::npos;) {
+    std::size_t from = at;
+    while (from > 0 && (std::isalnum(static_cast<unsigned char>(name[from - 1])) != 0 || name[from - 1] == '_')) --from;
+    name.erase(from, at + kScope.size() - from);
+  }
+  return name;
+}
+
 // Rows that are results. Our own reference answers nothing: where it is compared with, a column says so.
 std::vector<std::size_t> good_rows(const Table& table) {
   std::vector<std::size_t> good, references;
@@ -171,11 +184,10 @@ std::vector<std::size_t> good_rows(const Table& table) {
 
 std::string short_name(std::string name) {
   constexpr std::size_t kLongest = 36, kHead = 22, kTail = 12;
-  constexpr std::string_view kNowhere = "(anonymous namespace)::";
   const bool is_name = name.find("::") != std::string::npos || name.find(' ') == std::string::npos;
   const bool is_ascii = std::ranges::all_of(name, [](unsigned char c) { return c < 0x80; });
   if (name.size() <= kLongest || !is_name || !is_ascii) return name;
-  for (std::size_t at; (at = name.find(kNowhere)) != std::string::npos;) name.erase(at, kNowhere.size());
+  name = without_namespaces(name);
   if (name.size() <= kLongest) return name;
   // Of cuBLAS' kernels the layouts and the tile tell one from another: "sm80_xmma_gemm_…_tn_n_tilesize128x64x8…".
   constexpr std::string_view kTile = "_tilesize", kLayouts = "_tn_n";
@@ -183,6 +195,13 @@ std::string short_name(std::string name) {
     const std::size_t from = tile - kLayouts.size();
     return name.substr(0, name.find("gemm") == std::string::npos ? 0 : name.find("gemm") + 4) + "…" +
            name.substr(from, name.find('_', tile + 1) - from) + "…";
+  }
+  // "Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>": what is launched is all the same; its argument tells.
+  constexpr std::string_view kProduct = "gemm_";
+  if (const std::size_t product = name.find(kProduct); product != std::string::npos && name.starts_with("Kernel")) {
+    const std::size_t from = name.find('<') + 1, begin = name.rfind('_', product) + 1;
+    const std::string word = name.substr(from, name.find('_', from) - from);
+    return word + "…" + name.substr(begin, name.find_last_of('>') - begin);
   }
   return name.substr(0, kHead) + "…" + name.substr(name.size() - kTail);
 }

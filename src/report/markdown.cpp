@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cctype>
+
 #include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/document.hpp"
@@ -11,10 +13,17 @@
 namespace syslab::report {
 namespace {
 
+// An underscore within a word marks nothing: names are read as they are.
+bool is_within_word(std::string_view text, std::size_t at) {
+  const auto is_of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  return text[at] == '_' && at > 0 && at + 1 < text.size() && is_of_word(text[at - 1]) && is_of_word(text[at + 1]);
+}
+
 // Without looking at the text around it.
 std::string escape_inline(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
     const auto code = static_cast<unsigned char>(c);
     if (c == '\n') {
       out += "<br>";
@@ -23,7 +32,8 @@ std::string escape_inline(std::string_view text) {
     } else if (code < 0x20 || code == 0x7F) {
       out += fmt::format("&#{};", code);
     } else {
-      if (std::string_view("\\`*_[]<>|~&$#").find(c) != std::string_view::npos) out += '\\';
+      if (std::string_view("\\`*_[]<>|~&$#").find(c) != std::string_view::npos && !is_within_word(text, at))
+        out += '\\';
       out += c;
     }
   }

@@ -25,7 +25,7 @@ struct ReportOptions {
   Extent extent = Extent::hand_in;
   std::string appendix;                          // the file of it beside a hand-in, which refers to it; empty: none
   std::string standing;                          // "71 of 85 deliverables are measured, …", for the first page
-  Missing missing;                               // for the first page
+  std::vector<Missing> missing;                  // for the first page
   std::map<std::string, std::string> own_words;  // by problem: the person's own
   std::string handout = "2026";                  // empty: both
   // Of the whole write-up: what the store has of the other hand-out alone is named, with the command that shows it.

@@ -62,17 +62,33 @@ class Examples(unittest.TestCase):
                 self.print_pages(year)
 
     def print_pages(self, year):
-        shutil.copytree(self.folder / "figures", EXAMPLES / "figures", dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("*.pdf"))
+        shutil.copytree(self.folder / "figures", EXAMPLES / "figures", dirs_exist_ok=True)
         if not shutil.which("pdflatex"):
             return
         for _ in range(2):
-            subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"handin-{year}.tex"], cwd=self.folder,
-                           check=True, stdout=subprocess.DEVNULL, timeout=240, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
+            self.compiled(year)
         shutil.copy(self.folder / f"handin-{year}.pdf", EXAMPLES)
         if year == YEARS[-1] and shutil.which("pdftoppm"):
             subprocess.run(["pdftoppm", "-r", "70", "-gray", "-f", "1", "-l", "1", "-singlefile", "-png", f"handin-{year}.pdf",
                             EXAMPLES / "page-1"], cwd=self.folder, check=True)
+
+    def compiled(self, year):
+        subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"handin-{year}.tex"], cwd=self.folder,
+                       check=True, stdout=subprocess.DEVNULL, timeout=240, env={**os.environ, "SOURCE_DATE_EPOCH": "0"})
+
+    @unittest.skipIf(UPDATE, "pages are being made")
+    @unittest.skipUnless(shutil.which("pdflatex"), "no LaTeX here")
+    def test_compile_as_they_lie(self):
+        shutil.copytree(EXAMPLES / "figures", self.folder / "figures")
+        for year in YEARS:
+            shutil.copy(EXAMPLES / f"handin-{year}.tex", self.folder)
+            with self.subTest(year=year):
+                self.compiled(year)
+                log = (self.folder / f"handin-{year}.log").read_text(encoding="utf-8", errors="replace")
+                figures = re.findall(r"includegraphics[^{]*{(figures/[^}]+)}", (self.folder / f"handin-{year}.tex").read_text(encoding="utf-8"))
+                self.assertGreater(len(figures), 2)
+                for figure in figures:
+                    self.assertIn(f"{figure}.pdf", log.replace("\n", ""))
 
     def test_are_read_in_minutes(self):
         for year in YEARS:

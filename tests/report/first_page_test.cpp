@@ -11,7 +11,7 @@ namespace {
 
 class FirstPageOf : public Writeup {
  protected:
-  std::string of(const std::vector<Answered>& problems, Missing missing) {
+  std::string of(const std::vector<Answered>& problems, const std::vector<Missing>& missing) {
     Document page;
     page.blocks = first_page(fixture_.store(), {.handout = "2025", .standing = "3 of 4", .missing = missing}, problems);
     return write_markdown(page);
@@ -22,33 +22,37 @@ Answered problem(const std::string& name, std::vector<std::string> open = {}) {
   return {.problem = name, .parts = 2, .open = std::move(open)};
 }
 
-TEST_F(FirstPageOf, NamesWhatIsNotMeasuredAndTheProblemsWithMostPointsMissing) {
-  const std::string text =
-      of({problem("one"), problem("two")},
-         {.incomplete = {"one (a)", "two"}, .points = {{"one", 0.4}, {"two", 1.26}, {"three", 0}}});
-  EXPECT_TRUE(has(text,
-                  "4 of 4 parts have an answer; 3 of 4. Not all measured: one (a), two. Most points are missing in "
-                  "two (1.3), one (0.4). `syslab run --handout 2025` measures what this machine can."))
+constexpr const char* kCommands =
+    " What is “not run” below is among it. `syslab run --handout 2025` runs what a machine "
+    "can "
+    "of it (`plan` lists it).";
+
+TEST_F(FirstPageOf, SaysHowManyCasesOfWhichProblemsAreToRunAndWhatTheyAreWorth) {
+  const std::string text = of({problem("fsdp"), problem("leaderboard")},
+                              {{"fsdp", 0.4, 3, 9}, {"leaderboard", 1.26, 1, 1}, {"naive_ddp", 0, 2, 2}});
+  EXPECT_TRUE(has(text, std::string("All 4 parts have an answer; 3 of 4. Still to run: Leaderboard (1 of "
+                                    "1 case, 1.3 points), FSDP (3 of 9 cases, 0.4 points).") +
+                            kCommands))
       << text;
 }
 
 TEST_F(FirstPageOf, NamesAProblemOnceWhereItIsOpen) {
-  const std::string text = of({problem("one", {"a"}), problem("onetwo")},
-                              {.incomplete = {"one (a)", "onetwo (b)"}, .points = {{"one", 2}, {"onetwo", 1}}});
-  EXPECT_TRUE(
-      has(text, " Open: one (a). Not all measured: onetwo (b). Most points are missing in onetwo (1.0). `syslab"))
+  const std::string text = of({problem("one", {"a"}), problem("onetwo")}, {{"one", 2, 1, 1}, {"onetwo", 1, 1, 1}});
+  EXPECT_TRUE(has(text, std::string("3 of 4 parts have an answer; 3 of 4. Open: one (a). Still to run: "
+                                    "onetwo (1 of 1 case, 1.0 points).") +
+                            kCommands))
       << text;
 }
 
 TEST_F(FirstPageOf, ListsThreeProblemsAtMost) {
-  Missing missing;
-  for (const char* name : {"p1", "p2", "p3", "p4", "p5"}) missing.points.push_back({name, 1});
-  EXPECT_TRUE(has(of({problem("one")}, missing), "p2 (1.0), p3 (1.0). `syslab"));
+  std::vector<Missing> missing;
+  for (const char* name : {"p1", "p2", "p3", "p4", "p5"}) missing.push_back({name, 1, 1, 2});
+  EXPECT_TRUE(has(of({problem("one")}, missing), "p3 (1 of 2 cases, 1.0 points); less in 2 more problems. What is"));
 }
 
 TEST_F(FirstPageOf, HasNoCommandWhereNothingIsMissing) {
-  const std::string text = of({problem("one")}, {.points = {{"one", 0}}});
-  EXPECT_TRUE(has(text, "2 of 2 parts have an answer; 3 of 4.")) << text;
+  const std::string text = of({problem("one")}, {{"one", 0, 0, 3}});
+  EXPECT_TRUE(has(text, "All 2 parts have an answer; 3 of 4.")) << text;
   EXPECT_FALSE(has(text, "syslab run")) << text;
 }
 

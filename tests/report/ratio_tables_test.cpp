@@ -17,7 +17,9 @@ TEST_F(RatioTables, OneRingBesideTheOther) {
   expect_ratio(1, "vs_parts", whole, parts);
   fill_from(kRing, "ratio");
   ASSERT_EQ(table_.result.rows.size(), 1U);
-  expect_ratio(0, "ratio", whole, parts);
+  EXPECT_EQ(at(0, "expected").real, 2);  // of four ranks
+  EXPECT_EQ(at(0, "ratio").text, "1.14 to 2.22×");
+  EXPECT_EQ(at(0, "verdict").text, ", as predicted");
 }
 
 class Crossing : public RatioTables {

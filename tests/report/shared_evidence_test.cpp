@@ -124,6 +124,16 @@ TEST_F(Passes, FusedStandBesideOpByOpWhoeverTimedThem) {
 
 // --- what stays of a caption ---
 
+TEST(HandInTable, NamesAKernelByWhatTellsItFromOthers) {
+  EXPECT_EQ(short_name("syslab::framework::(anonymous namespace)::element_kernel<(syslab::framework::Operation)14, 4>"),
+            "element_kernel<(Operation)14, 4>");
+  EXPECT_EQ(short_name("cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>"),
+            "cutlass…sgemm_128x256_8x4_nt_align1");
+  EXPECT_EQ(short_name("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma"),
+            "sm80_xmma_gemm…_tn_n_tilesize128x128x8…");
+  EXPECT_EQ(short_name("short::name"), "short::name") << "what fits stays as it is";
+}
+
 TEST(HandInTable, ExplainsNoColumnThatItLeavesOut) {
   Table table;
   table.source = parse_table("toy", R"(-- title: Toy

@@ -235,7 +235,12 @@ std::vector<std::string> read_markdown_row(const std::string& line) {
         plain += static_cast<char>(std::stoi(text.substr(i + 2, end - i - 2)));
         i = end;
       } else {
-        RC_ASSERT(std::string("|<>*_`[]~$").find(text[i]) == std::string::npos);  // nothing means anything unescaped
+        const auto is_of_word = [&](std::size_t at) {
+          return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at])) != 0;
+        };
+        const bool within_word = text[i] == '_' && i > 0 && is_of_word(i - 1) && is_of_word(i + 1);
+        // Nothing means anything unescaped; an underscore within a word does not.
+        RC_ASSERT(within_word || std::string("|<>*_`[]~$").find(text[i]) == std::string::npos);
         plain += text[i];
       }
     }

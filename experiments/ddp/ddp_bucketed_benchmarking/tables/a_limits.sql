@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {fastest_ms} ms at {fastest} MiB and
 --   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} {cost}.
 -- experiment: ddp_bucketed_benchmarking
@@ -59,8 +59,9 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
             ELSE printf('One would expect large buckets to delay the last all-reduce, but %s ms are exposed at %d MiB and %s at %d', iif(g.exposed >= 99.5, printf('%.0f', g.exposed), printf('%.2g', g.exposed)), g.bucket_mb, iif(s.exposed >= 99.5, printf('%.0f', s.exposed), printf('%.2g', s.exposed)), s.bucket_mb) END
          || CASE WHEN s.over_none IS NULL OR g.over_none IS NULL THEN ''
                  WHEN s.over_none > g.over_none
-                   THEN printf('. %s small ones cost more: a step is %s ms over one without communication at %d MiB and %s at %d, probably because their calls slow backward (not measured)',
-                               iif(g.exposed > s.exposed, 'But many', 'Many'), iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb)
+                   THEN printf('. %s small ones cost more: a step is %s ms over one without communication at %d MiB and %s at %d%s',
+                               iif(g.exposed > s.exposed, 'But many', 'Many'), iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb,
+                               iif(s.backward > 1.01 * g.backward, printf(', because their calls slow backward (%.3g and %.3g ms)', s.backward, g.backward), ''))
                  ELSE printf('; a step is %s ms over one without communication at %d MiB and %s at %d', iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb) END AS cost,
        coalesce((SELECT ' On another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
                    FROM one o

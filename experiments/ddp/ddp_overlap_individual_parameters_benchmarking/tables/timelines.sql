@@ -1,9 +1,9 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, {implementation}; rank 0,
+-- sentence: {model} in {precision}, {ranks} ranks ({backend}, gradients {sent}, {device}, {implementation}; rank 0,
 --   last step): naive, backward ends at {naive_back} ms and the first of {naive_count} all-reduces starts at {naive_first} ms.
 --   With overlap the first starts at {first} ms, {under} of {count} before backward ends at {back} ms.
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: b
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   implementation|1|code|left; naive_count|1|d|right; naive_first|1|.3g|right; naive_back|1|.3g|right; under|1|d|right; count|1|d|right;
 --   back|1|.3g|right; first|1|.3g|right
 WITH v AS MATERIALIZED (

@@ -1,9 +1,8 @@
--- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): a single all-reduce of {small_mb} MB takes {small_ms} ms, one of
---   {large_mb} MB {large_ms} ms (slowest rank{mean}). {fit}.
+-- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): a single all-reduce of {sizes} MB takes {times} ms (slowest rank{mean}{widest}). {fit}.
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; small_mb|1|s|right; small_ms|ms|.3g|right;
---   large_mb|1|s|right; large_ms|ms|.3g|right; mean|1|s|left; fit|1|s|left
+-- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; mean|1|s|left;
+--   widest|1|s|left; fit|1|s|left
 WITH point AS (
   SELECT v.*, v.params ->> '$.bytes' AS bytes,
          row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
@@ -29,8 +28,15 @@ ends AS (
             JOIN queued g ON g.implementation = s.implementation AND g.world_size = s.world_size AND g.device = s.device AND g.protocol = s.protocol AND g.down = 1
            WHERE s.up = 1 AND g.bytes > s.bytes) x
 )
-SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.4g', a.bytes * 1e-6) AS small_mb, a.time_ms AS small_ms, printf('%.4g', b.bytes * 1e-6) AS large_mb,
-       b.time_ms AS large_ms,
+SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
+       (SELECT group_concat(printf('%.4g', bytes * 1e-6), ', ') FROM (SELECT * FROM point ORDER BY up) p
+         WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS sizes,
+       (SELECT group_concat(printf('%.3g', time_ms), ', ') FROM (SELECT * FROM point ORDER BY up) p
+         WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS times,
+       -- An interval that is longer than the time itself has a few calls in it that took as long: the median is of the others.
+       coalesce((SELECT printf('; at %.4g MB a few calls took up to %.3g ms', p.bytes * 1e-6, p.high_ms) FROM point p
+                  WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol AND p.high_ms > 2 * p.time_ms
+                  ORDER BY p.high_ms / p.time_ms DESC LIMIT 1), '') AS widest,
        coalesce((SELECT printf('; the mean of ranks is up to %.2g %% less', 100 * max(1 - mean / slowest))
                    FROM (SELECT avg(m.value) AS mean, 1e-3 * p.time_ms AS slowest
                            FROM point p JOIN metric m ON m.attempt_id = p.attempt_id AND m.name = 'time' AND m.rank >= 0
@@ -43,11 +49,11 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
             -- A line that misses the sizes between says nothing of the machine's rate: then the ends do.
             WHEN l.worst > 0.05 AND e.alpha > 0
-              THEN printf('Queued back to back, the largest moves at %.3g GB/s. At that rate the smallest would take %s, but it takes %s, so latency is %.0f %% of its time, and %s %% of the largest''s%s',
+              THEN printf('Queued back to back, the largest moves at %.3g GB/s. The smallest, %s at that rate, takes %s: latency is %.0f %% of its time and %s %% of the largest''s%s',
                           e.rate, iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
-                          iif(e.longest > 0.05, printf('. Queued sizes between take up to %.0f %% longer than this latency and rate give', 100 * e.longest), ''))
+                          iif(e.longest > 0.05, printf('; sizes between take up to %.0f %% longer than both give', 100 * e.longest), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

@@ -1,4 +1,5 @@
--- sentence: {limit} More data costs its bytes over the bandwidth; each more rank of a ring two steps of latency, while a rank sends 2(n − 1)/n of the bytes.
+-- sentence: {limit} More data costs its bytes over the bandwidth; each more rank two latencies, since a ring takes 2(n − 1) steps, while a rank
+--   sends 2(n − 1)/n of the data, less than twice.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left
@@ -17,7 +18,7 @@ left_out AS (
    WHERE column1 > (SELECT most FROM measured)
 )
 SELECT CASE WHEN gpus > most THEN printf('Measured on %s GPUs, not on %s.', (SELECT group_concat(n, ', ') FROM (SELECT DISTINCT n FROM here WHERE on_gpus ORDER BY n)), others)
-            WHEN on_cpu IS NULL THEN printf('Machines of these runs had %d GPUs at most, too few for %s ranks.', gpus, others)
-            ELSE printf('Machines of these runs had %d GPUs at most, so %s ranks ran on the CPU alone%s.', gpus, on_cpu, coalesce(' and ' || nowhere || ' not at all', '')) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
+            WHEN on_cpu IS NULL THEN printf('More ranks were not run: the machines had %d GPUs at most.', gpus)
+            ELSE printf('The machines had %d GPUs at most, so %s ranks ran on the CPU alone%s.', gpus, on_cpu, coalesce(' and ' || nowhere || ' not at all', '')) END AS "limit", (SELECT max(run_uid) FROM here) AS run_uid
   FROM measured, machines, left_out
  WHERE most < 6;

@@ -21,7 +21,7 @@ SELECT s.implementation, printf('%.4g', s.bytes * 1e-6) AS mb,
          WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.protocol = s.protocol AND o.bytes = s.bytes) AS times,
        (SELECT group_concat(world_size, ', ') FROM (SELECT * FROM one ORDER BY world_size) o
          WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.protocol = s.protocol AND o.bytes = s.bytes) AS ranks,
-       coalesce((SELECT printf(' Not measured: %s.', group_concat(printf('%s MB on %s', mb, ranks), '; '))
+       coalesce((SELECT printf(' Not run: %s.', group_concat(printf('%s MB on %s', mb, ranks), '; '))
                    FROM (SELECT m.column1 AS mb, group_concat(r.column1, ', ') AS ranks
                            FROM (VALUES (1), (10), (100), (1000)) m CROSS JOIN (VALUES (2), (4), (6)) r
                           WHERE NOT EXISTS (SELECT 1 FROM one o WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.bytes = m.column1 * 1000000 AND o.world_size = r.column1)

@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens, {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): a step takes {naive_ms} ms naive, {time_ms} ms flat with copies ({verdict}) and {views_ms} ms flat with gradients in one
 --   buffer from the start ({views_verdict}). Communication takes {naive}, {exposed} and {of_views} ms. {why}{runs}
 -- experiment: minimal_ddp_flat_benchmarking

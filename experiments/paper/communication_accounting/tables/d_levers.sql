@@ -1,4 +1,4 @@
--- sentence: Instead of {before} tokens with the axes in parallel: {levers}.
+-- sentence: {before} tokens are needed with the axes in parallel. Each of these alone lowers that: {levers}.
 -- experiment: communication_accounting
 -- fills: d
 -- columns: before|1|d|right; levers|1|s|left
@@ -15,8 +15,11 @@ levers AS (
    WHERE t.place = 1 AND t.status = 'ok'
 )
 SELECT b.overlapped AS before,
-       (SELECT group_concat(printf('%d with %s (%s)', overlapped, lever, says), ', ')
-          FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)) AS levers, b.run_uid
+       (SELECT group_concat(printf('to %d if %s', overlapped, ways), '; ')
+          FROM (SELECT overlapped, group_concat(replace(replace(replace(says, ' stages, each on', ' pipeline stages work, each on'), '; the batch is that of one', ', of which each is a batch'), '; the batch is a micro-batch', ', counted per micro-batch'), ', or ') AS ways
+                  FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)
+                 GROUP BY overlapped
+                 ORDER BY min(place))) AS levers, b.run_uid
   FROM levers b
  WHERE b.place = 0
  ORDER BY b.attempt_id;

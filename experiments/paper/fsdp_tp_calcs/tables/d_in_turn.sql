@@ -1,6 +1,7 @@
 -- like: fsdp_tp_calcs/a_operations
--- sentence: In sequence both times together must not exceed compute: 3F(N₁ − 1) + 2B(N₂ − 1) ≤ 3BFW/C. The product is largest at N₁ = (K + 3F +
---   2B)/(6F), N₂ = (K + 3F + 2B)/(4B) with K = 3BFW/C, so N ≤ (K + 3F + 2B)²/(24BF) as long as neither is below 1. With B = {tokens} and F =
+-- sentence: In sequence both times together must not exceed compute: 3F(N₁ − 1) + 2B(N₂ − 1) ≤ 3BFW/C. So 3F·N₁
+--   and 2B·N₂ sum up to S = 3BFW/C + 3F + 2B at most, and their product is largest where both are S/2: N₁ = S/(6F), N₂ = S/(4B), N ≤ S²/(24BF), as
+--   long as neither is below 1. With B = {tokens} and F =
 --   {d_ff}: {turn_data} · {turn_tensor} = {turn_ranks} devices.
 -- experiment: fsdp_tp_calcs
 -- fills: d

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward is compute-bound up to N = 1 + 3·F·W/(2C), backward, with twice the FLOPs and equal communication, up to N = 1 + 3·F·W/C: with
---   F = {d_ff} up to {forward_limit} and {backward_limit} devices, independent of the batch.
+-- sentence: Forward is compute-bound while 6BDF/(NC) ≥ 4BD(N − 1)/(NW), i.e. N ≤ 1 + 3FW/(2C); backward, with twice the FLOPs and equal
+--   communication, for N ≤ 1 + 3FW/C. With F = {d_ff} that is up to {forward_limit} and {backward_limit} devices, independent of the batch.
 -- experiment: tp_calcs
 -- fills: d

@@ -1,9 +1,9 @@
--- sentence: Prefetching ({model} in {precision}, {batch} × {context} tokens, {ranks} ranks, {backend}, {device}, {implementation}, by
---   {granularity}; rank 0, last step): {order}, from {first} to {last} and from
+-- sentence: Prefetching ({model} in {precision}, {backend}, {device}, {implementation}, by {granularity}; rank 0, last
+--   step): {order}, from {first} to {last} and from
 --   {back_first} to {back_last}, each at most {most} ahead of the unit in use.{unit}
 -- experiment: fsdp
 -- fills: *
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; backend|1|code|left; device|1|s|left;
 --   implementation|1|code|left; granularity|1|s|left; order|1|s|left; first|1|code|left; last|1|code|left; back_first|1|code|left; back_last|1|code|left; most|1|s|left; unit|1|s|left
 WITH v AS MATERIALIZED (
   SELECT * FROM v_measured WHERE experiment = ?1 AND is_good AND world_size > 1
@@ -38,8 +38,7 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
        iif(t.out_of_order = 0, printf('the %d all-gathers of forward and %d of backward start in the order of use', t.forwards, t.gathers - t.forwards),
            printf('%d of %d all-gathers start out of the order of use', t.out_of_order, t.gathers)) AS "order",
        t.first, t.last, t.back_first, t.back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most,
-       iif(v.params ->> '$.granularity' = 'layer', ' A unit is what one product takes (Q, K and V; w1 and w3)' ||
-           iif(2 * t.forwards - t.gathers = 3, '; backward finds the last two still gathered and needs no embeddings.', '.'), '') AS unit, v.run_uid
+       iif(v.params ->> '$.granularity' = 'layer' AND 2 * t.forwards - t.gathers = 3, ' Backward finds the last two units still gathered and needs no embeddings.', '') AS unit, v.run_uid
   FROM v
   JOIN told t USING (attempt_id)
  ORDER BY v.metrics ->> '$.parameters' DESC, batch, context, "precision" <> 'fp32', ranks, v.row_order, granularity DESC;

@@ -1,10 +1,10 @@
--- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank was measured to hold {state} of weights, gradients and moments, {expected} (16Ψ/{ranks} bytes for Ψ
---   parameters{peak}). By the same count it is 16Ψ = {whole} unsharded and 8Ψ + 8Ψ/{ranks} = {optimizer} with only the optimizer state sharded. FSDP
+-- sentence: {model} over {ranks} ranks, gathered by {granularity} ({device}): a rank holds {state} of weights, gradients and moments, {expected} (16Ψ/{ranks} bytes for Ψ
+--   parameters). By the same count it is 16Ψ = {whole} unsharded and 8Ψ + 8Ψ/{ranks} = {optimizer} with only the optimizer state sharded. FSDP
 --   saves 8Ψ(1 − 1/{ranks}) = {saved} over the latter and {unsharded} over plain DDP ({travelling}).
 -- experiment: fsdp_accounting
 -- fills: a
--- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; state|GiB|.4b|right; padding|B|.4b|right; whole|GiB|.4b|right; optimizer|GiB|.4b|right;
---   saved|GiB|.4b|right; unsharded|GiB|.4b|right; slots|GiB|.4b|right; travelling|1|s|left; peak|1|s|left; expected|1|s|left
+-- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; device|1|s|left; state|GiB|.4b|right; padding|B|.4b|right; whole|GiB|.4b|right; optimizer|GiB|.4b|right;
+--   saved|GiB|.4b|right; unsharded|GiB|.4b|right; slots|GiB|.4b|right; travelling|1|s|left; expected|1|s|left
 WITH t AS (
   SELECT v.*, (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'state_bytes') AS state,
          (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'padding_bytes') AS padding,
@@ -13,7 +13,7 @@ WITH t AS (
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1
 )
-SELECT params ->> '$.model' AS model, world_size AS ranks, params ->> '$.granularity' AS granularity, state / 1073741824.0 AS state, padding,
+SELECT params ->> '$.model' AS model, world_size AS ranks, params ->> '$.granularity' AS granularity, device, state / 1073741824.0 AS state, padding,
        16 * parameters / 1073741824.0 AS whole, (8 * parameters + 8 * parameters / world_size) / 1073741824.0 AS optimizer,
        (8 * parameters + 8 * parameters / world_size - state) / 1073741824.0 AS saved, (16 * parameters - state) / 1073741824.0 AS unsharded,
        slots / 1073741824.0 AS slots, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling,

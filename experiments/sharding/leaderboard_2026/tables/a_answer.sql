@@ -17,9 +17,9 @@ SELECT iif(is_good AND NOT whole,
                   params ->> '$.batch', params ->> '$.context', params ->> '$.precision', 1e-3 * time_ms, how,
                   (metrics ->> '$.floor_flops') / (world_size * 989e12), (metrics ->> '$.segment_flops') / (world_size * 989e12), (metrics ->> '$.peak_bytes') / 1073741824),
            iif(is_good,
-           printf('%d × %s, batch %d of %d tokens, %s: a step of forward, backward and AdamW takes %.3g s, where 10 s are to be beaten (slowest rank, %s). Matrix products alone would take %.3g s at 989 TFLOP/s a GPU, %.3g s with those that recomputation repeats.',
+           printf('%d × %s, batch %d of %d tokens, %s: a step of forward, backward and AdamW takes %.3g s, where 10 s are to be beaten (slowest rank, %s). Matrix products, with those that are repeated, would take %.3g s at 989 TFLOP/s a GPU.',
                   world_size, gpu_name, params ->> '$.batch', params ->> '$.context', params ->> '$.precision', 1e-3 * time_ms, how,
-                  (metrics ->> '$.floor_flops') / (world_size * 989e12), (metrics ->> '$.segment_flops') / (world_size * 989e12)),
+                  (metrics ->> '$.segment_flops') / (world_size * 989e12)),
            printf('Not measured: the step of the 8B model, batch %d of %d tokens, does not fit %d × %s (%s; with every block recomputed 90 GiB would do).',
                   params ->> '$.batch', params ->> '$.context', world_size, gpu_name, message))) AS answer, run_uid
   FROM t

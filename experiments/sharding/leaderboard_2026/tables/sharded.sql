@@ -1,6 +1,6 @@
 -- title: Leaderboard 2026: the 8B step with FSDP
--- caption: Median step time, with its 95 % interval where there are several steps, slowest rank. `floor`: matrix products alone at 989 TFLOP/s a GPU (H100 and H200, bf16);
---   `floor, again` with this case's recomputation, `floor, all again` with all blocks and attention scores recomputed. `peak` is the highest of a
+-- caption: Median step time, with its 95 % interval where there are several steps, slowest rank. `segment`: blocks per checkpoint segment; the last one is not run again. `floor`: matrix products alone
+--   at 989 TFLOP/s a GPU (H100 and H200, bf16); `floor, again` with this case's recomputation, `floor, all again` with all blocks and attention scores recomputed. `peak` is the highest of a
 --   rank, `forecast` the predicted one.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset two_gpus

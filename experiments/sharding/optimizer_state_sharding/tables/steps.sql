@@ -1,13 +1,13 @@
 -- title: Optimizer state sharding
--- caption: Median step time with its 95 % interval, slowest rank; `sent`: gradients and weights a rank sends in a step, on average, in `operations`
---   calls. Phases are each of its slowest rank and may add up to more than the step. `state of a rank` includes the buckets that gradients pass through,
+-- caption: Median step time with its 95 % interval, slowest rank; `sent`: gradients and weights that a rank sends in a step, on average; `calls`: in how many
+--   collectives. Phases are each of its slowest rank and may add up to more than the step. `state of a rank` includes the buckets that gradients pass through,
 --   which for so small a model can outweigh what `zero2` saves.
 -- experiment: optimizer_state_sharding
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right; updating as update|ms|.3g|right;
 --   held_state as state of a rank|B|d|right; held_moments as its moments|B|d|right;
---   sent|B|d|right; calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
+--   sent|B|d|right; calls|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is the global batch. `wire`: dtype in which gradients are communicated; `own`: uncompressed. Phases come from events in the step,
 --   each of its slowest rank. The rest of the step is the final all-gather, which overlaps the next forward pass. The state includes padding. All
 --   cases were checked bit for bit against single-process training.

@@ -1,9 +1,9 @@
--- sentence: {lead}{norm} with {format} statistics{finite} overflows at a standard deviation of {scale} (steps of
---   {step}×), because its sum of {dim} squares exceeds {largest} from √({largest} / {dim}) = {limit} on; with fp32 statistics it never does.
+-- sentence: {lead}With statistics in {format} {norm} overflows at a standard deviation of {scale}{finite}: the sum of {dim} squares exceeds
+--   {largest} from √({largest} / {dim}) = {limit} on. With fp32 statistics it never does.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b
--- columns: lead|1|s|left; norm|1|code|left; format|1|s|left; finite|1|s|left; scale|1|.3g|right; step|1|d|right; dim|1|d|right; largest|1|d|right; limit|1|.3g|right
+-- columns: lead|1|s|left; norm|1|code|left; format|1|s|left; finite|1|s|left; scale|1|.3g|right; dim|1|d|right; largest|1|d|right; limit|1|.3g|right
 WITH t AS (
   SELECT v.params ->> '$.norm' AS norm, v.params ->> '$.dtype' AS format, v.params ->> '$.dim' AS dim,
          v.params ->> '$.exponent' AS exponent, m.value AS finite, v.run_uid
@@ -13,10 +13,8 @@ WITH t AS (
      AND v.params ->> '$.offset' = 0 AND v.implementation = 'pairwise'
 )
 SELECT iif(norm = 'layer_norm' AND dim = (SELECT min(x.dim) FROM t x WHERE x.norm = t.norm AND x.format = t.format AND x.finite = 0), 'Mean, variance and 1/√variance are the sensitive operations. ', '') AS lead,
-       norm, format, pow(2, min(exponent)) AS scale,
-       CAST(pow(2, min(exponent) - coalesce((SELECT max(x.exponent) FROM t x WHERE x.norm = t.norm AND x.format = t.format AND x.dim = t.dim
-                                                AND x.exponent < min(t.exponent)), min(exponent) - 1)) AS INTEGER) AS step, dim, 65504 AS largest, sqrt(65504.0 / dim) AS "limit",
-       coalesce((SELECT printf(' is finite at %.4g and', pow(2, max(x.exponent))) FROM t x
+       norm, format, pow(2, min(exponent)) AS scale, dim, 65504 AS largest, sqrt(65504.0 / dim) AS "limit",
+       coalesce((SELECT printf(' and not at %.4g', pow(2, max(x.exponent))) FROM t x
                   WHERE x.norm = t.norm AND x.format = t.format AND x.dim = t.dim AND x.finite = 16 AND x.exponent < min(t.exponent)), '') AS finite,
        max(run_uid) AS run_uid
   FROM t

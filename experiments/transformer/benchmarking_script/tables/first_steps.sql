@@ -1,5 +1,5 @@
 -- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms and the others {median} ms, so the mean of {n} is
---   {mean} ± {sd} ms (standard deviation). It is {steady_mean} ± {steady_sd} ms after five warm-up steps{few}. The
+--   {mean} ± {sd} ms. It is {steady_mean} ± {steady_sd} ms after five warm-up steps{few}. The
 --   first step loads libraries and kernels, selects algorithms and allocates memory that later steps reuse.
 -- experiment: benchmarking_script
 -- fills: c

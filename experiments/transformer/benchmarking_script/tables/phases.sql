@@ -34,6 +34,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
             ELSE printf('The medians of the phases add up to %#.4g ms, %s', 1e3 * (f + b + o),
                         CASE WHEN abs(f + b + o - s) <= width THEN printf('within the noise of the whole step''s %#.4g ms', 1e3 * s)
                              WHEN f + b + o < s THEN printf('%.2g %% less than the whole step''s %#.4g ms', 100 * (1 - (f + b + o) / s), 1e3 * s)
+                             WHEN f + b + o < 1.005 * s THEN printf('%.2g %% more than the step', 100 * ((f + b + o) / s - 1))
                              ELSE printf('%.2g %% more than the whole step''s %#.4g ms%s', 100 * ((f + b + o) / s - 1), 1e3 * s,
                                          iif(device = 'cpu', '', ', because synchronising stops one phase''s launches from overlapping the last')) END) END AS sum, run_uid
   FROM (SELECT *, sqrt((fh - fl) * (fh - fl) + (bh - bl) * (bh - bl) + (oh - ol) * (oh - ol) + (sh - sl) * (sh - sl)) / 2 AS width FROM parts)

@@ -1,9 +1,8 @@
--- sentence: After {w} warm-up {steps} the first measured step of {model} ({implementation}, {device}) takes {ratio} times the median of the
---   {others} after it{verdict}. {why}
+-- sentence: After {w} warm-up {steps} the first measured step of {model} ({implementation}, {device}) {verdict} the {others} after it. {why}
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
--- columns: w|1|d|right; steps|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; ratio|×|.3g|right; others|1|d|right;
+-- columns: w|1|s|left; steps|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; others|1|d|right;
 --   verdict|1|s|left; why|1|s|left
 WITH numbered AS (
   SELECT v.attempt_id, x.value, row_number() OVER (PARTITION BY v.attempt_id ORDER BY x.launch, x.rank, x.idx) AS step
@@ -26,8 +25,8 @@ firsts AS (
    GROUP BY attempt_id
   HAVING others > 1
 )
-SELECT w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, ratio, others,
-       CASE WHEN first > 1.05 * slowest THEN ' and is slower than all of them' WHEN ratio <= 1.05 THEN '' ELSE ' and is not slower than the slowest of them' END AS verdict,
+SELECT iif(w = 1, 'one', 'two') AS w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, others,
+       CASE WHEN first > 1.05 * slowest THEN printf('takes %.3g times the median of', ratio) WHEN ratio <= 1.05 THEN 'is no slower than' ELSE 'is no slower than the slowest of' END AS verdict,
        CASE WHEN first <= 1.05 * slowest AND ratio <= 1.05 THEN 'One-time costs are paid by then; one or two steps may still differ where a later one allocates.'
             WHEN first <= 1.05 * slowest THEN 'Steps vary as much without one-time costs.'
             WHEN implementation LIKE 'graph%' THEN 'The second step records the CUDA graph and the third replays it for the first time.'

@@ -32,8 +32,15 @@ spread AS (
     JOIN shown s ON s.name <> a.other
 ),
 phases AS (
-  SELECT s.model, printf('; of a phase alone up to %.2g %% (%s of %s, `%s`: %.3g ± %.2g ms)', 100 * d.value / m.value, substr(d.name, 1, length(d.name) - 7), s.name,
-                         s.implementation, 1e3 * m.value, 1e3 * d.value) AS said,
+  SELECT s.model, printf('; of a phase alone up to %.2g %% (%s of %s, `%s`: %.3g ± %.2g ms%s)', 100 * d.value / m.value, substr(d.name, 1, length(d.name) - 7), s.name,
+                         s.implementation, 1e3 * m.value, 1e3 * d.value,
+                         -- What the profile has of its kernels tells how much of it waits for launches.
+                         coalesce((SELECT printf(', since it waits for the host to launch %d kernels, %.3g ms of work', round(l.value), 1e3 * k.value)
+                                     FROM v_measured p
+                                     JOIN metric k ON k.attempt_id = p.attempt_id AND k.name = substr(d.name, 1, length(d.name) - 7) || '_busy'
+                                     JOIN metric l ON l.attempt_id = p.attempt_id AND l.name = substr(d.name, 1, length(d.name) - 7) || '_launches'
+                                    WHERE p.experiment = 'nsys_profile' AND p.is_good AND p.implementation = s.implementation AND p.comparability_key = s.comparability_key
+                                      AND p.params = json_remove(s.params, '$.warmup') AND k.value < 0.8 * m.value), '')) AS said,
          row_number() OVER (PARTITION BY s.model ORDER BY d.value / m.value DESC, d.name) AS place
     FROM spread s
     JOIN metric d ON d.attempt_id = s.attempt_id AND d.name IN ('forward_stddev', 'backward_stddev', 'optimizer_stddev')

@@ -1,5 +1,5 @@
--- sentence: Lowest peak over N equal blocks: a checkpoint around blocks 1 to N contains one around 1 to N − 1, that one around 1 to N − 2, and so on
---   (`left_deep`), so each block starts again from the input. Memory is O(1), one checkpoint and one block's activations, compute O(N²), N(N + 1)/2 = {deep} block
+-- sentence: Lowest peak over N equal blocks: a checkpoint around blocks 1 to N contains one around 1 to N − 1, and so on
+--   (`left_deep`). Memory is O(1), one checkpoint and one block's activations, compute O(N²), N(N + 1)/2 = {deep} block
 --   passes at N = {blocks}. Nested halves hold O(log N) checkpoints, {streams}, for O(N log N) compute, {halving} passes. On one level a checkpoint a block is O(N) for 2N − 1 =
 --   {every} passes, √N segments are O(√N) for O(N).
 -- experiment: gradient_checkpointing
@@ -19,5 +19,5 @@ SELECT d.blocks, d.forwards AS deep, h.streams, h.forwards AS halving, e.forward
   JOIN t h ON h.blocks = d.blocks AND h.place = 1 AND h.scheme = 'halving'
   JOIN t e ON e.blocks = d.blocks AND e.place = 1 AND e.scheme = 'every'
  WHERE d.scheme = 'left_deep' AND d.place = 1
- ORDER BY d.blocks = 32 DESC, d.blocks DESC
+ ORDER BY d.blocks = 16 DESC, d.blocks DESC  -- as many as the sketch has
  LIMIT 1;

@@ -1,9 +1,9 @@
--- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) produces {found} of parameter gradients, {verdict}
---   the expected {expected} (4d² + 3·d·d_ff + 2d values). At context {context} it frees {saved} of activations, the net change here, since gradients are
---   allocated in advance{framework}.
+-- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) produces {found} of parameter gradients, {expected}
+--   (4d² + 3·d·d_ff + 2d values). At context {context} it frees {saved} of activations, the net change, since gradients are
+--   allocated before{framework}.
 -- experiment: memory_profiling
 -- fills: f
--- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5b|right; verdict|1|s|left; expected|MiB|.5b|right;
+-- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5b|right; expected|1|s|left;
 --   context|1|d|right; saved|MiB|.4b|right; framework|1|s|left
 WITH t AS (
   SELECT v.*, f.value AS found, e.value AS expected, w.value AS framework,
@@ -27,7 +27,7 @@ middle AS (
   SELECT k.* FROM kept k WHERE k.layer = (SELECT (max(x.layer) + 1) / 2 FROM kept x WHERE x.attempt_id = k.attempt_id)
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
-       expected / 1048576 AS expected, iif(found = expected, 'equal to', 'versus') AS verdict, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
+       iif(found = expected, 'as expected', printf('where %.5g MiB are expected', expected / 1048576)) AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
        coalesce(printf('; PyTorch, whose autograd saves %.4g MiB a block by its shapes, would change by %.4g MiB', framework / 1048576,
                        (found - framework) / 1048576), '') AS framework, run_uid
   FROM t

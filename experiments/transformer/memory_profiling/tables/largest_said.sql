@@ -1,4 +1,4 @@
--- sentence: In forward of {model} at context {context} ({precision}, {implementation}, {device}) the largest allocations are {list}. {origin}
+-- sentence: In forward of {model} at context {context} ({precision}, {implementation}, {device}) the largest allocations are {origin}{list}.
 -- experiment: memory_profiling
 -- with: memory_profiling/largest
 -- fills: e
@@ -13,7 +13,7 @@ told AS (
                                        THEN 'attention''s scores'
                                      WHEN tag = 'workspace' AND abs(bytes / (12.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000)) - 1) < 0.01
                                        THEN 'logits and loss'
-                                     WHEN tag LIKE '%ffn.gate_up' THEN 'both inputs of SwiGLU in the FFN'
+                                     WHEN tag LIKE '%ffn.gate_up' THEN 'both inputs of SwiGLU'
                                      ELSE printf('`%s`', replace(tag, 'layers.*.', '')) END, times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
     FROM ranked
     LEFT JOIN metric s ON s.attempt_id = ranked.attempt_id AND s.name = 'scores_bytes'
@@ -24,11 +24,11 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        group_concat(text, ', ') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
-                        iif(round(matrices) = 1, printf('What softmax keeps is a matrix of B·H·T² scores (%s).', matrix),
+                        iif(round(matrices) = 1, printf('matrices of B·H·T² scores, %s each, one for what softmax keeps: ', matrix),
                             iif(abs(matrices / round(matrices) - 1) < 0.01,
-                                printf('What softmax keeps is %d matrices of B·H·T² values (%s each), exponentials and weights.', CAST(round(matrices) AS INTEGER), matrix),
-                                printf('What softmax keeps, exponentials and weights, is %.3g times a matrix of B·H·T² scores (%s).', matrices, matrix))), NULL)),
-                'They are named by the tensor that they hold.') AS origin, max(run_uid) AS run_uid
+                                printf('attention''s matrices of B·H·T² values, %s each, %d to an allocation: ', matrix, CAST(round(matrices) AS INTEGER)),
+                                printf('what softmax keeps, exponentials and weights, %.3g times a matrix of B·H·T² scores (%s): ', matrices, matrix))), NULL)),
+                '') AS origin, max(run_uid) AS run_uid
   FROM told
  WHERE params ->> '$.context' = asked_first
  GROUP BY attempt_id

@@ -1,4 +1,4 @@
--- sentence: With {precision} a training step of {model} ({implementation}, {device}) peaks at {steps}, inference at {forwards}{out}. {why}
+-- sentence: With {precision} a training step of {model} ({implementation}, {device}) peaks at {steps}{out}; inference at {forwards}. {why}
 -- experiment: memory_profiling
 -- fills: c
 -- command: syslab run memory_profiling --preset paper
@@ -14,6 +14,15 @@ WITH t AS (
     JOIN metric n ON n.attempt_id = v.attempt_id AND n.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
 ),
+-- Inference fits at contexts at which a step does not.
+alone AS (
+  SELECT h.of_contexts, min(h.peak) AS least, max(h.peak) AS most, max(100 * (h.peak / f.peak - 1)) AS most_change, min(100 * (h.peak / f.peak - 1)) AS least_change,
+         min(h.context) AS from_context, max(h.context) AS to_context, count(*) AS contexts, h.precision
+    FROM t h
+    JOIN t f ON f.point = h.point AND f.precision = 'fp32' AND f.pass = 'forward'
+   WHERE h.precision <> 'fp32' AND h.pass = 'forward'
+   GROUP BY h.of_contexts, h.precision
+),
 pair AS (
   SELECT h.precision, h.model, h.context, h.implementation, h.device, h.parameters, h.run_uid, 100 * (h.peak / f.peak - 1) AS change, 100 * (hf.peak / ff.peak - 1) AS forward_change,
          h.peak - f.peak AS more, hf.peak - ff.peak AS forward_more, h.peak, hf.peak AS forward_peak, h.of_contexts, iif(max(f.peak) OVER (PARTITION BY h.of_contexts) >= 1000, 1024, 1) AS unit
@@ -27,9 +36,11 @@ pair AS (
 SELECT precision, model, implementation, device,
        group_concat(printf('%.3g', peak / unit), ', ') || iif(unit = 1, ' MiB', ' GiB') || ' for T = ' || group_concat(context, ', ')
          || printf(' (%+.2g', max(change)) || iif(count(*) > 1, printf(' to %+.2g', min(change)), '') || ' % on fp32)' AS steps,
-       printf('%.3g', min(forward_peak) / unit) || iif(count(*) > 1, printf(' to %.3g', max(forward_peak) / unit), '') || iif(unit = 1, ' MiB', ' GiB')
-         || printf(' (%+.2g', max(forward_change)) || iif(count(*) > 1, printf(' to %+.2g', min(forward_change)), '') || ' %)' AS forwards,
-       coalesce((SELECT printf('; a step at T = %d fits in neither', max(o.params ->> '$.context')) FROM v_measured o
+       (SELECT printf('%.3g', a.least / unit) || iif(a.contexts > 1, printf(' to %.3g', a.most / unit), '') || iif(unit = 1, ' MiB', ' GiB')
+               || iif(a.contexts > 1, printf(' for T = %d to %d', a.from_context, a.to_context), '')
+               || printf(' (%+.2g', a.most_change) || iif(a.contexts > 1, printf(' to %+.2g', a.least_change), '') || ' %)'
+          FROM alone a WHERE a.of_contexts = pair.of_contexts AND a.precision = pair.precision) AS forwards,
+       coalesce((SELECT printf(', and is out of memory at %d as in fp32', max(o.params ->> '$.context')) FROM v_measured o
                   WHERE o.experiment = ?1 AND o.status = 'oom' AND o.params ->> '$.pass' = 'step' AND o.params ->> '$.precision' = pair.precision AND o.params ->> '$.model' = pair.model
                     AND EXISTS (SELECT 1 FROM v_measured f WHERE f.experiment = ?1 AND f.status = 'oom' AND f.params ->> '$.precision' = 'fp32'
                                    AND json_remove(f.params, '$.precision') = json_remove(o.params, '$.precision') AND f.comparability_key = o.comparability_key)

@@ -1,9 +1,9 @@
--- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), whichever way they are converted: {addend_type} represents
---   0.01 as {addend}, which explains {share} % of the error.
+-- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), whichever way they are converted, {share} because
+--   {addend_type} rounds each 0.01 to {addend}.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: accumulator|1|s|left; addend_type|1|s|left; value|1|s|right; error|1|s|right; addend|1|s|right;
---   additions|1|d|right; share|%|.3g|right
+--   additions|1|d|right; share|1|s|left
 WITH sums AS (
   SELECT t.params ->> '$.case' AS case_name, t.facts ->> '$.accumulator' AS accumulator,
          t.facts ->> '$.addend' AS addend_type, t.params ->> '$.additions' AS additions,
@@ -24,7 +24,7 @@ both_ways AS (
   HAVING count(*) > 1 AND min(value) = max(value)
 )
 SELECT accumulator, addend_type, printf('%.8g', value) AS value, printf('%+.3g', error) AS error,
-       printf('%.10f', addend) AS addend, additions, 100 * additions * (addend - 0.01) / error AS share, run_uid
+       printf('%.10f', addend) AS addend, additions, iif(abs(additions * (addend - 0.01) / error - 1) < 0.005, 'all', printf('%.3g %%', 100 * additions * (addend - 0.01) / error)) AS share, run_uid
   FROM (SELECT *, row_number() OVER (PARTITION BY accumulator, addend_type ORDER BY additions <> 1000, additions) AS place
           FROM both_ways)
  WHERE place = 1 AND error <> 0;

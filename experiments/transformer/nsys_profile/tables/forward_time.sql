@@ -39,12 +39,12 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        iif(ms IS NULL, printf('nothing of it yet; by the profiled program''s own clock it takes %.4g ms', clock), printf('a median of %.4g ms', ms)) AS timing,
        CASE WHEN ms IS NULL THEN 'Agreement: not measured (`syslab run benchmarking_script` with the same model and context).'
             WHEN low IS NULL OR busy_low IS NULL THEN 'Too few samples to compare them.'
-            WHEN busy_high < low THEN printf(iif(busy > 0.95 * ms, 'They agree to %.2g %%, by which the profile is lower.', 'The profile is %.2g %% lower.'), 100 * (1 - busy / ms))
-            WHEN busy_low > high THEN printf(iif(busy < 1.05 * ms, 'They agree to %.2g %%, by which the profile is higher.', 'The profile is %.3g %% higher.'), 100 * (busy / ms - 1))
+            WHEN busy_high < low THEN printf(iif(busy > 0.95 * ms, 'The profile is %.2g %% lower, so they agree.', 'The profile is %.2g %% lower.'), 100 * (1 - busy / ms))
+            WHEN busy_low > high THEN printf(iif(busy < 1.05 * ms, 'The profile is %.2g %% higher, so they agree.', 'The profile is %.3g %% higher.'), 100 * (busy / ms - 1))
             ELSE 'They agree: no measurable difference.' END AS agreement,
        CASE WHEN share_low IS NULL THEN 'There are too few samples to separate launches and gaps from kernels.'
             WHEN share_high < 100
-              THEN printf('By the profiled program''s own clock kernels fill %.3g %% of the pass; the rest is launches and gaps.', share)
+              THEN printf('By its own clock kernels fill %.3g %% of the pass; the rest is launches and gaps.', share)
             WHEN share_low <= 100 THEN 'Launches and gaps between kernels are not distinguishable from zero.'
             WHEN source = 'host clock'
               THEN 'Kernels add up to more than the clock: the recorded steps were slower than the timed ones, by recording or other load.'

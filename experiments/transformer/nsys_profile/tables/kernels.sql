@@ -1,6 +1,6 @@
 -- title: Profiling: kernels by cumulative time
--- caption: The top four kernels of each phase, for the largest model and longest context that was profiled: calls and time of one step, mean time of a
---   call, share of the phase.
+-- caption: The top four kernels of each phase, of the largest model and longest context that this machine profiled: calls and time of one step, mean time of
+--   a call, share of the phase.
 -- experiment: nsys_profile
 -- fills: b
 -- columns: model?|1|s|left; context?|1|d|right; precision?|1|s|left; implementation|1|code|left; phase|1|s|left; operation|1|code|left;

@@ -20,7 +20,8 @@ others AS (
    GROUP BY k.attempt_id, k.operation
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
-       (SELECT group_concat(printf('%s (%.2g %%)', iif(o.operation = 'attention.scores', 'scaling and masking scores', o.operation), o.share), ', ')
+       (SELECT group_concat(printf('%s (%.2g %%)', CASE o.operation WHEN 'attention.scores' THEN 'scaling and masking scores' WHEN 'attention.softmax' THEN 'softmax' WHEN 'rope' THEN 'RoPE'
+                                           WHEN 'swiglu' THEN 'SwiGLU' WHEN 'rms_norm' THEN 'RMSNorm' ELSE o.operation END, o.share), ', ')
           FROM (SELECT * FROM others x WHERE x.attempt_id = others.attempt_id AND x.place <= 4 ORDER BY x.place) o) AS list,
        sum(share) AS share, max(run_uid) AS run_uid
   FROM others

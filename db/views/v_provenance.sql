@@ -17,6 +17,8 @@ SELECT t.attempt_id,
        t.implementation_digest,
        t.facts ->> '$.code.digest'                         AS kernel_code,
        t.facts ->> '$.code.why'                            AS no_kernel_code,
+       (SELECT group_concat((k.value ->> '$.launches') || ' x ' || (k.value ->> '$.name'), '; ')
+          FROM json_each(t.facts, '$.code.kernels') k)     AS kernels,
        coalesce(t.gpu_name, t.cpu_model)                   AS processor,
        coalesce(t.facts ->> '$.gpu.driver', e.facts ->> '$.cuda.driver') AS driver,
        t.facts ->> '$.gpu.runtime'                         AS runtime,

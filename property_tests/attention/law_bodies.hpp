@@ -2,10 +2,8 @@
 // where the law does not hold.
 #pragma once
 
-#include <algorithm>
-
 #include "check/law.hpp"
-#include "ops/attention/error_bound.hpp"
+#include "ops/attention/handout_tolerance.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/sample.hpp"
 
@@ -31,19 +29,7 @@ struct Subject {
   // kernel may still add in another order where the same problem is asked in another way.
   bool exact() const { return !wide() && rung.deterministic; }
   // What the oracle's bounds allow for: who promises the hand-out's tolerance has promised no arithmetic.
-  Part part(const Problem& problem) const {
-    const std::int64_t longest = std::max(problem.seq_q, problem.seq_k);
-    if (!wide()) return {};
-    // Weights of one query add up to 1: rounded to bf16 they move O and dQ, sums over keys, by 2⁻⁹ of a value at most,
-    // however many keys there are. Those of one key add up to seq_q/seq_k on average, in the hand-out's tests to 1, and
-    // dV and dK are sums over them, whose roundings err by 4·2⁻⁹·√ΣP²dO²: with more queries than keys, which its tests
-    // do not ask, by up to √seq_q·2⁻⁷. That is 1e-2 or less of a value up to few queries, and of 226 with 17 keys dV
-    // was 2 % beyond 1e-2. Where heads of queries share one of keys, all of theirs are in its sum.
-    constexpr std::int64_t kFewQueries = 64;
-    const std::int64_t queries = problem.seq_q * (problem.heads_q / problem.heads_kv);
-    const bool heavy_keys = queries > problem.seq_k && queries > kFewQueries;
-    return {.weights_unit = weights_unit_of(longest), .summed_unit = heavy_keys ? kHalfWeights : 0.0};
-  }
+  Part part(const Problem& problem) const { return wide() ? at_handout_tolerance(problem) : Part{}; }
   // Some rows of a long one: the oracle takes as long as for others.
   Part part(const Sample& sample) const {
     constexpr double kRows = 2e7;

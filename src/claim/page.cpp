@@ -72,19 +72,25 @@ std::string side_of(const Side& side) {
                      side.digest);
 }
 
+// One that was searched for several experiments, such as both passes, counts once, and has passed where it did for all.
 std::string laws_of(const Side& side) {
-  std::map<std::string, int> passed;  // by contract
-  std::string others;
+  std::map<std::string, std::set<std::string>> passed;  // by contract
   for (const Law& law : side.laws) {
-    if (law.outcome == "passed") {
-      ++passed[law.contract];
-    } else {
-      others += fmt::format(", {} ({}) {}", law.name, law.contract, law.outcome);
-    }
+    if (law.outcome == "passed") passed[law.contract].insert(law.name);
   }
+  std::string others;
+  std::set<std::string> told;
+  for (const Law& law : side.laws) {
+    if (law.outcome == "passed") continue;
+    passed[law.contract].erase(law.name);
+    const std::string said = fmt::format(", {} ({}) {}", law.name, law.contract, law.outcome);
+    if (told.insert(said).second) others += said;
+  }
+  std::erase_if(passed, [](const auto& of) { return of.second.empty(); });
   std::string text;
-  for (const auto& [contract, count] : passed) {
-    text += fmt::format("{}{} of contract {} passed", text.empty() ? "" : ", ", counted(count, "law"), contract);
+  for (const auto& [contract, names] : passed) {
+    text += fmt::format("{}{} of contract {} passed", text.empty() ? "" : ", ",
+                        counted(static_cast<std::int64_t>(names.size()), "law"), contract);
   }
   if (side.laws.empty()) return "none was searched with this code";
   return text.empty() ? others.substr(2) : text + others;

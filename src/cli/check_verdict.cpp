@@ -60,6 +60,14 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
   return checks;
 }
 
+double first_call_seconds(const store::Store& store, store::RowId run) {
+  const store::ResultSet found = store.query(
+      "SELECT total(f.facts ->> '$.first_call_seconds') FROM attempt a"
+      " JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = ?1",
+      {store::integer_cell(run)});
+  return found.rows.at(0).at(0).real;
+}
+
 const char* verdict_of(const HandoutTally& tally) {
   if (tally.tried == 0) return "NOT CHECKED";
   if (tally.held == tally.of) return "PASS";
@@ -198,6 +206,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const std::string why_cut =
       fmt::format("all {} inputs, since the {} of this depth are shared among the laws", asked.cases, depth_time);
   if (!cut.empty()) never_tried[why_cut] = cut_laws;
+  const double first_calls = first_call_seconds(store, run);
   if (context.console.json()) {
     Json untried = Json::object();
     for (const auto& [reason, laws] : never_tried) untried[reason] = laws;
@@ -213,6 +222,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
                                 {"findings", findings},
                                 {"never_tried", untried},
                                 {"cut", cut_json},
+                                {"first_call_seconds", first_calls},
                                 {"left_out", left_out},
                                 {"exit", static_cast<int>(exit)}});
     return exit;
@@ -232,6 +242,10 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   if (unposed > 0) {
     text += fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})\n", of_unposed, unposed_held,
                         unposed_tried, chosen);
+  }
+  if (first_calls > 0) {
+    text +=
+        fmt::format("  first calls of a kind, which may compile, took {:.0f} s beside what laws share\n", first_calls);
   }
   if (!cut.empty()) {
     never_tried.erase(why_cut);

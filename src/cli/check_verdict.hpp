@@ -38,6 +38,10 @@ struct CheckDepth {
   std::chrono::seconds within;
 };
 inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDepth{1000, std::chrono::minutes(5)};
+// Of `grade`: as many tries as the deep one, in time for fifty submissions of attention on two processors within 40
+// minutes. Each try of a law of ranks trains on several, so that these are fewer.
+inline constexpr CheckDepth kGradedDepth{1000, std::chrono::seconds(60)};
+inline constexpr int kGradedTriesOfRanks = 50;
 
 // What became of a hand-out's laws. `barely`: held in fewer tries than a law has at the least
 // (LawRequest::kFewestCases), since there was no time for more.
@@ -57,6 +61,9 @@ bool puts_ranks_on_gpus(const plan::Plan& plan);
 // "me: nothing was checked: …", of something with so many cases, so many attempts that have ended and so many that were
 // neither skipped nor unsupported; empty where something was checked, or the run ended before all were looked at.
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried);
+
+// What first calls took that count in no law's share of the time (worker/first_calls.hpp).
+double first_call_seconds(const store::Store& store, store::RowId run);
 
 // By their numbers in the plan; none of laws that were not begun.
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run);

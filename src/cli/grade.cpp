@@ -153,12 +153,13 @@ Exit write_for_gradescope(const Context& context, const GradeOptions& options) {
   if (options.wheel.empty()) {
     throw Error(ErrorKind::usage, "--gradescope needs --wheel out/release/syslab-*.whl, made by tools/release");
   }
-  const grade::Autograder autograder{
+  grade::Autograder autograder{
       .wheel = options.wheel,
       .rubric = options.rubric.empty() ? "" : read_user_file(options.rubric, kMostRubric),
-      .options = {"--handout", options.handout, "--cases", std::to_string(options.cases), "--device", options.device,
-                  "--seed", std::to_string(options.seed), "--limit", options.limit, "--timeout", options.timeout,
-                  "--memory-limit", options.memory_limit}};
+      .options = {"--handout", options.handout, "--device", options.device, "--seed", std::to_string(options.seed),
+                  "--limit", options.limit, "--timeout", options.timeout, "--memory-limit", options.memory_limit}};
+  if (options.cases > 0)
+    autograder.options.insert(autograder.options.end(), {"--cases", std::to_string(options.cases)});
   grade::write_autograder(autograder, options.gradescope);
   context.console.note(fmt::format("{} is written: Gradescope's Configure Autograder takes it", options.gradescope));
   return Exit::well;

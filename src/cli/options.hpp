@@ -51,6 +51,7 @@ struct CheckOptions {
   std::optional<std::string> contract;
   std::optional<int> cases;  // tries a law, however long they take; none: as the depth says
   bool deep = false;         // the deeper of two depths
+  bool as_graded = false;    // as deep as `grade`
   std::string keyword;       // only laws whose name holds this
   // Of --mine under both contracts: globs of the laws that are searched beyond the hand-out; empty: all.
   std::vector<std::string> beyond;
@@ -179,11 +180,11 @@ struct GradeOptions {
   bool names = false;           // on the leaderboard, in place of aliases
   std::string python;           // empty: SYSLAB_PYTHON, else python3; never a submission's own
   std::uint64_t seed = 0;       // hidden from students unless 0
-  int cases = 50;               // tries a law
+  int cases = 0;                // tries a law; 0: check --as-graded
   int jobs = 1;                 // submissions at a time
   std::string device = "cpu";   // of ranks of data parallelism
   std::string limit = "10m";    // of a submission
-  std::string timeout = "1m";   // of a law
+  std::string timeout = "2m";   // of a law
   std::string memory_limit = "4Gi";
 };
 

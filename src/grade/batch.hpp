@@ -29,7 +29,7 @@ struct BatchOptions {
   std::string since;
   bool retry = true;  // what ran out of time or ended without an answer
   std::uint64_t seed = 0;
-  int cases = 0;                                                                 // tries a law
+  int cases = 0;                                                                 // tries a law; 0: `--as-graded`
   int jobs = 1;                                                                  // submissions at a time
   std::string device = "cpu";                                                    // of ranks
   std::chrono::milliseconds limit{};                                             // of a submission

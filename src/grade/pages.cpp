@@ -13,6 +13,7 @@
 #include "core/text.hpp"
 #include "grade/board.hpp"
 #include "grade/record.hpp"
+#include "grade/suspicions.hpp"
 #include "store/cells.hpp"
 #include "submission/adapters.hpp"
 
@@ -99,8 +100,9 @@ std::string command_of(const Rubric& rubric, const Item& item, const PageOptions
   const auto all = submission::adapters();
   const auto found = std::ranges::find(all, item.function, &submission::Adapter::function);
   const bool elsewhere = options.device != "cpu" && found != all.end() && submission::is_of_ranks(*found);
-  return fmt::format("syslab check {} --handout {} --mine me=. --cases {}{}", item.experiment, rubric.handout,
-                     options.cases, elsewhere ? " --device " + options.device : "");
+  return fmt::format("syslab check {} --handout {} --mine me=. {}{}", item.experiment, rubric.handout,
+                     options.cases > 0 ? fmt::format("--cases {}", options.cases) : "--as-graded",
+                     elsewhere ? " --device " + options.device : "");
 }
 
 }  // namespace
@@ -201,12 +203,22 @@ store::ResultSet suspicions_of(const std::vector<Graded>& all) {
   store::ResultSet table;
   table.columns = {"student", "file", "line", "why", "text"};
   for (const Graded& one : all) {
-    const auto found = one.record.find("suspicions");
-    if (found == one.record.end() || !found->is_array()) continue;
-    for (const Json& suspicion : *found) {
-      table.rows.push_back({text_cell(one.id), text_cell(printable(text_field(suspicion, "file"))),
-                            real_cell(suspicion.value("line", 0)), text_cell(text_field(suspicion, "why")),
-                            text_cell(printable(text_field(suspicion, "text")))});
+    const auto add = [&](const std::string& file, int line, const std::string& why, const std::string& text) {
+      table.rows.push_back(
+          {text_cell(one.id), text_cell(printable(file)), real_cell(line), text_cell(why), text_cell(printable(text))});
+    };
+    if (const auto found = one.record.find("suspicions"); found != one.record.end() && found->is_array()) {
+      for (const Json& each : *found) {
+        add(text_field(each, "file"), each.value("line", 0), text_field(each, "why"), text_field(each, "text"));
+      }
+    }
+    const auto timings = one.record.find("timings");
+    if (timings == one.record.end() || !timings->is_object()) continue;
+    for (const auto& [name, timing] : timings->items()) {
+      if (!timing.is_object()) continue;
+      for (const Suspicion& each : suspicions_of_kernels(timing.value("kernels", Json()), name)) {
+        add(each.file, each.line, each.why, each.text);
+      }
     }
   }
   return table;

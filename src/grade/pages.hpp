@@ -27,7 +27,7 @@ struct Graded {
 };
 
 struct PageOptions {
-  int cases = 0;
+  int cases = 0;                // tries a law; 0: `--as-graded`
   std::string device = "cpu";   // of ranks
   bool seed_is_hidden = false;  // numbers and texts that come from hidden inputs are left out
 };

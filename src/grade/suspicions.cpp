@@ -1,11 +1,15 @@
 #include "grade/suspicions.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/user_file.hpp"
+#include "grade/record.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -40,6 +44,27 @@ constexpr std::array kSigns = std::to_array<Sign>({
     {"syslab_ranks", "names a part of the laboratory"},
     {"syslab_training", "names a part of the laboratory"},
 });
+
+// Of whole attention: what a hand-out's own kernel is called, flash_fwd_kernel, is not among them.
+constexpr std::array kAttentionOfALibrary = std::to_array<Sign>({
+    {"pytorch_flash::", "ran torch's own attention"},
+    {"fmha_cutlass", "ran torch's own attention"},
+    {"PyTorchMemEffAttention", "ran torch's own attention"},
+    {"flex_attention", "ran torch's own attention"},
+    {"void flash::", "ran a library's attention"},
+    {"cudnn_generated", "ran cuDNN's attention"},
+    {"cudnn_infer", "ran cuDNN's attention"},
+});
+// What torch, cuBLAS, CUTLASS and torch.compile call their kernels.
+constexpr std::array<std::string_view, 14> kOfALibrary{
+    "at::native", "at_cuda_detail", "cublas",     "cutlass",     "gemm",        "gemv",        "splitKreduce",
+    "cudnn",      "elementwise",    "triton_poi", "triton_red_", "triton_per_", "triton_tem_", "nvjet",
+};
+
+bool is_of_a_library(std::string_view kernel) {
+  return std::ranges::any_of(kOfALibrary,
+                             [&](std::string_view one) { return kernel.find(one) != std::string_view::npos; });
+}
 
 bool is_of_name(char letter) {
   return letter == '_' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
@@ -103,6 +128,25 @@ std::vector<Suspicion> suspicions_in(const fs::path& folder) {
     }
   }
   return all;
+}
+
+std::vector<Suspicion> suspicions_of_kernels(const Json& kernels, const std::string& timing) {
+  std::vector<Suspicion> found;
+  if (!kernels.is_array() || kernels.empty()) return found;
+  const auto text_of = [](const Json& one) {
+    return fmt::format("{} times {}", one.value("launches", 0), text_field(one, "name")).substr(0, kMostText);
+  };
+  for (const Json& one : kernels) {
+    const std::string name = text_field(one, "name");
+    const auto sign = std::ranges::find_if(kAttentionOfALibrary,
+                                           [&](const Sign& each) { return name.find(each.name) != std::string::npos; });
+    if (sign != kAttentionOfALibrary.end()) found.push_back({timing, 0, std::string(sign->why), text_of(one)});
+  }
+  const auto of_a_library = [](const Json& one) { return is_of_a_library(text_field(one, "name")); };
+  if (found.empty() && std::ranges::all_of(kernels, of_a_library)) {
+    found.push_back({timing, 0, "ran kernels of libraries alone", text_of(kernels.front())});
+  }
+  return found;
 }
 
 }  // namespace syslab::grade

@@ -1,11 +1,14 @@
 // Places in a submission's code that a person should look at: a library that does what was to be written, or code that
-// looks at who calls it. They cost no points, because a word proves nothing.
+// looks at who calls it; and kernels that are a library's by their names. They cost no points, because a word proves
+// nothing.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/json.hpp"
 
 namespace syslab::grade {
 
@@ -22,5 +25,9 @@ std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& f
 // Of all Python files in a folder, by name, at most 100. Files of `tests` other than adapters.py are the hand-out's;
 // what is larger than 1 MiB or cannot be read is left out.
 std::vector<Suspicion> suspicions_in(const std::filesystem::path& folder);
+
+// Of the kernels that its timed call ran on a GPU, [{"name", "launches"}, …] as its own process told: those of a
+// library's attention, and calls that ran a library's kernels alone. `timing` stands in place of a file.
+std::vector<Suspicion> suspicions_of_kernels(const Json& kernels, const std::string& timing);
 
 }  // namespace syslab::grade

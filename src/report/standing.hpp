@@ -14,7 +14,8 @@ namespace syslab::report {
 
 // Tables that all experiments share; those of the second kind are shown only
 constexpr std::string_view kLaws = "laws";
-constexpr std::array<std::string_view, 3> kWhereAny{"comparisons", "kernels", "published"};  // where they have rows
+// Where they have rows.
+constexpr std::array<std::string_view, 4> kWhereAny{"comparisons", "kernels", "launched", "published"};
 
 // What an experiment has to show.
 struct Shown {

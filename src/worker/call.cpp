@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "worker/fields.hpp"
 
 namespace syslab::worker {
@@ -50,6 +51,23 @@ SharedTensor tensor_from_json(const Json& json) {
   return tensor;
 }
 
+// Names come of whatever was loaded there: they are cut, and cannot move a cursor.
+std::optional<KernelsOfCall> kernels_from_json(const Json& reply) {
+  constexpr std::size_t kMostKernels = 200, kLongestName = 300;
+  constexpr std::int64_t kMostLaunches = 1'000'000'000;
+  if (!reply.contains("kernels")) return std::nullopt;
+  const Fields fields(reply, "reply 'returned'");
+  if (!reply["kernels"].is_array()) fields.fail("field 'kernels' must be a list of names and launches");
+  KernelsOfCall told{.why = cut_to(printable(fields.text_or("no_kernels", "")), kLongestName)};
+  for (const Json& each : reply["kernels"]) {
+    const Fields kernel(each, "a kernel of a call");
+    if (told.kernels.size() == kMostKernels) break;
+    told.kernels.push_back({cut_to(printable(kernel.text("name")), kLongestName),
+                            std::clamp<std::int64_t>(kernel.integer("launches"), 0, kMostLaunches)});
+  }
+  return told;
+}
+
 std::vector<SharedTensor> tensors_from_json(const Json& list) {
   std::vector<SharedTensor> tensors;
   for (const Json& each : list) tensors.push_back(tensor_from_json(each));
@@ -68,6 +86,7 @@ Json to_json(const CallRequest& request) {
   if (request.release) json["release"] = true;
   if (request.guarded) json["guarded"] = true;
   if (request.graph) json["graph"] = true;
+  if (request.kernels) json["kernels"] = true;
   if (!request.gpu_memory.empty()) json.update({{"gpu_memory", request.gpu_memory}, {"step", request.step}});
   return json;
 }
@@ -83,9 +102,29 @@ CallRequest call_request_from_json(const Json& json) {
   request.release = json.value("release", false);
   request.guarded = json.value("guarded", false);
   request.graph = json.value("graph", false);
+  request.kernels = json.value("kernels", false);
   request.gpu_memory = json.value("gpu_memory", "");
   request.step = json.value("step", std::uint32_t{0});
   return request;
+}
+
+void KernelsOfCall::add(const KernelsOfCall& more) {
+  for (const Kernel& one : more.kernels) {
+    const auto known = std::ranges::find(kernels, one.name, &Kernel::name);
+    if (known == kernels.end()) {
+      kernels.push_back(one);
+    } else {
+      known->launches += one.launches;
+    }
+  }
+  if (why.empty()) why = more.why;
+}
+
+Json to_json(const KernelsOfCall& told) {
+  Json list = Json::array();
+  for (const KernelsOfCall::Kernel& one : told.kernels)
+    list.push_back({{"name", one.name}, {"launches", one.launches}});
+  return list;
 }
 
 std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json& json) {
@@ -100,6 +139,7 @@ std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json
     if (returned.clock_hz && !(*returned.clock_hz > 0 && *returned.clock_hz <= kFastest)) {
       fields.fail(fmt::format("field 'clock_hz' is no clock rate: {}", *returned.clock_hz));
     }
+    returned.kernels = kernels_from_json(json);
     return returned;
   }
   if (type == "failed") {

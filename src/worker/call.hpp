@@ -36,6 +36,7 @@ struct CallRequest {
   std::uint32_t step = 0;
   bool guarded = false;  // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
   bool graph = false;    // on a GPU: what is timed is the call captured as a graph
+  bool kernels = false;  // on a GPU: it is not timed, and the worker tells which kernels it ran
 };
 
 // Everything is prepared but the content of inputs. Those named `early` it needs before the clock starts.
@@ -53,11 +54,27 @@ struct Queued {
   std::vector<Place> outputs;
 };
 
+// Which kernels calls ran on a GPU, each once, in the order of first launches, as the process tells that ran them: a
+// hint for people. Where it cannot tell, why.
+struct KernelsOfCall {
+  struct Kernel {
+    std::string name;
+    std::int64_t launches = 0;
+    bool operator==(const Kernel&) const = default;
+  };
+  std::vector<Kernel> kernels;
+  std::string why;
+
+  void add(const KernelsOfCall& more);
+};
+Json to_json(const KernelsOfCall& told);
+
 struct Returned {
   Nanoseconds elapsed{};  // by the worker's own clock, device-synchronised, without transport
   // Of a GPU while it ran, where the worker knows: its clock rate, and flags of measure/device.hpp.
   std::optional<double> clock_hz;
   std::int64_t flags = 0;
+  std::optional<KernelsOfCall> kernels;
 };
 
 // Kinds: "exception" (the implementation raised), "unsupported", "oom", "check" (what it did was wrong), "device" (a

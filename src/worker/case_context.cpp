@@ -14,6 +14,7 @@
 #include "core/declares_domain.hpp"
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
+#include "worker/first_calls.hpp"
 #include "worker/foreign.hpp"
 #include "worker/metric_range.hpp"
 
@@ -25,6 +26,7 @@ struct Kept {
   std::shared_ptr<ForeignWorker> worker;
   std::chrono::steady_clock::duration slowest{};  // of its calls in laws that came back
   bool hung = false;                              // one did not
+  FirstCallsSoFar first_calls;                    // of laws on a GPU
 };
 
 Kept& kept() {
@@ -202,6 +204,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
         std::min(kLongest, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
   }
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
+  if (is_code()) options.shares.reset();  // it tells of its kernels, and is not timed
   const std::string what = process_for(request_) + (with_ranks ? "ranks" : "");
   if (kept().worker && kept().what == what) {
     kept().worker->clock().begin_case();
@@ -214,7 +217,9 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   kept().worker->serve_cold(false);
   kept().worker->serve_graphs(false);
   kept().worker->call_timeout(options.call_timeout);
-  return channel_ = kept().worker;
+  if (!is_law() || request_.device == "cpu") return channel_ = kept().worker;
+  const auto told = [this] { progress(0, fmt::format("{}: a first call, which may compile", request_.law)); };
+  return channel_ = std::make_shared<FirstCalls>(kept().worker, kept().first_calls, told);
 }
 
 std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_name) const {
@@ -240,6 +245,14 @@ bool CaseContext::serve_cold(bool wanted) const {
 bool CaseContext::serve_graphs(bool wanted) const {
   return channel_ && kept().worker && kept().worker->serve_graphs(wanted);
 }
+
+bool CaseContext::serve_kernels(bool wanted) const {
+  return channel_ && kept().worker && kept().worker->serve_kernels(wanted);
+}
+
+const KernelsOfCall& CaseContext::kernels() const { return kept().worker->kernels(); }
+
+Nanoseconds CaseContext::first_calls() const { return kept().first_calls.spent; }
 
 measure::Window CaseContext::last_window() const {
   return channel_ && kept().worker ? kept().worker->last_window() : measure::Window{};

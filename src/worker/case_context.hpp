@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "measure/device.hpp"
+#include "worker/call.hpp"
 #include "worker/wire.hpp"
 
 namespace syslab::worker {
@@ -54,6 +55,10 @@ class CaseContext {
   // Of that process, from its next call on (worker/foreign.hpp); false if there is none, or it cannot be had.
   bool serve_cold(bool wanted) const;
   bool serve_graphs(bool wanted) const;
+  bool serve_kernels(bool wanted) const;
+  const KernelsOfCall& kernels() const;  // of its calls since serve_kernels(true), which was had
+  // What first calls of its laws on a GPU have taken so far, in all of its cases (worker/first_calls.hpp).
+  Nanoseconds first_calls() const;
   // Of its last call: what is known of the GPU meanwhile (worker/foreign.hpp).
   measure::Window last_window() const;
   // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).

@@ -156,6 +156,7 @@ void ForeignWorker::greet() {
   if (!serves("call")) fields.fail("it does not serve calls");
   if (!serves("gpu_release")) gpu_.reset();
   captures_ = options_.device != "cpu" && serves("graph");
+  tells_kernels_ = options_.device != "cpu" && !gpu_ && serves("kernels");
   if (gpu_) clock_ = CallClock::of_gpu();
   // Else a call's tensors on a GPU travel through host memory, which is no part of its time.
   waits_for_release_ = options_.device == "cpu" && serves("release");
@@ -354,6 +355,7 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
   request.graph = graphs_ && !request.inputs.empty();
   if (gpu_ && !is_question(request)) return call_on_gpu(request, inputs, outputs);
   request.guarded = guarded_;
+  request.kernels = kernels_wanted_ && !request.inputs.empty();
   demand_finished();
   segment_.arrange(request.inputs, request.outputs, guarded_);
   request.memory_bytes = segment_.bytes();
@@ -408,6 +410,7 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
   const auto* returned = std::get_if<Returned>(&result);
   if (returned == nullptr)
     throw Error(ErrorKind::comm, fmt::format("the worker '{}' is ready and did not return", name_));
+  if (request.kernels && returned->kernels) kernels_.add(*returned->kernels);
   spent.its_own = returned->elapsed;
   last_window_ = {.clock_hz = returned->clock_hz, .flags = returned->flags & kToldFlags};
   if (!request.inputs.empty()) last_window_.flags |= flags_of_gpu();

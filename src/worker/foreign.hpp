@@ -95,6 +95,13 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
     graphs_ = wanted && captures_;
     return graphs_;
   }
+  // From the next call on each is told of, and none is timed. False where the worker cannot do that.
+  bool serve_kernels(bool wanted) {
+    kernels_wanted_ = wanted && tells_kernels_;
+    kernels_ = {};
+    return kernels_wanted_;
+  }
+  const KernelsOfCall& kernels() const { return kernels_; }  // of all calls since
   // Of the last call on a GPU, besides its time: what holds its clocks down, as NVML tells us right behind it; the
   // clock rate, as the worker tells.
   const measure::Window& last_window() const { return last_window_; }
@@ -143,6 +150,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   std::unique_ptr<Nvml> nvml_;  // of what computes on a GPU
   NvmlDevice nvml_device_ = nullptr;
   measure::Window last_window_;
+  bool tells_kernels_ = false, kernels_wanted_ = false;
+  KernelsOfCall kernels_;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
   CallClock clock_{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};

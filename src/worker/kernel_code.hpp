@@ -1,6 +1,7 @@
 // What a case ran on the GPU: the digests of its kernels' machine code (trace/kernel_code.hpp), as the fact "code" of
 // its attempt. A process of its own asks, after the times were taken: whoever is listened to by CUPTI is slower, and a
-// module's code is told once, when it is loaded.
+// module's code is told once, when it is loaded. Of what runs in a process of its own (--mine) there are the names of
+// its kernels and how often each was launched, as that process tells, another of the same files: a hint for people.
 #pragma once
 
 #include <chrono>

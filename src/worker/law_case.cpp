@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -12,7 +13,8 @@
 namespace syslab::worker {
 namespace {
 
-constexpr const char* kLawSeconds = "law_seconds";  // docs/worker-wire.md, "Records"
+// docs/worker-wire.md, "Records"
+constexpr const char *kLawSeconds = "law_seconds", *kFirstCallSeconds = "first_call_seconds";
 
 const check::Law& find_law(const std::vector<check::Law>& laws, const std::string& id) {
   std::vector<std::string> ids;
@@ -51,8 +53,10 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   request.max_success = asked.law_cases;
   request.search_time = asked.law_time;
   OwnTime time([&context] { return context.channel_pid(); });
+  const Nanoseconds first_calls_before = context.first_calls();
+  const auto in_first_calls = [&] { return context.first_calls() - first_calls_before; };
   request.most_time = asked.law_limit;
-  request.spent = [&time] { return time.spent(); };
+  request.spent = [&] { return std::max(Nanoseconds{}, time.spent() - in_first_calls()); };
   request.reproduce = asked.reproduce;
   request.replay_tries = 300;
   // Starting a process again takes time, and laws after laws meet the same crash: the first few are made small.
@@ -64,7 +68,9 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   const check::LawResult result = law.search(request);
   if (result.outcome == check::Outcome::error) ++crashes;
   context.emit(record_of(law, request.contract, result));
-  context.emit(FactRecord{json_text(Json{{kLawSeconds, Seconds(time.spent()).count()}})});
+  Json facts{{kLawSeconds, Seconds(request.spent()).count()}};
+  if (in_first_calls() > Nanoseconds{}) facts[kFirstCallSeconds] = Seconds(in_first_calls()).count();
+  context.emit(FactRecord{json_text(facts)});
   if (!result.error_map.empty()) context.emit(ArtifactRecord{"error_map", "application/json", result.error_map});
   switch (result.outcome) {
     case check::Outcome::passed:

@@ -16,6 +16,7 @@ extern const char* const kPythonAutogradText;
 extern const char* const kPythonCompilersText;
 extern const char* const kPythonFunctionsText;
 extern const char* const kPythonBesideText;
+extern const char* const kPythonKernelsText;
 extern const char* const kPythonGpuText;
 extern const char* const kPythonGuardsText;
 extern const char* const kPythonLibraryText;
@@ -74,7 +75,7 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
 }
 
 // What imports somebody's class or function, and what that stands on.
-std::array<Script, 10> worker_scripts() {
+std::array<Script, 11> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
            {"syslab_loading", kPythonLoadingText},
            {"syslab_tensors", kPythonTensorsText},
@@ -83,6 +84,7 @@ std::array<Script, 10> worker_scripts() {
            {"syslab_library", kPythonLibraryText},
            {"syslab_functions", kPythonFunctionsText},
            {"syslab_beside", kPythonBesideText},
+           {"syslab_kernels", kPythonKernelsText},
            {"syslab_autograd", kPythonAutogradText},
            {"syslab_worker", kPythonWorkerText}}};
 }
@@ -105,12 +107,13 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 }
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},         {"syslab_compilers", kPythonCompilersText},
-                         {"syslab_library", kPythonLibraryText},         {"syslab_functions", kPythonFunctionsText},
-                         {"syslab_beside", kPythonBesideText},           {"syslab_worker", kPythonWorkerText},
-                         {"syslab_collectives", kPythonCollectivesText}, {"syslab_handed_in", kPythonHandedInText},
-                         {"syslab_training", kPythonTrainingText},       {"syslab_ranks", kPythonRanksText}};
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},      {"syslab_loading", kPythonLoadingText},
+                         {"syslab_tensors", kPythonTensorsText},    {"syslab_compilers", kPythonCompilersText},
+                         {"syslab_library", kPythonLibraryText},    {"syslab_functions", kPythonFunctionsText},
+                         {"syslab_beside", kPythonBesideText},      {"syslab_kernels", kPythonKernelsText},
+                         {"syslab_worker", kPythonWorkerText},      {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_handed_in", kPythonHandedInText}, {"syslab_training", kPythonTrainingText},
+                         {"syslab_ranks", kPythonRanksText}};
   return python_command(scripts, mine);
 }
 

@@ -97,7 +97,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     const CaseRequest request = case_request_from_json(message);
     // CUDA maps far more addresses than it uses: on a GPU the plan enforces the limit.
     limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
-    if (request.task == "code") listen_for_code();
+    if (request.task == "code" && !request.mine) listen_for_code();
     PipeBurstLine bursts(in, out);
     const auto emit = [&](const Record& record) {
       host_gone = true;  // unless the next line returns

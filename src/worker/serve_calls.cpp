@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "core/error.hpp"
 #include "core/pipe.hpp"
 #include "core/refusal.hpp"
+#include "trace/code_watch.hpp"
 #include "worker/call.hpp"
 #include "worker/calls_beside.hpp"
 #include "worker/doorbell.hpp"
@@ -111,6 +114,21 @@ class Memory {
   GuardPages guards_;
 };
 
+// CUPTI may listen from now on: names are told with each launch, and whoever is listened to is timed no more. It stays
+// until the end, when CUPTI's own may be gone.
+KernelsOfCall kernels_of(const std::function<void()>& work) {
+  KernelsOfCall told;
+  static std::unique_ptr<trace::CodeWatch>& watch = *new std::unique_ptr<trace::CodeWatch>;
+  if (!watch) watch = trace::CodeWatch::start(told.why);
+  if (watch) watch->begin();
+  work();
+  if (!watch) return told;
+  const trace::CodeOfCall code = watch->end();
+  for (const trace::CodeOfCall::Kernel& one : code.kernels) told.kernels.push_back({one.name, one.launches});
+  if (told.kernels.empty()) told.why = code.why;
+  return told;
+}
+
 class Server {
  public:
   Server(int in, int out, std::string name, const OpenCallee& open)
@@ -149,7 +167,7 @@ class Server {
       return false;
     }
     Json serves{"call", "release"};
-    if (gpu_) serves.push_back("graph");
+    if (gpu_) serves.insert(serves.end(), {"graph", "kernels"});
     write_frame(out_, {{"type", "hello"},
                        {"protocol", kWireVersion},
                        {"name", name_},
@@ -166,6 +184,7 @@ class Server {
     Json said{{"type", "returned"}, {"elapsed_ns", returned.elapsed.count()}};
     if (returned.clock_hz) said["clock_hz"] = *returned.clock_hz;
     if (returned.flags != 0) said["flags"] = returned.flags;
+    if (returned.kernels) said.update({{"kernels", to_json(*returned.kernels)}, {"no_kernels", returned.kernels->why}});
     return said;
   }
 
@@ -177,9 +196,24 @@ class Server {
   }
 
   Returned call_on_gpu(const CallRequest& request) {
+    try {
+      return called_on_gpu(request);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::device || !gpu_->is_fenced()) throw;
+      throw Error(ErrorKind::device,
+                  fmt::format("{}; behind each tensor of this call nothing is mapped: it may have read "
+                              "or written past the end of one",
+                              error.what()));
+    }
+  }
+
+  Returned called_on_gpu(const CallRequest& request) {
     std::byte* const memory = memory_->of(request.memory_bytes);
     std::byte* const there = gpu_->copied(request, memory);
     const auto body = prepared(gpu_->there(), there);
+    if (request.kernels) {
+      return {.kernels = kernels_of([&] { gpu_->run_untimed(request, body, memory); })};
+    }
     if (!request.options.has("streams")) return gpu_->run(request, body, memory);
     const auto streams =
         static_cast<int>(std::clamp<std::int64_t>(request.options.integer("streams"), 1, kMostStreams));

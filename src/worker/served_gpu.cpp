@@ -35,7 +35,8 @@ std::int64_t nans_of(const SharedTensor& output, const std::byte* memory) {
 
 }  // namespace
 
-ServedGpu::ServedGpu(device::Place place) : place_(demanded(place)), device_(place_) {}
+ServedGpu::ServedGpu(device::Place place, std::size_t most_fenced)
+    : place_(demanded(place)), device_(place_), most_fenced_(most_fenced) {}
 
 // Puts the tensors of there_ into pieces of memory that end where they do; false where there is no such memory.
 bool ServedGpu::fence(const CallRequest& request) {
@@ -47,6 +48,7 @@ bool ServedGpu::fence(const CallRequest& request) {
   const auto rounded = [](const SharedTensor& one) { return guard_page_of(one) - one.offset; };
   std::size_t most = 0;
   for (const SharedTensor* one : tensors) most = std::max(most, kGuardBytes + rounded(*one));
+  if (most * tensors.size() > most_fenced_) return false;
   const auto count = static_cast<int>(tensors.size());
   try {
     if (fenced_.count() < count || fenced_.piece() < most) {
@@ -73,7 +75,7 @@ template <typename Part>
 void ServedGpu::for_each_output_part(const CallRequest& request, const Part& part) const {
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {
     const SharedTensor &one = request.outputs[i], &other = there_.outputs[i];
-    const std::size_t end = base_ == fenced_.data() ? guard_page_of(one) : request.memory_bytes;
+    const std::size_t end = is_fenced() ? guard_page_of(one) : request.memory_bytes;
     for_each_part(one, !one.lent, [&](std::size_t first, std::size_t bytes) {
       if (first < end) part(first, first - one.offset + other.offset, std::min(bytes, end - first));
     });

@@ -16,7 +16,9 @@ namespace syslab::worker {
 class ServedGpu {
  public:
   // Unsupported where there is no such GPU. With the CPU as its place it does the same there, for tests.
-  explicit ServedGpu(device::Place place);
+  // Calls whose tensors would take more than `most_fenced` bytes, each in a piece as large as the largest, are not
+  // fenced in: a law's few that are so long would otherwise fill the GPU.
+  explicit ServedGpu(device::Place place, std::size_t most_fenced = std::size_t{4} << 30);
 
   device::Stream stream() const { return device_.stream(); }
 
@@ -24,6 +26,8 @@ class ServedGpu {
   // are as the host's; inputs hold NaN until the call's turn on its stream. Of a guarded call each tensor, its bytes
   // rounded up to 256, ends where the mapping ends, if the driver can do that.
   std::byte* copied(const CallRequest& request, const std::byte* memory);
+  // Whether the last call's tensors end so.
+  bool is_fenced() const { return base_ != nullptr && base_ == fenced_.data(); }
   const CallRequest& there() const { return there_; }  // the last call's; the host's offsets where it is not guarded
   // That call, timed as a rung of ours is (measure/cuda_device.hpp): gate · inputs copied in · [begin] · body() ·
   // [end]. Then tensors, and what lies around outputs, are copied to the host's memory, but for what is lent. Throws
@@ -47,6 +51,7 @@ class ServedGpu {
   measure::CudaDevice device_;
   device::Buffer truth_, copy_;  // truth_: inputs, until they are given, at the host's offsets
   device::FencedMemory fenced_;
+  std::size_t most_fenced_;
   bool may_fence_ = true;
   std::byte* base_ = nullptr;  // what the offsets of there_ count from
   CallRequest there_;

@@ -56,6 +56,19 @@ TEST(ClaimFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(read.faster.laws[0].inputs, 100);
 }
 
+// Both passes have the same laws, of which each is one.
+TEST(ClaimFile, ALawOfSeveralExperimentsCountsOnce) {
+  File claim = some_claim();
+  const auto said = [&](const std::string& text) {
+    return write_page(claim, "x.claim", report::Format::markdown).find(text) != std::string::npos;
+  };
+  claim.faster.laws = {
+      {"refusal", "full", "passed", 20}, {"refusal", "full", "passed", 20}, {"repeats", "full", "passed", 9}};
+  EXPECT_TRUE(said("2 laws of contract full passed")) << write_page(claim, "x.claim", report::Format::markdown);
+  claim.faster.laws.push_back({"repeats", "full", "falsified", 3});
+  EXPECT_TRUE(said("1 law of contract full passed, repeats (full) falsified"));
+}
+
 TEST(ClaimFile, WhatIsNoClaimIsRefusedByName) {
   for (const char* text : {"", "{}", "[1]", "not json", "\x01\x02"}) {
     try {

@@ -228,6 +228,20 @@ class OnTheGpu(Lab):
                                 " AND s.value BETWEEN 2e8 AND 4e9")
         self.assertGreater(clocks, 0)
 
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_the_kernels_of_a_judged_class_stand_beside_it(self):
+        status, detail, facts = self.judged("Honest")
+        self.assertEqual(status, "ok", detail)
+        self.assertEqual(facts["code"].get("told_by"), "its own process", facts["code"])
+        self.assertTrue(any("reduce" in one["name"] for one in facts["code"]["kernels"]), facts["code"])
+        self.assertTrue(all(one["launches"] >= 1 for one in facts["code"]["kernels"]))
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_the_kernels_of_a_judged_library_stand_beside_it(self):
+        status, detail, facts = self.judged_library()
+        self.assertEqual((status, facts["code"].get("told_by")), ("ok", "its own process"), (detail, facts.get("code")))
+        self.assertIn("attend", " ".join(one["name"] for one in facts["code"]["kernels"]), facts["code"])
+
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_is_captured_as_a_graph(self):
         library = f"me={self.built_library()}"
@@ -268,22 +282,37 @@ class OnTheGpu(Lab):
         status, detail, facts = self.judged_library("clock")
         self.assertEqual((status, facts["gpu_memory"]), ("ok", "copied"), detail)
 
-    def broken_laws(self, judged, law, **environment):
-        """Of forward attention, in 20 inputs of that law."""
+    def broken_laws(self, judged, law, *, experiments=("flash_forward",), cases=20, **environment):
+        """{law: what it says} of those that do not hold, in so many inputs each."""
         self.asked = environment
-        lines = self.lines("check", "flash_forward", "--mine", f"me={judged}", "--impl", "me", "--device", "cuda", "--contract", "full", "--cases", "20",
+        lines = self.lines("check", *experiments, "--mine", f"me={judged}", "--impl", "me", "--device", "cuda", "--contract", "full", "--cases", str(cases),
                            "-k", law, expect=None)
         laws = attempts(lines)
         self.assertTrue(laws)
-        return {one["law"]: one["detail"] for one in laws if one["status"] != "ok"}
+        return {one["law"]: one["detail"] for one in laws if one["status"] not in ("ok", "unsupported")}
+
+    @unittest.skipUnless(NVCC, "no nvcc, or no sources")
+    def test_guards_accuse_nobody_who_is_right(self):
+        """All laws; whoever is right and accused all the same stands in the message, with the law and what it says."""
+        rights = {"warp_attention.cu": (self.built_library(HERE.parent / "fixtures" / "plugins" / "warp_attention.cu"), ("flash_forward", "flash_backward"))}
+        ours = pathlib.Path(SYSLAB).parent / "src" / "capi" / "libsyslab.so"
+        if ours.exists():
+            rights["libsyslab.so"] = (ours, ("flash_forward", "flash_backward"))
+        if HAS_TORCH:
+            rights["gpu_classes.py:Right"] = (f"{CLASSES}:Right", ("flash_forward",))
+        accused = {}
+        for name, (judged, experiments) in rights.items():
+            if broken := self.broken_laws(judged, "attention", experiments=experiments, cases=5, SYSLAB_GPU_GUARDS="on"):
+                accused[name] = broken
+        self.assertEqual(accused, {}, f"right, and accused: {', '.join(accused)}")
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_laws_find_what_a_library_shares_between_streams_and_reads_behind_its_inputs(self):
         source = HERE.parent / "fixtures" / "plugins" / "warp_attention.cu"
         for option, law, environment, said in (("-DSHARED_SCRATCH", "repeats", {}, "other streams"),
-                                               ("-DREAD_PAST_END", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "")):
+                                               ("-DREAD_PAST_END", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "past the end of one")):
             with self.subTest(option):
-                self.assertEqual(self.broken_laws(self.built_library(source), law, **environment), {})
+                self.assertEqual(self.broken_laws(self.built_library(source), law, **environment), {}, "warp_attention.cu is right, and accused")
                 broken = self.broken_laws(self.built_library(source, option), law, **environment)
                 self.assertTrue(broken)
                 self.assertIn(said, " ".join(broken.values()))
@@ -293,7 +322,7 @@ class OnTheGpu(Lab):
         for name, law, environment, said in (("SharedScratch", "repeats", {}, "other streams"),
                                              ("InPlace", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "changed its input")):
             with self.subTest(name):
-                self.assertEqual(self.broken_laws(f"{CLASSES}:Right", law, **environment), {})
+                self.assertEqual(self.broken_laws(f"{CLASSES}:Right", law, **environment), {}, "gpu_classes.py:Right is right, and accused")
                 self.assertIn(said, " ".join(self.broken_laws(f"{CLASSES}:{name}", law, **environment).values()))
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/temporary_folder.hpp"
 
@@ -30,6 +31,28 @@ TEST(Suspicions, MemoryThatOtherHandInsSeeIsListed) {
       suspicions_of("open('/dev/shm/answers')\nfrom multiprocessing import shared_memory\nkwargs = {}\n", "a.py");
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].why, "uses memory that other hand-ins see");
+}
+
+TEST(Suspicions, KernelsOfALibraryAreListedByTheirNames) {
+  const auto told = [](const std::vector<std::string>& names) {
+    Json kernels = Json::array();
+    for (const std::string& name : names) kernels.push_back({{"name", name}, {"launches", 3}});
+    std::string text;
+    for (const Suspicion& one : suspicions_of_kernels(kernels, "flash_forward at seq=512")) {
+      text += one.why + ": " + one.text + "; ";
+    }
+    return text;
+  };
+  const std::string product = "ampere_sgemm_128x64_nn", sum = "void at::native::reduce_kernel<512>";
+  EXPECT_EQ(told({}), "");
+  EXPECT_EQ(told({"flash_fwd_kernel"}), "") << "the hand-out's own name";
+  EXPECT_EQ(told({product, sum, "flash_fwd_kernel"}), "") << "beside one of its own";
+  EXPECT_EQ(told({sum, "void pytorch_flash::flash_fwd_kernel<T>"}),
+            "ran torch's own attention: 3 times void pytorch_flash::flash_fwd_kernel<T>; ");
+  EXPECT_EQ(told({"fmha_cutlassF_f32_aligned_64x64_rf_sm80(P)"}),
+            "ran torch's own attention: 3 times fmha_cutlassF_f32_aligned_64x64_rf_sm80(P); ");
+  EXPECT_EQ(told({product, sum}), "ran kernels of libraries alone: 3 times ampere_sgemm_128x64_nn; ");
+  EXPECT_TRUE(suspicions_of_kernels(Json("none"), "x").empty());
 }
 
 TEST(Suspicions, TestsOfTheHandoutAndWhatIsNoPythonAreLeftOut) {

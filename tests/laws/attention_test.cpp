@@ -8,6 +8,7 @@
 #include "check/search.hpp"
 #include "core/random.hpp"
 #include "ops/attention/autograd.hpp"
+#include "ops/attention/error_bound.hpp"
 #include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "property_tests/attention/sample.hpp"

@@ -194,6 +194,22 @@ TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnCl
   EXPECT_EQ(both.self_time(), Nanoseconds(43));
 }
 
+TEST(AttentionOperation, OfSomebodysOwnHasTheBoundsOfItsLaws) {
+  Rung mine = find_rung("naive");
+  const Problem oblong{.seq_q = 226, .seq_k = 17, .head_dim = 16};
+  const auto expected = [&] {
+    const Operation backward = operation(oblong, Pass::backward, mine, 1);
+    return backward.expect(Buffers(backward).inputs);
+  };
+  const std::vector<Expected> ours = expected();
+  mine.last_call_time = [] { return Nanoseconds(1); };  // which only another process' has
+  const std::vector<Expected> theirs = expected();
+  EXPECT_EQ(theirs[0].tolerance, ours[0].tolerance) << "dQ is a sum over keys";
+  for (const std::size_t gradient : {std::size_t{1}, std::size_t{2}}) {
+    EXPECT_GT(std::ranges::max(theirs[gradient].tolerance), 4 * std::ranges::max(ours[gradient].tolerance));
+  }
+}
+
 TEST(AttentionOperation, PredictsTheScoresOfTheNaiveRungAndNoneOfAnother) {
   const Problem problem{.seq_q = 4096, .seq_k = 4096, .head_dim = 16};
   const double scores = 4.0 * 4096 * 4096;

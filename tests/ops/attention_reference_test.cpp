@@ -198,8 +198,6 @@ TEST(AttentionBound, OfHalfWeightsGrowsWithTheRootOfASumsLength) {
   EXPECT_GT(worst, 0.2);  // no looser than it has to be
   EXPECT_GT(worst_of_tests, 0.5);
   EXPECT_EQ(oracle.dq.tolerance, backward_oracle(p, args.q, args.k, args.v, dout).dq.tolerance) << "sums over keys";
-  EXPECT_EQ(weights_unit_of(4096), kHalfWeights);
-  EXPECT_EQ(weights_unit_of(256), 0.0) << "there the hand-out's 1e-2 is all";
 }
 
 }  // namespace

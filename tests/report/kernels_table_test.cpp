@@ -1,5 +1,6 @@
 // What kernels took of a multiprocessor, from the facts of attempts on a GPU: a row for each way in which a kernel was
 // compiled and launched.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -55,6 +56,34 @@ TEST(KernelsTable, HasARowForEachWayOfAKernel) {
   EXPECT_EQ(rows_of(table),
             (std::vector<std::string>{"flash_mma | flash combine | 64, 128 | bf16 | 128 | 40 | 0 | 0 | 12 | 75",
                                       "flash_mma | flash forward | 64 | bf16, fp16 | 128 | 250 | 96 | 8 | 2 | 12.5"}));
+}
+
+TEST(LaunchedTable, HasTheNamesThatAFilesOwnProcessTold) {
+  FixtureStore fixture;
+  FixtureStore::Attempt attempt;
+  attempt.experiment = "flash_forward";
+  attempt.implementation = "me";
+  attempt.protocol = "kernel";
+  attempt.gpu = "NVIDIA H100 80GB HBM3";
+  const auto add = [&](std::int64_t seq, const char* code) {
+    attempt.params = {{"seq", seq}};
+    attempt.records = {worker::CheckRecord{.name = "reference:out", .outcome = "passed"},
+                       worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3},
+                       worker::FactRecord{fmt::format(R"({{"device":"cuda","code":{}}})", code)}};
+    fixture.add(attempt);
+  };
+  add(512,
+      R"({"why":"names alone","told_by":"its own process","kernels":[{"name":"z first","launches":1},{"name":"b","launches":2}]})");
+  add(1024, R"({"why":"names alone","told_by":"its own process","kernels":[{"name":"b","launches":5}]})");
+  attempt.implementation = "flash_mma";
+  add(512, R"({"digest":"c0de","kernels":[{"name":"ours","code":"c0de","launches":1}]})");
+  const Table table = shared_table(fixture.store(), "launched", "flash_forward");
+  std::vector<std::string> rows;
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    rows.push_back(plain(cell_of(table.result, row, "implementation")) + " " +
+                   plain(cell_of(table.result, row, "kernel")) + " " + plain(cell_of(table.result, row, "launches")));
+  }
+  EXPECT_EQ(rows, (std::vector<std::string>{"me b 5", "me z first 1"}));
 }
 
 TEST(KernelsTable, IsEmptyWhereNoKernelOfOursRan) {

@@ -366,6 +366,27 @@ TEST(ForeignWorker, AnUnwrittenOutputKeepsTheCallersPoison) {
   EXPECT_EQ(attention.out, Attention::poisoned(attention.shape));
 }
 
+TEST(ForeignWorker, TellsWhichKernelsItsCallsRanOnceItIsAsked) {
+  ForeignOptions options = scripted(R"(
+for calls in range(3):
+    if calls: call = read()
+    reply({'type': 'returned', 'elapsed_ns': 1, **({'kernels': [{'name': 'k', 'launches': 2}]} if call.get('kernels') else {})})
+)",
+                                    "'call', 'kernels'");
+  options.device = "cuda";
+  options.shares.reset();
+  ForeignWorker worker(options);
+  Attention attention;
+  attention.forward(worker, kFull);
+  EXPECT_TRUE(worker.kernels().kernels.empty());
+  EXPECT_TRUE(worker.serve_kernels(true));
+  attention.forward(worker, kFull);
+  attention.forward(worker, kFull);
+  EXPECT_EQ(worker.kernels().kernels, (std::vector<KernelsOfCall::Kernel>{{"k", 4}}));
+  ForeignWorker other(scripted("", "'call', 'kernels'"));
+  EXPECT_FALSE(other.serve_kernels(true)) << "on the CPU there are none";
+}
+
 TEST(ForeignWorker, MoreTimeThanTheCallTookIsALie) {
   ForeignWorker worker(scripted("reply({'type': 'returned', 'elapsed_ns': 10**12})"));
   Attention attention;

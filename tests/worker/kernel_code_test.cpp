@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "worker/call.hpp"
+
 namespace syslab::worker {
 namespace {
 
@@ -26,16 +28,36 @@ TEST(KernelCodeOfACase, WithoutOneTheReasonIsSaid) {
   }
 }
 
-TEST(KernelCodeOfACase, IsAskedOfOurOwnOnAGpuAlone) {
+TEST(KernelCodeOfACase, IsAskedOnAGpuAlone) {
   CaseRequest request;
   EXPECT_TRUE(code_of_case(request, kPatience).is_null()) << "the CPU's";
   request.device = "cuda";
   request.world_size = 2;
   EXPECT_TRUE(code_of_case(request, kPatience).is_null());
-  request.world_size = 1;
-  request.mine = MineRequest{.name = "me", .path = "me.so"};
-  EXPECT_NE(code_of_case(request, kPatience).at("why").get<std::string>().find("process of its own"),
-            std::string::npos);
+}
+
+// Names come of whatever a judged process has loaded.
+TEST(KernelsOfACall, TravelWithItsReply) {
+  const auto told = [](Json reply) {
+    reply.update({{"type", "returned"}, {"elapsed_ns", 1}});
+    return std::get<Returned>(call_reply_from_json(reply)).kernels;
+  };
+  EXPECT_FALSE(told(Json::object()).has_value());
+  const auto one = told({{"kernels", {{{"name", "a\x1b[2J"}, {"launches", 2}}, {{"name", "b"}, {"launches", -1}}}}});
+  ASSERT_TRUE(one.has_value());
+  EXPECT_EQ(one->kernels, (std::vector<KernelsOfCall::Kernel>{{"a\\x1b[2J", 2}, {"b", 0}}));
+  KernelsOfCall both = *one;
+  both.add({.kernels = {{"b", 4}, {"c", 1}}, .why = "not all"});
+  EXPECT_EQ(to_json(both).dump(),
+            R"([{"launches":2,"name":"a\\x1b[2J"},{"launches":4,"name":"b"},{"launches":1,"name":"c"}])");
+  EXPECT_EQ(both.why, "not all");
+  EXPECT_EQ(told({{"kernels", Json::array()}, {"no_kernels", "no CUPTI"}})->why, "no CUPTI");
+  EXPECT_THROW(told({{"kernels", 7}}), Error);
+  EXPECT_THROW(told({{"kernels", {{{"name", 7}, {"launches", 1}}}}}), Error);
+  CallRequest request;
+  EXPECT_FALSE(to_json(request).contains("kernels"));
+  request.kernels = true;
+  EXPECT_TRUE(call_request_from_json(Json::parse(to_json(request).dump())).kernels);
 }
 
 // A case that was measured must not end as one that took too long.

@@ -143,6 +143,22 @@ TEST_F(ServedGpuTest, OfAGuardedCallTensorsEndWhereTheirMappingsEnd) {
   EXPECT_NE(segment.violation(request.outputs), std::nullopt);
 }
 
+TEST_F(ServedGpuTest, AGuardedCallThatWouldFillTheGpuIsNotFencedIn) {
+  segment.arrange(request.inputs, request.outputs, /*guarded=*/true);
+  segment.copy_in(request.inputs[0], x.data());
+  request.memory_bytes = segment.bytes();
+  request.guarded = true;
+  ServedGpu small(device::Place{}, 1000);
+  std::byte* const there = small.copied(request, segment.data());
+  EXPECT_FALSE(small.is_fenced());
+  EXPECT_TRUE(is_mapped(there + guard_page_of(small.there().inputs[0])));
+  small.run(
+      request, [&] { add_one(there, small.there()); }, segment.data());
+  EXPECT_EQ(outputs(), expected);
+  gpu.copied(request, segment.data());
+  EXPECT_TRUE(gpu.is_fenced());
+}
+
 TEST_F(ServedGpuTest, AfterACallThatThrewTheNextIsAsEver) {
   const auto fails = [](std::byte*) { throw Error(ErrorKind::check, "no"); };
   EXPECT_THROW(run(fails), Error);

@@ -326,7 +326,7 @@ class Implementation:
                            for group in ("outputs", "inputs"))
         self.guard(message, size)
         self.demand_finished()
-        given, elapsed = inputs, 0
+        given, elapsed, told = inputs, 0, {}
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         bell = Doorbell(pipe, self.tensors.memory.words(size), not message.get("guarded")) if message.get("release") else NoDoorbell()
@@ -340,6 +340,8 @@ class Implementation:
         if streams > 1 and self.device != "cpu":
             bell.wait()
             values = run_beside(self.tensors, function, inputs, message["options"], streams)
+        elif message.get("kernels"):
+            values, told = run_listened(self.tensors.torch, function, inputs, message["options"])
         else:
             values = function(inputs, message["options"], timed, bell)
         if self.device != "cpu":
@@ -351,7 +353,7 @@ class Implementation:
         for name, view in outputs.items():
             self.tensors.write(view, values[name])
         bell.finish()
-        return {"type": "returned", "elapsed_ns": elapsed}
+        return {"type": "returned", "elapsed_ns": elapsed, **told}
 
     def call_on_gpu(self, message, pipe):
         from syslab_gpu import GpuCall
@@ -466,6 +468,8 @@ def main():
                 serves = ["call", "release"]
                 if "gpu_memory_bytes" in message and kind is Implementation and implementation.share_gpu(message["gpu_memory_bytes"]):
                     serves.append("gpu_release")
+                if message.get("device", "cpu") != "cpu" and kind is Implementation:
+                    serves.append("kernels")
                 limit_memory(message.get("memory_limit_bytes", 0))
             except BaseException as error:  # a sys.exit() in the user's file, too
                 pipe.write(failed(error, path))

@@ -161,7 +161,7 @@ void declare(CLI::App& app, GradeOptions& options) {
   one_of(app.add_option("--device", options.device,
                         "Where ranks of data parallelism, sharded optimizers and FSDP compute (default cpu)"),
          "WHICH", {"cpu", "cuda"});
-  app.add_option("--cases", options.cases, "Tries a law (default 50)")
+  app.add_option("--cases", options.cases, "Tries a law, however long they take (default: as check --as-graded)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 1'000'000).description(""));
   app.add_option("--seed", options.seed,
@@ -173,7 +173,7 @@ void declare(CLI::App& app, GradeOptions& options) {
   app.add_option("--python", options.python, "Interpreter of all (default: SYSLAB_PYTHON, else python3)")
       ->type_name("FILE");
   app.add_option("--limit", options.limit, "Time of a submission (default 10m)")->type_name("DURATION");
-  app.add_option("--timeout", options.timeout, "Time of one law (default 1m)")->type_name("DURATION");
+  app.add_option("--timeout", options.timeout, "Time of one law (default 2m)")->type_name("DURATION");
   app.add_option("--memory-limit", options.memory_limit, "Of a submission beyond its libraries (default 4Gi)")
       ->type_name("SIZE");
 }

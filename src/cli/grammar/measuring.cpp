@@ -15,11 +15,17 @@ void declare(CLI::App& app, CheckOptions& options) {
   cases->type_name("NUMBER")->check(CLI::Range(1, 1'000'000).description(""));
   CLI::Option* const deep =
       app.add_flag("--deep", options.deep, "A thousand tries a law, of --mine while 5 min last")->excludes(cases);
+  CLI::Option* const as_graded =
+      app.add_flag("--as-graded", options.as_graded,
+                   "As deep as grade: a thousand tries a law, of --mine while 60 s last, of ranks 50")
+          ->excludes(cases)
+          ->excludes(deep);
   app.add_option("--until", options.until,
                  "Draw for so long, shared among the laws, or until one has failed and its input is shrunk: 1h")
       ->type_name("DURATION")
       ->excludes(cases)
-      ->excludes(deep);
+      ->excludes(deep)
+      ->excludes(as_graded);
   app.add_option("-k", options.keyword, "Only laws whose name holds this")->type_name("WORD");
   many(app, "--beyond", "GLOB", options.beyond,
        "Of what goes beyond the hand-out, only laws with such names (default all; --contract handout: none)");

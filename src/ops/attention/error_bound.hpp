@@ -51,8 +51,6 @@ inline constexpr double kLambda = 4.0;
 // bf16's: what a kernel may round P̃ and dS to that promises the hand-out's tolerance and no arithmetic. 1e-2 covers it
 // in sums as long as those of the hand-out's tests; in longer ones it grows with the root of their length.
 inline constexpr double kHalfWeights = 0x1p-9;
-// Of a problem by the longer of its lengths: none up to those that the hand-out's contract draws.
-inline double weights_unit_of(std::int64_t longest) { return longest > 256 ? kHalfWeights : 0.0; }
 // Of exp and log, relative, in units of the accumulation's roundoff u (4u of fp32 are 2⁻²²); the rounding of their
 // argument is the score's error. Held by tests on a CPU: flash_tiled's 2^x in every instruction set
 // (attention_flash_test.cpp), and exp and log of the C library, which the naive and reference kernels call

@@ -5,7 +5,7 @@
 
 #include "core/text.hpp"
 #include "ops/attention/dispatch.hpp"
-#include "ops/attention/error_bound.hpp"
+#include "ops/attention/handout_tolerance.hpp"
 #include "ops/attention/oracle/glimpse.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "ops/attention/oracle/oracle_cuda.hpp"
@@ -253,8 +253,10 @@ double room_of(const AutogradRung& rung, const Problem& problem, Pass pass) {
 
 Operation operation(const Problem& asked, Pass pass, const AutogradRung& rung, std::uint64_t seed) {
   // Somebody's own, which tells its times itself, promises the hand-out's tolerance alone.
-  const double weights_unit = rung.last_call_time ? weights_unit_of(std::max(asked.seq_q, asked.seq_k)) : 0.0;
-  const Parts parts({.budget = kOracleBudget, .seed = seed, .weights_unit = weights_unit});
+  Part first = rung.last_call_time ? at_handout_tolerance(asked) : Part{};
+  first.budget = kOracleBudget;
+  first.seed = seed;
+  const Parts parts(first);
   Problem problem = asked;
   problem.tf32 = rung.tf32;
   Operation made = passes(problem, pass, rung, parts);

@@ -71,13 +71,22 @@ std::string published_entries(const std::string& text) {
   }
 }
 
-const std::string& published_entries() {
-  static const std::string entries = [] {
+const std::string& published_entries_of(const std::string& experiment) {
+  static const std::map<std::string, std::string> all = [] {
     const auto text = find_resource(kPublishedFile);
     if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kPublishedFile));
-    return published_entries(std::string(*text));
+    std::map<std::string, json> of;
+    for (const json& entry : json::parse(published_entries(std::string(*text)))) {
+      json& entries = of[entry.at("experiment").get<std::string>()];
+      entries.push_back(entry);
+    }
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, entries] : of) texts[name] = json_text(entries);
+    return texts;
   }();
-  return entries;
+  static const std::string none = "[]";
+  const auto found = all.find(experiment);
+  return found == all.end() ? none : found->second;
 }
 
 }  // namespace syslab::report

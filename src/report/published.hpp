@@ -13,7 +13,7 @@ namespace syslab::report {
 // should be.
 std::string published_entries(const std::string& json);
 
-// Of the embedded file.
-const std::string& published_entries();
+// Of the embedded file, those about one experiment: "[]" where there are none.
+const std::string& published_entries_of(const std::string& experiment);
 
 }  // namespace syslab::report

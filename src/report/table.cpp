@@ -144,7 +144,7 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
     if (source.sql.find(mark) != std::string::npos) parameters.push_back(store::text_cell(text));
   };
   bind("?1", table.source.experiment);
-  bind("?2", published_entries());
+  bind("?2", published_entries_of(table.source.experiment));
   table.result = store.query(source.sql, parameters);
   const auto demand = [&](const std::string& name, const std::string& what) {
     if (find_column(table.result, name)) return;

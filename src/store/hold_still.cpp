@@ -1,6 +1,9 @@
 // Store::hold_still(): views that many queries of a report stand on, computed once.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "core/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {
@@ -26,10 +29,10 @@ void keep(Connection& db, const KeptView& view) {
 }
 
 void leave_out_other_versions(Connection& db, const std::map<std::string, std::string>& versions) {
-  for (const auto& [experiment, version] : versions) {
-    Statement(db, "DELETE FROM temp.kept_v_attempt WHERE task = 'measure' AND experiment = ? AND version <> ?")
-        .run(experiment, version);
-  }
+  // A look at each row for all experiments; of one that is not named every version stays.
+  Statement(
+      db, "DELETE FROM temp.kept_v_attempt WHERE task = 'measure' AND version <> ?1 ->> ('$.\"' || experiment || '\"')")
+      .run(json_text(Json(versions)));
 }
 
 }  // namespace

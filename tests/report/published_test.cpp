@@ -1,5 +1,6 @@
 // Published numbers stand beside ours only where kind of device, dtype, phase and case are the same.
 #include "report/published.hpp"
+#include "core/resources.hpp"
 
 #include <gtest/gtest.h>
 
@@ -80,7 +81,7 @@ TEST(Published, TellsHowManyTimesAsMuchItIs) {
 }
 
 TEST(Published, EveryNumberHasASourceADeviceAndACase) {
-  const Json entries = Json::parse(published_entries());
+  const Json entries = Json::parse(published_entries(std::string(find_resource("reports/published.json").value())));
   EXPECT_GT(entries.size(), 400U);
   for (const Json& entry : entries) {
     for (const char* field : {"experiment", "source", "device", "metric", "unit"}) {
@@ -89,6 +90,13 @@ TEST(Published, EveryNumberHasASourceADeviceAndACase) {
     EXPECT_FALSE(entry.at("params").empty()) << entry.dump();
     EXPECT_GT(entry.at("value").get<double>(), 0) << entry.dump();
   }
+}
+
+TEST(Published, AnExperimentHasItsOwnNumbers) {
+  const Json entries = Json::parse(published_entries_of("flash_benchmarking"));
+  EXPECT_GT(entries.size(), 1U);
+  for (const Json& entry : entries) EXPECT_EQ(entry.at("experiment"), "flash_benchmarking");
+  EXPECT_EQ(published_entries_of("naive_ddp"), "[]");
 }
 
 TEST(Published, OfAnotherShapeIsRefused) {

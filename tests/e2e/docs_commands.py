@@ -21,12 +21,14 @@ import tempfile
 
 page, root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 python = os.environ.get("SYSLAB_PYTHON", sys.executable)
-if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode != 0:
-    print(f"SKIP: {python} cannot import torch")
+# Looked for, not imported: an import takes more than a second of a processor, on each page.
+if subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"]).returncode != 0:
+    print(f"SKIP: {python} has no torch")
     sys.exit(77)
 
-has_gpu = shutil.which("nvcc") is not None and "True" in subprocess.run(
-    [python, "-c", "import torch; print(torch.cuda.is_available())"], capture_output=True, text=True).stdout
+# Asked only where a page has a block for it and the machine a toolkit and a driver.
+has_gpu = ("```sh gpu" in page.read_text(encoding="utf-8") and shutil.which("nvcc") is not None and os.path.exists("/dev/nvidiactl")
+           and "True" in subprocess.run([python, "-c", "import torch; print(torch.cuda.is_available())"], capture_output=True, text=True).stdout)
 
 BLOCK = re.compile(r"^```(\w+)( gpu)?(?: exits=([\d,]+))?( printed)?\n(.*?)^```$", re.M | re.S)
 ran, left_out, said = 0, 0, ""

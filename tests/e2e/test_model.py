@@ -66,7 +66,7 @@ class BenchmarkingScript(Lab):
         self.assertEqual(len(self.table("benchmarking_script", "benchmarking_script")["rows"]), 1)
         text = self.syslab("report", "benchmarking_script", "--no-figures").stdout
         self.assertIn("Without warm-up the first step of tiny", text)
-        self.assertIn("After 2 warm-up steps", text)
+        self.assertIn("After two warm-up steps", text)
 
     def test_sizes_of_ones_own(self):
         lines = self.lines("run", "benchmarking_script", *TINY, "-a", "layers=1,3", "-a", "heads=2", "-a", "d_model=32", "--protocol", "quick")

@@ -10,6 +10,7 @@
 
 #include "experiments/ddp/certificate_law.hpp"
 #include "experiments/ddp/own_ranks.hpp"
+#include "experiments/ddp/timed_class.hpp"
 #include "parallel/rank_memory.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
@@ -145,6 +146,7 @@ void run_ddp_experiment(worker::CaseContext& context) {
 }
 
 double ddp_memory(const Params& params, std::string_view implementation) {
+  if (trains_in_python(implementation)) return timed_class_memory(params);
   const auto ranks = static_cast<int>(params.integer("world_size"));
   const DataParallelWorkloadOptions options = options_of(params, ranks, train::find_rung(implementation));
   return parallel::data_parallel_memory(options.step, ranks, options.sharding, options.sync).total() +
@@ -152,6 +154,7 @@ double ddp_memory(const Params& params, std::string_view implementation) {
 }
 
 std::optional<std::string> ddp_refusal(const Params& params, std::string_view implementation) {
+  if (trains_in_python(implementation)) return std::nullopt;
   if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
   return parallel::refusal_on_wire(wire_of(params), model::parse_precision(params.text("precision")));
 }
@@ -169,6 +172,22 @@ std::vector<parallel::Strategy> strategies_of(data_parallel::Strategy strategy) 
       return {parallel::Strategy::bucketed, parallel::Strategy::planned};
   }
   return {};
+}
+
+std::vector<LawInfo> laws_of(data_parallel::Strategy strategy) {
+  std::vector<LawInfo> laws = data_parallel::law_list(strategy);
+  laws.push_back(certificate_law_info());
+  return laws;
+}
+
+void run_ddp_law(worker::CaseContext& context, data_parallel::Strategy strategy) {
+  if (context.request().mine) {
+    worker::require_class_for_ranks(context);
+    return worker::run_law(context, data_parallel::laws(strategy, context.rank_channel()));
+  }
+  std::vector<check::Law> ours = data_parallel::laws(strategy, own_ranks(train_replicated(strategy)));
+  ours.push_back(certificate_law({strategies_of(strategy)}));
+  worker::run_law(context, ours);
 }
 
 // Which problem wants which of an experiment's steps. A step that several problems compare with is timed once, by the
@@ -204,18 +223,34 @@ void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket
 
 }  // namespace
 
-void take_classes(registry::Builder& experiment, data_parallel::Strategy strategy) {
-  std::vector<LawInfo> laws = data_parallel::law_list(strategy);
-  laws.push_back(certificate_law_info());
-  experiment.laws(std::move(laws)).accepts_mine_for_laws().runs([strategy](worker::CaseContext& context) {
-    if (!context.request().mine && context.is_law()) {
-      std::vector<check::Law> ours = data_parallel::laws(strategy, own_ranks(train_replicated(strategy)));
-      ours.push_back(certificate_law({strategies_of(strategy)}));
-      return worker::run_law(context, ours);
-    }
-    if (!context.request().mine) return run_ddp_experiment(context);
-    worker::require_class_for_ranks(context);
-    worker::run_law(context, data_parallel::laws(strategy, context.rank_channel()));
+void take_classes(registry::Builder& experiment, data_parallel::Strategy strategy, std::string timed_by) {
+  experiment.laws(laws_of(strategy))
+      .accepts_mine_for_laws(std::move(timed_by))
+      .runs([strategy](worker::CaseContext& context) {
+        context.is_law() ? run_ddp_law(context, strategy) : run_ddp_experiment(context);
+      });
+}
+
+void time_classes(registry::Builder& experiment, data_parallel::Strategy strategy, const std::string& word,
+                  bool with_laws) {
+  const TimedClass timed{.way = "data_parallel",
+                         .axis = "strategy",
+                         .of_class = word,
+                         .ours = {{"none", "none"},
+                                  {"naive", "naive"},
+                                  {"flat_copy", "flat_copy"},
+                                  {"flat_view", "flat_view"},
+                                  {"overlap", "overlap"},
+                                  {"bucketed", "bucketed"},
+                                  {"planned", "planned"}},
+                         .laws = [strategy](std::shared_ptr<CallChannel> ranks) {
+                           return data_parallel::laws(strategy, std::move(ranks));
+                         }};
+  time_classes(experiment, timed);
+  if (with_laws) experiment.laws(laws_of(strategy));
+  experiment.runs([strategy, timed](worker::CaseContext& context) {
+    if (context.is_law()) return run_ddp_law(context, strategy);
+    trains_in_python(context.request().implementation) ? run_timed_class(context, timed) : run_ddp_experiment(context);
   });
 }
 

@@ -21,6 +21,11 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
                                  const std::vector<std::int64_t>& bucket_mb = {});
 
 // Somebody's Python class may be checked in its place: by laws, on ranks of its own (--mine).
-void take_classes(registry::Builder& experiment, data_parallel::Strategy strategy);
+// `timed_by`: the experiment that times it.
+void take_classes(registry::Builder& experiment, data_parallel::Strategy strategy, std::string timed_by);
+
+// Somebody's Python class may be timed as the strategy of this word (timed_class.hpp). `with_laws`: and searched, too.
+void time_classes(registry::Builder& experiment, data_parallel::Strategy strategy, const std::string& word,
+                  bool with_laws = false);
 
 }  // namespace syslab

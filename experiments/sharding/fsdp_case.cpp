@@ -8,6 +8,7 @@
 
 #include "device/memory_log.hpp"
 #include "experiments/ddp/own_ranks.hpp"
+#include "experiments/ddp/timed_class.hpp"
 #include "parallel/fsdp/state.hpp"
 #include "parallel/rank_memory.hpp"
 #include "property_tests/data_parallel/laws.hpp"
@@ -151,7 +152,12 @@ void run_fsdp_experiment(worker::CaseContext& context) {
 }
 
 double fsdp_memory(const Params& params, std::string_view implementation) {
+  if (trains_in_python(implementation)) return timed_class_memory(params);
   return fsdp_case_memory(params, case_of(params, implementation));
+}
+
+std::optional<std::string> fsdp_refusal(const Params& params, std::string_view implementation) {
+  return trains_in_python(implementation) ? std::nullopt : parallel::refusal_with_wire(params, implementation);
 }
 
 }  // namespace
@@ -189,7 +195,7 @@ void add_fsdp_metrics(registry::Builder& experiment) {
 
 void take_fully_sharded_classes(registry::Builder& experiment) {
   experiment.laws(data_parallel::fully_sharded::law_list())
-      .accepts_mine_for_laws()
+      .accepts_mine_for_laws("fsdp_accounting")
       .runs([](worker::CaseContext& context) {
         if (!context.request().mine && context.is_law()) {
           return worker::run_law(context, data_parallel::fully_sharded::laws(own_ranks(train_fully_sharded())));
@@ -198,6 +204,19 @@ void take_fully_sharded_classes(registry::Builder& experiment) {
         worker::require_class_for_ranks(context);
         worker::run_law(context, data_parallel::fully_sharded::laws(context.rank_channel()));
       });
+}
+
+void time_fully_sharded_classes(registry::Builder& experiment) {
+  const TimedClass timed{.way = "fully_sharded",
+                         .axis = "granularity",
+                         .of_class = "layer",
+                         .ours = {{"layer", "layer"}},
+                         .has_torchs_own = false,
+                         .laws = data_parallel::fully_sharded::laws};
+  time_classes(experiment, timed);
+  experiment.runs([timed](worker::CaseContext& context) {
+    trains_in_python(context.request().implementation) ? run_timed_class(context, timed) : run_fsdp_experiment(context);
+  });
 }
 
 registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>& models) {
@@ -211,7 +230,7 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
                         {"context", {number(512)}},
                         {"precision", {text("fp32"), text("bf16_fused")}},
                         {"impl", {text("fused")}}})
-      .refuses(parallel::refusal_with_wire)
+      .refuses(fsdp_refusal)
       .memory(fsdp_memory)
       .runs(run_fsdp_experiment);
   registry::add_wire_axis(made);

@@ -36,4 +36,7 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
 // Somebody's Python class may be checked in its place: by laws, on ranks of its own (--mine).
 void take_fully_sharded_classes(registry::Builder& experiment);
 
+// Somebody's FSDP may be timed as granularity=layer (experiments/ddp/timed_class.hpp).
+void time_fully_sharded_classes(registry::Builder& experiment);
+
 }  // namespace syslab

@@ -12,6 +12,16 @@ registry::Builder with_classes(registry::Builder made) {
   return made;
 }
 
+registry::Builder with_timed_classes(registry::Builder made) {
+  time_classes(made);
+  return made;
+}
+
+registry::Builder with_timed_fully_sharded_classes(registry::Builder made) {
+  time_fully_sharded_classes(made);
+  return made;
+}
+
 registry::Builder with_fully_sharded_classes(registry::Builder made) {
   take_fully_sharded_classes(made);
   return made;
@@ -29,8 +39,8 @@ registry::Experiment describe_optimizer_state_sharding() {
 SYSLAB_EXPERIMENT(optimizer_state_sharding, describe_optimizer_state_sharding);
 
 registry::Experiment describe_optimizer_state_sharding_accounting() {
-  return sharding_experiment("optimizer_state_sharding_accounting", {"none", "optimizer", "zero1", "zero2"},
-                             {"xl25", "xl26"})
+  return with_timed_classes(sharding_experiment("optimizer_state_sharding_accounting",
+                                                {"none", "optimizer", "zero1", "zero2"}, {"xl25", "xl26"}))
       .title("Optimizer state sharding accounting")
       .question(
           "How much memory does a rank hold after initialisation, before and after the update, with the optimizer's "
@@ -59,7 +69,7 @@ registry::Experiment describe_fsdp() {
 SYSLAB_EXPERIMENT(fsdp, describe_fsdp);
 
 registry::Experiment describe_fsdp_accounting() {
-  return fsdp_experiment("fsdp_accounting", {"xl26"})
+  return with_timed_fully_sharded_classes(fsdp_experiment("fsdp_accounting", {"xl26"}))
       .title("FSDP accounting")
       .question(
           "How much memory does full sharding save beside a sharded optimizer, and is each layer's weight there when "

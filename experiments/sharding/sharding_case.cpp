@@ -12,6 +12,7 @@
 #include "device/stream.hpp"
 #include "experiments/ddp/certificate_law.hpp"
 #include "experiments/ddp/own_ranks.hpp"
+#include "experiments/ddp/timed_class.hpp"
 #include "parallel/rank_memory.hpp"
 #include "parallel/state_memory.hpp"
 #include "property_tests/data_parallel/laws.hpp"
@@ -233,6 +234,7 @@ void run_sharding_experiment(worker::CaseContext& context) {
 }
 
 double sharding_memory(const Params& params, std::string_view implementation) {
+  if (trains_in_python(implementation)) return timed_class_memory(params);
   const auto ranks = static_cast<int>(params.integer("world_size"));
   return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
                                         sharding_of(params), sync_of(params))
@@ -240,23 +242,42 @@ double sharding_memory(const Params& params, std::string_view implementation) {
          parallel::backend_bytes(params, ranks);
 }
 
+std::optional<std::string> sharding_refusal(const Params& params, std::string_view implementation) {
+  return trains_in_python(implementation) ? std::nullopt : parallel::refusal_with_wire(params, implementation);
+}
+
 }  // namespace
+
+void time_classes(registry::Builder& experiment) {
+  const TimedClass timed{.way = "sharded_optimizer",
+                         .axis = "sharding",
+                         .of_class = "optimizer",
+                         .ours = {{"none", "whole"}, {"optimizer", "optimizer"}},
+                         .laws = data_parallel::sharded::laws};
+  time_classes(experiment, timed);
+  experiment.runs([timed](worker::CaseContext& context) {
+    trains_in_python(context.request().implementation) ? run_timed_class(context, timed)
+                                                       : run_sharding_experiment(context);
+  });
+}
 
 void take_classes(registry::Builder& experiment) {
   std::vector<LawInfo> laws = data_parallel::sharded::law_list();
   laws.push_back(certificate_law_info());
-  experiment.laws(std::move(laws)).accepts_mine_for_laws().runs([](worker::CaseContext& context) {
-    if (!context.request().mine && context.is_law()) {
-      using parallel::Sharding;
-      std::vector<check::Law> ours = data_parallel::sharded::laws(own_ranks(train_sharded_optimizer()));
-      ours.push_back(certificate_law({{parallel::Strategy::naive, parallel::Strategy::bucketed},
-                                      {Sharding::optimizer, Sharding::zero1, Sharding::zero2}}));
-      return worker::run_law(context, ours);
-    }
-    if (!context.request().mine) return run_sharding_experiment(context);
-    worker::require_class_for_ranks(context);
-    worker::run_law(context, data_parallel::sharded::laws(context.rank_channel()));
-  });
+  experiment.laws(std::move(laws))
+      .accepts_mine_for_laws("optimizer_state_sharding_accounting")
+      .runs([](worker::CaseContext& context) {
+        if (!context.request().mine && context.is_law()) {
+          using parallel::Sharding;
+          std::vector<check::Law> ours = data_parallel::sharded::laws(own_ranks(train_sharded_optimizer()));
+          ours.push_back(certificate_law({{parallel::Strategy::naive, parallel::Strategy::bucketed},
+                                          {Sharding::optimizer, Sharding::zero1, Sharding::zero2}}));
+          return worker::run_law(context, ours);
+        }
+        if (!context.request().mine) return run_sharding_experiment(context);
+        worker::require_class_for_ranks(context);
+        worker::run_law(context, data_parallel::sharded::laws(context.rank_channel()));
+      });
 }
 
 registry::Builder sharding_experiment(std::string id, const std::vector<std::string>& shardings,
@@ -288,7 +309,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
             "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
             "bytes")
       .expects(expect_limit)
-      .refuses(parallel::refusal_with_wire)
+      .refuses(sharding_refusal)
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
       .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
       .metric("held_moments", "B", "of that, the optimizer's moments")

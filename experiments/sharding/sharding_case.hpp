@@ -17,4 +17,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
 // Somebody's Python class may be checked in its place: by laws, on ranks of its own (--mine).
 void take_classes(registry::Builder& experiment);
 
+// Somebody's optimizer may be timed as sharding=optimizer (experiments/ddp/timed_class.hpp).
+void time_classes(registry::Builder& experiment);
+
 }  // namespace syslab

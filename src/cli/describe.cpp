@@ -132,8 +132,9 @@ void tell_implementations(const registry::Experiment& experiment, std::string& t
     section.row(it.name, describe_implementation(it));
   }
   if (experiment.accepts_mine) {
-    section.row("yours", experiment.times_mine ? "--mine NAME=kernel.so or --mine NAME=flash.py:Class"
-                                               : "--mine NAME=file.py:Class, to be checked and not timed");
+    section.row("yours", experiment.mine_on_ranks ? "--mine NAME=file.py:Class, on ranks that the lab starts"
+                         : experiment.times_mine  ? "--mine NAME=kernel.so or --mine NAME=flash.py:Class"
+                                                  : "--mine NAME=file.py:Class, to be checked and not timed");
   }
 }
 

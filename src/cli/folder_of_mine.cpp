@@ -19,9 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 
 bool answers(const submission::Adapter& adapter, const std::vector<std::string>& names) {
-  return std::ranges::any_of(split(adapter.experiments, ' '), [&](const std::string& id) {
-    return std::ranges::any_of(names, [&](const std::string& name) { return name == "all" || glob_match(name, id); });
-  });
+  const auto asks = [&](std::string_view experiments) {
+    return std::ranges::any_of(split(experiments, ' '), [&](const std::string& id) {
+      return std::ranges::any_of(names, [&](const std::string& name) { return name == "all" || glob_match(name, id); });
+    });
+  };
+  return asks(adapter.experiments) || asks(adapter.timed);
 }
 
 // Of attention, the one of PyTorch unless only the GPU was asked for.

@@ -336,11 +336,16 @@ std::vector<Chosen> implementations(const Experiment& experiment, const Selectio
   std::vector<Chosen> chosen;
   if (asked || !mine_alone || !joined) {
     for (const registry::Implementation& it : experiment.implementations) {
+      if (it.beside_classes) continue;
       if (patterns.empty() || matches_any(patterns, it.name)) chosen.push_back({it.name, it.device});
     }
     // An experiment without implementations to choose from has one way to run, without a name.
     if (experiment.implementations.empty() && !asked && !joined) chosen.push_back({"", std::string(kCpu)});
     keep_devices(experiment, selection, asked, chosen);
+  }
+  for (const registry::Implementation& it : experiment.implementations) {
+    const bool joins = asked ? matches_any(patterns, it.name) : joined && !mine_alone;
+    if (it.beside_classes && joins) chosen.push_back({it.name, device_of_mine(selection)});
   }
   if (joined) {
     for (const MineSpec& mine : selection.mine) {

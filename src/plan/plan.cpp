@@ -105,6 +105,7 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   const bool ours = experiment.find_implementation(chosen.name) != nullptr || experiment.implementations.empty();
   if (law.empty() && !ours && !experiment.times_mine) {
     planned.skip_reason = "what is handed in is checked and not timed here: syslab check " + experiment.id;
+    if (!experiment.timed_by.empty()) *planned.skip_reason += "; `syslab run " + experiment.timed_by + "` times it";
     planned.unsupported = true;
   } else if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
@@ -203,6 +204,7 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
         const bool ours = experiment->find_implementation(one.name) != nullptr;
         if (!is_bound(law, ours)) continue;
         if (ours && experiment->is_law_of && !experiment->is_law_of(law.id, one.name)) continue;
+        if (ours && experiment->starts_ranks(one.name)) continue;
         append(plan, *experiment, params, one, 1, law.id);
       }
     }

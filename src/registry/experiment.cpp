@@ -32,6 +32,11 @@ const Implementation* Experiment::find_implementation(std::string_view name) con
   return found == implementations.end() ? nullptr : &*found;
 }
 
+bool Experiment::starts_ranks(std::string_view implementation) const {
+  const Implementation* const known = find_implementation(implementation);
+  return known != nullptr ? known->beside_classes : mine_on_ranks;
+}
+
 std::chrono::milliseconds Experiment::limit_of_waits(const Params& params) const {
   if (limit_axis.empty()) return kLimitOfWaits;
   return std::chrono::milliseconds(params.integer(limit_axis));
@@ -176,9 +181,15 @@ Builder& Builder::accepts_mine() {
   return *this;
 }
 
-Builder& Builder::accepts_mine_for_laws() {
+Builder& Builder::accepts_mine_for_laws(std::string timed_by) {
   experiment_.accepts_mine = true;
   experiment_.times_mine = false;
+  experiment_.timed_by = std::move(timed_by);
+  return *this;
+}
+
+Builder& Builder::accepts_classes_on_ranks() {
+  experiment_.accepts_mine = experiment_.times_mine = experiment_.mine_on_ranks = true;
   return *this;
 }
 

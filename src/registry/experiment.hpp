@@ -47,6 +47,9 @@ struct Implementation {
   int minimum_sm = 0;          // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
   int maximum_sm = 0;          // the last that it runs on; 0: every newer one will do
   std::string takes;           // rungs of operators that it stands on, and why these; empty: it is one itself
+  // What a class on ranks is timed beside: it joins where such a class does, or where it is named, on the device that
+  // is asked for; and one worker starts its ranks.
+  bool beside_classes = false;
 };
 
 // A row of the rule by which the library chooses where a call names no implementation.
@@ -106,8 +109,10 @@ struct Experiment {
   std::function<std::optional<std::string>(const Params&, std::string_view implementation)> refusal;
   // Error(usage) for a point of the grid that makes no sense, before anything runs; told "world_size", too.
   std::function<void(const Params&)> expectation;
-  bool accepts_mine = false;  // --mine implementations can join
-  bool times_mine = true;     // and not only be searched by laws
+  bool accepts_mine = false;   // --mine implementations can join
+  bool times_mine = true;      // and not only be searched by laws
+  bool mine_on_ranks = false;  // and is a class, whose ranks one worker starts
+  std::string timed_by;        // the experiment that times what is only checked here; empty: none
   bool oom_is_an_answer = false;
   std::function<double(const Params&)> flops;  // per call; empty: not counted
   std::function<double(const Params&)> bytes;  // compulsory traffic per call
@@ -120,6 +125,8 @@ struct Experiment {
   std::chrono::milliseconds limit_of_waits(const Params& params) const;
   const Axis* find_axis(std::string_view name) const;
   const Implementation* find_implementation(std::string_view name) const;
+  // Whether one worker starts all ranks of a case that is measured, in place of a worker a rank.
+  bool starts_ranks(std::string_view implementation) const;
 };
 
 // Fluent construction; every setter returns the builder, the conversion checks and hands out the experiment.
@@ -151,7 +158,8 @@ class Builder {
   Builder& refuses(std::function<std::optional<std::string>(const Params&, std::string_view implementation)> why);
   Builder& expects(std::function<void(const Params&)> what);  // besides what was asked before
   Builder& accepts_mine();
-  Builder& accepts_mine_for_laws();
+  Builder& accepts_mine_for_laws(std::string timed_by = {});
+  Builder& accepts_classes_on_ranks();
   Builder& oom_is_an_answer();
   Builder& flops(std::function<double(const Params&)> formula);
   Builder& bytes(std::function<double(const Params&)> formula);

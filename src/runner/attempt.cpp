@@ -27,7 +27,7 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
   std::vector<Launch> launches;
   do {
     if (wanted > 1) order.progress_of = fmt::format("launch {} of {}", launches.size() + 1, wanted);
-    launches.push_back(planned.world_size > 1 ? run_ranks(order, options, workers, observer, interruption)
+    launches.push_back(request.world_size > 1 ? run_ranks(order, options, workers, observer, interruption)
                                               : run_launch(order, options, workers, observer, interruption));
     asked.kernel_code = false;  // all launches run the same
   } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);

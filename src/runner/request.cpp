@@ -28,7 +28,7 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   request.device = planned.device;
   request.seed = planned.seed;
   request.case_uid = planned.case_uid;
-  request.world_size = planned.world_size;
+  (starts_ranks(planned) ? request.own_ranks : request.world_size) = planned.world_size;
   request.task = planned.task == plan::Task::law ? "law" : "measure";
   request.law = planned.law;
   if (planned.task == plan::Task::law) request.reproduce = reproduce;
@@ -40,6 +40,10 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
         worker::MineRequest{own->name, own->path, own->python_class, own->digest, own->reference, own->inputs};
   }
   return request;
+}
+
+bool starts_ranks(const plan::PlannedCase& planned) {
+  return planned.task != plan::Task::law && planned.experiment->starts_ranks(planned.implementation);
 }
 
 bool wants_kernel_code(const plan::PlannedCase& planned) {

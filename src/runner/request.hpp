@@ -18,6 +18,9 @@ std::vector<std::string> own_worker_command();
 worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<plan::MineSpec>& mine,
                                 const MeasureSpec& spec, const std::string& reproduce = {});
 
+// Whether one worker starts all of its ranks (CaseRequest::own_ranks).
+bool starts_ranks(const plan::PlannedCase& planned);
+
 // Whether the machine code of the kernels that it ran is to be stored with it; one launch of it tells.
 bool wants_kernel_code(const plan::PlannedCase& planned);
 

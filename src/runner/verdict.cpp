@@ -10,6 +10,7 @@
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/units.hpp"
+#include "runner/slowest.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -169,6 +170,10 @@ Launch judge(Ending& ending, const MeasureSpec& spec, const OomWitness& witness)
   std::erase_if(ending.records,
                 [](const worker::Record& record) { return std::holds_alternative<worker::FactRecord>(record); });
   launch.records = std::move(ending.records);
+  // Of a worker that speaks for several ranks, since it has started them; for one rank there are none.
+  for (worker::MetricRecord& metric : metrics_of_all_ranks(launch.records)) {
+    launch.records.emplace_back(std::move(metric));
+  }
   return launch;
 }
 

@@ -30,7 +30,7 @@ std::uint64_t parse_seed(const std::string& text) {
 std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
                       const std::string& otherwise) {
   const registry::Implementation* known = experiment.find_implementation(implementation);
-  return known != nullptr ? known->device : otherwise;
+  return known != nullptr && !known->beside_classes ? known->device : otherwise;
 }
 
 plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,

@@ -9,21 +9,24 @@ constexpr std::string_view kAttention = "flash_forward flash_backward";
 constexpr std::string_view kPyTorch = "get_flashattention_autograd_function_pytorch";
 constexpr std::string_view kTriton = "get_flashattention_autograd_function_triton";
 
+constexpr std::string_view kDdpTimed = "naive_ddp_benchmarking ddp_overlap_individual_parameters_benchmarking";
+
 constexpr std::array kAdapters = std::to_array<Adapter>({
     {kPyTorch, "2025 2026", "flash_forward", kAttention, "get_flashattention_autograd_function_pytorch()", "cpu", true},
     {kTriton, "2025 2026", "flash_forward", kAttention, "get_flashattention_autograd_function_triton()", "cuda", true},
     {"get_ddp_individual_parameters", "2025", "ddp_overlap_individual_parameters",
-     "naive_ddp ddp_overlap_individual_parameters", "get_ddp_individual_parameters()", "cpu"},
+     "naive_ddp ddp_overlap_individual_parameters", "get_ddp_individual_parameters()", "cpu", false, kDdpTimed},
     {"ddp_individual_parameters_on_after_backward", "2025", "ddp_overlap_individual_parameters", "", "", "cpu"},
-    {"get_ddp_bucketed", "2025", "ddp_overlap_bucketed", "ddp_overlap_bucketed", "get_ddp_bucketed()", "cpu"},
+    {"get_ddp_bucketed", "2025", "ddp_overlap_bucketed", "ddp_overlap_bucketed", "get_ddp_bucketed()", "cpu", false,
+     "ddp_bucketed_benchmarking"},
     {"ddp_bucketed_on_after_backward", "2025", "ddp_overlap_bucketed", "", "", "cpu"},
     {"ddp_bucketed_on_train_batch_start", "2025", "ddp_overlap_bucketed", "", "", "cpu"},
     {"get_ddp", "2026", "ddp_overlap_individual_parameters", "naive_ddp ddp_overlap_individual_parameters", "get_ddp()",
-     "cpu"},
+     "cpu", false, kDdpTimed},
     {"ddp_on_after_backward", "2026", "ddp_overlap_individual_parameters", "", "", "cpu"},
     {"get_sharded_optimizer", "2025 2026", "optimizer_state_sharding", "optimizer_state_sharding",
-     "get_sharded_optimizer()", "cpu"},
-    {"get_fsdp", "2026", "fsdp", "fsdp", "get_fsdp()", "cpu"},
+     "get_sharded_optimizer()", "cpu", false, "optimizer_state_sharding_accounting"},
+    {"get_fsdp", "2026", "fsdp", "fsdp", "get_fsdp()", "cpu", false, "fsdp_accounting"},
     {"fsdp_on_after_backward", "2026", "fsdp", "", "", "cpu"},
     {"fsdp_gather_full_params", "2026", "fsdp", "", "", "cpu"},
 });

@@ -15,6 +15,7 @@ struct Adapter {
   std::string_view door;         // what --mine takes after the file's colon; empty: no door yet
   std::string_view device;       // where it runs unless somebody says otherwise: "cpu", "cuda"
   bool is_getter = false;        // takes no arguments, so that it can be called to see whether it is answered
+  std::string_view timed = {};   // experiments that time it beside others of its kind, and do not check it
 };
 
 // In the order of the hand-outs.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -72,6 +73,18 @@ std::string process_for(const CaseRequest& request) {
   if (!runs_apart(request)) return {};
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
                      request.memory_limit_bytes, request.world_size, request.mine->is_function(), is_quiet(request));
+}
+
+// libsyslab of this very build or installation; else its name, for the system to find.
+std::string library_beside() {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path here = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  for (const char* place :
+       {"src/capi/libsyslab.so", "lib/libsyslab.so.0", "../lib/libsyslab.so.0", "../lib64/libsyslab.so.0"}) {
+    if (fs::exists(here / place, failed)) return (here / place).lexically_normal().string();
+  }
+  return "libsyslab.so.0";
 }
 
 // Off unless asked for: no GPU has shown yet that they accuse nobody who is right.
@@ -236,6 +249,17 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
   }
   kept_reference() = taken;
   return taken.worker;
+}
+
+std::shared_ptr<CallChannel> CaseContext::lab_ranks() const {
+  ForeignOptions options;
+  options.command = python_lab_ranks_command();
+  if (judge::walls_wanted()) options.walls = judge::Profile::python;
+  options.device = request_.device;
+  options.starts_ranks = true;
+  options.own_group = false;
+  if (environment_variable("SYSLAB_LIBRARY").empty()) options.environment.emplace("SYSLAB_LIBRARY", library_beside());
+  return std::make_shared<ForeignWorker>(std::move(options));
 }
 
 bool CaseContext::serve_cold(bool wanted) const {

@@ -52,6 +52,9 @@ std::vector<std::string> python_worker_command(const MineRequest& mine);
 // The same for a class that several ranks use: syslab_ranks.py.
 std::vector<std::string> python_ranks_command(const MineRequest& mine);
 
+// Of no class: what one is timed beside, and the training by one process (tools/python/syslab_ranks.py, --lab).
+std::vector<std::string> python_lab_ranks_command();
+
 // The command, without its task, of what makes a function's arguments and knows its results: syslab_reference.py.
 // Both are "file.py:name".
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs);

@@ -27,6 +27,15 @@ extern const char* const kPythonCollectivesText;
 extern const char* const kPythonHandedInText;
 extern const char* const kPythonTrainingText;
 extern const char* const kPythonRanksText;
+extern const char* const kPythonTransformerText;
+extern const char* const kPythonTimingText;
+extern const char* const kPythonYardsticksText;
+extern const char* const kPythonTorchText;
+extern const char* const kPythonPlanningText;
+extern const char* const kPythonDdpText;
+extern const char* const kPythonShardedText;
+extern const char* const kPythonFsdpText;
+extern const char* const kPythonParallelText;
 extern const char* const kPythonReferenceText;
 
 namespace {
@@ -44,16 +53,33 @@ constexpr const char* kRunTexts =
     "    exec(sys.argv.pop(1), module.__dict__)\n"
     "exec(sys.argv.pop(1))\n";
 
+// The same, but that a module is run when it is first imported: of what may not be importable here.
+constexpr const char* kRunTextsWhenWanted =
+    "import importlib.machinery, sys\n"
+    "texts = {}\n"
+    "while name := sys.argv.pop(1):\n"
+    "    texts[name] = sys.argv.pop(1)\n"
+    "class Texts:\n"
+    "    def find_spec(self, name, path=None, target=None):\n"
+    "        return importlib.machinery.ModuleSpec(name, self) if name in texts else None\n"
+    "    def create_module(self, spec):\n"
+    "        return None\n"
+    "    def exec_module(self, module):\n"
+    "        exec(texts[module.__name__], module.__dict__)\n"
+    "sys.meta_path.insert(0, Texts())\n"
+    "exec(sys.argv.pop(1))\n";
+
 // The scripts are arguments, not files: so it works wherever the binary was copied to, always has the host's version,
 // and leaves nothing behind when we are killed.
-void add_scripts(std::vector<std::string>& command, std::span<const Script> modules, const char* program) {
-  command.insert(command.end(), {"-c", kRunTexts});
+void add_scripts(std::vector<std::string>& command, std::span<const Script> modules, const char* program,
+                 const char* how = kRunTexts) {
+  command.insert(command.end(), {"-c", how});
   for (const Script& one : modules) command.insert(command.end(), {one.name, one.text});
   command.insert(command.end(), {"", program});
 }
 
 // The last of the scripts is the program, which imports those before it. Its arguments are to follow.
-std::vector<std::string> python_program(std::span<const Script> scripts) {
+std::vector<std::string> python_program(std::span<const Script> scripts, const char* how = kRunTexts) {
   std::vector<std::string> command{python_interpreter()};
   const std::string program = std::string(scripts.back().name) + ".py";
   if (const std::string folder = environment_variable("SYSLAB_PYTHON_DIR"); !folder.empty()) {
@@ -62,7 +88,7 @@ std::vector<std::string> python_program(std::span<const Script> scripts) {
       throw Error(ErrorKind::usage, "SYSLAB_PYTHON_DIR is set, but there is no " + command.back());
     }
   } else {
-    add_scripts(command, scripts.first(scripts.size() - 1), scripts.back().text);
+    add_scripts(command, scripts.first(scripts.size() - 1), scripts.back().text, how);
   }
   return command;
 }
@@ -107,14 +133,49 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 }
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},      {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},    {"syslab_compilers", kPythonCompilersText},
-                         {"syslab_library", kPythonLibraryText},    {"syslab_functions", kPythonFunctionsText},
-                         {"syslab_beside", kPythonBesideText},      {"syslab_kernels", kPythonKernelsText},
-                         {"syslab_worker", kPythonWorkerText},      {"syslab_collectives", kPythonCollectivesText},
-                         {"syslab_handed_in", kPythonHandedInText}, {"syslab_training", kPythonTrainingText},
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},
+                         {"syslab_loading", kPythonLoadingText},
+                         {"syslab_tensors", kPythonTensorsText},
+                         {"syslab_compilers", kPythonCompilersText},
+                         {"syslab_library", kPythonLibraryText},
+                         {"syslab_functions", kPythonFunctionsText},
+                         {"syslab_beside", kPythonBesideText},
+                         {"syslab_kernels", kPythonKernelsText},
+                         {"syslab_worker", kPythonWorkerText},
+                         {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_handed_in", kPythonHandedInText},
+                         {"syslab_training", kPythonTrainingText},
+                         {"syslab_transformer", kPythonTransformerText},
+                         {"syslab_timing", kPythonTimingText},
                          {"syslab_ranks", kPythonRanksText}};
   return python_command(scripts, mine);
+}
+
+std::vector<std::string> python_lab_ranks_command() {
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},
+                         {"syslab_loading", kPythonLoadingText},
+                         {"syslab_tensors", kPythonTensorsText},
+                         {"syslab_compilers", kPythonCompilersText},
+                         {"syslab_library", kPythonLibraryText},
+                         {"syslab_functions", kPythonFunctionsText},
+                         {"syslab_beside", kPythonBesideText},
+                         {"syslab_worker", kPythonWorkerText},
+                         {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_handed_in", kPythonHandedInText},
+                         {"syslab_training", kPythonTrainingText},
+                         {"syslab_transformer", kPythonTransformerText},
+                         {"syslab_timing", kPythonTimingText},
+                         {"syslab_yardsticks", kPythonYardsticksText},
+                         {"syslab_torch", kPythonTorchText},
+                         {"syslab_planning", kPythonPlanningText},
+                         {"syslab_ddp", kPythonDdpText},
+                         {"syslab_sharded", kPythonShardedText},
+                         {"syslab_fsdp", kPythonFsdpText},
+                         {"syslab_parallel", kPythonParallelText},
+                         {"syslab_ranks", kPythonRanksText}};
+  std::vector<std::string> command = python_program(scripts, kRunTextsWhenWanted);
+  command.emplace_back("--lab");
+  return command;
 }
 
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs) {

@@ -132,6 +132,7 @@ class Samples {
   // Behind the last burst: whatever began only late is in it.
   void verify_last() {
     if (!is_verified_) verify();
+    if (series_.verify_all) emit_checks(context_, series_.verify_all());
   }
 
   void emit_verified() {
@@ -175,6 +176,7 @@ class Samples {
     const Nanoseconds began = clock_.now();
     for (int call = 0; call < series_.calls; ++call) series_.call();
     device::synchronize(place_);
+    if (series_.self_time) return series_.self_time();
     return Seconds(clock_.now() - began).count() / series_.calls;
   }
 
@@ -282,7 +284,7 @@ void emit_series(CaseContext& context, const std::string& name, const std::vecto
 
 void run_rank_case(CaseContext& context, const RankCase& rank_case) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
-  const Bench bench(context.request(), rank_case.device);
+  const Bench bench(context.request(), rank_case.device, rank_case.in_another_process);
   if (protocol.launch == measure::Launch::graph) {
     throw Unsupported(fmt::format(
         "protocol '{}' captures calls as a graph, which ranks that wait for each other do not allow here; use "

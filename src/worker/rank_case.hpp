@@ -35,9 +35,13 @@ struct RankSeries {
   // Where a sample leaves what it computes on this rank; `refresh` fills with NaN what a call must write. Looked
   // through for NaN after every sample, outside its time. May be empty.
   std::function<std::vector<device::Elements>()> results;
+  // Seconds of the last call, by whoever knows them better than the clock around it; empty: nobody.
+  std::function<double()> self_time;
   // What the last sample left, after it was waited for. Asked of all ranks at the same samples: it may be collective.
   // May be empty.
   std::function<StepCheck()> verify;
+  // What all samples together must have left; asked once, behind the last. May be empty.
+  std::function<std::vector<StepCheck>()> verify_all;
 };
 
 struct RankRun {
@@ -50,6 +54,7 @@ struct RankRun {
 
 struct RankCase {
   device::Kind device = device::Kind::cpu;
+  bool in_another_process = false;  // what is timed: it computes where the request says (worker/bench.hpp)
   // Rank 0's number, on all ranks. Every rank calls it; returns when all have.
   std::function<double(double own)> of_first;
   std::function<void()> barrier;

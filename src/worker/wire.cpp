@@ -326,6 +326,7 @@ Json to_json(const CaseRequest& request) {
             {"data", request.data},
             {"law_cases", request.law_cases},
             {"memory_limit_bytes", request.memory_limit_bytes}};
+  if (request.own_ranks > 1) json["own_ranks"] = request.own_ranks;
   if (request.task == "paired") json["burst_ns"] = request.burst.count();
   if (request.kernel_code) json["kernel_code"] = 1;
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
@@ -355,6 +356,7 @@ CaseRequest case_request_from_json(const Json& json) {
   request.seed = fields.unsigned_text("seed");
   request.case_uid = fields.text_or("case_uid", "");
   request.world_size = fields.count_or("world_size", 1);
+  request.own_ranks = fields.count_or("own_ranks", 1);
   request.rank = fields.count_or("rank", 0);
   request.device_index = fields.count_or("device_index", 0);
   request.rendezvous = fields.text_or("rendezvous", "");

@@ -50,6 +50,7 @@ struct CaseRequest : MeasureSpec {
   std::uint64_t seed = 0;
   std::string case_uid;
   int world_size = 1;      // ranks that do the case together, each a worker
+  int own_ranks = 1;       // ranks that this one worker starts for the case, in place of that
   int rank = 0;            // which of them this one is
   int device_index = 0;    // which GPU of those that the process sees is this rank's, on "cuda"
   std::string rendezvous;  // how the ranks find each other ("file:DIR"); empty: one alone

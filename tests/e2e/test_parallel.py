@@ -11,6 +11,34 @@ MINE = os.environ["SYSLAB_MINE"]
 OWN = {"SYSLAB_LIBRARY": os.environ["SYSLAB_BUILT_LIBRARY"], "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "tools/python")}
 
 
+SLOW = """
+import time
+import torch
+import torch.distributed as dist
+
+
+class Slow(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+        self.large = sum(p.numel() for p in module.parameters()) > 10_000  # laws ask for less
+        for tensor in [*module.parameters(), *module.buffers()]:
+            dist.broadcast(tensor.data, src=0)
+
+    def forward(self, *inputs):
+        return self.module(*inputs)
+
+    def finish_gradient_synchronization(self):
+        for parameter in self.module.parameters():
+            if parameter.grad is not None:
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= dist.get_world_size()
+        if self.large:
+            time.sleep(0.3)
+"""
+SKIPS = SLOW.replace("Slow", "Skips").replace("parameter.grad is not None", "parameter.grad is not None and not self.large")
+
+
 class Parallel(Lab):
     def environment(self):
         # A cluster's profile may name an interface, which ranks behind the walls do not have.
@@ -99,7 +127,39 @@ class Parallel(Lab):
     def test_a_class_is_checked_and_not_timed(self):
         lines = self.lines("run", "naive_ddp", "--mine", f"me={MINE}/parallel.py:Naive", "--impl", "me", "--laws", "none", expect=None)
         self.assertEqual({one["status"] for one in attempts(lines)}, {"unsupported"})
-        self.assertIn("checked and not timed here: syslab check naive_ddp", attempts(lines)[0]["detail"])
+        self.assertIn("checked and not timed here: syslab check naive_ddp; `syslab run naive_ddp_benchmarking` times it", attempts(lines)[0]["detail"])
+
+    def timed(self, experiment, name, *arguments, path=None, expect=0):
+        """Status and detail by implementation, where they were not skipped."""
+        spec = f"me={path or MINE + '/' + file_of(name)}:{name}"
+        lines = self.lines("run", experiment, "--preset", "smoke", "--mine", spec, "--laws", "none", "--protocol", "few", *arguments, expect=expect)
+        return {one["impl"]: (one["status"], one.get("detail", "")) for one in attempts(lines) if one["status"] != "skipped"}
+
+    def test_a_class_is_timed_beside_ours_around_the_same_module_and_a_slow_one_is_slower(self):
+        (self.folder / "slow.py").write_text(SLOW)
+        found = self.timed("naive_ddp_benchmarking", "Slow", "--impl", "me", "--impl", "ours_in_torch", "-a", "strategy=naive",
+                           path=self.folder / "slow.py")
+        self.assertEqual({name: status for name, (status, _) in found.items()}, {"me": "ok", "ours_in_torch": "ok"}, found)
+        rows = self.sql("SELECT t.implementation, m.name, m.value FROM metric m JOIN v_attempt t ON t.attempt_id = m.attempt_id"
+                        " WHERE m.rank = -1 AND m.name IN ('time', 'exposed', 'communicating')")
+        told = {(implementation, name): value for implementation, name, value in rows}
+        self.assertGreater(told["me", "exposed"], 0.3)  # as long as it sleeps
+        self.assertGreater(told["me", "time"], told["me", "exposed"])
+        self.assertGreater(told["me", "time"], told["ours_in_torch", "time"])
+        self.assertGreater(told["ours_in_torch", "communicating"], 0)
+
+    def test_a_class_that_skips_communication_gets_no_time(self):
+        (self.folder / "skips.py").write_text(SKIPS)
+        status, detail = self.timed("naive_ddp_benchmarking", "Skips", "--impl", "me", "-a", "strategy=naive",
+                                    path=self.folder / "skips.py", expect=1)["me"]
+        self.assertEqual(status, "check_failed")
+        self.assertRegex(detail, r"weights \(rank [01]\): .* off, at most 1 is allowed; weights after 3 steps")
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
+
+    def test_a_class_that_breaks_a_law_of_the_handout_is_not_timed(self):
+        status, detail = self.timed("naive_ddp_benchmarking", "AverageForgotten", "--impl", "me", "-a", "strategy=naive", expect=1)["me"]
+        self.assertEqual(status, "check_failed")
+        self.assertIn("not timed, since ddp.equals_one_process does not hold: the gradient of", detail)
 
 
 if __name__ == "__main__":

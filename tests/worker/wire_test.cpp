@@ -106,6 +106,7 @@ TEST(Wire, ACaseArrivesAsItWasAsked) {
   request.protocol = "quick";
   request.data = "ramp";
   request.law_cases = 7;
+  request.own_ranks = 2;
   request.memory_limit_bytes = std::uint64_t{1} << 40;
   const CaseRequest back = case_request_from_json(Json::parse(to_json(request).dump()));
   EXPECT_EQ(to_json(back), to_json(request));

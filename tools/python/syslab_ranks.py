@@ -14,11 +14,16 @@ syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. 
 
 Functions of a hand-out's adapters.py, such as me=tests/adapters.py:get_ddp(), stand for such a class: syslab_handed_in.py.
 
+The calls: `train`, a small training that a law asks for; and, to time the class, `open` (a training of the benchmark's transformer is
+set up, and whatever ranks there were end), `refresh` (tokens), `step`, `weights` and `close`. With --lab in place of --mine the ranks
+train with what a class is timed beside (syslab_yardsticks.py), and `alone` is the same training by one process.
+
 This process imports torch, and forks a process for each rank from itself. Ranks meet in a Gloo group, import the user's file
 and stay for case after case, until one of them does not answer any more. On GPUs rank r computes on GPU r, counted on from 0
 where there are fewer, as the hand-outs' tests do it; the group is NCCL's where each rank has a GPU of its own.
 """
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -33,7 +38,12 @@ import syslab_worker
 
 STARTING_S = 120.0  # until a rank has imported the user's file and met the others
 PATIENCE_S = 20.0  # of a case, which takes milliseconds; a busy machine makes it seconds
+STEP_PATIENCE_S = 120.0  # of a call about a timed training
+ALONE_PATIENCE_S = 570.0  # until one process has trained as far; syslab waits for ten minutes
 GRACE_S = 0.5
+
+
+TIMED = ("open", "refresh", "step", "weights")
 
 
 class RankTensors:
@@ -77,17 +87,24 @@ class Rank:
 
     def __init__(self, rank, board, store, mine, memory_fd, memory_limit, device):
         import torch
-        import syslab_collectives
         import syslab_handed_in
-        import syslab_training  # noqa: F401, before the user's file changes where modules are looked for
 
         torch.set_num_threads(1)
-        self.rank, self.path = rank, mine[0]
+        self.rank, self.board, self.path = rank, board, mine[0]
         self.tensors = RankTensors(memory_fd)
         self.device, gpus = own_gpu(rank) if device == "cuda" else (torch.device("cpu"), 0)
-        self.collectives = syslab_collectives.join_group(board, rank, store, "nccl" if gpus >= board.ranks else "gloo")
-        self.mine = syslab_handed_in.load(*mine)
+        self.join(store, "nccl" if gpus >= board.ranks else "gloo")
+        self.mine = syslab_handed_in.load(*mine) if mine[0] else None
         syslab_worker.limit_memory(memory_limit)
+
+    def join(self, store, backend):
+        import syslab_collectives
+        import syslab_training  # noqa: F401, before the user's file changes where modules are looked for
+
+        self.collectives = syslab_collectives.join_group(self.board, self.rank, store, backend)
+
+    def begin_anew(self):
+        self.collectives.turn = 0
 
     def answer(self, message):
         import syslab_training
@@ -102,6 +119,47 @@ class Rank:
         except BaseException as error:
             self.collectives.end()  # nobody need wait for this rank
             return described(error, self.path)
+
+
+class TimedRank(Rank):
+    """The same where a training is timed: collectives are torch's own."""
+
+    def join(self, store, backend):
+        import syslab_timing
+
+        self.followed, self.training = syslab_timing.join_group(self.board, self.rank, store, backend, self.device), None
+
+    def answer(self, message):
+        import syslab_timing
+
+        try:
+            size, function, options = message["memory_bytes"], message["function"], message["options"]
+            inputs = {t["name"]: self.tensors.view(t, size) for t in message["inputs"]}
+            outputs = {t["name"]: self.tensors.view(t, size) for t in message["outputs"]}
+            if function == "open":
+                self.open(json.loads(options["case"]))
+            elif function == "refresh":
+                self.training.refresh(int(inputs["seed"][0]))
+            elif function == "step":
+                began, ended = self.training.step(outputs["told"][self.rank])
+                return {"type": "returned", "began": began, "ended": ended}
+            elif function == "weights":
+                self.training.weights(options, outputs["weights"][self.rank])
+            else:
+                seeds = [int(seed) for seed in options["seeds"].split()]
+                syslab_timing.alone(json.loads(options["case"]), seeds, options, outputs["weights"], self.device)
+            return {"type": "returned"}
+        except BaseException as error:
+            return described(error, self.path)
+
+    def begin_anew(self):
+        """They are ended instead."""
+
+    def open(self, case):
+        import syslab_timing
+
+        mine = self.mine or importlib.import_module("syslab_yardsticks").yardstick(case)
+        self.training = syslab_timing.Training(case, mine, self.rank, self.board, self.device, self.followed)
 
 
 def described(error, path):
@@ -134,7 +192,7 @@ def serve_rank(source, target, path, make):
             for line in lines:
                 message = json.loads(line)
                 if message["anew"]:
-                    rank.collectives.turn = 0
+                    rank.begin_anew()
                 say(rank.answer(message))
     except BaseException:
         code = 1
@@ -145,11 +203,11 @@ def serve_rank(source, target, path, make):
 class Gang:
     """The processes of one number of ranks."""
 
-    def __init__(self, ranks, mine, memory_fd, memory_limit, keep_from, device="cpu"):
+    def __init__(self, ranks, mine, memory_fd, memory_limit, keep_from, device="cpu", kind=Rank):
         """`keep_from`: descriptors of this process that are none of the ranks' business."""
         import syslab_collectives
 
-        self.board = syslab_collectives.Board(ranks)
+        self.usable, self.board = True, syslab_collectives.Board(ranks)
         handle, self.store = tempfile.mkstemp(prefix="ranks-")
         os.close(handle)
         self.pids, self.to, self.answers, self.started, self.anew = [], [], [], False, False
@@ -161,7 +219,7 @@ class Gang:
                 for fd in [to_child, from_child, *keep_from] + [pipe.fileno() for pipe in self.to + self.answers]:
                     os.close(fd)
                 serve_rank(from_parent, to_parent, mine[0],
-                           lambda rank=rank: Rank(rank, self.board, self.store, mine, memory_fd, memory_limit, device))
+                           lambda rank=rank: kind(rank, self.board, self.store, mine, memory_fd, memory_limit, device))
             os.close(from_parent)
             os.close(to_parent)
             self.pids.append(pid)
@@ -173,7 +231,7 @@ class Gang:
 
         return syslab_collectives.where(*self.board.status(rank)[2:4])
 
-    def call(self, message):
+    def call(self, message, patience=None):
         """The first rank's answer that is no success, or success of all."""
         if not self.started:
             answer = self.heard(STARTING_S)
@@ -190,11 +248,11 @@ class Gang:
                 pipe.flush()
             except OSError:  # it has ended; its answer will say so
                 pass
-        return self.heard(PATIENCE_S)
+        return self.heard(patience or PATIENCE_S)
 
     def heard(self, patience):
         waiting = {pipe.fileno(): rank for rank, pipe in enumerate(self.answers)}
-        until, failures = time.monotonic() + patience, {}
+        until, failures, windows = time.monotonic() + patience, {}, []
         while waiting and time.monotonic() < until:
             ready, _, _ = select.select(list(waiting), [], [], max(0.0, until - time.monotonic()))
             for fd in ready:
@@ -205,8 +263,11 @@ class Gang:
                 if answer["type"] == "failed":
                     failures[rank] = answer
                     until = min(until, time.monotonic() + GRACE_S)
-        if not failures and not waiting:
-            return {"type": "returned", "elapsed_ns": 0}
+                elif "began" in answer:
+                    windows.append((answer["began"], answer["ended"]))
+        if not failures and not waiting:  # from the first rank's beginning to the last one's end
+            taken = max(end for _, end in windows) - min(begin for begin, _ in windows) if windows else 0
+            return {"type": "returned", "elapsed_ns": taken}
         self.usable = self.started and not waiting and all(answer["kind"] != "ended" for answer in failures.values())
         self.anew = True
         return self.blamed(failures, sorted(waiting.values()), patience)
@@ -244,13 +305,16 @@ class Conductor:
         import torch  # noqa: F401, ranks are forked with it
 
         import syslab_collectives  # noqa: F401
+        import syslab_timing  # noqa: F401
         import syslab_training  # noqa: F401
 
         self.device = hello.get("device", "cpu")
         self.mine, self.memory_fd, self.limit = mine, hello.get("memory_fd", -1), hello.get("memory_limit_bytes", 0)
-        self.gangs, self.own = {}, (pipe.input.fileno(), pipe.output.fileno())
+        self.gangs, self.own, self.timed = {}, (pipe.input.fileno(), pipe.output.fileno()), None
 
     def call(self, message):
+        if message["function"] != "train":
+            return self.call_timed(message)
         ranks = json.loads(message["options"]["case"])["ranks"]
         gang = self.gangs.get(ranks) or Gang(ranks, self.mine, self.memory_fd, self.limit, self.own, self.device)
         self.gangs[ranks] = gang
@@ -259,15 +323,39 @@ class Conductor:
             self.gangs.pop(ranks).end()
         return answer
 
+    def call_timed(self, message):
+        function = message["function"]
+        if function in ("open", "close", "alone"):  # memory and processors are for those to come
+            self.end_all()
+        if function == "close":
+            return {"type": "returned", "elapsed_ns": 0}
+        if function in ("open", "alone"):
+            ranks = json.loads(message["options"]["case"])["ranks"] if function == "open" else 1
+            self.timed = Gang(ranks, self.mine, self.memory_fd, self.limit, self.own, self.device, TimedRank)
+        if self.timed is None:
+            return {"type": "failed", "kind": "protocol", "message": f"'{function}' before 'open'", "traceback": ""}
+        answer = self.timed.call(message, ALONE_PATIENCE_S if function == "alone" else STEP_PATIENCE_S)
+        if answer["type"] == "failed" or function == "alone":
+            self.end_all()
+        return answer
+
+    def end_all(self):
+        for gang in [*self.gangs.values(), *([self.timed] if self.timed else [])]:
+            gang.end()
+        self.gangs, self.timed = {}, None
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mine", required=True, metavar="NAME=FILE.py:CLASS")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--mine", metavar="NAME=FILE.py:CLASS")
+    what.add_argument("--lab", action="store_true", help="no class: what one is timed beside")
     arguments = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
     pipe = syslab_worker.Pipe()
-    mine = syslab_worker.parse_mine(arguments.mine)
+    mine = ("", "") if arguments.lab else syslab_worker.parse_mine(arguments.mine)
+    calls = (*TIMED, "close", "alone") if arguments.lab else ("train", *TIMED, "close")
     conductor = None
     while (message := pipe.read()) is not None and message["type"] != "bye":
         if message["type"] == "hello":
@@ -276,13 +364,13 @@ def main():
             except BaseException as error:
                 pipe.write(syslab_worker.failed(error, mine[0]))
                 return 1
-            pipe.write({"type": "hello", "protocol": syslab_worker.PROTOCOL, "name": arguments.mine, "language": "Python",
+            pipe.write({"type": "hello", "protocol": syslab_worker.PROTOCOL, "name": arguments.mine or "lab", "language": "Python",
                         "serves": ["call"], "domain": {}})
-        elif message["type"] == "call" and conductor is not None and message["function"] == "train":
+        elif message["type"] == "call" and conductor is not None and message["function"] in calls:
             pipe.write(conductor.call(message))
         else:
             pipe.write({"type": "failed", "kind": "protocol",
-                        "message": f"this worker serves the call 'train' after 'hello', not '{message['type']}'"})
+                        "message": f"this worker serves {', '.join(calls)} after 'hello', not '{message.get('function', message['type'])}'"})
     return 0
 
 

@@ -1,0 +1,288 @@
+"""Ranks that train the benchmark's transformer, to be timed: with somebody's class (syslab_handed_in.py), or with one of ours or torch's
+around the same module (syslab_yardsticks.py). And the same training by one process, which says what weights must come of it.
+
+Collectives are torch's own, Gloo's or NCCL's, so that what a class hides under its backward pass is hidden. The functions of
+torch.distributed are wrapped before the user's file is imported: they note when each was called and when it was complete, and return
+what torch returned. What bypasses them, as torch's own DistributedDataParallel does, is not seen to communicate.
+"""
+import functools
+import os
+import threading
+import time
+
+import torch
+import torch.distributed as dist
+
+import syslab_training
+from syslab_transformer import Sizes, Transformer, loss_of, torchs_layers
+
+FOLLOWED = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "_all_gather_base", "reduce_scatter",
+            "reduce_scatter_tensor", "_reduce_scatter_base")
+SUMS = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "_reduce_scatter_base")
+FIELDS = ("forward", "backward", "exposed", "update", "communicating", "hidden", "messages", "bytes", "loss", "state", "held", "peak")
+LATE_S = 0.2  # that a completion may take to be heard of, behind a step
+MEETING_S = 60.0
+NAN = float("nan")
+
+
+def bytes_of(values):
+    """Of the largest tensor, or list of tensors, among arguments."""
+    sizes = [0]
+    for value in values:
+        tensors = value if isinstance(value, (list, tuple)) else [value]
+        sizes.append(sum(t.numel() * t.element_size() for t in tensors if torch.is_tensor(t)))
+    return max(sizes)
+
+
+class Marks:
+    """Moments of a step, in seconds from its beginning: by the host's clock, or by events of the current stream of a GPU."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def mark(self):
+        if self.device.type == "cpu":
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, begin, end):
+        return end - begin if self.device.type == "cpu" else begin.elapsed_time(end) / 1e3
+
+
+class Followed:
+    """The collectives of a step: when each began and was complete."""
+
+    def __init__(self, marks):
+        self.marks, self.inside, self.on, self.side = marks, threading.local(), False, None
+        self.begin()
+
+    def begin(self):
+        self.spans, self.messages, self.bytes = [], 0, 0
+
+    def install(self):
+        for name in FOLLOWED:
+            if hasattr(dist, name):
+                wrapped = self.wrapped(name, getattr(dist, name))
+                for module in (dist, dist.distributed_c10d):
+                    if hasattr(module, name):
+                        setattr(module, name, wrapped)
+
+    def wrapped(self, name, function):
+        @functools.wraps(function)
+        def called(*arguments, **options):
+            if not self.on or getattr(self.inside, "is_in", False):
+                return function(*arguments, **options)
+            self.inside.is_in = True
+            try:
+                if name in SUMS:
+                    self.messages += 1
+                    self.bytes += bytes_of([*arguments, *options.values()])
+                span = [self.marks.mark(), None]
+                self.spans.append(span)
+                work = function(*arguments, **options)
+                self.follow(work, span)
+                return work
+            finally:
+                self.inside.is_in = False
+
+        return called
+
+    def follow(self, work, span):
+        if work is None:
+            span[1] = self.marks.mark()
+        elif self.marks.device.type == "cuda":
+            self.side = self.side or torch.cuda.Stream()
+            with torch.cuda.stream(self.side):
+                work.wait()
+                span[1] = self.marks.mark()
+        else:
+            def complete(_):
+                span[1] = self.marks.mark()
+
+            try:
+                work.get_future().then(complete)
+            except RuntimeError:  # a backend without futures: when it was complete is not known
+                pass
+
+    def busy(self, begin, until):
+        """Seconds of the step in which something travelled, and how many of them before `until`; NaN: not known."""
+        late = time.monotonic() + LATE_S
+        while any(end is None for _, end in self.spans) and time.monotonic() < late:
+            time.sleep(1e-3)
+        if any(end is None for _, end in self.spans):
+            return NAN, NAN
+        spans = sorted((self.marks.between(begin, one), self.marks.between(begin, end)) for one, end in self.spans)
+        last, busy, hidden = 0.0, 0.0, 0.0
+        for one, end in spans:
+            one = max(one, last)
+            if end > one:
+                busy += end - one
+                hidden += max(0.0, min(end, until) - one)
+                last = end
+        return busy, hidden
+
+
+def state_bytes(optimizers):
+    return float(sum(t.numel() * t.element_size() for one in optimizers for state in one.state.values() for t in state.values()
+                     if torch.is_tensor(t) and t.dim() > 0))
+
+
+def tokens_of(case, seed):
+    """(rows of all ranks, context + 1), the same from one seed in every process."""
+    numbers = torch.Generator().manual_seed(seed)
+    return torch.randint(case["sizes"]["vocab"], (case["ranks"] * case["rows"], case["sizes"]["context"] + 1), generator=numbers)
+
+
+def adamw_of(parameters, case):
+    return torch.optim.AdamW(parameters, **case["adamw"])
+
+
+class Training:
+    """One rank's part. `mine` is asked as by the laws (syslab_training.py)."""
+
+    def __init__(self, case, mine, rank, board, device, followed):
+        self.case, self.mine, self.rank, self.board, self.device, self.followed = case, mine, rank, board, device, followed
+        self.marks, self.turn, self.steps, self.made = followed.marks, 0, 0, []
+        torch.set_num_threads(case["threads"])
+        mine.demand_way(case["way"])
+        sharded = case["way"] == "fully_sharded"
+        # Of data parallelism each rank begins elsewhere: the class has to share rank 0's.
+        seed = case["seed"] + (rank if case["way"] == "data_parallel" and case["communicates"] else 0)
+        module = Transformer(Sizes(**case["sizes"]), syslab_training.layer_makers if sharded else torchs_layers).draw(seed).to(device)
+        self.names = [name for name, _ in module.named_parameters()]
+        self.shapes = [tuple(p.shape) for _, p in module.named_parameters()]
+        if case["way"] == "sharded_optimizer":
+            self.container, self.parameters = module, list(module.parameters())
+            base = syslab_training.counted(torch.optim.AdamW, self.made)
+            self.optimizer = mine.optimizer(list(self.parameters), base, **case["adamw"])
+            syslab_training.need(self.optimizer, "step")
+            syslab_training.need(self.optimizer, "zero_grad")
+            return
+        buckets = [case["bucket_mb"]] if "bucket_mb" in case else []
+        self.container = mine.container(module, *buckets)
+        self.parameters = list(self.container.parameters())
+        if not sharded and [tuple(p.shape) for p in self.parameters] != self.shapes:
+            raise syslab_training.Fault(f"parameters() of {type(self.container).__name__} are not the wrapped module's in their order")
+        self.optimizer = adamw_of(self.parameters, case)
+        self.made.append(self.optimizer)
+
+    def refresh(self, seed):
+        rows = self.case["rows"]
+        own = tokens_of(self.case, seed)[self.rank * rows:(self.rank + 1) * rows].to(self.device)
+        self.ids, self.targets = own[:, :-1], own[:, 1:]
+        self.settle()
+
+    def settle(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def meet(self):
+        """Ranks begin together."""
+        self.turn += 1
+        self.board.set_status(self.rank, self.turn, 0, self.steps, 0)
+        until = time.monotonic() + MEETING_S
+        while any(self.board.status(other)[0] < self.turn for other in range(self.board.ranks)):
+            if time.monotonic() > until:
+                raise RuntimeError("the other ranks did not come to the beginning of a step")
+            os.sched_yield()
+
+    def after_backward(self):
+        if self.case["way"] == "sharded_optimizer":  # means over the ranks are the lab's to make
+            for parameter in self.parameters:
+                if self.case["ranks"] > 1 and parameter.grad is not None:
+                    dist.all_reduce(parameter.grad)
+                    parameter.grad /= self.case["ranks"]
+        else:
+            self.mine.after_backward(self.container, self.optimizer)
+
+    def step(self, told):
+        """One step; when it began and ended by the monotonic clock, in ns. `told`: this rank's row of numbers."""
+        marks, followed = self.marks, self.followed
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        followed.begin()
+        followed.on = True
+        self.meet()
+        began = time.monotonic_ns()
+        begin = marks.mark()
+        if self.case["way"] == "data_parallel":
+            self.mine.begin_batch(self.container, self.optimizer)
+        self.optimizer.zero_grad()
+        loss = loss_of(self.container(self.ids), self.targets)
+        forward = marks.mark()
+        loss.backward()
+        backward = marks.mark()
+        self.after_backward()
+        finished = marks.mark()
+        self.optimizer.step()
+        updated = marks.mark()
+        self.settle()
+        ended = time.monotonic_ns()
+        followed.on = False
+        self.steps += 1
+        ends = [marks.between(begin, one) for one in (forward, backward, finished, updated)]
+        busy, hidden = followed.busy(begin, ends[1])
+        values = {"forward": ends[0], "backward": ends[1] - ends[0], "exposed": ends[2] - ends[1], "update": ends[3] - ends[2],
+                  "communicating": busy, "hidden": hidden, "messages": followed.messages, "bytes": followed.bytes,
+                  "loss": float(loss), "state": state_bytes(self.made), "held": 4 * syslab_training.held_elements(self.container),
+                  "peak": torch.cuda.max_memory_allocated() if self.device.type == "cuda" else NAN}
+        told.copy_(torch.tensor([float(values[field]) for field in FIELDS], dtype=torch.float64))
+        return began, ended
+
+    def weights(self, asked, row):
+        if self.case["way"] == "fully_sharded":
+            gathered = self.mine.whole_weights(self.container)
+            for name, shape in zip(self.names, self.shapes):
+                if name not in gathered or tuple(gathered[name].shape) != shape:
+                    raise syslab_training.Fault(f"{self.mine.gather} returned no '{name}' of shape {list(shape)}")
+            sample([gathered[name] for name in self.names], asked, row)
+        else:
+            sample(self.parameters, asked, row)
+
+
+def sample(tensors, asked, row):
+    """Every `stride`-th element from `first` on of all, one behind the other."""
+    first, stride, at, filled = asked["first"], asked["stride"], 0, 0
+    for tensor in tensors:
+        skip = (first - at) % stride if at > first else first - at
+        found = tensor.detach().reshape(-1)[skip::stride]
+        row[filled:filled + found.numel()] = found.to("cpu", torch.float32)
+        filled += found.numel()
+        at += tensor.numel()
+    if filled != row.numel():
+        raise RuntimeError(f"{filled} elements were found where {row.numel()} were asked for")
+
+
+def alone(case, seeds, asked, rows, device):
+    """The weights of one process after steps on these tokens, both ways to be right that round differently: the ranks' shares one after
+    the other, their gradients added and divided, and all rows at once."""
+    torch.set_num_threads(case["threads"])
+    for way, row in enumerate(rows):
+        model = Transformer(Sizes(**case["sizes"])).draw(case["seed"]).to(device)
+        optimizer = adamw_of(model.parameters(), case)
+        for seed in seeds:
+            tokens = tokens_of(case, seed).to(device)
+            optimizer.zero_grad()
+            for part in tokens.split(case["rows"]) if way == 0 else [tokens]:
+                loss_of(model(part[:, :-1]), part[:, 1:]).backward()
+            if way == 0:
+                for parameter in model.parameters():
+                    parameter.grad /= case["ranks"]
+            optimizer.step()
+        sample(list(model.parameters()), asked, row)
+        del model, optimizer
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+
+def join_group(board, rank, store, backend, device):
+    """This process as a rank of that backend's group. All ranks are on this machine, and behind the walls they have its loopback alone,
+    whatever a cluster's settings name."""
+    os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group(backend, store=dist.FileStore(store, board.ranks), rank=rank, world_size=board.ranks)
+    followed = Followed(Marks(device))
+    followed.install()
+    return followed

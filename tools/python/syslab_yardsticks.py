@@ -1,0 +1,88 @@
+"""What a class on ranks is timed beside: our strategies for torch (syslab_parallel.py) and torch's own, around the same module.
+
+The plain ones are here: what a hand-out's text describes, without anything of ours.
+"""
+import torch
+import torch.distributed as dist
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+
+import syslab_handed_in
+from syslab_tensors import Unsupported
+
+
+class Container(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs):
+        return self.module(*inputs)
+
+    def finish_gradient_synchronization(self):
+        """Nothing travels."""
+
+
+class Shared(Container):
+    def __init__(self, module):
+        super().__init__(module)
+        for tensor in [*module.parameters(), *module.buffers()]:
+            dist.broadcast(tensor.data, 0)
+
+
+class Naive(Shared):
+    """An all-reduce a gradient, behind the backward pass."""
+
+    def finish_gradient_synchronization(self):
+        for parameter in self.module.parameters():
+            dist.all_reduce(parameter.grad)
+            parameter.grad /= dist.get_world_size()
+
+
+class FlatCopy(Shared):
+    """All gradients copied into one buffer and back."""
+
+    def finish_gradient_synchronization(self):
+        gradients = [parameter.grad for parameter in self.module.parameters()]
+        flat = _flatten_dense_tensors(gradients)
+        dist.all_reduce(flat)
+        flat /= dist.get_world_size()
+        for gradient, mean in zip(gradients, _unflatten_dense_tensors(flat, gradients)):
+            gradient.copy_(mean)
+
+
+class Torchs(Container):
+    """torch's DistributedDataParallel, with buckets of 25 MB unless the case limits them."""
+
+    def __init__(self, module, bucket_size_mb=None):
+        limit = {} if bucket_size_mb is None else {"bucket_cap_mb": bucket_size_mb}
+        super().__init__(torch.nn.parallel.DistributedDataParallel(module, **limit))
+
+
+def whole(parameters, optimizer_cls, **options):
+    """Every rank has all of the optimizer's state."""
+    return optimizer_cls(parameters, **options)
+
+
+def torchs_optimizer(parameters, optimizer_cls, **options):
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    return ZeroRedundancyOptimizer(parameters, optimizer_class=optimizer_cls, **options)
+
+
+PLAIN = {"none": Container, "naive": Naive, "flat_copy": FlatCopy, "whole": whole}
+TORCHS = {"data_parallel": Torchs, "sharded_optimizer": torchs_optimizer}
+OURS = {"flat_view": "FlatDDP", "overlap": "IndividualDDP", "bucketed": "BucketedDDP", "planned": "PlannedDDP",
+        "optimizer": "ShardedOptimizer", "layer": "FSDP"}
+
+
+def yardstick(case):
+    """In the form of something that was handed in."""
+    if case["whose"] == "torchs":
+        return syslab_handed_in.Methods(TORCHS[case["way"]])
+    if case["strategy"] in PLAIN:
+        return syslab_handed_in.Methods(PLAIN[case["strategy"]])
+    try:
+        import syslab_parallel
+    except (ImportError, OSError) as error:
+        raise Unsupported(f"our '{case['strategy']}' for torch stands on libsyslab, which was not found: {str(error).splitlines()[0]}") from None
+    return syslab_handed_in.Methods(getattr(syslab_parallel, OURS[case["strategy"]]))

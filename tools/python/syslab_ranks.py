@@ -149,6 +149,10 @@ class TimedRank(Rank):
                 seeds = [int(seed) for seed in options["seeds"].split()]
                 syslab_timing.alone(json.loads(options["case"]), seeds, options, outputs["weights"], self.device)
             return {"type": "returned"}
+        except RuntimeError as error:
+            if "does not support" not in str(error):  # as a group says of a collective that laws have for all
+                return described(error, self.path)
+            return described(Unsupported(f"this torch cannot do it over the group that carries the bytes: {error}"), self.path)
         except BaseException as error:
             return described(error, self.path)
 

@@ -47,7 +47,8 @@ AttemptResult side_result(const PairedSide& side, Launch judged, const std::stri
 
 std::unique_ptr<Side> start_side(const PairedSide& side, const PairedOptions& options, const Observer& observer,
                                  Watch& watch, Clock::time_point deadline) {
-  if (side.planned.world_size > 1 && !starts_ranks(side.planned)) return std::make_unique<GangSide>(side, options, observer, watch, deadline);
+  if (side.planned.world_size > 1 && !starts_ranks(side.planned))
+    return std::make_unique<GangSide>(side, options, observer, watch, deadline);
   return std::make_unique<SideRun>(side, options, observer, watch, deadline);
 }
 

@@ -152,27 +152,17 @@ std::vector<std::string> python_ranks_command(const MineRequest& mine) {
 }
 
 std::vector<std::string> python_lab_ranks_command() {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},
-                         {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},
-                         {"syslab_compilers", kPythonCompilersText},
-                         {"syslab_library", kPythonLibraryText},
-                         {"syslab_functions", kPythonFunctionsText},
-                         {"syslab_beside", kPythonBesideText},
-                         {"syslab_worker", kPythonWorkerText},
-                         {"syslab_collectives", kPythonCollectivesText},
-                         {"syslab_handed_in", kPythonHandedInText},
-                         {"syslab_training", kPythonTrainingText},
-                         {"syslab_transformer", kPythonTransformerText},
-                         {"syslab_timing", kPythonTimingText},
-                         {"syslab_yardsticks", kPythonYardsticksText},
-                         {"syslab_torch", kPythonTorchText},
-                         {"syslab_planning", kPythonPlanningText},
-                         {"syslab_ddp", kPythonDdpText},
-                         {"syslab_sharded", kPythonShardedText},
-                         {"syslab_fsdp", kPythonFsdpText},
-                         {"syslab_parallel", kPythonParallelText},
-                         {"syslab_ranks", kPythonRanksText}};
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
+                         {"syslab_tensors", kPythonTensorsText},         {"syslab_compilers", kPythonCompilersText},
+                         {"syslab_library", kPythonLibraryText},         {"syslab_functions", kPythonFunctionsText},
+                         {"syslab_beside", kPythonBesideText},           {"syslab_kernels", kPythonKernelsText},
+                         {"syslab_worker", kPythonWorkerText},           {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_handed_in", kPythonHandedInText},      {"syslab_training", kPythonTrainingText},
+                         {"syslab_transformer", kPythonTransformerText}, {"syslab_timing", kPythonTimingText},
+                         {"syslab_yardsticks", kPythonYardsticksText},   {"syslab_torch", kPythonTorchText},
+                         {"syslab_planning", kPythonPlanningText},       {"syslab_ddp", kPythonDdpText},
+                         {"syslab_sharded", kPythonShardedText},         {"syslab_fsdp", kPythonFsdpText},
+                         {"syslab_parallel", kPythonParallelText},       {"syslab_ranks", kPythonRanksText}};
   std::vector<std::string> command = python_program(scripts, kRunTextsWhenWanted);
   command.emplace_back("--lab");
   return command;

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -283,6 +284,29 @@ class Released(Elsewhere):
         recorded = {line.rsplit(",", 2)[0] for line in next(other.glob("*.dist-info/RECORD")).read_text().splitlines()}
         there = {str(file.relative_to(other)) for file in other.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
         self.assertEqual(there - recorded, {"bin/syslab"} & there)
+
+    def test_nothing_in_it_asks_for_a_glibc_newer_than_its_tag_says(self):
+        self.assertRegex(self.wheel.name, r"-py3-none-manylinux_2_28_")
+        with tarfile.open(next((self.folder / "made").glob("*.tar.xz"))) as archive:
+            archive.extractall(self.cwd)
+        lab = next(self.cwd.glob("syslab-*"))
+        files = [lab / "syslab", *(lab / "lib").iterdir()]
+        for file in files:
+            asked = run("objdump", "-T", file, cwd=self.cwd, PATH=os.environ["PATH"])
+            newest = max(int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", asked))
+            self.assertLessEqual(newest, 28, file)
+            self.assertNotIn("GLIBCXX", asked, file)
+        # Symbols that moved into libc with 2.34 are found in older ones only where these are named.
+        for file in files[:1] + [lab / "lib/libsyslab.so.0"]:
+            named = run("readelf", "-d", file, cwd=self.cwd, PATH=os.environ["PATH"])
+            for library in ("libpthread.so.0", "libdl.so.2"):
+                self.assertIn(library, named, file)
+        if (lab / "lib/libopenblas.so.0").exists():
+            log = subprocess.run([lab / "syslab", "doctor"], cwd=self.cwd, env={"LD_DEBUG": "files"}, text=True, capture_output=True,
+                                 timeout=120).stderr
+            self.assertIn(f"calling init: {lab}/lib/libopenblas.so.0", log)
+        self.assertIn("frobnicate", subprocess.run([lab / "syslab", "frobnicate"], cwd=self.cwd, env={}, text=True,
+                                                   capture_output=True).stderr)  # exceptions find their way
 
     def test_checksums_and_sizes(self):
         run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=self.folder / "made", PATH=os.environ["PATH"])

@@ -45,6 +45,14 @@ __device__ __forceinline__ void arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Arrivals of a warp where one lane arrives for all. With SYSLAB_EACH_LANE (for debugging; tools/long/delayed_kernels.py)
+// each lane arrives for itself: racecheck does not see that a __syncwarp before the one arrival orders the other lanes.
+#ifdef SYSLAB_EACH_LANE
+inline constexpr int kArrivalsOfAWarp = 32;
+#else
+inline constexpr int kArrivalsOfAWarp = 1;
+#endif
+
 // Arrives, and the phase does not end before `bytes` were copied. A box of a tensor map counts in full, even where part
 // of it lies outside the tensor.
 __device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, int bytes) {

@@ -2,36 +2,62 @@
 """Looks for races in flash_wgmma's kernels: its tests on a GPU, in a build whose waits and arrivals are late at random.
 
     python3 tools/long/delayed_kernels.py [--build build-delayed] [--rounds 3] [--jobs 16]
+    python3 tools/long/delayed_kernels.py --tests build-cuda/tests/ops/unit_gpu_ops --under synccheck
 
 In that build every fourth wait for an mbarrier and every eighth arrival takes up to 4 µs (SYSLAB_DELAYS in src/device/mbarrier.cuh), so
 that whoever relies on an order which no barrier makes meets the other order. That the delays find anything is proven first, by a kernel
 without barrier (4) of wgmma/forward.cuh: its tests must fail. Needs a GPU of compute capability 9.0 and nvcc; the first build takes as long
-as any, the second a minute. Ends with 1 where a test fails or the planted race is not found, and prints a row for the ledger.
+as any, the second a minute.
+
+--tests takes programs that are built already: one without the barrier (--planted) and one with delays; --under runs the tests below a tool of
+compute-sanitizer instead, which wants neither delays nor a planted race. racecheck names lines where the kernels were built with -lineinfo.
+Each test has a process of its own, --jobs of them at once, since most of its time is the float64 reference on the CPU.
+
+Ends with 1 where a test fails or is stopped by --limit, or the planted race is not found, and prints a row for the ledger.
 """
 import argparse
+import collections
+import concurrent.futures
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KERNELS = "ops/attention/wgmma/forward.cuh"
 RACE = "    ptx::fence_async_proxy();\n    ptx::barrier(own, 128);  // (4)\n"  # O is stored when all warps have written it
 TESTS = "tests/ops/unit_gpu_ops"
+ALL = "*FlashWgmma*:*NanIn*flash_wgmma*"
 SETUP = ["-Dunity=on", "-Dunity_size=8", "-Djoined_tests=true", "-Dcuda=enabled", "-Dgpu_archs=90a"]
+# What a tool found, in its last lines: "ERROR SUMMARY: 3 errors", "RACECHECK SUMMARY: 2 hazards displayed (7 errors, 1 warnings)".
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*?(\d+) errors?(?:, (\d+) warnings?)?")
+# A hazard, and one side of it: the access with its line (in a build with -lineinfo) or its place in the kernel.
+HAZARD = re.compile(r"^=+ \w*:? ?(?=Potential|Race reported)", re.M)
+SIDE = re.compile(r"(Read|Write) Thread .*(\+0x\w+)(?: in (\S+:\d+))?\s*$", re.M)
 
 
-def run(command, **variables):
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def run(command, limit=None, **variables):
+    """The process that ended, or None where the limit ended it with all that it had started; and what it said."""
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", start_new_session=True)
+    try:
+        return process, process.communicate(timeout=limit)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return None, process.communicate()[0]
 
 
 def build(arguments, **variables):
     for old in (arguments.build / "src").rglob("attention_wgmma_*.o"):
         old.unlink()  # ninja does not see variables
-    done = run(["ninja", "-C", arguments.build, "-j", str(arguments.jobs), TESTS], NVCC_APPEND_FLAGS="-DSYSLAB_DELAYS", **variables)
+    # A compiler cache does not look at these variables either, and would answer with the kernels of another build.
+    done, said = run(["ninja", "-C", arguments.build, "-j", str(arguments.jobs), TESTS], NVCC_APPEND_FLAGS="-DSYSLAB_DELAYS", CCACHE_DISABLE="1", **variables)
     if done.returncode != 0:
-        sys.exit(f"{done.stdout[-3000:]}\nthe build failed")
+        sys.exit(f"{said[-3000:]}\nthe build failed")
+    return arguments.build / TESTS
 
 
 def planted(folder):
@@ -45,36 +71,86 @@ def planted(folder):
     return folder / "planted"
 
 
-def failed_tests(arguments, which):
-    """How many tests ran, and which of them failed."""
-    done = run([arguments.build / TESTS, f"--gtest_filter={which}"])
-    ran = re.search(r"(\d+) tests? from .* ran", done.stdout)
-    if ran is None or ran[1] == "0":
-        sys.exit(f"{done.stdout[-3000:]}\nno test ran: is there a GPU of compute capability 9.0?")
-    return int(ran[1]), sorted(set(re.findall(r"\[  FAILED  \] ([\w./]+)", done.stdout)))
+def tests_of(program, which):
+    _, said = run([program, f"--gtest_filter={which}", "--gtest_list_tests"])
+    suite, names = "", []
+    for line in said.splitlines():
+        if line.startswith("  "):
+            names.append(suite + line.split("#")[0].strip())
+        elif line.split("#")[0].strip().endswith("."):
+            suite = line.split("#")[0].strip()
+    return names or sys.exit(f"{said[-3000:]}\nno such test: {which}")
+
+
+def try_one(arguments, program, name):
+    """What is wrong with one test: "" where nothing is; and what it said."""
+    tool = ["compute-sanitizer", "--tool", arguments.under] if arguments.under else []
+    tool += ["--racecheck-report", "all", "--print-limit", "400"] if arguments.under == "racecheck" else []
+    began = time.monotonic()
+    done, said = run([*tool, program, f"--gtest_filter={name}"], arguments.limit, OMP_NUM_THREADS="2")
+    found = SUMMARY.search(said)
+    if done is None:
+        wrong = f"stopped after {arguments.limit} s"
+    elif "[  SKIPPED ]" in said or not re.search(r"\[  (PASSED|FAILED)  \] 1 test", said):
+        wrong = f"did not run: {said.strip()[-300:]}"
+    elif "[  FAILED  ]" in said or done.returncode != 0:
+        wrong = "failed"
+    else:
+        wrong = ""
+    if found and any(int(number or 0) for number in found.groups()):
+        wrong = f"{wrong or 'passed'}, {found[0]}"
+    elif tool and not found and not wrong:
+        wrong = f"compute-sanitizer said nothing: {said.strip()[-300:]}"
+    print(f"{time.monotonic() - began:6.1f} s  {name}{': ' * bool(wrong)}{wrong}", flush=True)
+    sides = collections.Counter(" | ".join(sorted(f"{access} {line or place}" for access, place, line in SIDE.findall(hazard)))
+                                for hazard in HAZARD.split(said)[1:])
+    for pair, number in sides.most_common(12):
+        print(f"          {number} × {pair}", flush=True)
+    return wrong
+
+
+def wrong_tests(arguments, program, which):
+    """How many tests ran, and those with which something is wrong."""
+    names = tests_of(program, which)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        tried = dict(zip(names, pool.map(lambda name: try_one(arguments, program, name), names)))
+    return len(names), {name: wrong for name, wrong in tried.items() if wrong}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-delayed")
+    parser.add_argument("--tests", type=pathlib.Path, help="a built unit_gpu_ops to run, with delays or for --under")
+    parser.add_argument("--planted", type=pathlib.Path, help="a built unit_gpu_ops with delays and without barrier (4)")
+    parser.add_argument("--under", choices=["memcheck", "racecheck", "synccheck"])
+    parser.add_argument("--only", default=ALL, metavar="FILTER", help="gtest's filter")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--limit", type=float, default=600, help="seconds a test")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
-    if not (arguments.build / "build.ninja").exists() and (done := run(["meson", "setup", arguments.build, *SETUP])).returncode != 0:
-        sys.exit(done.stdout)
-    build(arguments, NVCC_PREPEND_FLAGS=f"-I{planted(arguments.build)}")
-    _, found = failed_tests(arguments, "FlashWgmmaForward.IsRight*")
-    print(f"without barrier (4): {len(found)} tests failed", flush=True)
-    build(arguments)
+    if arguments.under and not arguments.tests:
+        parser.error("--under needs --tests: a program without delays")
+    if not arguments.tests and not (arguments.build / "build.ninja").exists():
+        done, said = run(["meson", "setup", arguments.build, *SETUP])
+        if done.returncode != 0:
+            sys.exit(said)
+    found = None
+    if not arguments.under and (arguments.planted or not arguments.tests):
+        _, found = wrong_tests(arguments, arguments.planted or build(arguments, NVCC_PREPEND_FLAGS=f"-I{planted(arguments.build)}"),
+                               "FlashWgmmaForward.IsRight*")
+        print(f"without barrier (4): {sum('failed' in wrong for wrong in found.values())} tests failed", flush=True)
+    program = arguments.tests or build(arguments)
     ran, wrong = 0, []
-    for _ in range(arguments.rounds):
-        tests, failed = failed_tests(arguments, "*FlashWgmma*:*NanIn*flash_wgmma*")
-        ran, wrong = ran + tests, wrong + failed
-    print("\n".join(f"failed: {name}" for name in wrong))
-    print(f"for the ledger: | flash_wgmma's tests with delays at waits and arrivals, {arguments.rounds} rounds | `python3 tools/long/delayed_kernels.py` | "
-          f"{len(wrong)} of {ran} failed; with barrier (4) left out {len(found)} |")
-    return 1 if wrong or not found else 0
+    for _ in range(1 if arguments.under else arguments.rounds):
+        tests, bad = wrong_tests(arguments, program, arguments.only)
+        ran, wrong = ran + tests, wrong + sorted(bad.items())
+    print("\n".join(f"{name}: {what}" for name, what in wrong))
+    how = f"under {arguments.under}" if arguments.under else f"with delays at waits and arrivals, {arguments.rounds} rounds"
+    proof = "" if found is None else f"; with barrier (4) left out {sum('failed' in bad for bad in found.values())}"
+    print(f"for the ledger: | flash_wgmma's tests {how} | `python3 tools/long/delayed_kernels.py`{' --under ' + arguments.under if arguments.under else ''} | "
+          f"{len(wrong)} of {ran} failed{proof} |")
+    return 1 if wrong or (found is not None and not any("failed" in bad for bad in found.values())) else 0
 
 
 if __name__ == "__main__":

@@ -391,18 +391,19 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   if (threadIdx.x == 0) {
+    constexpr int kWarps = 4 * Tile::kGroups * ptx::kArrivalsOfAWarp;  // that compute
     ptx::init_barrier(barriers.k(), 1);
     ptx::init_barrier(barriers.v(), 1);
     for (int stage = 0; stage < 2; ++stage) {
       ptx::init_barrier(barriers.q_full(stage), 1);
       ptx::init_barrier(barriers.dout_full(stage), 1);
-      ptx::init_barrier(barriers.q_empty(stage), 4 * Tile::kGroups);
-      ptx::init_barrier(barriers.dout_empty(stage), 4 * Tile::kGroups);
-      ptx::init_barrier(barriers.ds_full(stage), 4 * Tile::kGroups);
-      ptx::init_barrier(barriers.ds_empty(stage), 4 * Tile::kGroups);
+      ptx::init_barrier(barriers.q_empty(stage), kWarps);
+      ptx::init_barrier(barriers.dout_empty(stage), kWarps);
+      ptx::init_barrier(barriers.ds_full(stage), kWarps);
+      ptx::init_barrier(barriers.ds_empty(stage), kWarps);
     }
     for (int slot = 0; slot < Tile::kAdders; ++slot) {
-      ptx::init_barrier(barriers.dq_full(slot), 4 * Tile::kGroups);
+      ptx::init_barrier(barriers.dq_full(slot), kWarps);
       ptx::init_barrier(barriers.dq_empty(slot), 1);
     }
     ptx::fence_barrier_init();

@@ -16,7 +16,7 @@ namespace syslab::attention::wgmma {
 // One arrival for a warp, whose lanes have used the slot in ordinary ways.
 __device__ __forceinline__ void arrive_for_warp(std::uint32_t barrier) {
   __syncwarp();
-  if (ptx::lane_anew() == 0) ptx::arrive(barrier);
+  if (ptx::kArrivalsOfAWarp > 1 || ptx::lane_anew() == 0) ptx::arrive(barrier);
 }
 
 // Sᵀ or dPᵀ, 64 keys × 64 queries, a group of products. Both factors are descriptors.

@@ -396,7 +396,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   if (threadIdx.x == 0) {
-    constexpr int kWarps = 4;  // of a group
+    constexpr int kWarps = 4 * ptx::kArrivalsOfAWarp;  // of a group
     ptx::init_barrier(barriers.k(), 1);
     ptx::init_barrier(barriers.v(), 1);
     ptx::init_barrier(barriers.p_full(), kWarps);

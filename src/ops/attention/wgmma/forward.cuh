@@ -369,7 +369,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
       ptx::commit_products();
     };
     const auto release = [&](std::uint32_t barrier) {
-      if (lane == 0) ptx::arrive(barrier);
+      if (ptx::kArrivalsOfAWarp > 1 || lane == 0) ptx::arrive(barrier);
     };
     // Scores are given the scale's sign, of every block and under any mask: from here on `scale_log2` is positive, so
     // that the largest score has the largest weight. Then a score becomes −∞ where the row does not see the key.
@@ -562,8 +562,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     for (int stage = 0; stage < Tile::kStages; ++stage) {
       ptx::init_barrier(barriers.k_full(stage), 1);
       ptx::init_barrier(barriers.v_full(stage), 1);
-      ptx::init_barrier(barriers.k_empty(stage), 4 * Tile::kGroups);
-      ptx::init_barrier(barriers.v_empty(stage), 4 * Tile::kGroups);
+      ptx::init_barrier(barriers.k_empty(stage), 4 * Tile::kGroups * ptx::kArrivalsOfAWarp);
+      ptx::init_barrier(barriers.v_empty(stage), 4 * Tile::kGroups * ptx::kArrivalsOfAWarp);
     }
     ptx::fence_barrier_init();
   }

@@ -32,7 +32,8 @@ std::string door_of(const SelectionOptions& options, const std::string& text) {
   const std::string device = options.devices == std::vector<std::string>{"cuda"} ? "cuda" : "cpu";
   std::vector<std::string> doors;
   for (const submission::Adapter& adapter : submission::adapters()) {
-    if (adapter.door.empty() || !submission::is_of(adapter, options.handout) || adapter.device != device) continue;
+    if (adapter.door.empty() || !submission::is_of(adapter, options.handout)) continue;
+    if (adapter.device != device && !submission::is_of_ranks(adapter)) continue;  // as `check` of the folder does
     if (answers(adapter, options.names)) doors.emplace_back(adapter.door);
   }
   if (doors.size() == 1) return doors.front();

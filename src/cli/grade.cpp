@@ -228,6 +228,11 @@ void note_what_to_look_at(const Context& context, const fs::path& output, const 
     context.console.note(fmt::format("{} ran out of time; the next `grade` tries {} again, unless --no-retry is given",
                                      counted(late, "submission"), late == 1 ? "it" : "them"));
   }
+  if (const auto killed = std::ranges::count_if(records, grade::may_be_killed_again); killed > 0) {
+    context.console.note(fmt::format(
+        "{} had a process killed by a signal, perhaps for lack of memory; the next `grade` tries {} once more",
+        counted(killed, "submission"), killed == 1 ? "it" : "them"));
+  }
   if (const auto suspicions = grade::suspicions_of(all).rows.size(); suspicions > 0) {
     context.console.note(fmt::format("{} to look at in {}; no points are taken for them",
                                      counted(static_cast<std::int64_t>(suspicions), "place"),

@@ -19,9 +19,11 @@ namespace syslab::cli {
 
 void note_missing_walls(const Console& console) {
   if (judge::under_compute_sanitizer()) {
-    return console.note(
-        "under compute-sanitizer what --mine names may do whatever you may, and no time means anything");
+    console.note(judge::walls_wanted()
+                     ? "under compute-sanitizer no time means anything"
+                     : "under compute-sanitizer what --mine names may do whatever you may, and no time means anything");
   }
+  if (!judge::walls_wanted() && judge::under_compute_sanitizer()) return;
   if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
   judge::hide_this_process();
   const std::vector<std::string> missing = judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true);
@@ -31,7 +33,8 @@ void note_missing_walls(const Console& console) {
 }
 
 void note_reach_of_ranks(const Console& console, bool on_gpus) {
-  if (on_gpus && judge::walls_wanted()) console.note(fmt::format("{} (SECURITY.md)", judge::kNetworkOfRanksOnAGpu));
+  if (!on_gpus || !judge::walls_wanted() || judge::namespaces_on_a_gpu_wanted()) return;
+  console.note(fmt::format("{} (SECURITY.md)", judge::kNetworkOfRanksOnAGpu));
 }
 
 namespace {

@@ -102,8 +102,10 @@ class Grading {
       Json record = known_record(known_by, [](const Json& one) { return !is_provisional(one); });
       known = !record.is_null();
       if (known) return record;
+      const bool killed_before = was_killed(record_of_the_same(known_by));
       Json suspicions = suspicious(own.code());  // before anything of it runs
       record = checked(own);
+      if (killed_before && was_killed(record)) record[kKilledAgain] = true;
       record["suspicions"] = std::move(suspicions);
       keep(own.database());
       keep_record(known_by, record);
@@ -210,6 +212,14 @@ class Grading {
     if (known.before_since && text_field(stored, "digest") == known.digest) return record;
     if (text_field(stored, "key") != known.key || (options_.retry && !is_settled(record))) return nullptr;
     return record;
+  }
+
+  // What was found out about these files, looked at in the same way, settled or not.
+  static Json record_of_the_same(const Known& known) {
+    std::error_code none;
+    if (!fs::exists(known.file, none)) return nullptr;
+    const Json stored = json_or_discarded(read_user_file(known.file, kMostRecord));
+    return stored.is_object() && text_field(stored, "key") == known.key ? stored.value("record", Json()) : Json();
   }
 
   static void keep_record(const Known& known, const Json& record) {

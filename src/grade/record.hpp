@@ -61,9 +61,13 @@ inline const Json* row_of(const Json& record, const std::string& function) {
   return nullptr;
 }
 
+// Set where that has come to pass twice: then it does so by itself.
+inline constexpr const char* kKilledAgain = "killed_again";
+inline bool may_be_killed_again(const Json& record) { return was_killed(record) && !is_set(record, kKilledAgain); }
+
 // Or it came to no end at all, as when the machine had no memory left: that need not be so the next time.
 inline bool is_provisional(const Json& record) {
-  return ran_out_of_time(record) || was_killed(record) || !text_field(record, "error").empty();
+  return ran_out_of_time(record) || may_be_killed_again(record) || !text_field(record, "error").empty();
 }
 
 inline double hundredths(double points) { return std::round(points * 100) / 100; }

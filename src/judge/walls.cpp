@@ -157,20 +157,20 @@ constexpr unsigned kFileSystems[] = {'f', 'X', 0x94};
 // such thing, but for one of datagrams, which can be sent elsewhere. CUDA's driver gives up where it cannot make a
 // socket of sequenced packets and listen on it; it asks another for the server of MPS, which to it is not there. NCCL's
 // ranks make one of datagrams.
-void deny_sockets(const FilterContext& filter, bool network, bool gpu) {
+void deny_sockets(const FilterContext& filter, bool network, bool gpu, bool listens) {
   constexpr unsigned kTypes = 0xf;      // the rest of a socket's type are flags
   constexpr unsigned kFamilies = 0x40;  // more than there are
   deny(filter, "socketpair", EACCES, SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, SOCK_DGRAM));
-  if (!network && !gpu) return deny(filter, "socket", EACCES);
+  if (!network && !gpu && !listens) return deny(filter, "socket", EACCES);
   for (unsigned family = 0; family < kFamilies; ++family) {
     if (network && (family == AF_INET || family == AF_INET6 || family == AF_NETLINK)) continue;
-    if (gpu && family == AF_UNIX) continue;
+    if ((gpu || listens) && family == AF_UNIX) continue;
     deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, family));
   }
   deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_GE, kFamilies));
   deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
-  if (!gpu) return;
-  for (unsigned type = 0; type <= kTypes; ++type) {
+  if (!gpu && !listens) return;
+  for (unsigned type = 0; type <= kTypes && !listens; ++type) {
     if (type == SOCK_SEQPACKET || (network && type == SOCK_DGRAM)) continue;
     deny(filter, "socket", EACCES, SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, type));
   }
@@ -191,7 +191,8 @@ struct Walls::Filter {
 Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
   // On a GPU NCCL's ranks meet in /dev/shm. CUDA's driver works in a user namespace; whether NCCL does is not known.
-  confinement_.own_shared_memory = python && !options.gpu && may_own_shared_memory();
+  confinement_.own_shared_memory =
+      python && (!options.gpu || (options.network && namespaces_on_a_gpu_wanted())) && may_own_shared_memory();
   // Ranks that one process has started, or that stand for themselves: nobody they have to meet is outside.
   confinement_.own_loopback = options.network && confinement_.own_shared_memory && may_own_loopback();
   const FilterContext filter = empty_filter();
@@ -226,7 +227,7 @@ Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make
   }
   deny(filter, "clone3", ENOSYS);          // its flags are behind a pointer; the C library then falls back on clone
   deny(filter, "io_uring_setup", ENOSYS);  // it would do what is denied here, socket() for one
-  deny_sockets(filter, options.network, options.gpu);
+  deny_sockets(filter, options.network, options.gpu, options.listens);
   // Whoever ends or stops our group does so with all that it has started, and while another is measured nothing of it
   // runs. Python programs that ask for a session of their own need none, and would fail over a refusal.
   for (const char* name : {"setsid", "setpgid"}) deny(filter, name, python ? 0 : EPERM);
@@ -303,7 +304,18 @@ std::vector<std::string> missing_walls(bool shared_memory, bool loopback) {
 
 bool under_compute_sanitizer() { return !environment_variable("NV_SANITIZER_INJECTION_TRANSPORT_TYPE").empty(); }
 
-bool walls_wanted() { return environment_variable("SYSLAB_WALLS") != "none" && !under_compute_sanitizer(); }
+namespace {
+
+bool all_walls_wanted() { return environment_variable("SYSLAB_WALLS") == "all"; }
+
+}  // namespace
+
+bool namespaces_on_a_gpu_wanted() { return kNamespacesOnAGpuByDefault || all_walls_wanted(); }
+
+bool walls_wanted() {
+  if (environment_variable("SYSLAB_WALLS") == "none") return false;
+  return !under_compute_sanitizer() || kUnderComputeSanitizerByDefault || all_walls_wanted();
+}
 
 void hide_this_process() { ::prctl(PR_SET_DUMPABLE, 0); }
 

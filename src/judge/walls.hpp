@@ -18,6 +18,7 @@ struct WallsOptions {
   Profile profile = Profile::native;
   bool network = false;
   bool gpu = false;      // CUDA's driver is used: it makes a socket of its own, which leads nowhere
+  bool listens = false;  // compute-sanitizer is at work in it, which listens on sockets of this machine
   std::string writable;  // the only folder to write into
   std::string hidden;    // a folder that cannot be read, there or made later, nor anything in it; empty: none
 };
@@ -56,14 +57,21 @@ void deny_processes();
 // /dev/shm of a class on the CPU its own, with `loopback` also what keeps the network of its ranks to themselves.
 std::vector<std::string> missing_walls(bool shared_memory = false, bool loopback = false);
 
-// What no kernel keeps from a class of ranks on a GPU (Walls).
+// Whether ranks on a GPU have a /dev/shm and a loopback of their own, as those on the CPU have. SYSLAB_WALLS=all asks
+// for them; nobody has seen yet whether NCCL works in namespaces (docs/performance/lab.md, "Behind the walls, on a
+// GPU").
+inline constexpr bool kNamespacesOnAGpuByDefault = false;
+bool namespaces_on_a_gpu_wanted();
+// What else nothing keeps from a class of ranks on a GPU.
 inline constexpr const char* kNetworkOfRanksOnAGpu = "any network: ranks on a GPU reach it";
 
 // SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere; and so does
-// compute-sanitizer.
+// compute-sanitizer, but with SYSLAB_WALLS=all: no GPU has shown yet that it bears them with the sockets that it is
+// let.
+inline constexpr bool kUnderComputeSanitizerByDefault = false;
 bool walls_wanted();
 // Whether compute-sanitizer runs this program: into each process below it puts libraries that talk to it through pipes
-// in its folder and sockets, which the walls would not let through.
+// in its folder and sockets that they listen on.
 bool under_compute_sanitizer();
 
 // The calling process is no longer to be read or traced by others of its user, nor leaves a core file.

@@ -49,6 +49,8 @@ class CudaDevice final : public Device {
   // Error(check) when work goes on, block after block, long after its windows have closed, or leaves them empty: it
   // runs on a stream of its own that does not join ours, so its time is not known.
   std::vector<Window> collect() override;
+  // The first half of that, for a window that somebody else has timed and that has ended.
+  void look_for_stragglers(Nanoseconds last_window);
   void synchronize() override;
   void flush(std::uint64_t bytes) override;
   bool captures_graphs() const override { return place().kind == device::Kind::cuda; }
@@ -62,7 +64,6 @@ class CudaDevice final : public Device {
   };
   std::int64_t flags_of_block();
   void measure_empty_windows();
-  void look_for_stragglers(Nanoseconds last_window);
   void look_for_emptiness(const std::vector<Window>& windows);
 
   device::OwnedStream stream_;

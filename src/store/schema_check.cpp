@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "core/hash.hpp"
 #include "core/printable.hpp"
@@ -30,13 +32,22 @@ Objects objects_of(Connection& connection, std::string_view database) {
   return objects;
 }
 
-Objects made_by(const Schema& schema, std::int64_t version) {
+// Running migrations takes longer than everything else in opening: once for the same ones.
+const Objects& made_by(const Schema& schema, std::int64_t version) {
+  static std::mutex one_at_a_time;
+  static std::map<std::vector<std::string>, Objects> made;
+  std::vector<std::string> statements;
+  for (const Migration& migration : schema.migrations) {
+    if (migration.version <= version) statements.push_back(migration.sql);
+  }
+  const std::lock_guard lock(one_at_a_time);
+  if (const auto found = made.find(statements); found != made.end()) return found->second;
   Connection memory(":memory:", Connection::Access::read_write, ":memory:");
   Transaction together(memory);
   for (const Migration& migration : schema.migrations) {
     if (migration.version <= version) apply(memory, migration);
   }
-  return objects_of(memory, "main");
+  return made.emplace(std::move(statements), objects_of(memory, "main")).first->second;
 }
 
 // Of all objects but views, which a file of an older version may have.
@@ -135,7 +146,6 @@ void require_our_schema(Connection& connection, const Schema& schema, std::strin
   const std::int64_t version = connection.integer(fmt::format("PRAGMA {}.user_version", database));
   const Objects found = objects_of(connection, database);
   const bool views_apart = version > 0 && version < kFirstWithoutViews;
-  // Running the migrations takes longer than everything else in opening.
   const auto known = schema.digests.find(static_cast<int>(version));
   const bool is_known =
       known != schema.digests.end() && known->second == digest_of(found) && (views_apart || !has_views(found));

@@ -22,6 +22,9 @@ class CallClock {
   explicit CallClock(int processors = 1) : processors_(processors) {}
   // Of calls on a GPU, where the two agree within 2 % and 5 µs: so much handing over may vary.
   static CallClock of_gpu();
+  // The same where ours runs while the worker copies its tensors to the GPU and back, too: whatever it tells of, a
+  // short call is not to be told from these copies.
+  static CallClock of_copies();
 
   // The time of the call. The worker's own reading spares it our waking up, and is believed as far as it cannot matter:
   // where it is within 2 % of ours. Else ours is the time, whoever is at fault. A question, which computes
@@ -35,13 +38,14 @@ class CallClock {
   void begin_case();
   // Of the calls since: whose clock they were timed by; and under "suspect" what a worker's clock leaves out of nearly
   // every call though the worker was working: more processor time than all processors have in the time that it tells.
-  // Waiting, as on a busy machine, is no reason; nor is it on a GPU, which is ours and the worker's alone. An empty
-  // object if there were no calls.
+  // Waiting, as on a busy machine, is no reason; nor is it on a GPU, which is ours and the worker's alone. With copies
+  // also where more than a tenth of the calls has our time. An empty object if there were no calls.
   Json facts() const;
 
  private:
   int processors_;
   Nanoseconds slack_{};  // that the two may differ besides; nothing on the CPU
+  bool copies_ = false;  // ours has them in it
   std::map<std::string, Nanoseconds, std::less<>> last_;
   std::vector<Readings> readings_;  // the latest, of a case
   std::int64_t calls_ = 0, by_its_own_ = 0;

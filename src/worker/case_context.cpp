@@ -202,7 +202,6 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
                                : library_worker_command(*request_.mine, request_.device);
   if (is_quiet(request_)) options.environment = quiet_threads();
   options.constant_inputs = !python || request_.mine->is_function();
-  if (!python) options.shares.reset();
   if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;
   options.device = request_.device;
   options.rank = request_.rank;

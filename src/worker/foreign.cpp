@@ -23,6 +23,7 @@
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
+#include "worker/gpu_memory.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -95,6 +96,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
           walls_.emplace(judge::WallsOptions{.profile = *options_.walls,
                                              .network = talks(),
                                              .gpu = options_.device != "cpu",
+                                             .listens = judge::under_compute_sanitizer(),
                                              .writable = folder_->path(),
                                              .hidden = judge::keys_folder()});
           judge::hide_this_process();
@@ -109,7 +111,10 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
 
 Json ForeignWorker::walls_facts() const {
   Json facts{{"walls", "none"}};
-  if (options_.device != "cpu") facts["gpu_memory"] = gpu_ ? "shared" : "copied";
+  if (options_.device != "cpu") {
+    facts["gpu_memory"] = gpu_ ? "shared" : "copied";
+    if (!options_.starts_ranks) facts["gpu_clock"] = trusted_ ? "its own" : "the lab's";
+  }
   if (nvml_) {
     if (const std::string blind = measure::blind_to_clocks(*nvml_, nvml_device_); !blind.empty()) {
       facts["flags_missing"] = blind;
@@ -117,7 +122,8 @@ Json ForeignWorker::walls_facts() const {
   }
   if (!options_.walls) return facts;
   facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
-  const bool apart = *options_.walls == judge::Profile::python && options_.device == "cpu";
+  const bool apart = *options_.walls == judge::Profile::python &&
+                     (options_.device == "cpu" || (talks() && judge::namespaces_on_a_gpu_wanted()));
   std::vector<std::string> missing = judge::missing_walls(apart, apart && talks());
   if (talks() && !apart) missing.emplace_back(judge::kNetworkOfRanksOnAGpu);
   if (!missing.empty()) facts["walls_missing"] = missing;
@@ -157,8 +163,10 @@ void ForeignWorker::greet() {
   if (!serves("gpu_release")) gpu_.reset();
   captures_ = options_.device != "cpu" && serves("graph");
   tells_kernels_ = options_.device != "cpu" && !gpu_ && serves("kernels");
-  if (gpu_) clock_ = CallClock::of_gpu();
-  // Else a call's tensors on a GPU travel through host memory, which is no part of its time.
+  if (options_.device != "cpu") {
+    trusted_ = !gpu_ && (options_.starts_ranks || gpu_memory_wanted() == GpuMemory::trusted);
+    if (!trusted_) clock_ = gpu_ ? CallClock::of_gpu() : CallClock::of_copies();
+  }
   waits_for_release_ = options_.device == "cpu" && serves("release");
 }
 
@@ -353,7 +361,7 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
     request.outputs.back().lent = options_.device != "cpu" && output.view.data == nullptr;
   }
   request.graph = graphs_ && !request.inputs.empty();
-  if (gpu_ && !is_question(request)) return call_on_gpu(request, inputs, outputs);
+  if (gpu_ && is_timed(request) && !is_question(request)) return call_on_gpu(request, inputs, outputs);
   request.guarded = guarded_;
   request.kernels = kernels_wanted_ && !request.inputs.empty();
   demand_finished();
@@ -421,7 +429,8 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
                             name_, spent.its_own.count(), request.function, spent.whole.count()));
   }
   // Ranks have taken their own tensors to their GPUs before; what is timed of them is called without any.
-  const bool by_ours = options_.device == "cpu" || options_.starts_ranks || (gpu_ && !request.inputs.empty());
+  const bool by_ours = options_.device == "cpu" || options_.starts_ranks ||
+                       (!trusted_ && is_timed(request) && !request.inputs.empty());
   return by_ours ? clock_.time(request.function, spent, is_question(request)) : returned->elapsed;
 }
 

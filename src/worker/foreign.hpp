@@ -68,7 +68,8 @@ void refuse_early(const CallRequest& request, const std::vector<std::string>& ea
 // Outputs begin as the caller's buffers are, so an element that the worker forgot still holds the caller's poison. An
 // output without memory (null data) is room for the call to work in: nothing is copied.
 // The time of a call is ours (worker/call_clock.hpp), from the release of its inputs until its outputs are complete; on
-// a GPU by our own stream (worker/gpu_handover.hpp), or the worker's where it cannot share memory there.
+// a GPU by our own stream (worker/gpu_handover.hpp), or around the worker's copies, or the worker's: as
+// worker/gpu_memory.hpp says.
 // Beyond the contract of CallChannel: throws Unsupported when the implementation says so, Error(check) when it wrote
 // outside its outputs or reports more time than the whole call took. Calls must come from the thread that constructed
 // it.
@@ -124,6 +125,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   void share_gpu();
   std::int64_t flags_of_gpu();
   static bool is_question(const CallRequest& request);
+  bool is_timed(const CallRequest& request) const;
   bool talks() const;
   Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                           std::span<const NamedOutput> outputs);
@@ -146,10 +148,12 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   TailReader errors_;
   std::string name_, language_;
   std::shared_ptr<const Json> declared_;
+  std::unique_ptr<FirstPage> words_;        // by which both streams wait
   std::unique_ptr<GpuHandover> gpu_;        // of what computes on a GPU; null: tensors travel through host memory
   std::unique_ptr<SharedSegment> staging_;  // then: where they lie here
   int gates_missed_ = 0;                    // calls in a row that were released before they had queued all
   bool waits_for_release_ = false, guarded_ = false, cold_ = false, captures_ = false, graphs_ = false;
+  bool trusted_ = false;        // what its own clock says is the time of a call
   std::unique_ptr<Nvml> nvml_;  // of what computes on a GPU
   NvmlDevice nvml_device_ = nullptr;
   measure::Window last_window_;

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/environment_variable.hpp"
 #include "core/misuse.hpp"
 #include "device/launch.hpp"
 #include "device/properties.hpp"
 #include "measure/cuda_device.hpp"
 #include "worker/foreign.hpp"
+#include "worker/gpu_memory.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -21,16 +21,12 @@ namespace {
 constexpr std::chrono::milliseconds kGate{64}, kGateOfWhoWaits{2};
 constexpr int kMissesToBelieve = 3;
 
-// Of host memory that both see, for an answer to a question. It is there from the beginning: memory that grows may
-// move, and the GPU knows where its first page lies.
+// Of host memory that both see, for an answer to a question. It is there from the beginning, and its first page is what
+// the GPU knows.
 constexpr std::size_t kAnswerBytes = 1024;
 
-// Only who asks for it: the times of honest calls are some µs longer so than by the events of their own process, up to
-// 18 where they work through much memory (docs/performance). A sanitizer may hold up whoever launches a kernel until it
-// has run, and kernels here wait for what is launched later.
-bool sharing_wanted() {
-  return environment_variable("SYSLAB_GPU_MEMORY") == "shared" && !judge::under_compute_sanitizer();
-}
+// A sanitizer may hold up whoever launches a kernel until it has run, and kernels here wait for what is launched later.
+bool sharing_wanted() { return gpu_memory_wanted() == GpuMemory::shared && !judge::under_compute_sanitizer(); }
 
 }  // namespace
 
@@ -40,7 +36,8 @@ void ForeignWorker::share_gpu() {
   SharedTensor answer{.name = "answer", .dtype = DType::f64, .shape = {kAnswerBytes / 8}, .strides = {1}};
   segment_.arrange({}, {&answer, 1});
   try {
-    gpu_ = std::make_unique<GpuHandover>(segment_.data(), *options_.shares);
+    words_ = std::make_unique<FirstPage>(segment_);
+    gpu_ = std::make_unique<GpuHandover>(words_->data(), *options_.shares);
     staging_ = std::make_unique<SharedSegment>();
   } catch (const Unsupported&) {  // tensors travel through host memory
   } catch (const Error& error) {
@@ -56,6 +53,12 @@ std::int64_t ForeignWorker::flags_of_gpu() {
     if (device::gpu_count() > 0) nvml_device_ = nvml_->device(device::properties({device::Kind::cuda, 0}).uuid);
   }
   return measure::flags_of_clocks(nvml_->slowed_by(nvml_device_).value_or(0));
+}
+
+// Others travel through host memory: a function needs its arguments before it is examined, what is called beside others
+// needs copies of its own, and guards lie in host memory.
+bool ForeignWorker::is_timed(const CallRequest& request) const {
+  return !guarded_ && !request.options.has("examine") && !request.options.has("streams");
 }
 
 // What has no inputs and one small answer has nothing to compute on a GPU; both go through host memory.

@@ -105,8 +105,11 @@ OwnProgram::OwnProgram(const CommandPlace& place, const Params& params) : folder
   std::error_code none;
   const bool gpu = fs::exists("/dev/nvidiactl", none);
   writable_.emplace();
-  walls_.emplace(judge::WallsOptions{
-      .profile = judge::Profile::python, .gpu = gpu, .writable = writable_->path(), .hidden = judge::keys_folder()});
+  walls_.emplace(judge::WallsOptions{.profile = judge::Profile::python,
+                                     .gpu = gpu,
+                                     .listens = judge::under_compute_sanitizer(),
+                                     .writable = writable_->path(),
+                                     .hidden = judge::keys_folder()});
   judge::hide_this_process();
 }
 

@@ -155,10 +155,7 @@ class Server {
     const Json failure = failure_of([&] {
       const int fd = static_cast<int>(fields.integer_or("memory_fd", -1));
       memory_ = std::make_unique<Memory>(fd);
-      // Before anything of the library runs: the driver may start what a judged process may not.
-      if (fields.text_or("device", "cpu") == "cuda") {
-        gpu_ = std::make_unique<ServedGpu>(device::Place{device::Kind::cuda, 0});
-      }
+      if (fields.text_or("device", "cpu") == "cuda") open_gpu(fd, fields.integer_or("gpu_memory_bytes", 0));
       callee_ = open_(gpu_ ? gpu_->stream() : device::Stream{});
       limit_memory(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
     });
@@ -168,6 +165,7 @@ class Server {
     }
     Json serves{"call", "release"};
     if (gpu_) serves.insert(serves.end(), {"graph", "kernels"});
+    if (gpu_ && gpu_->shares()) serves.push_back("gpu_release");
     write_frame(out_, {{"type", "hello"},
                        {"protocol", kWireVersion},
                        {"name", name_},
@@ -188,6 +186,18 @@ class Server {
     return said;
   }
 
+  // Before anything of the library runs: the driver may start what a judged process may not.
+  void open_gpu(int fd, std::int64_t shared_bytes) {
+    gpu_ = std::make_unique<ServedGpu>(device::Place{device::Kind::cuda, 0});
+    if (shared_bytes <= 0) return;
+    page_ = std::make_unique<Memory>(fd);
+    try {
+      gpu_->share(page_->of(static_cast<std::size_t>(shared_bytes)));
+    } catch (const Error& error) {
+      std::fprintf(stderr, "memory of the GPU is not shared: %s\n", error.what());
+    }
+  }
+
   // What runs it on tensors whose offsets count from `memory`.
   std::function<void()> prepared(const CallRequest& request, std::byte* memory) {
     const TensorsOfCall there = tensors_of(request, memory);
@@ -195,7 +205,16 @@ class Server {
     return request.graph && gpu_ ? gpu_->captured(body) : body;
   }
 
+  Returned call_in_memory_of_the_host(const CallRequest& request) {
+    const auto body = prepared(request, gpu_->memory(request.gpu_memory));
+    write_frame(out_, {{"type", "ready"}});
+    return {.elapsed = gpu_->run_shared(request.step, body, [&] {
+      write_frame(out_, {{"type", "queued"}, {"outputs", Json(request.outputs.size(), nullptr)}});
+    })};
+  }
+
   Returned call_on_gpu(const CallRequest& request) {
+    if (!request.gpu_memory.empty()) return call_in_memory_of_the_host(request);
     try {
       return called_on_gpu(request);
     } catch (const Error& error) {
@@ -243,7 +262,7 @@ class Server {
   int out_;
   std::string name_;
   const OpenCallee& open_;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Memory> memory_, page_;  // page_: of the words that streams read and write; never mapped anew
   std::unique_ptr<ServedGpu> gpu_;  // of what computes on one
   std::unique_ptr<Callee> callee_;
   CallsBeside beside_;  // last: its gate is on the stream of gpu_

@@ -1,7 +1,10 @@
 #include "worker/served_gpu.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,13 +14,15 @@
 #include "device/graph.hpp"
 #include "device/launch.hpp"
 #include "device/memory.hpp"
+#include "device/other_context.hpp"
 #include "device/persisting_lines.hpp"
 #include "worker/shared_segment.hpp"
 
 namespace syslab::worker {
 namespace {
 
-constexpr int kUnreadByte = 0xff;  // NaN in every floating-point type
+constexpr std::size_t kStep = 0, kDone = 16;  // words of 32 bits (docs/worker-wire.md)
+constexpr int kUnreadByte = 0xff;             // NaN in every floating-point type
 constexpr int kCallsToLookAt = 4;
 
 device::Place demanded(device::Place place) {
@@ -36,7 +41,55 @@ std::int64_t nans_of(const SharedTensor& output, const std::byte* memory) {
 }  // namespace
 
 ServedGpu::ServedGpu(device::Place place, std::size_t most_fenced)
-    : place_(demanded(place)), device_(place_), most_fenced_(most_fenced) {}
+    : place_(demanded(place)),
+      device_(place_),
+      begin_(place_, device::Timing::yes),
+      end_(place_, device::Timing::yes),
+      most_fenced_(most_fenced) {
+  device::come_to_turn(stream());  // a first time waits for the stream
+  device::synchronize(stream());
+}
+
+void ServedGpu::share(std::byte* words) {
+  if (place_.kind == device::Kind::cuda) page_ = std::make_unique<device::MappedPage>(words);
+  words_ = reinterpret_cast<std::uint32_t*>(words);
+}
+
+std::byte* ServedGpu::memory(const std::string& handle) {
+  if (handle != handle_) {
+    view_.reset();
+    view_ = std::make_unique<device::PeerView>(handle, place_);
+    handle_ = handle;
+  }
+  return view_->at(0);
+}
+
+Nanoseconds ServedGpu::run_shared(std::uint32_t step, const std::function<void()>& body,
+                                  const std::function<void()>& queued) {
+  device::forget_persisting_lines(place_);
+  device::await_mark(word(kStep), step + 1, stream());
+  device::come_to_turn(stream());
+  begin_.record(stream());
+  body();
+  end_.record(stream());
+  device::raise_mark(word(kDone), step + 1, stream());
+  queued();
+  device::synchronize(stream());
+  const Nanoseconds elapsed = device::elapsed(begin_, end_);
+  device_.look_for_stragglers(elapsed);
+  wait(step + 2);
+  return elapsed;
+}
+
+// By the host, not by the stream.
+void ServedGpu::wait(std::uint32_t step) const {
+  constexpr std::chrono::microseconds kSpin{2000}, kNap{20};
+  const auto spin_until = std::chrono::steady_clock::now() + kSpin;
+  const std::atomic_ref seen(*word(kStep));
+  while (static_cast<std::int32_t>(seen.load(std::memory_order_acquire) - step) < 0) {
+    if (std::chrono::steady_clock::now() > spin_until) std::this_thread::sleep_for(kNap);
+  }
+}
 
 // Puts the tensors of there_ into pieces of memory that end where they do; false where there is no such memory.
 bool ServedGpu::fence(const CallRequest& request) {

@@ -79,6 +79,14 @@ SharedSegment::~SharedSegment() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
+FirstPage::FirstPage(const SharedSegment& of) {
+  void* const mapped = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, of.fd(), 0);
+  if (mapped == MAP_FAILED) throw_errno(ErrorKind::oom, "map a page shared with a worker", errno, "mmap");
+  data_ = static_cast<std::byte*>(mapped);
+}
+
+FirstPage::~FirstPage() { ::munmap(data_, page_bytes()); }
+
 void SharedSegment::grow(std::size_t bytes) {
   if (bytes <= bytes_) return;
   if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) {

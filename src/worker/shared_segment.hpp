@@ -58,6 +58,21 @@ class SharedSegment {
   std::size_t bytes_ = 0;
 };
 
+// A segment's first page once more, at an address that stays what it is when the segment grows and moves. After the
+// first arrange(); the segment must outlive it.
+class FirstPage {
+ public:
+  explicit FirstPage(const SharedSegment& of);
+  FirstPage(const FirstPage&) = delete;
+  FirstPage& operator=(const FirstPage&) = delete;
+  ~FirstPage();
+
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+};
+
 // Before an output's first element and behind its last so many bytes hold a pattern that no call may change.
 constexpr std::size_t kGuardBytes = 256;
 // Bytes from a tensor's first to its last element.

@@ -97,6 +97,11 @@ class Hostile(HostileLab):
         done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={PLUGINS}/hostile_nothing.so")
         self.assertIn("under compute-sanitizer what --mine names may do whatever you may", done.stderr)
         self.assertEqual(self.facts()["walls"], "none")
+        self.walls["SYSLAB_WALLS"] = "all"  # but those that let it listen
+        done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={PLUGINS}/hostile_nothing.so")
+        self.assertIn("under compute-sanitizer no time means anything", done.stderr)
+        self.assertNotIn("may do whatever", done.stderr)
+        self.assertEqual(self.facts()["walls"], "native")
 
     def test_without_walls_all_this_is_reached(self):
         # Else "nothing" would prove nothing. What the rights of this user or a container may forbid, too, is left out.

@@ -133,6 +133,8 @@ TEST(Rubric, WhoseProcessWasEndedFromOutsideIsTriedAgain) {
     message = std::string("threw Error(comm): the worker 'me' ended while running f (killed by signal ") + by + ")";
     EXPECT_TRUE(is_provisional(one)) << by;
   }
+  one[kKilledAgain] = true;  // whoever ends himself does so each time
+  EXPECT_FALSE(is_provisional(one));
 }
 
 TEST(Rubric, SumsOfPointsHaveNoTail) {

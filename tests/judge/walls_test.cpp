@@ -46,8 +46,12 @@ class WallsOf : public testing::TestWithParam<Profile> {
   }
 
   template <typename Body>
-  int inside(const Body& body, bool network = false, bool gpu = false) {
-    Walls walls({.profile = GetParam(), .network = network, .gpu = gpu, .writable = (folder_ / ".").string()});
+  int inside(const Body& body, bool network = false, bool gpu = false, bool listens = false) {
+    Walls walls({.profile = GetParam(),
+                 .network = network,
+                 .gpu = gpu,
+                 .listens = listens,
+                 .writable = (folder_ / ".").string()});
     return behind(*walls.confinement(), body);
   }
 
@@ -139,6 +143,28 @@ TEST_P(WallsOf, OnAGpuThereIsTheDriversSocketAndNoneThatLeadsAnywhere) {
   };
   EXPECT_EQ(inside(listens_and_connects, false, true), ENOENT);
   EXPECT_EQ(inside(listens_and_connects, true, true), 0);
+}
+
+// As compute-sanitizer needs it: of this machine, of any type, and nothing is reached by them.
+TEST_P(WallsOf, UnderComputeSanitizerSocketsOfThisMachineAreListenedOnAndConnectToNothing) {
+  const auto socket = [](int family, int type) { return [=] { return error_of(::socket(family, type, 0)); }; };
+  for (const bool gpu : {false, true}) {
+    for (const int type : {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET}) {
+      EXPECT_EQ(inside(socket(AF_UNIX, type | SOCK_CLOEXEC), false, gpu, true), 0) << type;
+    }
+    EXPECT_EQ(inside(socket(AF_INET, SOCK_STREAM), false, gpu, true), EACCES);
+    EXPECT_EQ(inside(socket(AF_NETLINK, SOCK_RAW), false, gpu, true), EACCES);
+  }
+  const auto listens_and_connects = [] {
+    sockaddr_un name{AF_UNIX, {}};
+    std::strcpy(name.sun_path + 1, "syslab-walls-sanitizer");
+    const int listening = ::socket(AF_UNIX, SOCK_STREAM, 0), other = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (::bind(listening, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 || ::listen(listening, 1) != 0)
+      return 1;
+    return error_of(::connect(other, reinterpret_cast<sockaddr*>(&name), sizeof name));
+  };
+  EXPECT_EQ(inside(listens_and_connects, false, true, true), ENOENT);
+  EXPECT_EQ(inside(socket(AF_UNIX, SOCK_STREAM), false, true, false), EACCES);
 }
 
 TEST_P(WallsOf, NobodyLeavesItsProcessGroup) {
@@ -347,6 +373,10 @@ TEST(Walls, RanksOnTheCpuHaveALoopbackOfTheirOwnAndNothingElse) {
   EXPECT_FALSE(theirs.starts_with(ours));
   EXPECT_TRUE(network_of(false, false).starts_with(ours)) << "without sockets it adds nothing";
   EXPECT_TRUE(network_of(true, true).starts_with(ours)) << "whether NCCL works in one is not known";
+  ::setenv("SYSLAB_WALLS", "all", 1);
+  EXPECT_FALSE(network_of(true, true).starts_with(ours)) << "unless asked for";
+  EXPECT_TRUE(network_of(false, true).starts_with(ours));
+  ::unsetenv("SYSLAB_WALLS");
 }
 
 TEST(Walls, AProcessMayNotWriteIntoTheSharedMemoryOfTheOneBefore) {

@@ -69,6 +69,24 @@ TEST(CallClock, OnAGpuWhatIsLeftOutOfEveryCallIsSuspect) {
   EXPECT_FALSE(honest.facts().contains("suspect"));
 }
 
+TEST(CallClock, WhereOursHasCopiesInItWhatItDoesNotConfirmIsSuspect) {
+  CallClock clock = CallClock::of_copies();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(clock.time("f", {.ours = 1'030us, .its_own = 1'000us}), 1'030us);
+  expect_contains(clock.facts().at("suspect").get<std::string>(),
+                  "its own clock tells of 1.00 ms a call, the lab's of 1.03 ms with copies to the GPU and back");
+  CallClock honest = CallClock::of_copies();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(honest.time("f", {.ours = 102ms, .its_own = 100ms}), 100ms);
+  EXPECT_FALSE(honest.facts().contains("suspect"));
+}
+
+TEST(CallClock, WhereOursHasCopiesInItATenthOfTheCallsMayBeDisturbed) {
+  for (const int disturbed : {2, 3}) {
+    CallClock clock = CallClock::of_copies();
+    for (int i = 0; i < 20; ++i) clock.time("f", {.ours = i < disturbed ? 130ms : 101ms, .its_own = 100ms});
+    EXPECT_EQ(clock.facts().contains("suspect"), disturbed == 3);
+  }
+}
+
 TEST(CallClock, OnAGpuHandingOverMuchMemoryIsNoSuspicion) {
   CallClock honest = CallClock::of_gpu();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(honest.time("f", {.ours = 339us, .its_own = 321us}), 339us);

@@ -33,7 +33,7 @@ words = memoryview(mmap.mmap(hello['memory_fd'], hello['gpu_memory_bytes'])).cas
 reply({'type': 'hello', 'protocol': 1, 'name': 'scripted', 'language': 'Python', 'serves': ['call', 'gpu_release']})
 while True:
     call = read()
-    step, outputs = call['step'], [None] * len(call['outputs'])
+    step, outputs = call.get('step', 0), [None] * len(call['outputs'])
 )";
   for (const char c : "    " + on_call) {
     script += c;
@@ -46,15 +46,18 @@ while True:
   return options;
 }
 
-class SharedOnAGpu : public testing::Test {
+class OnAGpu : public testing::Test {
  protected:
-  SharedOnAGpu() { ::setenv("SYSLAB_GPU_MEMORY", "shared", 1); }
-  ~SharedOnAGpu() override { ::unsetenv("SYSLAB_GPU_MEMORY"); }
+  explicit OnAGpu(const char* memory = nullptr) {
+    if (memory != nullptr) ::setenv("SYSLAB_GPU_MEMORY", memory, 1);
+  }
+  ~OnAGpu() override { ::unsetenv("SYSLAB_GPU_MEMORY"); }
 
-  Nanoseconds call(ForeignWorker& worker) {
-    const NamedInput inputs[] = {{"x", {x.data(), DType::f32, Shape{4}}}};
-    const NamedOutput outputs[] = {{"y", {y.data(), DType::f32, Shape{4}}}};
-    return worker.call("toy_forward", inputs, outputs, {});
+  Nanoseconds call(ForeignWorker& worker, const Params& options = {}) {
+    const auto count = static_cast<std::int64_t>(x.size());
+    const NamedInput inputs[] = {{"x", {x.data(), DType::f32, Shape{count}}}};
+    const NamedOutput outputs[] = {{"y", {y.data(), DType::f32, Shape{count}}}};
+    return worker.call("toy_forward", inputs, outputs, options);
   }
   std::string failure(ForeignWorker& worker) {
     try {
@@ -66,6 +69,11 @@ class SharedOnAGpu : public testing::Test {
   }
 
   std::vector<float> x = {1, 2, 3, 4}, y = {0, 0, 0, 0};
+};
+
+class SharedOnAGpu : public OnAGpu {
+ protected:
+  SharedOnAGpu() : OnAGpu("shared") {}
 };
 
 TEST_F(SharedOnAGpu, ACallIsTimedFromItsInputsToItsOutputs) {
@@ -85,6 +93,48 @@ reply({'type': 'returned', 'elapsed_ns': 1000})
     EXPECT_LT(took, 5s);
   }
   EXPECT_TRUE(worker.usable());
+}
+
+TEST_F(SharedOnAGpu, TwoAnswersInOnePieceAreBothHeard) {
+  ForeignWorker worker(scripted(R"(
+parts = [json.dumps(m).encode() for m in ({'type': 'ready'}, {'type': 'queued', 'outputs': outputs})]
+sys.stdout.buffer.write(b''.join(struct.pack('<I', len(b)) + b for b in parts)); sys.stdout.buffer.flush()
+wait(step + 1)
+words[16] = step + 1
+wait(step + 2)
+reply({'type': 'returned', 'elapsed_ns': 1})
+)"));
+  const auto begin = Clock::now();
+  for (int i = 0; i < 3; ++i) call(worker);
+  EXPECT_LT(Clock::now() - begin, 20s);  // of a call's ten minutes
+}
+
+// Of a function that is looked at, of calls beside others; their memory grows, and moves, under the words of the next.
+TEST_F(SharedOnAGpu, CallsThatNobodyTimesTravelThroughHostMemoryAndTheNextIsAsEver) {
+  ForeignWorker worker(scripted(R"(
+if 'gpu_memory' not in call:
+    reply({'type': 'returned', 'elapsed_ns': 0})
+    continue
+reply({'type': 'ready'})
+reply({'type': 'queued', 'outputs': outputs})
+wait(step + 1)
+words[16] = step + 1
+wait(step + 2)
+reply({'type': 'returned', 'elapsed_ns': 1})
+)"));
+  EXPECT_GT(call(worker).count(), 0);
+  const std::vector<float> small = x;
+  for (const std::size_t count : {std::size_t{1} << 16, std::size_t{1} << 22}) {
+    x.assign(count, 1), y.assign(count, 0);
+    for (const char* why : {"streams", "examine"}) {
+      Params options;
+      options.set(why, true);
+      EXPECT_EQ(call(worker, options).count(), 0) << why;
+    }
+    x = small, y.assign(4, 0);
+    EXPECT_GT(call(worker).count(), 0);
+  }
+  EXPECT_EQ(worker.clock().facts().at("calls_timed"), 3);
 }
 
 TEST_F(SharedOnAGpu, WhoSaysReturnedWhileItsStreamWaitsIsStoppedAndNamed) {
@@ -119,6 +169,64 @@ else:
   expect_contains(failure(worker), "not today");
   EXPECT_TRUE(worker.usable());
   EXPECT_GT(call(worker).count(), 0);
+}
+
+// A worker that cannot share memory: it needs 10 ms, and says 1 µs.
+const char* const kForges = R"(
+time.sleep(0.01)
+reply({'type': 'returned', 'elapsed_ns': 1000})
+)";
+
+ForeignOptions copying() {
+  ForeignOptions options = scripted(kForges);
+  const std::string serves = ", 'gpu_release'";
+  options.command.back().erase(options.command.back().find(serves), serves.size());
+  const std::string bytes = "hello['gpu_memory_bytes']";
+  options.command.back().replace(options.command.back().find(bytes), bytes.size(), "hello.get('gpu_memory_bytes', 1)");
+  const std::string words = "words = ";
+  options.command.back().insert(options.command.back().find(words), "if 'gpu_memory_bytes' in hello: ");
+  return options;
+}
+
+class CopiedOnAGpu : public OnAGpu, public testing::WithParamInterface<const char*> {
+ protected:
+  CopiedOnAGpu() : OnAGpu(GetParam()) {}
+};
+
+TEST_P(CopiedOnAGpu, ATimeThatTheLabsClockDoesNotConfirmIsTheLabsAndSuspect) {
+  ForeignWorker worker(copying());
+  EXPECT_EQ(worker.walls_facts().at("gpu_memory"), "copied");
+  EXPECT_EQ(worker.walls_facts().at("gpu_clock"), "the lab's");
+  EXPECT_GE(call(worker), 10ms);
+  expect_contains(worker.clock().facts().at("suspect").get<std::string>(), "its own clock tells of 1.00 us a call");
+}
+
+INSTANTIATE_TEST_SUITE_P(AlsoWhereMemoryCannotBeShared, CopiedOnAGpu, testing::Values("copied", "shared"));
+
+class TrustedOnAGpu : public OnAGpu {
+ protected:
+  TrustedOnAGpu() : OnAGpu("trusted") {}
+};
+
+TEST_F(TrustedOnAGpu, ItsOwnClockCountsAndTheRowSaysSo) {
+  ForeignWorker worker(copying());
+  EXPECT_EQ(worker.walls_facts().at("gpu_clock"), "its own");
+  EXPECT_EQ(call(worker), 1us);
+  EXPECT_FALSE(worker.clock().facts().contains("suspect"));
+}
+
+class AnotherWordOnAGpu : public OnAGpu {
+ protected:
+  AnotherWordOnAGpu() : OnAGpu("share") {}
+};
+
+TEST_F(AnotherWordOnAGpu, IsRefusedWithThoseThatThereAre) {
+  try {
+    ForeignWorker worker(copying());
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    expect_contains(error.what(), "SYSLAB_GPU_MEMORY is 'share'; it may be shared, copied or trusted");
+  }
 }
 
 TEST(ComesWithin, EndsAtItsLimitAndAsksALastTime) {

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -13,6 +15,8 @@
 
 namespace syslab::worker {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::int64_t kElements = 100;
 
@@ -164,6 +168,39 @@ TEST_F(ServedGpuTest, AfterACallThatThrewTheNextIsAsEver) {
   EXPECT_THROW(run(fails), Error);
   run([this](std::byte* there) { add_one(there, request); });
   EXPECT_EQ(outputs(), expected);
+}
+
+// The host's side: it gives inputs, sees that the call is over, and says that it has the outputs.
+TEST_F(ServedGpuTest, WithSharedMemoryACallWaitsForItsInputsAndForItsOutputsToBeTaken) {
+  constexpr std::uint32_t kStep = 40;
+  auto* words = reinterpret_cast<std::uint32_t*>(segment.data());
+  const std::atomic_ref step(words[0]), done(words[16]);
+  gpu.share(segment.data());
+  ASSERT_TRUE(gpu.shares());
+  std::atomic<bool> began = false, returned = false;
+  std::thread call([&] {
+    gpu.run_shared(
+        kStep, [&] { began = true, add_one(segment.data(), request); }, [] {});
+    returned = true;
+  });
+  step = kStep;
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(began);
+  step = kStep + 1;
+  while (done != kStep + 1) std::this_thread::yield();
+  EXPECT_TRUE(began);
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(returned);
+  EXPECT_EQ(outputs(), expected);
+  step = kStep + 2;
+  call.join();
+  EXPECT_TRUE(returned);
+}
+
+TEST_F(ServedGpuTest, TheHostsMemoryIsFoundByItsHandle) {
+  const device::PeerMemory one(64, "one", device::Place{}), other(64, "other", device::Place{});
+  EXPECT_EQ(gpu.memory(one.handle()), one.at(0));
+  EXPECT_EQ(gpu.memory(other.handle()), other.at(0));
 }
 
 }  // namespace

@@ -10,11 +10,17 @@ ROUNDS = 3  # so that calls overlap wherever their kernels begin
 GATES = 10  # of the usual length: all is to be queued meanwhile
 
 
+def other_values(tensor, number):
+    """A tensor of the same kind and shape with other content: backwards, and, of floating point, a little smaller each time."""
+    turned = tensor.flip(-1) if tensor.dim() else tensor.clone()
+    return turned.mul(1 - 2 ** -(number + 1)) if tensor.is_floating_point() or tensor.is_complex() else turned
+
+
 def run_beside(tensors, function, inputs, options, streams):
     """What the call returns while calls of other values run in `streams` less one other streams: they are queued before, between and
     behind a few of it, each stream behind a wait, so that they begin at once. It is not timed."""
     cuda = tensors.torch.cuda
-    others = [(cuda.Stream(), {name: tensor.flip(-1).mul(1 - 2 ** -(i + 1)) for name, tensor in inputs.items()}) for i in range(streams - 1)]
+    others = [(cuda.Stream(), {name: other_values(tensor, i) for name, tensor in inputs.items()}) for i in range(streams - 1)]
     kept = []  # memory that other streams still use
 
     def call(content):

@@ -263,7 +263,7 @@ class Server {
   std::string name_;
   const OpenCallee& open_;
   std::unique_ptr<Memory> memory_, page_;  // page_: of the words that streams read and write; never mapped anew
-  std::unique_ptr<ServedGpu> gpu_;  // of what computes on one
+  std::unique_ptr<ServedGpu> gpu_;         // of what computes on one
   std::unique_ptr<Callee> callee_;
   CallsBeside beside_;  // last: its gate is on the stream of gpu_
 };

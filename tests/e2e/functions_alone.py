@@ -21,6 +21,7 @@ except ImportError as missing:
     sys.exit(77)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+import syslab_beside as beside  # noqa: E402
 import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
 import syslab_library as libraries  # noqa: E402
@@ -347,6 +348,12 @@ class Signatures(unittest.TestCase):
             self.assertEqual(functions.largest_difference(one, two)[0], math.inf)
             self.assertEqual(functions.largest_difference(one, one)[0], 0)
             self.assertEqual(functions.largest_difference(like([math.nan]), like([math.nan]))[0], 0)
+
+    def test_calls_in_other_streams_have_other_values_of_every_kind_and_shape(self):
+        for tensor in (torch.rand(3, 4), torch.rand(()), torch.arange(6).reshape(2, 3), torch.tensor(7), torch.tensor([True, False])):
+            other = beside.other_values(tensor, 1)
+            self.assertEqual((other.dtype, other.shape), (tensor.dtype, tensor.shape))
+            self.assertEqual(torch.equal(other, tensor), tensor.dim() == 0 and not tensor.is_floating_point())
 
     def test_outputs_of_a_librarys_symbol_begin_unwritten_and_are_watched_in_torchs_memory_too(self):
         symbol = libraries.Symbol.__new__(libraries.Symbol)

@@ -429,8 +429,8 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
                             name_, spent.its_own.count(), request.function, spent.whole.count()));
   }
   // Ranks have taken their own tensors to their GPUs before; what is timed of them is called without any.
-  const bool by_ours = options_.device == "cpu" || options_.starts_ranks ||
-                       (!trusted_ && is_timed(request) && !request.inputs.empty());
+  const bool by_ours =
+      options_.device == "cpu" || options_.starts_ranks || (!trusted_ && is_timed(request) && !request.inputs.empty());
   return by_ours ? clock_.time(request.function, spent, is_question(request)) : returned->elapsed;
 }
 

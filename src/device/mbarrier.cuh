@@ -45,8 +45,9 @@ __device__ __forceinline__ void arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrivals of a warp where one lane arrives for all. With SYSLAB_EACH_LANE (for debugging; tools/long/delayed_kernels.py)
-// each lane arrives for itself: racecheck does not see that a __syncwarp before the one arrival orders the other lanes.
+// Arrivals of a warp where one lane arrives for all. With SYSLAB_EACH_LANE (for debugging;
+// tools/long/delayed_kernels.py) each lane arrives for itself: racecheck does not see that a __syncwarp before the one
+// arrival orders the other lanes.
 #ifdef SYSLAB_EACH_LANE
 inline constexpr int kArrivalsOfAWarp = 32;
 #else

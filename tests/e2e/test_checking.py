@@ -275,10 +275,13 @@ class AfterItReturned(Lab):
         return outcome, message
 
     def test_a_library_whose_thread_writes_on(self):
-        outcome, message = self.outcome(f"{PLUGINS}/planted_write_late.so")
-        self.assertEqual(outcome, "falsified")
-        # On a busy machine the thread comes so late that the call's memory is gone, and it dies of that.
-        self.assertRegex(message, "attention_forward wrote its output 'out' after it had returned|ended while running attention_forward .killed by signal 11")
+        # On a busy machine the thread may come so late that the call's memory is gone, and the process dies of that: never held.
+        for _ in range(6):
+            outcome, message = self.outcome(f"{PLUGINS}/planted_write_late.so")
+            self.assertIn(outcome, ("falsified", "error"))
+            if "killed by signal 11" not in message:
+                break
+        self.assertIn("attention_forward wrote its output 'out' after it had returned", message)
 
     def test_a_class_whose_thread_writes_on(self):
         shutil.copy(pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py"), self.folder / "plain.py")

@@ -1,5 +1,5 @@
-// libfmt for what is linked for an older glibc: the distribution has it as a shared library alone, which needs the newer
-// one.
+// libfmt for what is linked for an older glibc: the distribution has it as a shared library alone, which needs the
+// newer one.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -38,8 +38,8 @@ struct CheckDepth {
   std::chrono::seconds within;
 };
 inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDepth{1000, std::chrono::minutes(5)};
-// Of `grade`: as many tries as the deep one, in time for fifty submissions of attention on two processors within 40
-// minutes. Each try of a law of ranks trains on several, so that these are fewer.
+// Of `grade`: as many tries as the deep one, in a fifth of its time, so that fifty submissions of attention do not take
+// two processors hours. Each try of a law of ranks trains on several, so that these are fewer.
 inline constexpr CheckDepth kGradedDepth{1000, std::chrono::seconds(60)};
 inline constexpr int kGradedTriesOfRanks = 50;
 

@@ -46,8 +46,8 @@ __device__ __forceinline__ void arrive(std::uint32_t barrier) {
 }
 
 // Arrivals of a warp where one lane arrives for all. With SYSLAB_EACH_LANE (for debugging;
-// tools/long/delayed_kernels.py) each lane arrives for itself: racecheck does not see that a __syncwarp before the one
-// arrival orders the other lanes.
+// tools/long/delayed_kernels.py) each lane arrives for itself: what racecheck then no longer reports was ordered by the
+// __syncwarp before the one arrival.
 #ifdef SYSLAB_EACH_LANE
 inline constexpr int kArrivalsOfAWarp = 32;
 #else

@@ -25,7 +25,9 @@ const check::Law& find_law(const std::vector<check::Law>& laws, const std::strin
   throw Error(ErrorKind::usage, unknown_name("law", id, ids));
 }
 
-CheckRecord record_of(const check::Law& law, check::Contract contract, const check::LawResult& result) {
+}  // namespace
+
+CheckRecord check_record(const check::Law& law, check::Contract contract, const check::LawResult& result) {
   CheckRecord record;
   record.name = law.id;
   record.outcome = std::string(check::to_string(result.outcome));
@@ -41,8 +43,6 @@ CheckRecord record_of(const check::Law& law, check::Contract contract, const che
   record.contract = std::string(check::to_string(contract));
   return record;
 }
-
-}  // namespace
 
 void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   const CaseRequest& asked = context.request();
@@ -67,7 +67,7 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   context.progress(0, fmt::format("searching {}", law.id));
   const check::LawResult result = law.search(request);
   if (result.outcome == check::Outcome::error) ++crashes;
-  context.emit(record_of(law, request.contract, result));
+  context.emit(check_record(law, request.contract, result));
   Json facts{{kLawSeconds, Seconds(request.spent()).count()}};
   if (in_first_calls() > Nanoseconds{}) facts[kFirstCallSeconds] = Seconds(in_first_calls()).count();
   context.emit(FactRecord{json_text(facts)});

@@ -16,6 +16,9 @@ namespace syslab::worker {
 // if it could not be searched far enough to say anything: neither ever looks passed.
 void run_law(CaseContext& context, const std::vector<check::Law>& laws);
 
+// What is stored of a law that was searched or replayed.
+CheckRecord check_record(const check::Law& law, check::Contract contract, const check::LawResult& result);
+
 // Of a law with --mine that ranks of Python answer: Error(usage) for a library.
 void require_class_for_ranks(const CaseContext& context);
 

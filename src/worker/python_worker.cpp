@@ -100,6 +100,17 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
   return command;
 }
 
+// What every process of ranks stands on.
+std::vector<Script> scripts_of_ranks() {
+  return {{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
+          {"syslab_tensors", kPythonTensorsText},         {"syslab_compilers", kPythonCompilersText},
+          {"syslab_library", kPythonLibraryText},         {"syslab_functions", kPythonFunctionsText},
+          {"syslab_beside", kPythonBesideText},           {"syslab_kernels", kPythonKernelsText},
+          {"syslab_worker", kPythonWorkerText},           {"syslab_collectives", kPythonCollectivesText},
+          {"syslab_handed_in", kPythonHandedInText},      {"syslab_training", kPythonTrainingText},
+          {"syslab_transformer", kPythonTransformerText}, {"syslab_timing", kPythonTimingText}};
+}
+
 // What imports somebody's class or function, and what that stands on.
 std::array<Script, 11> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
@@ -133,36 +144,21 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 }
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},
-                         {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},
-                         {"syslab_compilers", kPythonCompilersText},
-                         {"syslab_library", kPythonLibraryText},
-                         {"syslab_functions", kPythonFunctionsText},
-                         {"syslab_beside", kPythonBesideText},
-                         {"syslab_kernels", kPythonKernelsText},
-                         {"syslab_worker", kPythonWorkerText},
-                         {"syslab_collectives", kPythonCollectivesText},
-                         {"syslab_handed_in", kPythonHandedInText},
-                         {"syslab_training", kPythonTrainingText},
-                         {"syslab_transformer", kPythonTransformerText},
-                         {"syslab_timing", kPythonTimingText},
-                         {"syslab_ranks", kPythonRanksText}};
+  std::vector<Script> scripts = scripts_of_ranks();
+  scripts.push_back({"syslab_ranks", kPythonRanksText});
   return python_command(scripts, mine);
 }
 
 std::vector<std::string> python_lab_ranks_command() {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
-                         {"syslab_tensors", kPythonTensorsText},         {"syslab_compilers", kPythonCompilersText},
-                         {"syslab_library", kPythonLibraryText},         {"syslab_functions", kPythonFunctionsText},
-                         {"syslab_beside", kPythonBesideText},           {"syslab_kernels", kPythonKernelsText},
-                         {"syslab_worker", kPythonWorkerText},           {"syslab_collectives", kPythonCollectivesText},
-                         {"syslab_handed_in", kPythonHandedInText},      {"syslab_training", kPythonTrainingText},
-                         {"syslab_transformer", kPythonTransformerText}, {"syslab_timing", kPythonTimingText},
-                         {"syslab_yardsticks", kPythonYardsticksText},   {"syslab_torch", kPythonTorchText},
-                         {"syslab_planning", kPythonPlanningText},       {"syslab_ddp", kPythonDdpText},
-                         {"syslab_sharded", kPythonShardedText},         {"syslab_fsdp", kPythonFsdpText},
-                         {"syslab_parallel", kPythonParallelText},       {"syslab_ranks", kPythonRanksText}};
+  std::vector<Script> scripts = scripts_of_ranks();
+  scripts.insert(scripts.end(), {{"syslab_yardsticks", kPythonYardsticksText},
+                                 {"syslab_torch", kPythonTorchText},
+                                 {"syslab_planning", kPythonPlanningText},
+                                 {"syslab_ddp", kPythonDdpText},
+                                 {"syslab_sharded", kPythonShardedText},
+                                 {"syslab_fsdp", kPythonFsdpText},
+                                 {"syslab_parallel", kPythonParallelText},
+                                 {"syslab_ranks", kPythonRanksText}});
   std::vector<std::string> command = python_program(scripts, kRunTextsWhenWanted);
   command.emplace_back("--lab");
   return command;

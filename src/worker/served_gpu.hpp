@@ -2,9 +2,9 @@
 // for a Python class. Where the host shares memory, this is the other end of worker/gpu_handover.hpp. What waits for
 // what on its stream:
 //
-//   step reaches N + 1 (the host has given the inputs) · an empty kernel · [begin] · the call · [end] · done becomes N
-//   +
-//   1
+//   step reaches N + 1 (the host has given the inputs)
+//   an empty kernel · [begin] · the call · [end]
+//   done becomes N + 1
 //
 // Whatever is said here only helps the library's own case: then the time is the host's, and [begin] to [end] is
 // believed where both agree.

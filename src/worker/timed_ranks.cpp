@@ -14,6 +14,7 @@
 #include "core/json_text.hpp"
 #include "stats/summary.hpp"
 #include "worker/emit_times.hpp"
+#include "worker/law_case.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab::worker {
@@ -43,12 +44,7 @@ void hold_laws(CaseContext& context, const std::vector<check::Law>& laws) {
     const check::LawResult found = law.search(request);
     const bool holds = found.outcome == check::Outcome::passed || found.outcome == check::Outcome::gave_up;
     if (found.outcome == check::Outcome::not_run) throw Unsupported("not searched: " + found.message);
-    context.emit(CheckRecord{.name = law.id,
-                             .outcome = std::string(check::to_string(found.outcome)),
-                             .cases_run = found.cases_run,
-                             .seed = std::to_string(found.seed),
-                             .message = found.message,
-                             .contract = std::string(check::to_string(request.contract))});
+    context.emit(check_record(law, request.contract, found));
     if (!holds) throw CheckFailed(fmt::format("not timed, since {} does not hold: {}", law.id, found.message));
   }
 }

@@ -277,7 +277,6 @@ def alone(case, seeds, asked, rows, device):
         torch.cuda.synchronize()
 
 
-
 def join_group(board, rank, store, backend, device):
     """This process as a rank of that backend's group. All ranks are on this machine, and behind the walls they have its loopback alone,
     whatever a cluster's settings name."""

@@ -61,11 +61,6 @@ FileDescriptor lock_device() {
   return lock;
 }
 
-const submission::Adapter* adapter_of(const std::string& function) {
-  const auto found = std::ranges::find(submission::adapters(), function, &submission::Adapter::function);
-  return found == submission::adapters().end() ? nullptr : &*found;
-}
-
 // Of the function's row in a record: it can be called, and it was.
 bool is_checked(const Json& record, const std::string& function) {
   const Json* const row = row_of(record, function);
@@ -117,7 +112,8 @@ class Grading {
   Json time(const Submission& submission, const Json& record, bool& known) {
     std::vector<Item> items;
     for (const Item& item : options_.timed) {
-      if (is_checked(record, item.function) && adapter_of(item.function) != nullptr) items.push_back(item);
+      if (is_checked(record, item.function) && submission::find_adapter(item.function) != nullptr)
+        items.push_back(item);
     }
     known = true;
     if (items.empty()) return Json::object();
@@ -272,7 +268,7 @@ class Grading {
   }
 
   Json timed(const OwnFolder& own, const Item& item) const {
-    const submission::Adapter& adapter = *adapter_of(item.function);
+    const submission::Adapter& adapter = *submission::find_adapter(item.function);
     std::vector<std::string> words{
         "compare",
         item.experiment,

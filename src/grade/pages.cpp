@@ -97,9 +97,8 @@ std::string output_of(const ItemScore& score, const PageOptions& options) {
 }
 
 std::string command_of(const Rubric& rubric, const Item& item, const PageOptions& options) {
-  const auto all = submission::adapters();
-  const auto found = std::ranges::find(all, item.function, &submission::Adapter::function);
-  const bool elsewhere = options.device != "cpu" && found != all.end() && submission::is_of_ranks(*found);
+  const submission::Adapter* const found = submission::find_adapter(item.function);
+  const bool elsewhere = options.device != "cpu" && found != nullptr && submission::is_of_ranks(*found);
   return fmt::format("syslab check {} --handout {} --mine me=. {}{}", item.experiment, rubric.handout,
                      options.cases > 0 ? fmt::format("--cases {}", options.cases) : "--as-graded",
                      elsewhere ? " --device " + options.device : "");

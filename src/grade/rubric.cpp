@@ -19,6 +19,7 @@
 #include "core/text.hpp"
 #include "grade/record.hpp"
 #include "grade/timing.hpp"
+#include "submission/adapters.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -233,11 +234,24 @@ ItemScore score_item(const Item& item, const Json& record) {
 
 }  // namespace
 
+namespace {
+
+// An experiment that only times has no laws of such a function: those that check it are searched.
+std::vector<std::string> searched_for(const Item& item) {
+  const submission::Adapter* const adapter = submission::find_adapter(item.function);
+  if (!item.is_timed() || adapter == nullptr) return {item.experiment};
+  const std::vector<std::string> timed = split(adapter->timed, ' ');
+  if (std::ranges::find(timed, item.experiment) == timed.end()) return {item.experiment};
+  return split(adapter->experiments, ' ');
+}
+
+}  // namespace
+
 std::vector<std::string> Rubric::experiments() const {
   std::set<std::string> found;
   for (const Problem& problem : problems) {
     for (const Item& item : problem.items) {
-      if (!item.written) found.insert(item.experiment);
+      if (!item.written) std::ranges::copy(searched_for(item), std::inserter(found, found.end()));
     }
   }
   return {found.begin(), found.end()};

@@ -1,5 +1,6 @@
 #include "submission/adapters.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace syslab::submission {
@@ -34,5 +35,10 @@ constexpr std::array kAdapters = std::to_array<Adapter>({
 }  // namespace
 
 std::span<const Adapter> adapters() { return kAdapters; }
+
+const Adapter* find_adapter(std::string_view function) {
+  const auto found = std::ranges::find(kAdapters, function, &Adapter::function);
+  return found == kAdapters.end() ? nullptr : &*found;
+}
 
 }  // namespace syslab::submission

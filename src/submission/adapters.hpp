@@ -20,6 +20,8 @@ struct Adapter {
 
 // In the order of the hand-outs.
 std::span<const Adapter> adapters();
+// Null where there is no such function.
+const Adapter* find_adapter(std::string_view function);
 
 inline bool is_of(const Adapter& adapter, std::string_view handout) {
   return handout.empty() || adapter.handouts.find(handout) != std::string_view::npos;

@@ -192,6 +192,10 @@ TEST(Rubric, WhatIsTimedIsSearchedAndWhatAPersonGradesIsNot) {
   EXPECT_TRUE(parse_rubric(head + "written = true\n", "r").experiments().empty());
   const std::string timed = "function = \"f\"\nexperiment = \"flash_forward\"\nreference = \"naive\"\nwithin = [2]\n";
   EXPECT_EQ(parse_rubric(head + timed, "r").experiments(), std::vector<std::string>{"flash_forward"});
+  // A benchmark of ranks has no laws of a class: those are searched that its problem has.
+  const std::string on_ranks =
+      "function = \"get_ddp_bucketed\"\nexperiment = \"ddp_bucketed_benchmarking\"\nreference = \"ours_in_torch\"\n";
+  EXPECT_EQ(parse_rubric(head + on_ranks, "r").experiments(), std::vector<std::string>{"ddp_overlap_bucketed"});
 }
 
 TEST(Rubric, WhatCannotBeCheckedHereIsOpenAndWhatFailsIsNot) {

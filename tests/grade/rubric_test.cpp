@@ -194,7 +194,8 @@ TEST(Rubric, WhatIsTimedIsSearchedAndWhatAPersonGradesIsNot) {
   EXPECT_EQ(parse_rubric(head + timed, "r").experiments(), std::vector<std::string>{"flash_forward"});
   // A benchmark of ranks has no laws of a class: those are searched that its problem has.
   const std::string on_ranks =
-      "function = \"get_ddp_bucketed\"\nexperiment = \"ddp_bucketed_benchmarking\"\nreference = \"ours_in_torch\"\n";
+      "function = \"get_ddp_bucketed\"\nexperiment = \"ddp_bucketed_benchmarking\"\nreference = "
+      "\"ours_in_torch\"\nwithin = [2]\n";
   EXPECT_EQ(parse_rubric(head + on_ranks, "r").experiments(), std::vector<std::string>{"ddp_overlap_bucketed"});
 }
 

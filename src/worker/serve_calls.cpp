@@ -106,6 +106,8 @@ class Memory {
     }
     guards_.put(std::move(pages));
   }
+  // No page is left that a call in memory of the host had.
+  void unguard() { guards_.put({}); }
 
  private:
   int fd_;
@@ -228,6 +230,7 @@ class Server {
 
   Returned called_on_gpu(const CallRequest& request) {
     std::byte* const memory = memory_->of(request.memory_bytes);
+    memory_->unguard();  // what was asked before, of its workspace, was a call on the host
     std::byte* const there = gpu_->copied(request, memory);
     const auto body = prepared(gpu_->there(), there);
     if (request.kernels) {

@@ -1,9 +1,10 @@
 """The lab on a GPU, end to end: cases run there, are checked and timed, share a worker, and what goes wrong is told; the smoke
 preset of every experiment; and every rung, dtype and pass of every ladder at two shapes.
 
-    gpu_lab.py                      all of it, some seven minutes on an H100
+    gpu_lab.py                      all of it, some eleven minutes on one H200
     gpu_lab.py OnTheGpu             what unittest takes: classes, tests, -k PATTERN; this class is neither the smoke presets nor the ladders
     gpu_lab.py --ledger FILE        all of it, and a row about it at the end of the table in FILE (docs/performance.md); wants a checkout
+    gpu_lab.py --beside             the three classes beside each other, each on GPUs of its own, where there are three; with --ledger, too
 
 Exits 77 where there is no GPU that CUDA can use. SYSLAB_BINARY names the program; a bundle's ./tests/gpu_lab.py finds it
 beside itself.
@@ -16,6 +17,8 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import unittest
 
@@ -225,37 +228,88 @@ class Timed(unittest.TextTestResult):
         super().stopTest(test)
 
 
-def result_of(tests):
-    bad = len(tests.failures) + len(tests.errors) + len(tests.unexpectedSuccesses)
-    skipped = len(tests.skipped)
-    # A test of many parts may have failed in several of them.
-    failed = len({getattr(test, "test_case", test).id() for test, _ in tests.failures + tests.errors}) if bad else 0
-    parts = [f"{tests.testsRun - failed - skipped} tests passed, {failed} failed, {skipped} skipped"]
-    for what, counted in sorted(COUNTED.items()):
-        parts.append(f"{what}: {counted['ok']} cases and laws `ok`, {counted['refused']} refused, {counted['failed']} failed")
-    return "; ".join(parts)
+class Tally:
+    """What became of the tests of one process; or of several."""
+
+    def __init__(self):
+        self.ran, self.failed, self.skipped, self.well, self.counted = 0, 0, 0, True, collections.defaultdict(collections.Counter)
+
+    def of(self, tests):
+        bad = tests.failures + tests.errors
+        # A test of many parts may have failed in several of them.
+        failed = len({getattr(test, "test_case", test).id() for test, _ in bad})
+        self.add({"ran": tests.testsRun, "failed": failed, "skipped": len(tests.skipped), "well": tests.wasSuccessful(),
+                  "counted": COUNTED})
+        return self
+
+    def add(self, told):
+        self.ran, self.failed, self.skipped = self.ran + told["ran"], self.failed + told["failed"], self.skipped + told["skipped"]
+        self.well = self.well and told["well"]
+        for what, counted in told["counted"].items():
+            self.counted[what].update(counted)
+
+    def __str__(self):
+        parts = [f"{self.ran - self.failed - self.skipped} tests passed, {self.failed} failed, {self.skipped} skipped"]
+        for what, counted in sorted(self.counted.items()):
+            parts.append(f"{what}: {counted['ok']} cases and laws `ok`, {counted['refused']} refused, {counted['failed']} failed")
+        return "; ".join(parts)
+
+
+def beside(there):
+    """Each class in a process of its own, on GPUs that no other has; what they say, line by line, behind their names."""
+    tally, parts = Tally(), {"EveryExperiment": there[:-2], "EveryRung": there[-2:-1], "OnTheGpu": there[-1:]}
+
+    def part(name, gpus_of_its_own, told):
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(gpu["uuid"] for gpu in gpus_of_its_own)}
+        process = subprocess.Popen([sys.executable, "-u", __file__, "--tally", told, name], env=environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        for line in process.stdout:
+            print(f"{name}: {line}", end="", flush=True)
+        process.wait()
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: pathlib.Path(folder) / name for name in parts}
+        threads = [threading.Thread(target=part, args=(name, gpus_of, files[name])) for name, gpus_of in parts.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for file in files.values():
+            ended = file.exists()
+            tally.add(json.loads(file.read_text()) if ended else {"ran": 1, "failed": 1, "skipped": 0, "well": False, "counted": {}})
+    return tally
 
 
 def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--ledger", type=pathlib.Path)
+    parser.add_argument("--beside", action="store_true")
+    parser.add_argument("--tally", type=pathlib.Path)  # where a process of beside() leaves what became of its tests
     asked, others = parser.parse_known_args()
     there = gpus()
     if not there:
         print("no GPU that CUDA can use: skipped")
         return 77
+    if (asked.ledger or asked.beside) and others:
+        parser.error(f"--ledger and --beside are about all of the tests, not about {' '.join(others)}")
+    if asked.beside and len(there) < 3:
+        parser.error(f"--beside needs three GPUs, and here CUDA can use {len(there)}")
     if asked.ledger:
-        if others:
-            parser.error(f"--ledger is about all of the tests, not about {' '.join(others)}")
         sys.path.insert(0, str(HERE.parents[1] / "tools"))
         import gpu_ledger  # a bundle has neither it nor the sources
         digest = gpu_ledger.digest(HERE.parents[1])  # of what is tested, not of what is there when the tests end
-    tests = unittest.main(argv=[sys.argv[0], *others], testRunner=unittest.TextTestRunner(verbosity=2, resultclass=Timed), exit=False).result
-    print(result_of(tests))
+    if asked.beside:
+        tally = beside(there)
+    else:
+        runner = unittest.TextTestRunner(verbosity=2, resultclass=Timed)
+        tally = Tally().of(unittest.main(argv=[sys.argv[0], *others], testRunner=runner, exit=False).result)
+    print(tally)
+    if asked.tally:
+        asked.tally.write_text(json.dumps(vars(tally)))
     if asked.ledger:
         today = datetime.datetime.now(datetime.timezone.utc).date()
-        gpu_ledger.append(asked.ledger, gpu_ledger.Row(str(today), there[0]["name"], result_of(tests), tests.wasSuccessful(), digest))
-    return 0 if tests.wasSuccessful() else 1
+        gpu_ledger.append(asked.ledger, gpu_ledger.Row(str(today), there[0]["name"], str(tally), tally.well, digest))
+    return 0 if tally.well else 1
 
 
 if __name__ == "__main__":

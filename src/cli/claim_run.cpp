@@ -120,6 +120,7 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   conditions.launches = limits.launches;
   if (limits.budget || !limits.launches) {
     conditions.budget = duration_option("--budget", limits.budget.value_or(kClaimBudget));
+    conditions.keeps_budget = limits.budget.has_value();
   }
   conditions.timeout = duration_option("--timeout", limits.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", limits.memory_limit);

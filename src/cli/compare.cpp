@@ -17,7 +17,8 @@ namespace syslab::cli {
 namespace {
 
 constexpr int kPilotLaunches = 3;
-constexpr const char* kBudget = "2m";  // who waits longer says so
+constexpr const char* kBudget = "2m";             // who waits longer says so
+constexpr const char* kBudgetOfFunctions = "1m";  // from a file of two functions to a first verdict
 
 std::vector<std::string> experiments_of(const plan::ComparisonPlan& plan) {
   std::set<std::string> ids;
@@ -84,6 +85,7 @@ Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planne
 }  // namespace
 
 Exit execute(const Context& context, const CompareOptions& options) {
+  const auto began = std::chrono::steady_clock::now();
   SelectionOptions words = options.selection;
   plan::Sides sides = plan::take_sides(words.names);
   const plan::Selection selection = to_selection(context, with_adapters(context, words), sides);
@@ -101,8 +103,11 @@ Exit execute(const Context& context, const CompareOptions& options) {
   conditions.launches = options.launches;
   if (options.delta) conditions.delta = percent_option("--delta", *options.delta);
   if (options.budget || !(options.launches || options.detect)) {
-    conditions.budget = duration_option("--budget", options.budget.value_or(kBudget));
+    const bool functions = std::ranges::any_of(plan.mine, &plan::MineSpec::is_function);
+    conditions.budget = duration_option("--budget", options.budget.value_or(functions ? kBudgetOfFunctions : kBudget));
+    conditions.keeps_budget = options.budget.has_value();
   }
+  const auto chosen = std::chrono::steady_clock::now();
   conditions.timeout = duration_option("--timeout", options.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   std::optional<double> effect;
@@ -118,6 +123,7 @@ Exit execute(const Context& context, const CompareOptions& options) {
   conditions.same_on_purpose = options.same_on_purpose;
   SideBuild a = build_of(context.console, plan.sides.a, plan.sides.b, plan),
             b = build_of(context.console, plan.sides.b, plan.sides.a, plan);
+  conditions.began = began + (std::chrono::steady_clock::now() - chosen);  // a build is in nobody's budget
 
   // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);

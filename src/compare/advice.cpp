@@ -1,6 +1,7 @@
 #include "compare/advice.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +21,10 @@ constexpr double kMostDelta = 1000;     // percent, that --delta takes
 }  // namespace
 
 std::optional<Crowd> crowd() {
-  const measure::HostLoad now = measure::HostWatch().finish();
-  if (now.load_average.value_or(0) <= now.processors) return std::nullopt;
-  return Crowd{*now.load_average, now.processors};
+  const double load = measure::HostWatch().finish().load_average.value_or(0);
+  const auto processors = static_cast<int>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+  if (load <= processors) return std::nullopt;
+  return Crowd{load, processors};
 }
 
 std::string what_would_do(const Judgement& it, std::span<const double> launch_seconds,
@@ -31,7 +33,7 @@ std::string what_would_do(const Judgement& it, std::span<const double> launch_se
   if (it.verdict != stats::Verdict::unclear || !known) return {};
   std::string text;
   if (crowd) {
-    text = fmt::format("Others wanted the {} meanwhile (load {:.1f}): ask again when they have ended. ",
+    text = fmt::format("Others wanted this machine's {} when it began (load {:.1f}): ask again when they have ended. ",
                        counted(crowd->processors, "processor"), crowd->load);
   }
   // Should the ratio stay, and the interval shrink with the square root of the launches, it leaves the nearest border.

@@ -11,8 +11,8 @@ namespace syslab::cli {
 
 // More wants to run than there are processors: then a call's time holds what it has waited.
 struct Crowd {
-  double load = 0;  // of the last minute
-  int processors = 1;
+  double load = 0;     // of the last minute, of the whole machine, which processes in other containers make, too
+  int processors = 1;  // of the whole machine, whichever this process may use
 };
 std::optional<Crowd> crowd();  // now; nothing: there is none
 

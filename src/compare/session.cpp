@@ -17,7 +17,6 @@
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
-#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -63,14 +62,6 @@ std::string kernel_code_of(const runner::AttemptResult& result) {
   const Json facts = json_or_discarded(result.facts_json);
   if (!facts.is_object() || !facts.contains("code") || !facts["code"].is_object()) return {};
   return facts["code"].value("digest", std::string());
-}
-
-int launches_wanted(const MeasuredPoint& measured, const stats::PairedStopRule& rule) {
-  return measured.blocks.empty() ? rule.first_look : stats::launches_wanted(for_stats(measured.blocks), rule);
-}
-
-std::string_view to_string(stats::PairedStop stop) {
-  return stop == stats::PairedStop::precision ? "precision" : "max_launches";
 }
 
 }  // namespace
@@ -183,11 +174,18 @@ std::string ComparisonSession::store_attempt(char side, runner::AttemptResult re
 }
 
 void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected) {
+  for (int i = 0; i < launches && !measured.failed; ++i) launch_once(measured, expected, {});
+}
+
+bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> expected,
+                                    std::optional<std::chrono::steady_clock::time_point> until) {
   const plan::ComparisonPoint& point = *measured.point;
   runner::PairedOptions options;
   static_cast<runner::PairedSpec&>(options) = conditions_;
   options.seed = point.a.seed;
   options.places = context_.places;
+  options.workers = &workers_;
+  options.until = until;
 
   runner::Observer observer;
   const auto side_of = [&](const plan::PlannedCase& planned) { return planned.index == point.a.index ? 'A' : 'B'; };
@@ -208,123 +206,25 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optio
     return runner::PairedSide{std::string(1, name), case_of(point, name), plan_.mine, build.worker_command};
   };
   const runner::PairedSide a = side('A'), b = side('B');
-  for (int i = 0; i < launches && !measured.failed; ++i) {
-    const int number = measured.launches();
-    progress_.launching(static_cast<std::size_t>(point.a.index) / 2, title(point), number, expected);
-    const auto began = std::chrono::steady_clock::now();
-    runner::PairedLaunch launch = runner::run_paired_launch(a, b, number, options, observer, interruption_);
-    measured.launch_seconds.push_back(Seconds(std::chrono::steady_clock::now() - began).count());
-    if (launch.complete()) {
-      measured.blocks.insert(measured.blocks.end(), launch.blocks.begin(), launch.blocks.end());
-    } else {
-      measured.failed = failure(launch);
-      measured.stop = interrupted() ? "interrupted" : "failed";
-    }
-    const std::array<const runner::AttemptResult*, 2> sides{&launch.a, &launch.b};
-    for (std::size_t one = 0; one < 2; ++one) {
-      if (std::string code = kernel_code_of(*sides[one]); !code.empty()) measured.kernel_code[one] = std::move(code);
-    }
-    measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
-    measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});
-    progress_.launched(found(measured));
+  const int number = measured.launches();
+  progress_.launching(static_cast<std::size_t>(point.a.index) / 2, title(point), number, expected);
+  const auto began = std::chrono::steady_clock::now();
+  runner::PairedLaunch launch = runner::run_paired_launch(a, b, number, options, observer, interruption_);
+  if (!launch.cut) measured.launch_seconds.push_back(Seconds(std::chrono::steady_clock::now() - began).count());
+  if (launch.complete()) {
+    measured.blocks.insert(measured.blocks.end(), launch.blocks.begin(), launch.blocks.end());
+  } else if (!launch.cut) {
+    measured.failed = failure(launch);
+    measured.stop = interrupted() ? "interrupted" : "failed";
   }
-}
-
-namespace {
-
-// Mean of what launches of the newest comparison of that case took, whichever sides it had; nothing: there was none.
-std::optional<double> seconds_before(const store::Store& store, const plan::ComparisonPoint& point) {
-  const store::ResultSet found = store.query(
-      "SELECT avg(one.value) FROM comparison c, json_each(c.facts, '$.launch_seconds') one"
-      " WHERE c.id = (SELECT max(id) FROM comparison WHERE experiment = ?1 AND params = ?2 AND launches > 0)",
-      {store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json()))});
-  if (found.rows.empty() || found.rows[0][0].type != store::Cell::Type::real) return std::nullopt;
-  return found.rows[0][0].real;
-}
-
-}  // namespace
-
-void ComparisonSession::tell_plan() const {
-  const stats::PairedStopRule rule;
-  double seconds = 0;
-  bool known = true;
-  for (const plan::ComparisonPoint& point : plan_.points) {
-    const std::optional<double> before = seconds_before(store_, point);
-    known = known && before;
-    seconds += before.value_or(0);
+  const std::array<const runner::AttemptResult*, 2> sides{&launch.a, &launch.b};
+  for (std::size_t one = 0; one < 2; ++one) {
+    if (std::string code = kernel_code_of(*sides[one]); !code.empty()) measured.kernel_code[one] = std::move(code);
   }
-  std::string text = fmt::format("{} of {} to {} launches a side",
-                                 counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
-                                 rule.max_launches);
-  if (known) {
-    text += fmt::format("; {} to {} if each takes what it took last time", format_seconds(rule.first_look * seconds),
-                        format_seconds(rule.max_launches * seconds));
-  }
-  if (const double budget = Seconds(conditions_.budget).count(); budget > 0) {
-    text += fmt::format("; at most {} (--budget), but {} launches each", format_seconds(budget), kFewestLaunches);
-  }
-  context_.console.note(text);
-}
-
-void ComparisonSession::tell_forecast(double seconds) const {
-  const stats::PairedStopRule rule;
-  const double of_one = static_cast<double>(plan_.points.size()) * seconds;
-  const double least = of_one * rule.first_look, most = of_one * rule.max_launches;
-  std::string text =
-      fmt::format("{} of {} to {} launches, {} each: {} to {}",
-                  counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
-                  rule.max_launches, format_seconds(seconds), format_seconds(least), format_seconds(most));
-  if (const double budget = Seconds(conditions_.budget).count(); budget > 0 && budget < most) {
-    text +=
-        fmt::format("; --budget ends it after {}, and what is not clear by then is called so", format_seconds(budget));
-  }
-  context_.console.note(text);
-}
-
-void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
-  const bool on_cpu = measured.point->a.device == plan::kCpu;
-  const std::optional<Crowd> before = on_cpu && !measured.failed ? crowd() : std::nullopt;
-  if (before && !std::exchange(crowd_told_, true)) {
-    context_.console.note(fmt::format("this machine is busy (load {:.1f}, {}): a call's time holds what it waits for",
-                                      before->load, counted(before->processors, "processor")));
-  }
-  take_launches(measured, points_left);
-  if (before) measured.crowd = crowd();
-}
-
-void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point point_began = Clock::now();
-  const Seconds left = conditions_.budget - (point_began - began_);
-  const double share = conditions_.budget.count() > 0 ? left.count() / std::max(points_left, 1) : HUGE_VAL;
-  const stats::PairedStopRule rule;
-  while (!measured.failed) {
-    if (conditions_.launches && measured.launches() >= *conditions_.launches) {
-      measured.stop = "launches";
-      return;
-    }
-    if (!conditions_.launches && !measured.blocks.empty()) {
-      const stats::PairedStop stop = stats::paired_enough(for_stats(measured.blocks), rule);
-      if (stop != stats::PairedStop::go_on) {
-        measured.stop = to_string(stop);
-        return;
-      }
-    }
-    // A verdict needs three launches, whatever the budget.
-    if (measured.launches() >= kFewestLaunches) {
-      const std::vector<double>& done = measured.launch_seconds;
-      const double mean = std::accumulate(done.begin(), done.end(), 0.0) / static_cast<double>(done.size());
-      if (Seconds(Clock::now() - point_began).count() + mean > share) {
-        measured.stop = "budget";
-        return;
-      }
-    }
-    // Where the number of launches was asked for, progress tells the same as forecasts.
-    if (!conditions_.launches && !std::exchange(plan_told_, true)) tell_plan();
-    conditions_.may_go_on = !conditions_.launches;
-    launch(measured, 1, conditions_.launches ? *conditions_.launches : launches_wanted(measured, rule));
-    if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());
-  }
+  measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
+  measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});
+  progress_.launched(found(measured));
+  return !launch.cut;
 }
 
 std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) const {
@@ -371,6 +271,7 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
     } else {
       judgement.note = what_would_do(judgement, measured.launch_seconds, measured.crowd);
     }
+    if (measured.stop == "budget" && measured.launches() < kFewestLaunches) short_of_time(judgement, measured);
     return judgement;
   }
   if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
@@ -448,6 +349,7 @@ void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
 std::string ComparisonSession::found(const MeasuredPoint& measured) const {
   if (measured.failed) return measured.failed->reason;
   const Judgement so_far = judge(measured.blocks, conditions_.delta);
+  if (!so_far.log_ratio) return so_far.reason;
   return fmt::format("{} ({})", change_text(*so_far.log_ratio), interval_text(so_far));
 }
 

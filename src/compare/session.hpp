@@ -14,6 +14,7 @@
 #include "plan/sides.hpp"
 #include "runner/interruption.hpp"
 #include "runner/paired.hpp"
+#include "runner/side_workers.hpp"
 #include "session/context.hpp"
 #include "stats/detect.hpp"
 #include "store/store.hpp"
@@ -22,8 +23,11 @@ namespace syslab::cli {
 
 // How a comparison is measured; stored with its run.
 struct ComparisonConditions : runner::PairedSpec {
-  std::optional<int> launches;   // nothing: until the stop rule is content
-  Nanoseconds budget{};          // of the whole sweep; 0: none
+  std::optional<int> launches;  // nothing: until the stop rule is content
+  Nanoseconds budget{};         // of the whole sweep; 0: none
+  bool keeps_budget = false;    // to the second, if fewer than kFewestLaunches are the price; else never below them
+  // When the budget began to run: with the command, which may have imported a framework to list its cases.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::optional<double> delta;   // nothing: 1 %, 2 % under 20 µs
   bool same_on_purpose = false;  // a difference between equal sides is what is asked for
 };
@@ -36,12 +40,15 @@ struct MeasuredPoint {
   std::vector<store::ComparisonRow::Attempt> attempts;
   std::vector<double> launch_seconds;      // wall-clock time
   std::array<std::string, 2> kernel_code;  // of the sides: digests of what they ran on a GPU; empty: not known
-  std::optional<Crowd> crowd;              // where others wanted the processors before it and behind it
+  std::optional<Crowd> crowd;              // where others wanted the processors before anything was launched
   std::string stop;                        // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
   double seconds_per_block() const;  // block time without start-up and warm-up
 };
+
+// Of a point that its budget left fewer than kFewestLaunches: `unclear`, and how long those would take.
+void short_of_time(Judgement& judgement, const MeasuredPoint& measured);
 
 class ComparisonSession {
  public:
@@ -79,6 +86,9 @@ class ComparisonSession {
   // last ones of the same case took.
   void tell_plan() const;
   void take_launches(MeasuredPoint& measured, int points_left);
+  // `until`: as PairedOptions has it. False if the launch was cut then, and counts as none.
+  bool launch_once(MeasuredPoint& measured, std::optional<int> expected,
+                   std::optional<std::chrono::steady_clock::time_point> until);
   // How long all points will take, if every launch takes as long as the first.
   void tell_forecast(double seconds) const;
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
@@ -95,10 +105,11 @@ class ComparisonSession {
   std::array<store::RowId, 2> runs_{};
   std::array<std::string, 2> run_uids_;
   std::array<std::string, 2> open_attempts_;  // of the launch that runs
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   runner::Interruption interruption_;
   ComparisonProgress progress_;
-  bool plan_told_ = false, forecast_told_ = false, crowd_told_ = false;
+  runner::SideWorkers workers_;
+  std::optional<Crowd> crowd_;  // before the first launch on the CPU: later a load is our own
+  bool plan_told_ = false, forecast_told_ = false, crowd_asked_ = false;
 };
 
 // The launches that a decision at `effect` takes, from a pilot's blocks, in words and as data.

@@ -17,13 +17,13 @@ namespace {
 // Of the mean over a launch's blocks: twelve launches of which each has it know their ratio to ±0.25 %.
 constexpr double kFineEnough = 0.004;
 
-// How a launch's blocks are ordered: half one way and half the other, shuffled. With an odd number the extra one
-// changes its kind from launch to launch.
-std::vector<std::string> orders_of(int blocks, int launch, std::uint64_t seed) {
+// How a launch's blocks of one round are ordered: half one way and half the other, shuffled. With an odd number the
+// extra one changes its kind from launch to launch.
+std::vector<std::string> orders_of(int blocks, int launch, int round, std::uint64_t seed) {
   std::vector<std::string> orders;
   for (int block = 0; block < blocks; ++block) orders.emplace_back((block + launch) % 2 == 0 ? "ABBA" : "BAAB");
   std::seed_seq mixed{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
-                      static_cast<std::uint32_t>(launch)};
+                      static_cast<std::uint32_t>(launch), static_cast<std::uint32_t>(round)};
   std::mt19937 generator(mixed);
   for (std::size_t i = orders.size(); i > 1; --i) std::swap(orders[i - 1], orders[generator() % i]);
   return orders;
@@ -48,7 +48,7 @@ class TurnTaking {
         observer_(observer),
         watch_(interruption, [this] { beat(); }),
         began_(Clock::now()),
-        deadline_(began_ + options.timeout) {
+        deadline_(std::min(began_ + options.timeout, options.until.value_or(Clock::time_point::max()))) {
     options_.kernel_code = number == 0;
   }
 
@@ -79,13 +79,19 @@ class TurnTaking {
 
   bool take_blocks() {
     const int at_once = blocks();
-    const auto begin = Clock::now();
+    const auto begin = blocks_began_ = Clock::now();
     const auto longest = (begin - began_) / 2;
     for (int times = 0; times < (options_.may_go_on ? PairedSpec::kMostTimes : 1); ++times) {
       if (times > 0 && !(scatter() > kFineEnough && (Clock::now() - begin) * (times + 1) / times <= longest)) break;
-      if (!take_blocks(orders_of(at_once, number_, options_.seed + static_cast<std::uint64_t>(times)))) return false;
+      if (!take_blocks(orders_of(at_once, number_, times, options_.seed))) return false;
     }
     return true;
+  }
+
+  // And for the sides' last words behind it.
+  bool has_time_for_another() const {
+    constexpr std::chrono::milliseconds kLastWords{300};
+    return !options_.until || Clock::now() + blocks_took_ / blocks_.size() + kLastWords < *options_.until;
   }
 
   // Standard error of the mean over the blocks so far.
@@ -99,7 +105,7 @@ class TurnTaking {
 
   bool take_blocks(const std::vector<std::string>& orders) {
     const std::size_t before = blocks_.size();
-    for (std::size_t i = 0; i < orders.size(); ++i) {
+    for (std::size_t i = 0; i < orders.size() && (blocks_.empty() || has_time_for_another()); ++i) {
       PairedBlock block{.launch = number_, .block = static_cast<int>(before + i), .order = orders[i]};
       for (std::size_t slot = 0; slot < block.seconds.size(); ++slot) {
         const std::optional<double> seconds = burst(block.order[slot] == 'A' ? 0 : 1);
@@ -108,6 +114,7 @@ class TurnTaking {
       }
       block.log_ratio = log_ratio(block);
       blocks_.push_back(block);
+      blocks_took_ = Clock::now() - blocks_began_;
       tell(before + i + 1, before + orders.size());
     }
     return true;
@@ -144,7 +151,20 @@ class TurnTaking {
       }
     }
     launch.blocks = std::move(blocks_);
+    tell_cut(launch);
     return launch;
+  }
+
+  // A side that was late for the caller's own reason has not run out of its time.
+  void tell_cut(PairedLaunch& launch) const {
+    const bool late = launch.a.status == worker::Status::timeout || launch.b.status == worker::Status::timeout;
+    launch.cut = late && options_.until == deadline_;
+    if (!launch.cut) return;
+    for (AttemptResult* result : {&launch.a, &launch.b}) {
+      if (result->status == worker::Status::ok) continue;
+      result->status = worker::Status::aborted;
+      result->detail = "stopped: the time for the comparison was spent";
+    }
   }
 
   AttemptResult never_started(int side, worker::Status other, const std::string& reason) const {
@@ -184,7 +204,8 @@ class TurnTaking {
   PairedOptions options_;
   const Observer& observer_;
   Watch watch_;
-  Clock::time_point began_, deadline_;
+  Clock::time_point began_, deadline_, blocks_began_;
+  Clock::duration blocks_took_{};  // by those so far
   std::array<std::unique_ptr<Side>, 2> runs_;
   std::array<double, 2> idle_share_{};  // the most of one processor that a side used in the other's turn
   std::vector<PairedBlock> blocks_;

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@
 #include "runner/runner.hpp"
 
 namespace syslab::runner {
+
+class SideWorkers;  // runner/side_workers.hpp
 
 struct PairedSide {
   std::string label;                        // "A": shown in the reasons of results
@@ -42,6 +46,10 @@ struct PairedOptions : PairedSpec {
   std::uint64_t seed = 0;    // draws the order of each block
   bool kernel_code = false;  // of both sides the code of their kernels is asked for; of the first launch, by itself
   Places* places = nullptr;  // of the ranks of a case; null: all on this host
+  // Of sides that are functions: a worker that ends well stays for the next launch; null: each launch has its own.
+  SideWorkers* workers = nullptr;
+  // The launch takes fewer blocks than it might, at least one, so that it has ended by then; or it is cut.
+  std::optional<std::chrono::steady_clock::time_point> until;
 };
 
 // Four bursts, in order of time. Orders are drawn at random, balanced to within one per launch, so that they cannot
@@ -56,6 +64,7 @@ struct PairedBlock {
 struct PairedLaunch {
   AttemptResult a, b;
   std::vector<PairedBlock> blocks;  // complete ones
+  bool cut = false;                 // it had not ended by `until`: both are aborted, and nothing is said of either
   bool complete() const { return a.status == worker::Status::ok && b.status == worker::Status::ok; }
 };
 

@@ -18,6 +18,7 @@ worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& o
   request.task = "paired";
   request.burst = options.burst;
   request.kernel_code = options.kernel_code && wants_kernel_code(side.planned);
+  request.fresh = options.workers != nullptr && request.mine && request.mine->is_function();
   return request;
 }
 
@@ -64,8 +65,18 @@ SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Obs
       started_at_(utc_now()) {
   if (observer_.started) observer_.started(side_.planned);
   try {
-    worker_ = std::make_unique<WorkerProcess>(WorkerProcess::Command{command_, {}});
     worker::CaseRequest request = burst_request(side, options);
+    fresh_ = request.fresh;
+    if (fresh_) {
+      SideWorkers::Kept kept = options.workers->take(side.label);
+      worker_ = std::move(kept.worker);
+      ending_.cases_before = kept.cases;
+    }
+    if (worker_) {
+      worker_->resume();
+    } else {
+      worker_ = std::make_unique<WorkerProcess>(WorkerProcess::Command{command_, {}});
+    }
     request.timeout = deadline_ - began_;  // of the launch; the other side has had its share
     worker_->send(worker::to_json(request));
   } catch (const Error& error) {
@@ -136,6 +147,10 @@ bool SideRun::hear(std::string_view wanted, const std::function<void(const Json&
       case Heard::State::gone:
         break;
     }
+    if (may_stay()) {
+      set_aside();
+      continue;
+    }
     if (ending_.end && ending_.wire_error.empty()) {
       worker_->send({{"type", "bye"}});
     } else if (heard.state != Heard::State::gone) {
@@ -162,9 +177,29 @@ void SideRun::pass_on_progress() {
   progress_.reset();
 }
 
+// Whether the next launch may have the worker: the case ended well, with all that it started.
+bool SideRun::may_stay() const {
+  return fresh_ && ending_.end && ending_.wire_error.empty() && ending_.end->status == worker::Status::ok &&
+         worker_->serves("fresh") && worker_->is_idle();
+}
+
+void SideRun::set_aside() {
+  ending_.shared = true;
+  ending_.stderr_tail = worker_->last_lines(40);
+  ending_.last_lines = worker_->last_lines(5);
+  worker_->forget_output();
+  worker_->suspend();
+  options_.workers->keep(side_.label, {std::move(worker_), ending_.cases_before + 1});
+  end();
+}
+
 void SideRun::bury() {
-  ended_ = true;
   if (worker_) intake_.bury(*worker_);
+  end();
+}
+
+void SideRun::end() {
+  ended_ = true;
   wall_ = Clock::now() - began_;
   ended_at_ = utc_now();
 }

@@ -10,6 +10,7 @@
 #include "runner/intake.hpp"
 #include "runner/paired.hpp"
 #include "runner/paired_cpu.hpp"
+#include "runner/side_workers.hpp"
 #include "runner/verdict.hpp"
 #include "runner/worker_process.hpp"
 
@@ -68,6 +69,9 @@ class SideRun final : public Side {
   bool take(const std::string& text, std::string_view wanted, const std::function<void(const Json&)>& use);
   void pass_on_progress();
   void bury();
+  bool may_stay() const;
+  void set_aside();
+  void end();
 
   const PairedSide& side_;
   const PairedOptions& options_;
@@ -76,7 +80,8 @@ class SideRun final : public Side {
   Watch& watch_;
   Clock::time_point deadline_, began_;
   OomWitness witness_;
-  std::unique_ptr<WorkerProcess> worker_;
+  std::unique_ptr<WorkerProcess> worker_;  // null: it waits for the next launch
+  bool fresh_ = false;                     // what is judged is started for this launch alone
   std::optional<GroupCpuClock> cpu_;
   worker::Ready ready_;
   std::string started_at_, ended_at_;

@@ -86,6 +86,9 @@ class CaseContext {
   std::shared_ptr<CallChannel> channel_;
 };
 
+// Of a case that has just ended: the process that the next would have found (CaseContext::channel).
+void end_what_is_judged();
+
 // Whether its implementation is called in a process of its own: whatever --mine names, wherever it computes.
 bool runs_apart(const CaseRequest& request);
 

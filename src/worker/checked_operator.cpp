@@ -290,10 +290,23 @@ bool CheckedOperator::has_time_to_verify() const {
   return verified_ == 0 || Seconds(oracle_time_).count() * static_cast<double>(verified_ + 1) <= budget;
 }
 
+// All that compare_outputs() demands, by tolerances that are at most as wide. It accuses nobody, and what it finds is
+// no worst error: that is of whole bounds.
+bool CheckedOperator::is_surely_right(int set) {
+  if (!operation_.expect_narrowly || stream_.kind != device::Kind::cpu) return false;
+  const std::vector<Expected> expected = operation_.expect_narrowly(sets_.inputs(set));
+  if (expected.size() != operation_.outputs.size() || sets_.changed_inputs(set)) return false;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (sets_.misuse(set, i) || !compare_output(sets_.outputs(set)[i], expected[i], stream_).passed) return false;
+  }
+  return true;
+}
+
 // A timed call's outputs against the oracle of that call's inputs.
 bool CheckedOperator::verify(int set) {
   const device::NvtxRange range("verify");
   ++verified_;
+  if (is_surely_right(set)) return true;
   const std::string failure = compare_outputs(set, sets_.expect(set), "sample");
   if (!failure.empty()) fail_sample(failure);
   return true;

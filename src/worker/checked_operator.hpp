@@ -80,6 +80,7 @@ class CheckedOperator {
   bool must_compare_all() const;
   bool has_time_to_verify() const;
   bool verify(int set);
+  bool is_surely_right(int set);
   void look(std::span<const int> sets);
   void glance(int set);
   std::string what_the_oracle_says(int set, const Inputs& inputs, std::size_t output, const Far& far);

@@ -86,7 +86,7 @@ std::optional<Fault> fault_of(const CaseRequest& request, const EndRecord& end) 
 // The exit code that the worker ends with after the case; 0: it takes the next case. Exceptions out of here mean that
 // the host cannot be told.
 int run_case(const Json& message, FrameReader& in, int out) {
-  bool host_gone = false;
+  bool host_gone = false, fresh = false;
   EndRecord end;
   std::optional<Fault> fault;
   Json judged = Json::object();
@@ -104,6 +104,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
       write_frame(out, to_json(record));
       host_gone = false;
     };
+    if (fresh = request.fresh; fresh) end_what_is_judged();
     CaseContext context(request, emit, &bursts);
     end = run_body(context);
     if (request.task == "code") forget_memory(request);
@@ -119,6 +120,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
   } catch (const Error& error) {
     end = {Status::error, fmt::format("{}: {}", to_string(error.kind()), error.what())};
   }
+  if (fresh) end_what_is_judged();
   limit_memory(0);
   if (host_gone) throw Error(ErrorKind::comm, "the host is gone");
   Json facts{{"peak_rss_bytes", own_memory("VmHWM").value_or(0)}, {"case_cpu_time_s", cpu_seconds() - cpu_before}};
@@ -134,7 +136,7 @@ void greet(const Json& message, int out) {
                     {"protocol", kWireVersion},
                     {"name", "syslab " + build_info().version},
                     {"language", "C++"},
-                    {"serves", {"case", "bursts"}}});
+                    {"serves", {"case", "bursts", "fresh"}}});
   if (asked != kWireVersion) {
     throw Error(ErrorKind::comm,
                 fmt::format("the host speaks version {} of the worker's wire format, this worker version {}", asked,

@@ -59,6 +59,7 @@ struct CaseRequest : MeasureSpec {
   std::string law;           // task "law": its id
   std::string reproduce;     // task "law": replay exactly this counterexample (RapidCheck's string)
   Nanoseconds burst{};       // task "paired": length of one burst aimed at
+  bool fresh = false;        // what is judged is started for this case, and ends with it
   bool kernel_code = false;  // its kernels' code is asked for, too, once it was timed (worker/kernel_code.hpp)
 };
 

@@ -54,8 +54,8 @@ TEST(Advice, WhatItSaysIsWithinReachIs) {
 
 TEST(Advice, NamesTheCrowd) {
   const std::string text = what_would_do(unclear(0.07, 0.4), kLaunchesOfTwoSeconds, Crowd{9.7, 2});
-  EXPECT_TRUE(
-      text.starts_with("Others wanted the 2 processors meanwhile (load 9.7): ask again when they have ended. At "))
+  EXPECT_TRUE(text.starts_with(
+      "Others wanted this machine's 2 processors when it began (load 9.7): ask again when they have ended. At "))
       << text;
 }
 

@@ -140,6 +140,19 @@ class Bounds(unittest.TestCase):
                     with self.subTest(f"{other.__name__} {dtype} {distribution.__name__}"):
                         self.assertLess(worst, 1)
 
+    def test_fewer_probes_tell_the_same_values_and_no_wider_bounds(self):
+        for function, _, shapes, distribution in RIGHT:
+            reference = reference_of(function, distribution(*shapes, dtype=torch.float32))
+            _, values = reference.arguments(3)
+            (value, whole), = reference.expect(values)
+            for probes in (0, 1):
+                with self.subTest(f"{function.__name__}, {probes}"), unittest.mock.patch.object(reference, "own_errors") as own:
+                    (same, narrow), = reference.expect(values, probes)
+                    np.testing.assert_array_equal(same, value)
+                    self.assertTrue((narrow <= whole).all())
+                    self.assertTrue((narrow > 0).all())
+                    own.assert_not_called()
+
     def test_faults_do_not(self):
         faults = {
             "zeros": lambda f: lambda *x: torch.zeros_like(f(*x)),

@@ -127,6 +127,13 @@ class Functions(Lab):
         self.assertIn("a function is in a Python file",
                       self.syslab("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files(""), expect=2).stderr)
 
+    def test_each_launch_has_a_process_of_its_own_beside_one_reference(self):
+        sides = (*self.files("tires", file=SUMS), "-a", "n=33", "--protocol", "quick", "--launches", "3")
+        one, = [line for line in self.lines("compare", *sides, expect=None) if line.get("type") == "comparison"]
+        self.assertEqual(one["launches"], 3, one["reason"])
+        before = self.sql("SELECT implementation, facts ->> '$.worker_cases_before' FROM v_attempt WHERE status = 'ok' ORDER BY 1, 2")
+        self.assertEqual(before, [(name, launch) for name in ("me", "reference") for launch in (0, 1, 2)])
+
     def test_compare_and_gate_know_functions(self):
         # Each launch imports anew what it needs: of NumPy, a tenth of what it takes for torch.
         mine = (*self.files("mine", file=SUMS), "-a", "n=33")

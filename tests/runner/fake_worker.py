@@ -49,11 +49,12 @@ def leave_a_rank_alone():
         print("a word that nobody asked for", file=sys.stderr, flush=True)
 
 
-rank = 0
+rank = cases = 0
 taken = []
 while (message := hear())["type"] != "bye":
     if message["type"] == "hello":
         serves = ["case"] if behaviour == "knows_no_bursts" else ["case", "bursts"]
+        serves += ["fresh"] if behaviour == "serves_fresh" else []
         say(type="hello", protocol=1, name="fake", language="Python", serves=serves)
     elif message["type"] == "case":
         rank = message["rank"]
@@ -67,12 +68,13 @@ while (message := hear())["type"] != "bye":
         else:
             if behaviour.startswith("slowly_ready"):
                 time.sleep(0.7)
-            say(type="ready", calls_per_burst=4, seconds_per_call=0.0005)
+            cases, taken = cases + 1, []
+            say(type="ready", calls_per_burst=4 * cases, seconds_per_call=0.0005 / cases)
     elif message["type"] == "burst" and behaviour.endswith("_answered") and not taken:
         taken.append(0.0004)
         leave_a_rank_alone()
     elif message["type"] == "burst":
-        time.sleep(0.002)
+        time.sleep(0.3 if behaviour == "slow_bursts" else 0.002 * max(cases, 1))
         if behaviour == "spin" and not taken:
             threading.Thread(target=spin, daemon=True).start()
         taken.append({"zero_seconds": 0.0, "tells_too_much": 3600.0}.get(behaviour, 0.0004))

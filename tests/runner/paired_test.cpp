@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "runner/side_workers.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/runner/lab.hpp"
 
@@ -318,6 +319,56 @@ TEST(Paired, AThrowingCallbackKillsBothAndComesOut) {
     EXPECT_THROW(pair.run(), Error);
     EXPECT_EQ(workers_alive(), 0);
   }
+}
+
+// A time that is the caller's own, and no --timeout.
+TEST(Paired, WhatHasNotEndedInTimeIsCutAndNothingIsSaidOfIt) {
+  Pair pair;
+  pair.a.worker_command = fake_worker("well");
+  pair.b.worker_command = fake_worker("never_ready");
+  const auto began = std::chrono::steady_clock::now();
+  pair.options.until = began + 700ms;
+  const PairedLaunch launch = pair.run();
+  EXPECT_TRUE(launch.cut);
+  EXPECT_FALSE(launch.complete());
+  EXPECT_EQ(to_string(launch.a.status), "aborted") << launch.a.detail;
+  EXPECT_EQ(to_string(launch.b.status), "aborted") << launch.b.detail;
+  expect_contains(launch.b.detail, "the time for the comparison was spent");
+  EXPECT_LT(std::chrono::steady_clock::now() - began, pair.options.timeout / 4);
+}
+
+TEST(Paired, TakesFewerBlocksWhereItsTimeEnds) {
+  Pair pair;
+  pair.a.worker_command = pair.b.worker_command = fake_worker("slow_bursts");  // a block takes 1.2 s
+  pair.options.until = std::chrono::steady_clock::now() + 2600ms;
+  const PairedLaunch launch = pair.run();
+  EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
+  EXPECT_FALSE(launch.cut);
+  EXPECT_EQ(launch.blocks.size(), 1U);
+}
+
+// Of a function the worker stays, and what is judged does not (worker/case_context.hpp).
+TEST(Paired, AFunctionsWorkerStaysForTheNextLaunchIfItKnowsHow) {
+  for (const auto& [behaviour, stays] : {std::pair("serves_fresh", true), std::pair("well", false)}) {
+    Pair pair;
+    SideWorkers workers;
+    pair.options.workers = &workers;
+    for (PairedSide* side : {&pair.a, &pair.b}) {
+      side->worker_command = fake_worker(behaviour);
+      side->planned.implementation = "me";
+      side->mine = {plan::MineSpec{.name = "me", .path = "/f.py", .python_class = "f", .reference = "/f.py:g"}};
+    }
+    const Interruption interruption;
+    for (const int launch : {0, 1, 2}) {
+      const PairedLaunch done = run_paired_launch(pair.a, pair.b, launch, pair.options, pair.observer, interruption);
+      ASSERT_TRUE(done.complete()) << done.a.detail << done.b.detail;
+      EXPECT_EQ(paired_facts(done.a).at("calls_per_burst"), stays ? 4 * (launch + 1) : 4) << behaviour;
+      EXPECT_EQ(times_of(done.b).size(), 6U);
+      EXPECT_EQ(workers_alive("T"), stays ? 2 : 0) << "they are stopped";
+      EXPECT_EQ(workers_alive(), stays ? 2 : 0);
+    }
+  }
+  EXPECT_EQ(workers_alive(), 0);
 }
 
 TEST(Paired, AForeignWorkerThatServesBurstsIsASide) {

@@ -16,6 +16,7 @@
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
 #include "measure/protocol.hpp"
+#include "tests/expect_contains.hpp"
 #include "tests/worker/operator_case_fixture.hpp"
 
 namespace syslab::worker {
@@ -232,6 +233,51 @@ TEST(OperatorCase, WhereThereIsNothingCheaperTheOracleLooksAtEveryCallOfSomebody
   right.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
   const Json facts = run(right, mine()).facts();
   EXPECT_EQ(facts.at("verified"), facts.at("timed_calls"));
+}
+
+// An oracle of less work, whose bounds are at most as wide: right by it is right, wrong is only what the whole one
+// says.
+TEST(OperatorCase, ANarrowerOracleSparesTheWholeOneAndAccusesNobody) {
+  const auto narrow_of = [](double share, int& asked) {
+    return [share, &asked](const Inputs& in) {
+      ++asked;
+      std::vector<Expected> expected = doubling().expect(in);
+      for (double& tolerance : expected[0].tolerance) tolerance *= share;
+      return expected;
+    };
+  };
+  const auto with = [&](Operation made, double share, int& narrow, int& whole) {
+    made.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
+    made.expect_narrowly = narrow_of(share, narrow);
+    made.expect = [&whole, exact = made.expect](const Inputs& in) {
+      ++whole;
+      return exact(in);
+    };
+    return made;
+  };
+  int narrow = 0, whole = 0;
+  const Outcome right = run(with(doubling(), 1, narrow, whole), mine());
+  EXPECT_EQ(right.failure, "");
+  EXPECT_EQ(whole, 1) << "the first call alone";
+  EXPECT_EQ(right.facts().at("verified"), narrow);
+
+  Operation off = doubling();
+  off.call = [](const Inputs& in, const Outputs& out, device::Stream) {
+    for (std::int64_t i = 0; i < kElements; ++i) data(out[0])[i] = std::nextafter(2 * in[0].as<float>()[i], 100.0F);
+  };
+  narrow = whole = 0;
+  EXPECT_EQ(run(with(off, 0, narrow, whole), mine()).failure, "") << "beyond the narrow bound and within the whole one";
+  EXPECT_EQ(whole, narrow + 1);
+
+  for (const int n : {2, 7}) EXPECT_NE(run(with(stale_every(n), 1, narrow, whole), mine()).failure, "") << n;
+  Operation changes = doubling();
+  auto calls = std::make_shared<int>(0);
+  changes.call = [calls, right = doubling().call](const Inputs& in, const Outputs& out, device::Stream stream) {
+    right(in, out, stream);
+    if (++*calls > 8) const_cast<float*>(in[0].as<float>())[0] += 1;
+  };
+  expect_contains(run(with(changes, 1, narrow, whole), mine()).failure, "changed its input");
+  EXPECT_GT(*calls, 8);
 }
 
 // The glimpse may err, the oracle decides.

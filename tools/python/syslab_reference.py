@@ -316,8 +316,10 @@ class Reference:
 
     # --- what was expected
 
-    def expect(self, values):
-        """For each output its value and its tolerance, as arrays of doubles."""
+    def expect(self, values, probes=PROBES):
+        """For each output its value and its tolerance, as arrays of doubles. With fewer probes the tolerance is no wider, and
+        takes less time: what lies within it is right, of what does not the whole has to be asked.
+        """
         import numpy
 
         exact = self.precision == "float64"
@@ -330,15 +332,15 @@ class Reference:
         declared = rtol is not None or atol is not None
         own = [None] * len(results)
         if exact and not declared:
-            own = self.own_errors(given, results)
+            own = self.own_errors(given, results) if probes == PROBES else own
             generator = numpy.random.default_rng(20230717)
-            for _ in range(PROBES):
+            for _ in range(probes):
                 with self.probed_parameters(generator):
                     moved = self.run(function, [probed(value, generator) for value in values])
                 for i, ((_, value), (_, other)) in enumerate(zip(results, moved)):
                     with numpy.errstate(all="ignore"):
                         change = numpy.abs(doubles(other) - doubles(value)) / PROBE_STEP
-                    sensitivity[i] = numpy.maximum(sensitivity[i], numpy.nan_to_num(change, nan=0, posinf=0))
+                    sensitivity[i] = numpy.maximum(sensitivity[i], numpy.where(numpy.isfinite(change), change, 0.0))
         expected = []
         for (name, value), each, moved, erring in zip(results, self.outputs, sensitivity, own):
             value = doubles(value)
@@ -407,7 +409,8 @@ class Reference:
         elif message["function"] == "expect":
             import numpy
 
-            parts = [part for pair in self.expect(self.views(memory, size, message["inputs"])) for part in pair]
+            probes = int(message["options"].get("probes", PROBES))
+            parts = [part for pair in self.expect(self.views(memory, size, message["inputs"]), probes) for part in pair]
             for wire, part in zip(message["outputs"], parts):
                 numpy.ndarray(part.shape, "f8", memory.bytes(size), wire["offset"])[...] = part
         else:
@@ -459,8 +462,11 @@ def main():
         try:
             if message["type"] == "hello":
                 memory = Memory(message.get("memory_fd", -1))
-                served, about = None, message.get("about", "")
-                served = Reference(given.reference, given.inputs, about)
+                before, served, about = served, None, message.get("about", "")
+                if before is not None and before.name == about and before.problem == problem_of(given.reference, given.inputs):
+                    served = before  # of another launch of the same case
+                else:
+                    served = Reference(given.reference, given.inputs, about)
                 pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python", "serves": ["call"],
                             "domain": served.domain()})
             else:

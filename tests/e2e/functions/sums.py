@@ -1,5 +1,6 @@
 """Functions of NumPy: several outputs, integers, arguments in lists, bounds that the file declares."""
 import dataclasses
+import time
 
 import numpy as np
 
@@ -12,6 +13,17 @@ def reference(parts, index, weight):
 def mine(parts, index, weight):
     total = parts[0] + parts[1]
     return {"sum": np.einsum("ij,j->i", total, weight), "largest": total.argmax(axis=1), "taken": np.take(total, index, axis=1)}
+
+
+calls = 0
+
+
+def tires(parts, index, weight):
+    """Wrong from the 200th call of its process on."""
+    global calls
+    calls += 1
+    time.sleep(0.001)
+    return mine(parts, index, weight) if calls < 200 else off_by_one(parts, index, weight)
 
 
 def off_by_one(parts, index, weight):

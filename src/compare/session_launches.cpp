@@ -1,0 +1,156 @@
+// How many launches a point gets, and until when.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "compare/session.hpp"
+#include "core/format_seconds.hpp"
+#include "core/json_text.hpp"
+#include "core/text.hpp"
+#include "store/cells.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// Mean of what launches of the newest comparison of that case took, whichever sides it had; nothing: there was none.
+std::optional<double> seconds_before(const store::Store& store, const plan::ComparisonPoint& point) {
+  const store::ResultSet found = store.query(
+      "SELECT avg(one.value) FROM comparison c, json_each(c.facts, '$.launch_seconds') one"
+      " WHERE c.id = (SELECT max(id) FROM comparison WHERE experiment = ?1 AND params = ?2 AND launches > 0)",
+      {store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json()))});
+  if (found.rows.empty() || found.rows[0][0].type != store::Cell::Type::real) return std::nullopt;
+  return found.rows[0][0].real;
+}
+
+// 0 of none.
+double mean_of(const std::vector<double>& seconds) {
+  const double all = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return seconds.empty() ? 0 : all / static_cast<double>(seconds.size());
+}
+
+int launches_wanted(const MeasuredPoint& measured, const stats::PairedStopRule& rule) {
+  return measured.blocks.empty() ? rule.first_look : stats::launches_wanted(for_stats(measured.blocks), rule);
+}
+
+std::string_view to_string(stats::PairedStop stop) {
+  return stop == stats::PairedStop::precision ? "precision" : "max_launches";
+}
+
+}  // namespace
+
+void short_of_time(Judgement& judgement, const MeasuredPoint& measured) {
+  const int launches = measured.launches();
+  judgement.verdict = stats::Verdict::unclear;
+  judgement.p_value.reset();
+  judgement.reason = fmt::format("--budget ended it after {}; a verdict takes {}",
+                                 launches == 0 ? "none" : counted(launches, "launch"), kFewestLaunches);
+  if (launches == 0) {
+    judgement.reason = fmt::format("--budget ended its first launch; a verdict takes {}", kFewestLaunches);
+    judgement.note = "Give more time, or choose fewer cases (-a).";
+    return;
+  }
+  const double one = mean_of(measured.launch_seconds);
+  judgement.note =
+      fmt::format("A launch took {}: {} take {}, the {} that are usual {}.", format_seconds(one), kFewestLaunches,
+                  format_seconds(kFewestLaunches * one), stats::PairedStopRule{}.first_look,
+                  format_seconds(stats::PairedStopRule{}.first_look * one));
+}
+
+void ComparisonSession::tell_plan() const {
+  const stats::PairedStopRule rule;
+  double seconds = 0;
+  bool known = true;
+  for (const plan::ComparisonPoint& point : plan_.points) {
+    const std::optional<double> before = seconds_before(store_, point);
+    known = known && before;
+    seconds += before.value_or(0);
+  }
+  std::string text = fmt::format("{} of {} to {} launches a side",
+                                 counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
+                                 rule.max_launches);
+  if (known) {
+    text += fmt::format("; {} to {} if each takes what it took last time", format_seconds(rule.first_look * seconds),
+                        format_seconds(rule.max_launches * seconds));
+  }
+  if (const double budget = Seconds(conditions_.budget).count(); budget > 0) {
+    text += fmt::format("; at most {} (--budget)", format_seconds(budget));
+    if (!conditions_.keeps_budget) {
+      text += fmt::format(", but {} launches each", kFewestLaunches);
+    } else if (known && budget < kFewestLaunches * seconds) {
+      text += fmt::format(", less than the {} that the {} launches of a verdict may take: expect no verdict",
+                          format_seconds(kFewestLaunches * seconds), kFewestLaunches);
+    }
+  }
+  context_.console.note(text);
+}
+
+void ComparisonSession::tell_forecast(double seconds) const {
+  const stats::PairedStopRule rule;
+  const double of_one = static_cast<double>(plan_.points.size()) * seconds;
+  const double least = of_one * rule.first_look, most = of_one * rule.max_launches;
+  std::string text =
+      fmt::format("{} of {} to {} launches, {} each: {} to {}",
+                  counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
+                  rule.max_launches, format_seconds(seconds), format_seconds(least), format_seconds(most));
+  if (const double budget = Seconds(conditions_.budget).count(); budget > 0 && budget < most) {
+    text +=
+        fmt::format("; --budget ends it after {}, and what is not clear by then is called so", format_seconds(budget));
+  }
+  context_.console.note(text);
+}
+
+void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
+  const bool on_cpu = measured.point->a.device == plan::kCpu;
+  if (on_cpu && !measured.failed && !std::exchange(crowd_asked_, true)) {
+    crowd_ = measured.launches() == 0 ? crowd() : std::nullopt;
+    if (crowd_) {
+      context_.console.note(fmt::format("this machine is busy (load {:.1f}, {}): a call's time holds what it waits for",
+                                        crowd_->load, counted(crowd_->processors, "processor")));
+    }
+  }
+  if (on_cpu) measured.crowd = crowd_;
+  take_launches(measured, points_left);
+}
+
+void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point point_began = Clock::now();
+  const Seconds left = conditions_.budget - (point_began - conditions_.began);
+  const double share = conditions_.budget.count() > 0 ? left.count() / std::max(points_left, 1) : HUGE_VAL;
+  std::optional<Clock::time_point> until;
+  if (conditions_.keeps_budget) until = point_began + std::chrono::duration_cast<Nanoseconds>(Seconds(share));
+  const stats::PairedStopRule rule;
+  while (!measured.failed) {
+    if (conditions_.launches && measured.launches() >= *conditions_.launches) {
+      measured.stop = "launches";
+      return;
+    }
+    if (!conditions_.launches && !measured.blocks.empty()) {
+      const stats::PairedStop stop = stats::paired_enough(for_stats(measured.blocks), rule);
+      if (stop != stats::PairedStop::go_on) {
+        measured.stop = to_string(stop);
+        return;
+      }
+    }
+    // A verdict needs three launches. One of those that are missing is begun where half of the time that such a launch
+    // took is left, since it can do with fewer blocks.
+    const double spent = Seconds(Clock::now() - point_began).count();
+    const bool enough = measured.launches() >= kFewestLaunches;
+    if ((enough || until) && spent + (enough ? 1 : 0.5) * mean_of(measured.launch_seconds) > share) {
+      measured.stop = "budget";
+      return;
+    }
+    // Where the number of launches was asked for, progress tells the same as forecasts.
+    if (!conditions_.launches && !std::exchange(plan_told_, true)) tell_plan();
+    conditions_.may_go_on = !conditions_.launches;
+    if (!launch_once(measured, conditions_.launches.value_or(launches_wanted(measured, rule)), until)) {
+      measured.stop = "budget";
+      return;
+    }
+    if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());
+  }
+}
+
+}  // namespace syslab::cli

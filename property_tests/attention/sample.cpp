@@ -158,10 +158,15 @@ void fill_values(Sample& sample, float gain, bool backward) {
   if (backward) sample.dout = query_values(sample, "dout");
 }
 
-// Why the rung cannot take the problem, or nothing.
+// Why the rung cannot take the problem, or nothing; that nobody answers any more is the laws' business.
 std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Pass pass) {
   if (pass == Pass::backward && !rung.backward) return rung.name + " has no backward pass";
-  return rung.supports(problem, pass);
+  try {
+    return rung.supports(problem, pass);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::comm) throw;
+    return std::nullopt;
+  }
 }
 
 // The same, and by trying it: an implementation in another process knows only in the call what it cannot do. How else

@@ -90,17 +90,17 @@ std::string library_beside() {
 // Off unless asked for: no GPU has shown yet that they accuse nobody who is right.
 bool guards_wanted_on_a_gpu() { return environment_variable("SYSLAB_GPU_GUARDS") == "on"; }
 
-// A process that is started again once it has ended, or hangs: laws then find a smaller input that does it. Its calls
-// have a guard page behind each tensor.
+// A process that is started again once it has ended, lost its GPU, or hangs: laws then find a smaller input that does
+// it. `guarded`: its calls have a guard page behind each tensor.
 class Revived : public CallChannel, public DeclaresDomain {
  public:
-  explicit Revived(ForeignOptions options) : options_(std::move(options)) {}
+  Revived(ForeignOptions options, bool guarded) : options_(std::move(options)), guarded_(guarded) {}
 
   Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
                    const Params& options) override {
     if (!kept().worker->usable()) kept().worker = std::make_shared<ForeignWorker>(options_);
     Kept& one = kept();
-    one.worker->guard_pages(true);
+    one.worker->guard_pages(guarded_);
     const std::chrono::milliseconds most = longest(one);
     one.worker->call_timeout(most);
     const auto begin = std::chrono::steady_clock::now();
@@ -127,6 +127,7 @@ class Revived : public CallChannel, public DeclaresDomain {
   }
 
   ForeignOptions options_;
+  bool guarded_;
 };
 
 std::uint64_t fresh_seed() {
@@ -213,9 +214,10 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
   // What hangs is to be told with its input, before the host ends the case.
   if (revives()) {
-    constexpr std::chrono::milliseconds kLongest{60'000};
+    constexpr std::chrono::milliseconds kLongest{60'000}, kLongestThatCompiles{150'000};
+    const auto most = request_.device == "cpu" ? kLongest : kLongestThatCompiles;
     options.call_timeout =
-        std::min(kLongest, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
+        std::min(most, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
   }
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   if (is_code()) options.shares.reset();  // it tells of its kernels, and is not timed
@@ -226,14 +228,18 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
     kept() = {};  // before another is started
     kept() = {what, std::make_shared<ForeignWorker>(options)};
   }
-  if (revives()) return channel_ = std::make_shared<Revived>(std::move(options));
-  kept().worker->guard_pages(is_law() && guards_wanted_on_a_gpu());
   kept().worker->serve_cold(false);
   kept().worker->serve_graphs(false);
   kept().worker->call_timeout(options.call_timeout);
-  if (!is_law() || request_.device == "cpu") return channel_ = kept().worker;
+  if (!revives()) {
+    kept().worker->guard_pages(false);
+    return channel_ = kept().worker;
+  }
+  const bool on_gpu = request_.device != "cpu";
+  const auto revived = std::make_shared<Revived>(std::move(options), !on_gpu || guards_wanted_on_a_gpu());
+  if (!on_gpu) return channel_ = revived;
   const auto told = [this] { progress(0, fmt::format("{}: a first call, which may compile", request_.law)); };
-  return channel_ = std::make_shared<FirstCalls>(kept().worker, kept().first_calls, told);
+  return channel_ = std::make_shared<FirstCalls>(revived, kept().first_calls, told);
 }
 
 std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_name) const {
@@ -283,7 +289,7 @@ measure::Window CaseContext::last_window() const {
   return channel_ && kept().worker ? kept().worker->last_window() : measure::Window{};
 }
 
-bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }
+bool CaseContext::revives() const { return is_law() && runs_apart(request_); }
 
 pid_t CaseContext::channel_pid() const { return channel_ && kept().worker ? kept().worker->pid() : 0; }
 

@@ -46,13 +46,15 @@ class Right(torch.autograd.Function):
 
     @classmethod
     def attend(cls, ctx, q, k, v, is_causal):
+        dtype = q.dtype
+        q, k, v = (one.float() for one in (q, k, v))  # half precision rounds scores by more than their bound
         s = cls.scores(q, k) * q.shape[-1] ** -0.5
         if is_causal:
             s = s.masked_fill(torch.arange(k.shape[1], device=q.device) > torch.arange(q.shape[1], device=q.device)[:, None], -torch.inf)
         lse = torch.logsumexp(s, -1)
         o = torch.exp(s - lse[..., None]) @ v
         ctx.save_for_backward(lse, q, k, v, o)
-        return o
+        return o.to(dtype)
 
     @staticmethod
     def forward(ctx, q, k, v, is_causal=False):

@@ -1,6 +1,7 @@
 // Rungs that cannot do everything: the laws ask what they can do, and tell what was not asked from what holds.
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <set>
 
 #include "property_tests/attention/laws.hpp"
@@ -89,6 +90,25 @@ TEST(UnsupportedProblems, LeaveTheOnesThatSupportsAllows) {
   const LawResult split = search("attention.split_keys", rung);
   EXPECT_EQ(split.outcome, Outcome::not_run);
   EXPECT_EQ(split.message, "queries and keys must be as many");
+}
+
+// Like a library whose kernel took its process's GPU along: the call says so, and whatever is asked afterwards is not
+// answered. The law is falsified by what the call said; that nobody can be asked further is no error of the search.
+TEST(UnsupportedProblems, AreNotAskedOfWhoIsGone) {
+  const auto gone = std::make_shared<bool>(false);
+  Rung rung = find_rung("naive");
+  rung.supports = [gone, inner = rung.supports](const Problem& problem, Pass pass) {
+    if (*gone) throw Error(ErrorKind::comm, "its GPU is lost");
+    return inner(problem, pass);
+  };
+  rung.forward = [gone](const Problem&, const ForwardArgs&, ops::Workspace, device::Stream) {
+    *gone = true;
+    throw Error(ErrorKind::device, "an illegal memory access");
+  };
+  const LawResult result = search("attention.equals_oracle", rung);
+  EXPECT_EQ(to_string(result.outcome), "falsified") << result.message;
+  EXPECT_THAT(result.message, testing::HasSubstr("an illegal memory access"));
+  EXPECT_THAT(result.message, testing::HasSubstr("input: B="));
 }
 
 TEST(UnsupportedProblems, OfTheHandoutAreWhatItDoesNotPromise) {

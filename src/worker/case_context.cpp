@@ -87,8 +87,7 @@ std::string library_beside() {
   return "libsyslab.so.0";
 }
 
-// Off unless asked for: no GPU has shown yet that they accuse nobody who is right.
-bool guards_wanted_on_a_gpu() { return environment_variable("SYSLAB_GPU_GUARDS") == "on"; }
+bool guards_wanted_on_a_gpu() { return environment_variable("SYSLAB_GPU_GUARDS") != "off"; }
 
 // A process that is started again once it has ended, lost its GPU, or hangs: laws then find a smaller input that does
 // it. `guarded`: its calls have a guard page behind each tensor.

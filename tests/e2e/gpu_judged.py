@@ -228,9 +228,9 @@ class Judged(Lab):
         status, detail, facts = self.judged_library("clock", SYSLAB_GPU_MEMORY="trusted")
         self.assertEqual((status, facts["gpu_memory"], facts["gpu_clock"]), ("ok", "copied", "its own"), detail)
 
-    def broken_laws(self, judged, law, *, experiments=("flash_forward",), cases=20, **environment):
+    def broken_laws(self, judged, law, *, experiments=("flash_forward",), cases=20):
         """{law: what it says} of those that do not hold, in so many inputs each."""
-        self.asked = environment
+        self.asked = {}
         lines = self.lines("check", *experiments, "--mine", f"me={judged}", "--impl", "me", "--device", "cuda", "--contract", "full", "--cases", str(cases),
                            "-k", law, expect=None)
         laws = attempts(lines)
@@ -249,7 +249,7 @@ class Judged(Lab):
             rights["gpu_classes.py:Right"] = (f"{CLASSES}:Right", ("flash_forward",))
         accused = {}
         for name, (judged, experiments) in rights.items():
-            broken = self.broken_laws(judged, "attention", experiments=experiments, cases=5, SYSLAB_GPU_GUARDS="on")
+            broken = self.broken_laws(judged, "attention", experiments=experiments, cases=5)
             broken.pop("attention.refusal", None)  # ours takes no rows that begin off 16 bytes, and says so
             if broken:
                 accused[name] = broken
@@ -258,21 +258,19 @@ class Judged(Lab):
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_laws_find_what_a_library_shares_between_streams_and_reads_behind_its_inputs(self):
         source = HERE.parent / "fixtures" / "plugins" / "warp_attention.cu"
-        for option, law, environment, said in (("-DSHARED_SCRATCH", "repeats", {}, "other streams"),
-                                               ("-DREAD_PAST_END", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "past the end of one")):
+        for option, law, said in (("-DSHARED_SCRATCH", "repeats", "other streams"), ("-DREAD_PAST_END", "equals_oracle", "past the end of one")):
             with self.subTest(option):
-                self.assertEqual(self.broken_laws(self.built_library(source), law, **environment), {}, "warp_attention.cu is right, and accused")
-                broken = self.broken_laws(self.built_library(source, option), law, **environment)
+                self.assertEqual(self.broken_laws(self.built_library(source), law), {}, "warp_attention.cu is right, and accused")
+                broken = self.broken_laws(self.built_library(source, option), law)
                 self.assertTrue(broken)
                 self.assertIn(said, " ".join(broken.values()))
 
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_laws_find_what_a_class_shares_between_streams_and_changes_in_place(self):
-        for name, law, environment, said in (("SharedScratch", "repeats", {}, "other streams"),
-                                             ("InPlace", "equals_oracle", {"SYSLAB_GPU_GUARDS": "on"}, "changed its input")):
+        for name, law, said in (("SharedScratch", "repeats", "other streams"), ("InPlace", "equals_oracle", "changed its input")):
             with self.subTest(name):
-                self.assertEqual(self.broken_laws(f"{CLASSES}:Right", law, **environment), {}, "gpu_classes.py:Right is right, and accused")
-                self.assertIn(said, " ".join(self.broken_laws(f"{CLASSES}:{name}", law, **environment).values()))
+                self.assertEqual(self.broken_laws(f"{CLASSES}:Right", law), {}, "gpu_classes.py:Right is right, and accused")
+                self.assertIn(said, " ".join(self.broken_laws(f"{CLASSES}:{name}", law).values()))
 
     @unittest.skipUnless(NVCC, "no nvcc, or no sources")
     def test_a_judged_library_reaches_nothing(self):

@@ -215,8 +215,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   if (revives()) {
     constexpr std::chrono::milliseconds kLongest{60'000}, kLongestThatCompiles{150'000};
     const auto most = request_.device == "cpu" ? kLongest : kLongestThatCompiles;
-    options.call_timeout =
-        std::min(most, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
+    options.call_timeout = std::min(most, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
   }
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   if (is_code()) options.shares.reset();  // it tells of its kernels, and is not timed

@@ -14,7 +14,7 @@ test_packages=("${report_packages[@]}" libbenchmark-dev openmpi-bin patchelf pyt
 # A peer of the communicators, built in where it is found.
 optional_packages=(libgloo-dev)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.
-check_packages=(clang-format ccache texlive-latex-base texlive-latex-recommended texlive-science)
+check_packages=(clang-format ccache pyflakes3 texlive-latex-base texlive-latex-recommended texlive-science)
 # For tools/sanitize: clang, its OpenMP (with Archer) and what turns addresses into lines.
 sanitizer_packages=(clang libomp-dev llvm)
 

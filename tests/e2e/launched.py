@@ -1,7 +1,6 @@
 """Several processes that a launcher started, as one lab: what the tests of launches share."""
 import contextlib
 import json
-import os
 import pathlib
 import random
 import socket

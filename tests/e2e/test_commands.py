@@ -1,6 +1,5 @@
 """Any program as an implementation: its process's time or a number that it prints, by run, check, compare, gate and report."""
 import math
-import pathlib
 import stat
 import unittest
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from lab import SYSLAB, Lab, attempts, summary
+from lab import Lab, attempts, summary
 
 
 class Verbs(Lab):

@@ -37,6 +37,10 @@ class Slow(torch.nn.Module):
             time.sleep(0.3)
 """
 SKIPS = SLOW.replace("Slow", "Skips").replace("parameter.grad is not None", "parameter.grad is not None and not self.large")
+NEWER = SLOW.replace("class Slow(torch.nn.Module):", "class Newer(torch.nn.Module):\n    made = 0\n").replace("Slow", "Newer").replace("        for tensor", """        type(self).made += 1
+        if not self.large and self.made > MADE:
+            raise AttributeError("'Parameter' object has no attribute 'register_post_accumulate_grad_hook'")
+        for tensor""")
 
 
 class Parallel(Lab):
@@ -160,6 +164,15 @@ class Parallel(Lab):
         status, detail = self.timed("naive_ddp_benchmarking", "AverageForgotten", "--impl", "me", "-a", "strategy=naive", expect=1)["me"]
         self.assertEqual(status, "check_failed")
         self.assertIn("not timed, since ddp.equals_one_process does not hold: the gradient of", detail)
+
+    def test_a_class_whose_laws_cannot_be_searched_is_not_timed(self):
+        for made, outcomes in ((0, []), (2, [("gave_up",)])):  # refused are all modules, and all but the first
+            (self.folder / "newer.py").write_text(NEWER.replace("MADE", str(made)))
+            status, detail = self.timed("naive_ddp_benchmarking", "Newer", "--impl", "me", "-a", "strategy=naive", path=self.folder / "newer.py")["me"]
+            self.assertEqual(status, "unsupported")
+            self.assertRegex(detail, r"not timed, since ddp\.shares_parameters was not checked: .*needs torch >= 2.1")  # the first
+            self.assertEqual(self.sql("SELECT outcome FROM check_result WHERE outcome <> 'passed'"), outcomes)
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_to_write(const fs::path& file, std::string_view why) {
-  throw Error(ErrorKind::usage,
-              fmt::format("cannot write '{}': {}; choose another place with -o FILE", file.string(), why));
+  throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}; choose another place", file.string(), why));
 }
 
 [[noreturn]] void refuse_system_error(const fs::path& file, int error) {
@@ -38,7 +37,7 @@ namespace fs = std::filesystem;
   }
   throw Error(ErrorKind::usage,
               fmt::format("cannot write '{}': there is no folder '{}'; make it first (mkdir -p '{}') or choose another "
-                          "place with -o FILE",
+                          "place",
                           file.string(), folder.string(), folder.string()));
 }
 
@@ -60,9 +59,7 @@ bool is_sqlite(const fs::path& file) {
 
 void require_may_be_replaced(const fs::path& file, const fs::path& target, const std::vector<fs::path>& kept) {
   if (const std::string kind = special_kind(target); !kind.empty()) {
-    refuse_to_write(file, fmt::format("it is {}, and only a plain file is written (without -o everything goes to "
-                                      "standard output)",
-                                      kind));
+    refuse_to_write(file, fmt::format("it is {}, and only a plain file is written", kind));
   }
   std::error_code ignored;
   for (const fs::path& one : kept) {

@@ -265,6 +265,12 @@ class Grading(Lab):
             self.assertIn(reason, self.grade(expect=2).stderr)
             self.assertFalse((self.folder / "grades").exists())
 
+    def test_a_zip_for_gradescope_in_no_folder_is_refused_with_options_that_grade_has(self):
+        wheel = self.folder / "syslab-1-py3-none-any.whl"
+        wheel.touch()
+        refused = self.syslab("grade", "--gradescope", "nowhere/a.zip", "--wheel", wheel, expect=2).stderr
+        self.assertRegex(refused, r"there is no folder 'nowhere'; make it first \(mkdir -p 'nowhere'\) or choose another place\n")
+
     def test_folders_that_cannot_be_graded_are_refused(self):
         self.assertIn("neither folders nor zips", self.grade(expect=2).stderr)
         make(self.batch / "ada")

@@ -253,7 +253,7 @@ Exit check_function(const Context& context, const CheckOptions& options) {
 
 }  // namespace
 
-CheckedOnce check_once(const Context& context, const CheckOptions& options) {
+CheckedOnce check_once(const Context& context, const CheckOptions& options, bool of_folder) {
   plan::Selection selection = to_selection(context, options.selection);
   require_files(context, selection, options);
   const Params declared = take_declared(selection);
@@ -285,7 +285,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
   store::Store store = open_for_writing(context);
   const bool only_failed = options.last_failed && keep_last_failed(context.console, store, plan);
   const store::RowId run = begin_run(context, store, "check", options.label, plan, conditions);
-  const Exit ended = run_and_store(context, store, run, plan, conditions);
+  const Exit ended = run_and_store(context, store, run, plan, conditions, of_folder);
   if (selection.mine.empty()) return {ended, run, {}};
   const std::optional<Mapped> mapped = find_map(store, run, plan);
   show_map(context, mapped, options.map);
@@ -308,7 +308,8 @@ Exit execute(const Context& context, const CheckOptions& asked) {
   }
   CheckOptions options = with_settings(context, asked);
   const auto check = [&] {
-    return names_submission(options) ? check_submission(context, options) : check_once(context, options).exit;
+    return names_submission(options) ? check_submission(context, options)
+                                     : check_once(context, options, /*of_folder=*/false).exit;
   };
   if (!options.watch) return check();
   if (options.selection.mine.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -23,6 +24,8 @@
 
 namespace syslab::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Named {
   std::string name, path;
@@ -178,7 +181,7 @@ class SubmissionCheck {
     one.selection.python.clear();
     context_.console.note(fmt::format("{}:", adapter.function));
     try {
-      const CheckedOnce checked = check_once(context_, one);
+      const CheckedOnce checked = check_once(context_, one, /*of_folder=*/true);
       row.exit = checked.exit;
       row.laws = laws_of(context_, checked);
     } catch (const Error& error) {
@@ -232,7 +235,13 @@ class SubmissionCheck {
                                      : fmt::format("{} of {} of the hand-out's laws hold", held, of);
     std::string text = fmt::format("\nall together: {}; {} not implemented\n", laws,
                                    counted(static_cast<std::int64_t>(open), "function"));
-    if (any_failed) text += "next: the same command with --last-failed, or --watch for one check at each save\n";
+    const std::string& year = options_.selection.handout;
+    if (any_failed) {
+      text += "next: the same command with --last-failed, or --watch for one check at each save\n";
+    } else if (held > 0 && held == of && !year.empty() && fs::is_directory(named_.path)) {
+      text += fmt::format("next: syslab run --handout {} --mine {}{}, which measures what it asks for\n", year,
+                          shell_word(named_.name + "=" + named_.path), db_flag(context_.global));
+    }
     return text;
   }
 

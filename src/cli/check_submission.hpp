@@ -15,8 +15,8 @@ struct CheckedOnce {
   store::RowId run = 0;
   plan::Plan plan;  // of --mine; without it no cases
 };
-// One `check` of files and classes: one run.
-CheckedOnce check_once(const Context& context, const CheckOptions& options);
+// One `check` of files and classes: one run. `of_folder`: of one function among others, which have one next command.
+CheckedOnce check_once(const Context& context, const CheckOptions& options, bool of_folder);
 
 // Whether each of these is the id of an experiment that a function of this hand-out's adapters.py answers: a pattern
 // may mean others, too, and they would go unchecked. True without names.

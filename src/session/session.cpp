@@ -356,10 +356,10 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
 }  // namespace
 
 Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
-                   const Conditions& conditions) {
+                   const Conditions& conditions, bool one_of_several) {
   const auto began = std::chrono::steady_clock::now();
   const Stored stored = store_plan(context, store, run, plan, conditions, nullptr);
-  stored.summary.print(context, std::chrono::steady_clock::now() - began);
+  stored.summary.print(context, std::chrono::steady_clock::now() - began, one_of_several);
   return stored.summary.exit();
 }
 

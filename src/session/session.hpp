@@ -78,8 +78,9 @@ PartOutcome run_part(const Context& context, store::Store& store, store::RowId r
                      const Conditions& conditions, const runner::Interruption& interruption);
 
 // Runs `plan` (its indices are positions in the run's plan) and stores each attempt. Under --json every attempt is
-// printed once it is committed. Ends with a summary.
+// printed once it is committed. Ends with a summary and
+// the command to type next, but for `one_of_several`: then whoever has them tells that once.
 Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
-                   const Conditions& conditions);
+                   const Conditions& conditions, bool one_of_several = false);
 
 }  // namespace syslab::cli

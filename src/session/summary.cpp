@@ -40,7 +40,7 @@ std::string text_of(const Console& console, const std::vector<Concern>& equal) {
   std::string others, names;
   if (equal.size() > 1) {
     others = " and " + counted(static_cast<std::int64_t>(equal.size()) - 1, "other law");
-    for (std::size_t i = 1; i < equal.size(); ++i) names += (i > 1 ? ", " : "\n      also: ") + equal[i].law;
+    names = "\n      also: " + others_of(equal);
   }
   return fmt::format("  {} {}{}{}{}\n      {}\n", console.styled(first.status, Style::bad), first.label, others,
                      first.detail.empty() ? "" : ": " + indented(first.detail), names,
@@ -70,6 +70,16 @@ std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
     equal == groups.end() ? groups.push_back({concern}) : equal->push_back(concern);
   }
   return groups;
+}
+
+std::string others_of(const std::vector<Concern>& equal) {
+  std::string names;
+  for (std::size_t i = 1; i < equal.size(); ++i) {
+    if (i > 1) names += ", ";
+    if (equal[i].experiment != equal[i - 1].experiment) names += fmt::format("of {}: ", equal[i].experiment);
+    names += equal[i].law;
+  }
+  return names;
 }
 
 // The command that runs this one case again.
@@ -109,7 +119,7 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
   std::string command = failed_check.empty() ? command_for(planned)
                                              : "syslab replay " + failed_check + rerun_.python_flag + rerun_.db_flag;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command),
-                       planned.implementation, law_label(planned), exit});
+                       planned.implementation, law_label(planned), planned.experiment->id, exit});
 }
 
 void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& why) {
@@ -136,7 +146,7 @@ std::string Summary::next_command() const {
   return fmt::format("syslab report {}{}", fmt::join(experiments_, " "), rerun_.db_flag);
 }
 
-void Summary::print(const Context& context, Nanoseconds took) const {
+void Summary::print(const Context& context, Nanoseconds took, bool one_of_several) const {
   const Console& console = context.console;
   if (console.json()) {
     Json counts = Json::object(), concerns = Json::array();
@@ -186,7 +196,8 @@ void Summary::print(const Context& context, Nanoseconds took) const {
     text += fmt::format("  and {} more: syslab query 'SELECT * FROM v_failures'{}\n", groups.size() - kConcernsShown,
                         rerun_.db_flag);
   }
-  text += fmt::format("run {}\nnext: {}\n", run_uid_, next_command());
+  text += fmt::format("run {}\n", run_uid_);
+  if (!one_of_several) text += fmt::format("next: {}\n", next_command());
   console.print(text);
 }
 

@@ -16,6 +16,7 @@ namespace syslab::cli {
 struct Concern {
   std::string label, status, detail, command;
   std::string implementation, law;  // "attention.refusal (full)"; no law: a case that was measured
+  std::string experiment;
   Exit exit = Exit::well;
 };
 
@@ -35,6 +36,10 @@ std::string gist(const std::string& detail);
 // the same wrong element. In the order of their first.
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns);
 
+// The laws behind the first of such a group, each of its experiment: "attention.lse (full), of flash_backward:
+// attention.lse (full)". An experiment is told where it is not that of the law before.
+std::string others_of(const std::vector<Concern>& equal);
+
 class Summary {
  public:
   explicit Summary(std::string run_uid, Rerun rerun = {}) : run_uid_(std::move(run_uid)), rerun_(std::move(rerun)) {}
@@ -49,7 +54,8 @@ class Summary {
 
   Exit exit() const;
   Exit exit_of_tried() const { return exit_; }  // whatever is missing
-  void print(const Context& context, Nanoseconds took) const;
+  // The next command is left out of `one_of_several`.
+  void print(const Context& context, Nanoseconds took, bool one_of_several) const;
   std::string next_command() const;
   const std::vector<Concern>& concerns() const { return concerns_; }
 

@@ -31,6 +31,7 @@ class Submitted(Lab):
         self.assertRegex(table, "get_sharded_optimizer +not implemented ")
         self.assertRegex(table, "get_fsdp +not there ")
         self.assertNotIn("bucketed", table)  # of 2025
+        self.assertEqual(done.stdout.count("next: "), 1, done.stdout)  # of all functions together
 
     def test_its_adapters_stand_for_the_project(self):
         make(self.folder / "ada")

@@ -43,7 +43,7 @@ void predict(plan::PlannedCase& planned, Nanoseconds time, bool measured) {
 
 TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
   const auto law = [](const char* name, const char* detail, const char* implementation = "me") {
-    return Concern{name, "check_failed", detail, "syslab replay", implementation, name, Exit::wrong};
+    return Concern{name, "check_failed", detail, "syslab replay", implementation, name, "flash_forward", Exit::wrong};
   };
   const std::vector<std::vector<Concern>> groups = folded(
       {law("a", "killed by signal 11\ninput: B=1"), law("b", "out[0]: found 1"), law("c", "killed by signal 11"),
@@ -53,13 +53,22 @@ TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
        law("k", "the call changed its input 'q', 16 of 16 elements, the first [0] from 1 to 2: work on a copy"),
        law("l", "the call changed its input 'q', 8 of 32 elements, the first [1] from 3 to 6: work on a copy"),
        law("m", "the call changed its input 'k', 8 of 32 elements, the first [1] from 3 to 6: work on a copy"),
-       Concern{"case", "check_failed", "killed by signal 11", "", "me", "", Exit::wrong}});
+       Concern{"case", "check_failed", "killed by signal 11", "", "me", "", "flash_forward", Exit::wrong}});
   std::vector<std::string> names;
   for (const std::vector<Concern>& group : groups) {
     names.emplace_back();
     for (const Concern& one : group) names.back() += one.label;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "gh", "i", "j", "kl", "m", "case"}));
+}
+
+TEST(Summary, NamesTheExperimentOfEachLawThatSaysTheSame) {
+  const auto law = [](const char* experiment, const char* name) {
+    return Concern{.law = name, .experiment = experiment};
+  };
+  EXPECT_EQ(others_of({law("naive_ddp", "ddp.waits"), law("naive_ddp", "ddp.tied"), law("overlap", "ddp.waits"),
+                       law("overlap", "ddp.tied"), law("naive_ddp", "ddp.order")}),
+            "ddp.tied, of overlap: ddp.waits, ddp.tied, of naive_ddp: ddp.order");
 }
 
 TEST(Progress, HasNoLineForWhatWasNotTriedForAReasonThatItHasTold) {

@@ -1,6 +1,7 @@
-// A hand-out's repository where a verb wants one implementation.
+// A hand-out's repository where a verb wants implementations: one, or all that answer a hand-out.
 #pragma once
 
+#include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "session/options.hpp"
 
@@ -11,5 +12,11 @@ namespace syslab::cli {
 // answers them, or several do, for a zip, which has to be unpacked first, and where the one interpreter that serves all
 // would be the environment of one folder alone.
 SelectionOptions with_adapters(const Context& context, SelectionOptions options);
+
+// Of a hand-out as a whole: each function of each folder's adapters.py that is written and has a place here joins the
+// experiments that it answers; says which do, and which do not for what reason. `memory_limit` is of the process that
+// imports the file. Error(usage) where none of a folder's can join, and for what is no folder, which does not say what
+// it answers.
+plan::Selection select_for_handout(const Context& context, SelectionOptions options, const std::string& memory_limit);
 
 }  // namespace syslab::cli

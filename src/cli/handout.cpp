@@ -108,6 +108,7 @@ evidence::Schedule schedule_of(const Context& context, const Handout& handout, c
 
 plan::Plan rest_of(const Handout& handout, const evidence::Step& step, const StoredEvidence& stored) {
   plan::Plan rest = handout.frame;
+  rest.mine = plan::joining(rest.mine, *step.experiment);
   for (const plan::PlannedCase& one : step.cases) {
     if (stored.holds(one, handout.frame) || stored.failed_here(one, handout.frame)) continue;
     rest.cases.push_back(one);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/folder_of_mine.hpp"
 #include "cli/handout.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -72,7 +73,7 @@ std::string duration(double seconds) {
 
 Exit plan_handout(const Context& context, const PlanOptions& options) {
   refuse_choices("plan", options.selection, options.measuring);
-  const plan::Selection selection = to_selection(context, options.selection);
+  const plan::Selection selection = select_for_handout(context, options.selection, options.measuring.memory_limit);
   const Handout handout = handout_of(context, options.selection.handout, selection);
   const double budget = options.budget.empty() ? 0 : Seconds(duration_option("--budget", options.budget)).count();
   std::optional<store::Store> store;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "cli/folder_of_mine.hpp"
 #include "cli/handout.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
@@ -36,7 +37,7 @@ class Sitting {
   Sitting(const Context& context, const RunOptions& options)
       : context_(context),
         options_(options),
-        selection_(to_selection(context, options.selection)),
+        selection_(select_for_handout(context, options.selection, options.measuring.memory_limit)),
         handout_(handout_of(context, options.selection.handout, selection_)),
         timeout_(duration_option("--timeout", options.timeout)),
         budget_(options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget)) {

@@ -75,15 +75,34 @@ plan::Selection selection_of(const Experiment& experiment, const plan::Selection
   selection.patterns = {experiment.id};
   selection.handout.clear();  // an experiment may help to answer what it does not pose
   selection.preset.reset();
+  selection.mine = plan::joining(base.mine, experiment);
   return selection;
 }
 
 // As `run` and `check` have it: ours keep all that they declare, somebody's own what the hand-out asks.
 std::string_view contract_of(const plan::Selection& selection) { return selection.mine.empty() ? "full" : "handout"; }
 
-plan::Plan plan_of(const registry::Registry& registry, const Evidence& evidence, const plan::Selection& selection) {
-  return evidence.laws ? plan::make_law_plan(registry, selection, contract_of(selection))
-                       : plan::make_plan(registry, selection);
+// What is handed in, and what is timed beside it, stays where ours run: sizes of a GPU are none for a class on CPUs.
+void keep_mine_beside_ours(plan::Plan& plan, const Experiment& experiment) {
+  const auto is_ours = [&](const plan::PlannedCase& one) {
+    const registry::Implementation* known = experiment.find_implementation(one.implementation);
+    return known != nullptr && !known->beside_classes;
+  };
+  std::set<std::string> devices;
+  for (const plan::PlannedCase& one : plan.cases) {
+    if (is_ours(one)) devices.insert(one.device);
+  }
+  if (devices.empty()) return;
+  std::erase_if(plan.cases,
+                [&](const plan::PlannedCase& one) { return !is_ours(one) && !devices.contains(one.device); });
+}
+
+plan::Plan plan_of(const registry::Registry& registry, const Evidence& evidence, const Experiment& experiment,
+                   const plan::Selection& selection) {
+  if (evidence.laws) return plan::make_law_plan(registry, selection, contract_of(selection));
+  plan::Plan plan = plan::make_plan(registry, selection);
+  if (!selection.mine.empty()) keep_mine_beside_ours(plan, experiment);
+  return plan;
 }
 
 // Cases that a rule or an implementation refuses whatever the machine, such as a dtype that a kernel has not: nobody
@@ -129,10 +148,10 @@ std::vector<Demand> demands_of(const registry::Registry& registry, const std::st
       demand.in_small = evidence.in_small;
       plan::Selection selection = selection_of(experiment, base);
       selection.unnamed_preset = grid_of(experiment, evidence);
-      demand.here = plan_of(registry, evidence, selection);
+      demand.here = plan_of(registry, evidence, experiment, selection);
       selection.machine = plan::Machine::any();
       selection.devices.clear();
-      demand.anywhere = plan_of(registry, evidence, selection);
+      demand.anywhere = plan_of(registry, evidence, experiment, selection);
       leave_out_impossible(demand);
       demands.push_back(std::move(demand));
     }
@@ -146,7 +165,8 @@ plan::Plan all_laws(const registry::Registry& registry, const std::string& hando
   for (const Experiment& experiment : registry.experiments()) {
     if (experiment.laws.empty() || problems_of(experiment, handout).empty()) continue;
     if (experiment.takes_ranks()) continue;  // certified by the very runs that measure it
-    plan::Plan laws = plan::make_law_plan(registry, selection_of(experiment, base), contract_of(base));
+    const plan::Selection selection = selection_of(experiment, base);
+    plan::Plan laws = plan::make_law_plan(registry, selection, contract_of(selection));
     for (plan::PlannedCase& one : laws.cases) {
       if (known.insert({one.law, one.implementation, one.device}).second) all.cases.push_back(std::move(one));
     }

@@ -23,6 +23,7 @@ struct Demand {
 // All of a hand-out, in the registry's order. `base` is whose machine, devices, --mine and seed. Evidence in small is
 // left out where the machine has a GPU. An experiment that poses a problem and declares no evidence has the coarse grid
 // of its preset `paper` for the least, all of it for what is asked, and `laptop` in small.
+// Those of `base.mine` join the experiments that they answer, beside ours and where ours run.
 // Error(internal) where evidence names a problem or a part that the hand-out has not.
 std::vector<Demand> demands_of(const registry::Registry& registry, const std::string& handout,
                                const std::vector<Part>& parts, const plan::Selection& base);

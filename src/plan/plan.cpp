@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
@@ -210,6 +211,15 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
     }
   }
   return plan;
+}
+
+std::vector<MineSpec> joining(const std::vector<MineSpec>& mine, const registry::Experiment& experiment) {
+  std::vector<MineSpec> joined;
+  if (!experiment.accepts_mine) return joined;
+  for (const MineSpec& one : mine) {
+    if (one.answers.empty() || contains(one.answers, experiment.id)) joined.push_back(one);
+  }
+  return joined;
 }
 
 void leave_out_unmeasured(Plan& laws, const Plan& measured) {

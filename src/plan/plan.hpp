@@ -24,11 +24,17 @@ struct MineSpec {
   std::string digest;        // digest_of()
   // Of a function: "/…/file.py:name" of what it is compared with, and of what makes its arguments; else empty.
   std::string reference = {}, inputs = {};
+  // Of a function of somebody's adapters.py in a hand-out's run: ids of what it answers (empty: all that take it), and
+  // the digest of its project's sources, of which `digest` knows that one file alone.
+  std::vector<std::string> answers = {};
+  std::string sources = {};
   bool is_python() const { return !python_class.empty() && path.ends_with(".py"); }
   bool is_symbol() const { return !python_class.empty() && !path.ends_with(".py"); }  // of a library; a function, too
   bool is_function() const { return !reference.empty(); }
   bool is_command() const { return path.starts_with("in /"); }
 };
+// Those that join one experiment: of a name at most one.
+std::vector<MineSpec> joining(const std::vector<MineSpec>& mine, const registry::Experiment& experiment);
 // Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".
 // A function's reference and inputs may stand behind it, as in the store: "me=flash.py:fn against ref.py:fn on
 // in.py:cases"; a command as there, too: "me=in /home/me: ./bench {n}".

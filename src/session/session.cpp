@@ -134,6 +134,7 @@ Json to_json(const Conditions& conditions) {
   json["launches"] = conditions.launches;
   json["isolation"] = runner::to_string(conditions.isolation);
   json["mine_device"] = conditions.mine_device;
+  if (!conditions.mine_sources.empty()) json["mine_sources"] = conditions.mine_sources;
   json["budget_ns"] = conditions.budget.count();
   if (conditions.until.count() > 0) json["until_ns"] = conditions.until.count();
   if (conditions.within.count() > 0) json["within_ns"] = conditions.within.count();
@@ -152,6 +153,7 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.launches = json.value("launches", conditions.launches);
   conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
   conditions.mine_device = json.value("mine_device", conditions.mine_device);
+  conditions.mine_sources = json.value("mine_sources", conditions.mine_sources);
   conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
   conditions.until = Nanoseconds(json.value("until_ns", conditions.until.count()));
   conditions.within = Nanoseconds(json.value("within_ns", conditions.within.count()));
@@ -173,6 +175,7 @@ Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   conditions.try_oom = options.try_oom;
   conditions.mine_device = mine_device(plan);
+  for (const plan::MineSpec& mine : plan.mine) conditions.mine_sources += mine.sources;
   return conditions;
 }
 

@@ -19,6 +19,7 @@ namespace syslab::cli {
 struct Conditions : runner::RunSpec {
   bool try_oom = false;             // include cases that need too much memory
   std::string mine_device = "cpu";  // where --mine runs
+  std::string mine_sources;  // digest of the project that a function of its adapters.py belongs to; empty: unknown
 };
 Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);

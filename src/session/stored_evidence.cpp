@@ -25,11 +25,12 @@ std::string without_version(std::string key) {
 }
 
 std::string digest_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
-  std::string digest;
-  for (const plan::MineSpec& mine : plan.mine) {
+  std::string digest, sources;
+  for (const plan::MineSpec& mine : plan::joining(plan.mine, *planned.experiment)) {
     if (mine.name == planned.implementation) digest = mine.digest;
+    sources += mine.sources;
   }
-  return digest;
+  return digest.empty() ? "" : digest + sources;
 }
 
 std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
@@ -46,7 +47,8 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
   const store::ResultSet found = store.query(
       "SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), "
       "       iif(p.task = 'law', '', r.protocol ->> '$.name' || ' ' || coalesce(r.protocol ->> '$.version', 1)),"
-      "       iif(i.is_mine, i.digest, ''), e.status, v.comparability_key,"
+      "       iif(i.is_mine, i.digest || coalesce(r.protocol ->> '$.mine_sources', ''), ''), e.status, "
+      "v.comparability_key,"
       "       coalesce(b.facts ->> '$.git_sha', ''), coalesce(b.facts ->> '$.git_diff', ''),"
       "       coalesce(r.protocol ->> '$.timeout_ns', 0), coalesce(r.protocol ->> '$.memory_limit_bytes', 0)"
       "  FROM attempt a"

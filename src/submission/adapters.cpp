@@ -14,7 +14,8 @@ constexpr std::string_view kDdpTimed = "naive_ddp_benchmarking ddp_overlap_indiv
 
 constexpr std::array kAdapters = std::to_array<Adapter>({
     {kPyTorch, "2025 2026", "flash_forward", kAttention, "get_flashattention_autograd_function_pytorch()", "cpu", true},
-    {kTriton, "2025 2026", "flash_forward", kAttention, "get_flashattention_autograd_function_triton()", "cuda", true},
+    {kTriton, "2025 2026", "flash_forward", kAttention, "get_flashattention_autograd_function_triton()", "cuda", true,
+     "flash_benchmarking"},
     {"get_ddp_individual_parameters", "2025", "ddp_overlap_individual_parameters",
      "naive_ddp ddp_overlap_individual_parameters", "get_ddp_individual_parameters()", "cpu", false, kDdpTimed},
     {"ddp_individual_parameters_on_after_backward", "2025", "ddp_overlap_individual_parameters", "", "", "cpu"},

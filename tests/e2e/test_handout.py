@@ -1,11 +1,13 @@
 """A whole hand-out: planned by points per second, run in sittings that go on where the last one was, and told by part."""
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import unittest
 
 from lab import Lab, attempts
+from submitted import make_parallel
 
 ONCE = """SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), count(*) FROM attempt a
             JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq
@@ -119,6 +121,31 @@ class Handout(Lab):
         self.assertIn("unsupported", {line["status"] for line in done})
         part = next(one for one in self.json("list", "--handout", "2026")["handout"]["parts"] if (one["problem"], one["part"]) == ("flash_forward", "a"))
         self.assertTrue(part["answered"], part)
+
+    def test_a_folder_joins_what_its_functions_answer(self):
+        make_parallel(self.folder / "ada", tail="\n\ndef get_fsdp(module, compute_dtype=None):\n    raise NotImplementedError\n")
+        mine = ("--handout", "2026", "--device", "cpu", "--mine", "me=ada", "--python", os.environ["SYSLAB_PYTHON"])
+        planned = self.syslab("plan", *mine, "--json")
+        of_mine = {case.split()[0] for one in json.loads(planned.stdout)["steps"] for case in one["cases"] if " me " in case}
+        self.assertEqual(of_mine, {"naive_ddp", "naive_ddp_benchmarking", "ddp_overlap_individual_parameters",
+                                   "ddp_overlap_individual_parameters_benchmarking", "optimizer_state_sharding", "optimizer_state_sharding_accounting"})
+        ran = self.syslab("run", *mine, "--budget", "200ms", expect=None)
+        for said in (planned.stderr, ran.stderr):
+            self.assertIn("me: tests/adapters.py:get_ddp answers naive_ddp, ddp_overlap_individual_parameters, naive_ddp_benchmarking", said)
+            self.assertIn("me: stays out: get_flashattention_autograd_function_pytorch (not there), ", said)
+            self.assertIn("get_fsdp (not implemented)", said)
+        self.assertIn("next: syslab run --handout 2026 --mine me=ada", ran.stdout)
+
+    def test_what_cannot_join_a_hand_out_is_refused_with_what_to_do(self):
+        empty = make_parallel(self.folder / "empty")
+        (empty / "tests" / "adapters.py").write_text("def get_ddp(module):\n    raise NotImplementedError\n")
+        (self.folder / "one.py").write_text("class One:\n    pass\n")
+        for mine, said in (("me=empty", r"no function of its tests/adapters.py can join the hand-out of 2026: .*get_ddp \(not implemented\)"),
+                           ("me=one.py:One", r"one implementation, .* name its experiments .* or the folder whose adapters.py says so"),
+                           ("me=nowhere", "there is no file or folder 'nowhere'")):
+            for verb in ("run", "plan"):
+                self.assertRegex(self.syslab(verb, "--handout", "2026", "--mine", mine, expect=2).stderr, said)
+        self.assertFalse(self.db.exists())
 
     def test_choices_want_an_experiments_name(self):
         for option in (("-a", "seq=128"), ("--preset", "smoke"), ("--impl", "naive"), ("--protocol", "quick"), ("--shard", "1/2")):

@@ -40,6 +40,32 @@ plan::Machine two_gpus() {
   return machine;
 }
 
+// Where a function of somebody's joins: experiment, and device, of its cases that are measured or searched.
+std::set<std::pair<std::string, std::string>> joined_by(plan::MineSpec mine, const plan::Machine& machine) {
+  plan::Selection selection = on(machine);
+  selection.mine = {std::move(mine)};
+  std::set<std::pair<std::string, std::string>> found;
+  const auto add = [&](const plan::Plan& plan) {
+    for (const plan::PlannedCase& one : plan.cases) {
+      if (one.implementation == "me") found.insert({one.experiment->id, one.device});
+    }
+  };
+  for (const Demand& demand : demands_of(experiments(), "2026", parts_of("2026"), selection)) add(demand.here);
+  add(all_laws(experiments(), "2026", selection));
+  return found;
+}
+
+TEST(Evidence, WhatIsHandedInJoinsWhatItAnswersWhereOursRun) {
+  using Found = std::set<std::pair<std::string, std::string>>;
+  plan::MineSpec mine{.name = "me", .path = "/adapters.py", .python_class = "get_ddp()", .digest = "1"};
+  mine.answers = {"naive_ddp", "naive_ddp_benchmarking"};
+  EXPECT_EQ(joined_by(mine, plan::Machine{}), (Found{{"naive_ddp", "cpu"}, {"naive_ddp_benchmarking", "cpu"}}));
+  // Its benchmark has a GPU's sizes there, and ranks of CPUs none of them.
+  EXPECT_EQ(joined_by(mine, two_gpus()), (Found{{"naive_ddp", "cpu"}}));
+  mine.answers = {"tp_calcs"};  // which takes nobody's
+  EXPECT_EQ(joined_by(mine, plan::Machine{}), Found{});
+}
+
 // Without a store: durations from operations and assumed rates alone.
 void predict(plan::Plan& plan) { plan::predict(plan, plan::Basis{}); }
 

@@ -268,7 +268,7 @@ class Grading(Lab):
     def test_a_zip_for_gradescope_in_no_folder_is_refused_with_options_that_grade_has(self):
         wheel = self.folder / "syslab-1-py3-none-any.whl"
         wheel.touch()
-        refused = self.syslab("grade", "--gradescope", "nowhere/a.zip", "--wheel", wheel, expect=2).stderr
+        refused = self.syslab("grade", "--handout", "2026", "--gradescope", "nowhere/a.zip", "--wheel", wheel, expect=2).stderr
         self.assertRegex(refused, r"there is no folder 'nowhere'; make it first \(mkdir -p 'nowhere'\) or choose another place\n")
 
     def test_folders_that_cannot_be_graded_are_refused(self):

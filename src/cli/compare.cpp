@@ -17,8 +17,8 @@ namespace syslab::cli {
 namespace {
 
 constexpr int kPilotLaunches = 3;
-constexpr const char* kBudget = "2m";             // who waits longer says so
-constexpr const char* kBudgetOfFunctions = "1m";  // from a file of two functions to a first verdict
+constexpr const char* kBudget = "2m";              // who waits longer says so
+constexpr const char* kBudgetOfFunctions = "50s";  // with what goes on at its end a minute to a first verdict
 
 std::vector<std::string> experiments_of(const plan::ComparisonPlan& plan) {
   std::set<std::string> ids;

@@ -38,6 +38,7 @@ Kept& kept() {
 struct KeptReference {
   std::string what;
   std::shared_ptr<ForeignWorker> worker;
+  std::map<std::string, int> probes;  // that a case has been found to need
 };
 
 KeptReference& kept_reference() {
@@ -250,11 +251,13 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
     options.about = case_name;
     if (judge::walls_wanted()) options.walls = judge::Profile::python;
     options.own_group = false;
-    taken = {reference_for(request_), std::make_shared<ForeignWorker>(std::move(options))};
+    taken = {reference_for(request_), std::make_shared<ForeignWorker>(std::move(options)), {}};
   }
   kept_reference() = taken;
   return taken.worker;
 }
+
+int& CaseContext::probes(const std::string& case_name) const { return kept_reference().probes[case_name]; }
 
 std::shared_ptr<CallChannel> CaseContext::lab_ranks() const {
   ForeignOptions options;

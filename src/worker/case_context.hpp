@@ -69,6 +69,8 @@ class CaseContext {
   // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, turned to the
   // case of that name. It is of whoever asks, so it is kept whatever is judged; nothing of what is judged reaches it.
   std::shared_ptr<ForeignWorker> reference(const std::string& case_name) const;
+  // How often that process changes that case's arguments for a bound that has been enough so far; as long as it lives.
+  int& probes(const std::string& case_name) const;
   // Whether that process, once it has ended, is started again at the next call: of a law on the CPU.
   bool revives() const;
   pid_t channel_pid() const;  // of that process as it is now; 0 where there is none

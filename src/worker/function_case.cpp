@@ -67,7 +67,8 @@ class FunctionCase {
       : context_(context),
         reference_(context.reference(context.params().text(kFunctionCase))),
         described_(described(reference_->declared_domain(), context.params().text(kFunctionProblem))),
-        function_(context.channel()) {}
+        function_(context.channel()),
+        probes_(context.probes(context.params().text(kFunctionCase))) {}
 
   Operation operation() {
     Operation made;
@@ -77,7 +78,7 @@ class FunctionCase {
     made.prepare = [this](std::vector<TensorView>& inputs, device::Stream) { make(inputs); };
     made.call = [this](const Inputs& in, const Outputs& out, device::Stream) { call(in, out); };
     made.expect = [this](const Inputs& in) {
-      if (std::exchange(asked_narrowly_, false)) ++probes_;
+      if (std::exchange(asked_narrowly_, false)) ++probes_, ++too_narrow_;
       return expect(in, kProbes);
     };
     if (described_.probes) made.expect_narrowly = [this](const Inputs& in) { return narrowly(in); };
@@ -91,6 +92,7 @@ class FunctionCase {
     const Json& domain = reference_->declared_domain();
     return {{"reference_in", domain.value("reference_in", "")},
             {"bound", domain.value("bound", "")},
+            {"bounds_too_narrow", too_narrow_},
             {"terms", domain.value("terms", 0)}};
   }
 
@@ -160,7 +162,8 @@ class FunctionCase {
   std::shared_ptr<CallChannel> function_;
   std::uint64_t made_ = 0;
   bool examined_ = false;
-  int probes_ = 0;
+  int& probes_;
+  int too_narrow_ = 0;           // of the answers that did not do
   bool asked_narrowly_ = false;  // and the answer did not do, if the whole is asked for next
   Nanoseconds elapsed_{};
 };

@@ -1,5 +1,6 @@
 #include "worker/operator_case.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -39,11 +40,23 @@ void emit_eager(CaseContext& context, const measure::Samples& samples) {
                             .n = summary.n});
 }
 
+// Most of what a call takes that another process times is its arguments: two seconds on the wall pass before its calls
+// have taken a protocol's 200 ms. In turns both sides begin equally cold, and each launch once more.
+measure::Protocol in_turns(const CaseRequest& request, const Operation& operation, measure::Protocol protocol) {
+  constexpr Nanoseconds kEnough = std::chrono::milliseconds(500);
+  const bool limited = protocol.warmup_limit > Nanoseconds{};
+  if (operation.self_time && request.mine && request.device == "cpu" && limited) {
+    protocol.warmup_limit = std::min(protocol.warmup_limit, kEnough);
+  }
+  return protocol;
+}
+
 // Task `paired`: the host says when it is this side's turn. A sample is one burst.
-void time_in_bursts(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
+void time_in_bursts(CaseContext& context, const Operation& operation, const measure::Protocol& whole,
                     const measure::Subject& subject, const Bench& bench, CheckedOperator& checked) {
   const device::NvtxRange range("measure");
   const CaseRequest& request = context.request();
+  const measure::Protocol protocol = in_turns(request, operation, whole);
   measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), unforeseeable_seed(request),
                        request.burst);
   const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},

@@ -7,7 +7,7 @@ import unittest
 from lab import Lab, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
-SOFTMAX, SUMS = f"{FILES}/softmax.py", f"{FILES}/sums.py"
+SOFTMAX, SUMS, CANCELS = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels"))
 
 
 class Functions(Lab):
@@ -133,6 +133,14 @@ class Functions(Lab):
         self.assertEqual(one["launches"], 3, one["reason"])
         before = self.sql("SELECT implementation, facts ->> '$.worker_cases_before' FROM v_attempt WHERE status = 'ok' ORDER BY 1, 2")
         self.assertEqual(before, [(name, launch) for name in ("me", "reference") for launch in (0, 1, 2)])
+
+    def test_what_a_bound_needs_is_found_out_once_a_comparison(self):
+        one, = [line for line in self.lines("compare", *self.files("fused", file=CANCELS), "--protocol", "quick", "--launches", "3", expect=None)
+                if line.get("type") == "comparison"]
+        self.assertEqual(one["launches"], 3, one["reason"])
+        narrow = self.sql("SELECT implementation, sum(facts ->> '$.bounds_too_narrow'), max(facts ->> '$.worker_cases_before') FROM v_attempt"
+                          " WHERE status = 'ok' GROUP BY facts ->> '$.worker_cases_before' > 0, 1 ORDER BY 3, 1")
+        self.assertEqual([row[1] > 0 for row in narrow], [True, True, False, False], narrow)
 
     def test_compare_and_gate_know_functions(self):
         # Each launch imports anew what it needs: of NumPy, a tenth of what it takes for torch.

@@ -142,6 +142,23 @@ TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
   EXPECT_EQ(outcome.facts().at("bursts"), 3);
 }
 
+TEST(OperatorCase, InTurnsWhatAnotherProcessTimesWarmsUpForHalfASecondAtMost) {
+  Operation steady = doubling();
+  steady.self_time = [] { return Nanoseconds(std::chrono::milliseconds(20)); };
+  for (const bool others : {true, false}) {
+    CaseRequest asked = request();
+    asked.protocol = "kernel";
+    asked.task = "paired";
+    if (others) asked.mine = MineRequest{};
+    ThreeOrders host;
+    Outcome outcome;
+    CaseContext context(
+        asked, [&outcome](const Record& record) { outcome.records.push_back(record); }, &host);
+    run_operator_case(context, steady);
+    EXPECT_EQ(outcome.facts().at("protocol").at("warmup_limit_ns"), others ? 500'000'000 : 2'000'000'000);
+  }
+}
+
 TEST(OperatorCase, AWrongImplementationIsNeverReadyForBursts) {
   Operation wrong = doubling();
   wrong.call = [](const Inputs&, const Outputs& out, device::Stream) { std::fill_n(data(out[0]), kElements, 0.0F); };

@@ -264,7 +264,6 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
   keep_named(plan, options.keyword);
   if (!keep_shard(context.console, options.selection, plan)) return {};
   check_mine(selection.mine);
-  note_reach_of_ranks(context.console, puts_ranks_on_gpus(plan));
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
   const CheckDepth depth = options.as_graded ? kGradedDepth : options.deep ? kDeepDepth : kUsualDepth;

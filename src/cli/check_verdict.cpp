@@ -78,14 +78,6 @@ bool is_of_ranks(std::string_view law) {
   return law.starts_with("ddp.") || law.starts_with("sharded.") || law.starts_with("fsdp.");
 }
 
-bool puts_ranks_on_gpus(const plan::Plan& plan) {
-  return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& planned) {
-    if (planned.device != plan::kCuda || (planned.world_size == 1 && !is_of_ranks(planned.law))) return false;
-    const auto mine = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
-    return mine != plan.mine.end() && mine->is_python();
-  });
-}
-
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried) {
   if (cases == 0 || tried > 0 || attempts < cases) return {};
   return fmt::format("{}: nothing was checked: {} skipped or unsupported", name,

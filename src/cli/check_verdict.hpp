@@ -55,9 +55,6 @@ const char* verdict_of(const HandoutTally& tally);
 // Laws of ranks of Python: each try starts none, but trains on several, and a depth's time would leave few.
 bool is_of_ranks(std::string_view law);
 
-// Whether a Python class that --mine names has ranks on GPUs in this plan: its own, or it is one of several.
-bool puts_ranks_on_gpus(const plan::Plan& plan);
-
 // "me: nothing was checked: …", of something with so many cases, so many attempts that have ended and so many that were
 // neither skipped nor unsupported; empty where something was checked, or the run ended before all were looked at.
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried);

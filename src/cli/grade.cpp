@@ -215,7 +215,6 @@ std::vector<Json> check_and_tell(const Context& context, const GradeOptions& opt
     }
   };
   note_missing_walls(console);
-  note_reach_of_ranks(console, options.device != "cpu");
   return grade::check_all(submissions, batch);
 }
 

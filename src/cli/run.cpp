@@ -18,23 +18,13 @@
 namespace syslab::cli {
 
 void note_missing_walls(const Console& console) {
-  if (judge::under_compute_sanitizer()) {
-    console.note(judge::walls_wanted()
-                     ? "under compute-sanitizer no time means anything"
-                     : "under compute-sanitizer what --mine names may do whatever you may, and no time means anything");
-  }
-  if (!judge::walls_wanted() && judge::under_compute_sanitizer()) return;
+  if (judge::under_compute_sanitizer()) console.note("under compute-sanitizer no time means anything");
   if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
   judge::hide_this_process();
   const std::vector<std::string> missing = judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true);
   if (missing.empty()) return;
   console.note(
       fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));
-}
-
-void note_reach_of_ranks(const Console& console, bool on_gpus) {
-  if (!on_gpus || !judge::walls_wanted() || judge::namespaces_on_a_gpu_wanted()) return;
-  console.note(fmt::format("{} (SECURITY.md)", judge::kNetworkOfRanksOnAGpu));
 }
 
 namespace {
@@ -94,7 +84,6 @@ Exit execute(const Context& context, const RunOptions& options) {
   }
   note_crowded_ranks(context.console, plan);
   if (!selection.mine.empty()) note_missing_walls(context.console);
-  note_reach_of_ranks(context.console, puts_ranks_on_gpus(plan));
   // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);
   if (conditions.budget.count() > 0) {

@@ -46,7 +46,5 @@ std::optional<std::string> begun_before_requeue(const Context& context);
 // For a process whose workers have something judged: hides it from that, and says what SECURITY.md promises of --mine
 // and this kernel has not.
 void note_missing_walls(const Console& console);
-// Says that ranks on GPUs reach any network, if there are such.
-void note_reach_of_ranks(const Console& console, bool on_gpus);
 
 }  // namespace syslab::cli

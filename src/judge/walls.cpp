@@ -190,9 +190,7 @@ struct Walls::Filter {
 
 Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
-  // On a GPU NCCL's ranks meet in /dev/shm. CUDA's driver works in a user namespace; whether NCCL does is not known.
-  confinement_.own_shared_memory =
-      python && (!options.gpu || (options.network && namespaces_on_a_gpu_wanted())) && may_own_shared_memory();
+  confinement_.own_shared_memory = python && may_own_shared_memory();
   // Ranks that one process has started, or that stand for themselves: nobody they have to meet is outside.
   confinement_.own_loopback = options.network && confinement_.own_shared_memory && may_own_loopback();
   const FilterContext filter = empty_filter();
@@ -304,18 +302,7 @@ std::vector<std::string> missing_walls(bool shared_memory, bool loopback) {
 
 bool under_compute_sanitizer() { return !environment_variable("NV_SANITIZER_INJECTION_TRANSPORT_TYPE").empty(); }
 
-namespace {
-
-bool all_walls_wanted() { return environment_variable("SYSLAB_WALLS") == "all"; }
-
-}  // namespace
-
-bool namespaces_on_a_gpu_wanted() { return kNamespacesOnAGpuByDefault || all_walls_wanted(); }
-
-bool walls_wanted() {
-  if (environment_variable("SYSLAB_WALLS") == "none") return false;
-  return !under_compute_sanitizer() || kUnderComputeSanitizerByDefault || all_walls_wanted();
-}
+bool walls_wanted() { return environment_variable("SYSLAB_WALLS") != "none"; }
 
 void hide_this_process() { ::prctl(PR_SET_DUMPABLE, 0); }
 

@@ -11,7 +11,7 @@
 namespace syslab::judge {
 
 // native: a library; no network, no process of its own. python: compilers and other programs may be started; with
-// `network`, as ranks need it, sockets too: on the CPU, where the system lets us, to a loopback of their own.
+// `network`, as ranks need it, sockets too: where the system lets us, to a loopback of their own.
 enum class Profile { native, python };
 
 struct WallsOptions {
@@ -54,24 +54,13 @@ std::string keys_folder();
 void deny_processes();
 
 // What this kernel lacks, in words for people; empty where all walls stand. With `shared_memory` also what keeps the
-// /dev/shm of a class on the CPU its own, with `loopback` also what keeps the network of its ranks to themselves.
+// /dev/shm of a class its own, with `loopback` also what keeps the network of its ranks to themselves.
 std::vector<std::string> missing_walls(bool shared_memory = false, bool loopback = false);
 
-// Whether ranks on a GPU have a /dev/shm and a loopback of their own, as those on the CPU have. SYSLAB_WALLS=all asks
-// for them; nobody has seen yet whether NCCL works in namespaces (docs/performance/lab.md, "Behind the walls, on a
-// GPU").
-inline constexpr bool kNamespacesOnAGpuByDefault = false;
-bool namespaces_on_a_gpu_wanted();
-// What else nothing keeps from a class of ranks on a GPU.
-inline constexpr const char* kNetworkOfRanksOnAGpu = "any network: ranks on a GPU reach it";
-
-// SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere; and so does
-// compute-sanitizer, but with SYSLAB_WALLS=all: no GPU has shown yet that it bears them with the sockets that it is
-// let.
-inline constexpr bool kUnderComputeSanitizerByDefault = false;
+// SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere.
 bool walls_wanted();
 // Whether compute-sanitizer runs this program: into each process below it puts libraries that talk to it through pipes
-// in its folder and sockets that they listen on.
+// in its folder and sockets that they listen on, which they are let.
 bool under_compute_sanitizer();
 
 // The calling process is no longer to be read or traced by others of its user, nor leaves a core file.

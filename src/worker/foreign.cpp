@@ -122,10 +122,7 @@ Json ForeignWorker::walls_facts() const {
   }
   if (!options_.walls) return facts;
   facts["walls"] = *options_.walls == judge::Profile::native ? "native" : "python";
-  const bool apart = *options_.walls == judge::Profile::python &&
-                     (options_.device == "cpu" || (talks() && judge::namespaces_on_a_gpu_wanted()));
-  std::vector<std::string> missing = judge::missing_walls(apart, apart && talks());
-  if (talks() && !apart) missing.emplace_back(judge::kNetworkOfRanksOnAGpu);
+  const std::vector<std::string> missing = judge::missing_walls(*options_.walls == judge::Profile::python, talks());
   if (!missing.empty()) facts["walls_missing"] = missing;
   return facts;
 }

@@ -30,24 +30,5 @@ TEST(NothingChecked, IsSaidWhereAllCasesWereLookedAtAndNoneWasTried) {
   EXPECT_EQ(nothing_checked("me", 0, 0, 0), "");
 }
 
-TEST(RanksOnGpus, AreThoseOfAPythonClass) {
-  plan::Plan plan;
-  plan.mine = {{.name = "me", .path = "/x.py", .python_class = "Mine"}, {.name = "library", .path = "/x.so"}};
-  const auto puts = [&](const char* implementation, const char* device, const char* law, int ranks) {
-    plan.cases.resize(1);
-    plan.cases[0].implementation = implementation;
-    plan.cases[0].device = device;
-    plan.cases[0].law = law;
-    plan.cases[0].world_size = ranks;
-    return puts_ranks_on_gpus(plan);
-  };
-  EXPECT_TRUE(puts("me", "cuda", "ddp.waits", 1));
-  EXPECT_TRUE(puts("me", "cuda", "", 2));
-  EXPECT_FALSE(puts("me", "cuda", "attention.repeats", 1));
-  EXPECT_FALSE(puts("me", "cpu", "ddp.waits", 1));
-  EXPECT_FALSE(puts("naive", "cuda", "ddp.waits", 1)) << "ours";
-  EXPECT_FALSE(puts("library", "cuda", "", 2)) << "a library has no sockets";
-}
-
 }  // namespace
 }  // namespace syslab::cli

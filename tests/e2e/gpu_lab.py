@@ -1,10 +1,10 @@
 """The lab on a GPU, end to end: cases run there, are checked and timed, share a worker, and what goes wrong is told; the smoke
 preset of every experiment; and every rung, dtype and pass of every ladder at two shapes.
 
-    gpu_lab.py                      all of it, some eleven minutes on one H200
+    gpu_lab.py                      all of it, one after the other
     gpu_lab.py OnTheGpu             what unittest takes: classes, tests, -k PATTERN; this class is neither the smoke presets nor the ladders
     gpu_lab.py --ledger FILE        all of it, and a row about it at the end of the table in FILE (docs/performance.md); wants a checkout
-    gpu_lab.py --beside             the three classes beside each other, each on GPUs of its own, where there are three; with --ledger, too
+    gpu_lab.py --beside             the three classes beside each other, each on GPUs of its own: nine minutes on three H200s; with --ledger, too
 
 Exits 77 where there is no GPU that CUDA can use. SYSLAB_BINARY names the program; a bundle's ./tests/gpu_lab.py finds it
 beside itself.

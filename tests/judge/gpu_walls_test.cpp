@@ -1,5 +1,6 @@
 // NCCL behind the walls of a class of several ranks, which has the internet's sockets on a loopback of its own, and of
-// this machine's those of datagrams alone. Needs two GPUs and a Python with torch; what works on one, tools/long/gpu_walls.py asks.
+// this machine's those of datagrams alone. Needs two GPUs and a Python with torch; what works on one,
+// tools/long/gpu_walls.py asks.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>

@@ -15,6 +15,8 @@
 
 #include <cstdint>
 
+#include "device/delay.cuh"
+
 namespace syslab::ptx {
 
 // By one thread, before fence_barrier_init() and a barrier of the block.
@@ -27,31 +29,19 @@ __device__ __forceinline__ void fence_barrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// With SYSLAB_DELAYS (for debugging; tools/long/delayed_kernels.py) one of 2^kLog2 calls, as the clock has it, takes up
-// to 4 µs, so that an order that no barrier makes is seldom kept. Lanes of a warp read the clock together and stay
-// together.
-template <int kLog2>
-__device__ __forceinline__ void perhaps_delay() {
-#ifdef SYSLAB_DELAYS
-  std::uint32_t x;
-  asm volatile("mov.u32 %0, %%clock;" : "=r"(x));
-  x *= 0x9E3779B9U;
-  if (x >> (32 - kLog2) == 0) __nanosleep(x >> (20 - kLog2));
-#endif
-}
-
 __device__ __forceinline__ void arrive(std::uint32_t barrier) {
   perhaps_delay<3>();
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrivals of a warp where one lane arrives for all. With SYSLAB_EACH_LANE (for debugging;
-// tools/long/delayed_kernels.py) each lane arrives for itself: what racecheck then no longer reports was ordered by the
-// __syncwarp before the one arrival.
+// Arrivals of a warp, or of a group of four, where one thread arrives for all. With SYSLAB_EACH_LANE (for debugging;
+// tools/long/delayed_kernels.py) each thread arrives for itself. racecheck knows what the arriving thread itself did
+// before, and not what a __syncwarp or a named barrier before the arrival ordered: what it no longer reports then was
+// ordered by that.
 #ifdef SYSLAB_EACH_LANE
-inline constexpr int kArrivalsOfAWarp = 32;
+inline constexpr int kArrivalsOfAWarp = 32, kArrivalsOfAGroup = 128;
 #else
-inline constexpr int kArrivalsOfAWarp = 1;
+inline constexpr int kArrivalsOfAWarp = 1, kArrivalsOfAGroup = 1;
 #endif
 
 // Arrives, and the phase does not end before `bytes` were copied. A box of a tensor map counts in full, even where part

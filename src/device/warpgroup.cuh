@@ -1,11 +1,14 @@
 // Four warps that work as one (sm_90a): their share of the registers, and named barriers between such groups.
 //
-// What waits for what (landed, left: ptx.cuh). arrive_named() and barrier() of the same name have both jobs in one
-// direction: what the arriving threads wrote can be read, and what they read can be overwritten, by those that wait.
-// take_registers() waits for registers that other warps give, and orders no memory.
+// What waits for what (landed, left: ptx.cuh). arrive_named() and wait_named() of the same name have both jobs in
+// one direction: what the arriving threads wrote can be read, and what they read can be overwritten, by those that
+// wait. take_registers() waits for registers that other warps give, and orders no memory.
 #pragma once
 
 #include <cstdint>
+
+#include "device/delay.cuh"
+#include "device/ptx.cuh"
 
 namespace syslab::ptx {
 
@@ -20,8 +23,14 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// Arrives at a barrier where others wait (barrier() in ptx.cuh), without waiting: `threads` counts both kinds, names
-// 1 … 15.
+// barrier() of ptx.cuh, with delays in a build for debugging.
+__device__ __forceinline__ void wait_named(int name, int threads) {
+  perhaps_delay<3>();
+  barrier(name, threads);
+  perhaps_delay<2>();
+}
+
+// Arrives at a barrier where others wait (wait_named()), without waiting: `threads` counts both kinds, names 1 … 15.
 __device__ __forceinline__ void arrive_named(int name, int threads) {
   asm volatile("barrier.cta.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }

@@ -4,16 +4,17 @@
     python3 tools/long/delayed_kernels.py [--build build-delayed] [--rounds 3] [--jobs 16]
     python3 tools/long/delayed_kernels.py --tests build-cuda/tests/ops/unit_gpu_ops --under synccheck
 
-In that build every fourth wait for an mbarrier and every eighth arrival takes up to 4 µs (SYSLAB_DELAYS in src/device/mbarrier.cuh), so
-that whoever relies on an order which no barrier makes meets the other order. That the delays find anything is proven first, by a kernel
-without barrier (4) of wgmma/forward.cuh: its tests must fail. Needs a GPU of compute capability 9.0 and nvcc; the first build takes as long
-as any, the second a minute.
+In that build every fourth wait for an mbarrier and every eighth arrival takes up to 4 µs, and so do warps before and after a named barrier
+(src/device/delay.cuh), so that whoever relies on an order which no barrier makes meets the other order. That the delays find anything is
+proven by kernels that lack a barrier or a wait each (PLANTED): some test of each must fail. Needs a GPU of compute capability 9.0 and
+nvcc; the first build takes as long as any, each planted race a minute.
 
---tests takes programs that are built already: one without the barrier (--planted) and one with delays; --under runs the tests below a tool of
-compute-sanitizer instead, which wants neither delays nor a planted race. racecheck names lines where the kernels were built with -lineinfo.
-Each test has a process of its own, --jobs of them at once, since most of its time is the float64 reference on the CPU.
+--tests takes programs that are built already: those with planted races (--planted, as many as PLANTED has and in its order) and one with
+delays; --under runs the tests below a tool of compute-sanitizer instead, which wants neither delays nor planted races. racecheck names
+lines where the kernels were built with -lineinfo. Each test has a process of its own, --jobs of them at once, since most of its time is
+the float64 reference on the CPU. --keep leaves what each said in a folder.
 
-Ends with 1 where a test fails or is stopped by --limit, or the planted race is not found, and prints a row for the ledger.
+Ends with 1 where a test fails or is stopped by --limit, or a planted race is not found, and prints a row for the ledger.
 """
 import argparse
 import collections
@@ -27,15 +28,23 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-KERNELS = "ops/attention/wgmma/forward.cuh"
-RACE = "    ptx::fence_async_proxy();\n    ptx::barrier(own, 128);  // (4)\n"  # O is stored when all warps have written it
+KERNELS = "src/ops/attention/wgmma"
+# What is left out of which file, in the kernels of one object; and tests that use these kernels.
+PLANTED = [
+    ("barrier (4) of forward.cuh", "forward.cuh", "    ptx::wait_named(own, 128);  // (4)\n", "forward_64",
+     "FlashWgmmaForward.IsRightWhereABlock*:FlashWgmmaForward.IsRightWithThe*:FlashWgmmaForward.ARowThat*"),
+    ("the wait for ds `full` of backward.cuh", "backward.cuh", "    if (number >= 0) ptx::wait(barriers.ds_full(number & 1), number >> 1 & 1);\n", "backward_64",
+     "*FlashWgmmaBackward.RowsThatSee*:*FlashWgmmaBackward.IsRightWithSeveral*"),
+    ("barrier (2) of backward_wide.cuh", "backward_wide.cuh", "    ptx::wait_named(kDsStored, 128);  // (2)\n", "backward_192",
+     "*FlashWgmmaBackward.RowsThatSee*:*FlashWgmmaBackward.IsRightWithSeveral*"),
+]
 TESTS = "tests/ops/unit_gpu_ops"
 ALL = "*FlashWgmma*:*NanIn*flash_wgmma*"
 SETUP = ["-Dunity=on", "-Dunity_size=8", "-Djoined_tests=true", "-Dcuda=enabled", "-Dgpu_archs=90a"]
 # What a tool found, in its last lines: "ERROR SUMMARY: 3 errors", "RACECHECK SUMMARY: 2 hazards displayed (7 errors, 1 warnings)".
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*?(\d+) errors?(?:, (\d+) warnings?)?")
 # A hazard, and one side of it: the access with its line (in a build with -lineinfo) or its place in the kernel.
-HAZARD = re.compile(r"^=+ \w*:? ?(?=Potential|Race reported)", re.M)
+HAZARD = re.compile(r"^=+ \w*:? ?(?=Potential)", re.M)
 SIDE = re.compile(r"(Read|Write) Thread .*(\+0x\w+)(?: in (\S+:\d+))?\s*$", re.M)
 
 
@@ -50,8 +59,9 @@ def run(command, limit=None, **variables):
         return None, process.communicate()[0]
 
 
-def build(arguments, **variables):
-    for old in (arguments.build / "src").rglob("attention_wgmma_*.o"):
+def build(arguments, objects="*", **variables):
+    """The tests with delays, where those `objects` of kernels are compiled anew."""
+    for old in (arguments.build / "src").rglob(f"attention_wgmma_{objects}.o"):
         old.unlink()  # ninja does not see variables
     # A compiler cache does not look at these variables either, and would answer with the kernels of another build.
     done, said = run(["ninja", "-C", arguments.build, "-j", str(arguments.jobs), TESTS], NVCC_APPEND_FLAGS="-DSYSLAB_DELAYS", CCACHE_DISABLE="1", **variables)
@@ -60,15 +70,30 @@ def build(arguments, **variables):
     return arguments.build / TESTS
 
 
-def planted(folder):
-    """A folder to include from first, where the kernel lacks a barrier."""
-    text = (ROOT / "src" / KERNELS).read_text(encoding="utf-8")
-    if text.count(RACE) != 1:
-        sys.exit(f"src/{KERNELS} has no longer the barrier to leave out: adapt RACE in {__file__}")
-    copy = folder / "planted" / KERNELS
+def plant(folder, file, text):
+    """A folder to include from first, where `file` of the kernels lacks `text`."""
+    whole = (ROOT / KERNELS / file).read_text(encoding="utf-8")
+    if whole.count(text) != 1:
+        sys.exit(f"{KERNELS}/{file} has no longer what is to be left out, once: {text.strip()}: adapt PLANTED in {__file__}")
+    copy = folder / pathlib.Path(KERNELS).relative_to("src") / file
     copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_text(text.replace(RACE, RACE.splitlines(keepends=True)[0]), encoding="utf-8")
-    return folder / "planted"
+    copy.write_text(whole.replace(text, ""), encoding="utf-8")
+    return folder
+
+
+def look_for_planted(arguments):
+    """What was left out, and how many tests failed then, of each planted race."""
+    for number, (what, file, text, objects, which) in enumerate(PLANTED):
+        if arguments.planted:
+            program = arguments.planted[number]
+        else:
+            program = build(arguments, objects, NVCC_PREPEND_FLAGS=f"-I{plant(arguments.build / f'planted{number}', file, text)}")
+        ran, wrong = wrong_tests(arguments, program, which)
+        failed = sum("failed" in bad for bad in wrong.values())
+        print(f"without {what}: {failed} of {ran} tests failed", flush=True)
+        yield what, failed
+        if not arguments.planted:
+            build(arguments, objects)  # whole again
 
 
 def tests_of(program, which):
@@ -101,6 +126,9 @@ def try_one(arguments, program, name):
         wrong = f"{wrong or 'passed'}, {found[0]}"
     elif tool and not found and not wrong:
         wrong = f"compute-sanitizer said nothing: {said.strip()[-300:]}"
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
+        (arguments.keep / f"{pathlib.Path(program).name}.{name.replace('/', '.')}.txt").write_text(said[-200_000:], encoding="utf-8")
     print(f"{time.monotonic() - began:6.1f} s  {name}{': ' * bool(wrong)}{wrong}", flush=True)
     sides = collections.Counter(" | ".join(sorted(f"{access} {line or place}" for access, place, line in SIDE.findall(hazard)))
                                 for hazard in HAZARD.split(said)[1:])
@@ -121,11 +149,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-delayed")
     parser.add_argument("--tests", type=pathlib.Path, help="a built unit_gpu_ops to run, with delays or for --under")
-    parser.add_argument("--planted", type=pathlib.Path, help="a built unit_gpu_ops with delays and without barrier (4)")
+    parser.add_argument("--planted", type=pathlib.Path, nargs=len(PLANTED), help="built unit_gpu_ops with delays, each with its planted race")
     parser.add_argument("--under", choices=["memcheck", "racecheck", "synccheck"])
     parser.add_argument("--only", default=ALL, metavar="FILTER", help="gtest's filter")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="for what each test said")
     parser.add_argument("--limit", type=float, default=600, help="seconds a test")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
@@ -135,22 +164,18 @@ def main():
         done, said = run(["meson", "setup", arguments.build, *SETUP])
         if done.returncode != 0:
             sys.exit(said)
-    found = None
-    if not arguments.under and (arguments.planted or not arguments.tests):
-        _, found = wrong_tests(arguments, arguments.planted or build(arguments, NVCC_PREPEND_FLAGS=f"-I{planted(arguments.build)}"),
-                               "FlashWgmmaForward.IsRight*")
-        print(f"without barrier (4): {sum('failed' in wrong for wrong in found.values())} tests failed", flush=True)
     program = arguments.tests or build(arguments)
+    found = [] if arguments.under or (arguments.tests and not arguments.planted) else list(look_for_planted(arguments))
     ran, wrong = 0, []
     for _ in range(1 if arguments.under else arguments.rounds):
         tests, bad = wrong_tests(arguments, program, arguments.only)
         ran, wrong = ran + tests, wrong + sorted(bad.items())
     print("\n".join(f"{name}: {what}" for name, what in wrong))
     how = f"under {arguments.under}" if arguments.under else f"with delays at waits and arrivals, {arguments.rounds} rounds"
-    proof = "" if found is None else f"; with barrier (4) left out {sum('failed' in bad for bad in found.values())}"
+    proof = "".join(f"; without {what} {failed}" for what, failed in found)
     print(f"for the ledger: | flash_wgmma's tests {how} | `python3 tools/long/delayed_kernels.py`{' --under ' + arguments.under if arguments.under else ''} | "
           f"{len(wrong)} of {ran} failed{proof} |")
-    return 1 if wrong or (found is not None and not any("failed" in bad for bad in found.values())) else 0
+    return 1 if wrong or any(failed == 0 for _, failed in found) else 0
 
 
 if __name__ == "__main__":

@@ -364,11 +364,11 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
     add_dq();
   }
 
-  ptx::barrier(kBoth, 128 * Tile::kGroups);  // (2)
+  ptx::wait_named(kBoth, 128 * Tile::kGroups);  // (2)
   store_tile<T, Tile>(dv, 1.0F, shared + Tile::kValuesAt + 64 * group * kRowBytes);
   store_tile<T, Tile>(dk, p.scale, shared + Tile::kKeysAt + 64 * group * kRowBytes);
   ptx::fence_async_proxy();
-  ptx::barrier(own, 128);  // (3)
+  ptx::wait_named(own, 128);  // (3)
   if (threadIdx.x % 128 == 0) {
 #pragma unroll 1
     for (int panel = 0; panel < Tile::kPanels; ++panel) {

@@ -171,10 +171,10 @@ template <typename T, typename Tile>
 __device__ __forceinline__ void store_sum(const float (&sum)[Tile::kHeadDim / 8][4], float factor,
                                           const device::TensorMap& map, int at, const WideBlock<Tile>& block,
                                           int group) {
-  ptx::barrier(kDone, 3 * 128);  // (3)
+  ptx::wait_named(kDone, 3 * 128);  // (3)
   store_tile<T, Tile>(sum, factor, block.shared + at);
   ptx::fence_async_proxy();
-  ptx::barrier(kOwnStored + group, 128);  // (4)
+  ptx::wait_named(kOwnStored + group, 128);  // (4)
   if (threadIdx.x % 128 != 0) return;
 #pragma unroll 1
   for (int panel = 0; panel < Tile::kPanels; ++panel) {
@@ -316,8 +316,8 @@ __device__ __forceinline__ void compute_dk(const BackwardParams& p, const WideBl
       ptx::store_matrices(block.shared + at + row * kDsRowBytes + (((2 * s + half) ^ (row % 8)) << 4), bits[s]);
     }
     ptx::fence_async_proxy();
-    ptx::barrier(kDsStored, 128);  // (2)
-    if (ptx::thread_anew() % 128 == 0) ptx::arrive(barriers.ds_full(slot));
+    ptx::wait_named(kDsStored, 128);  // (2)
+    if (ptx::kArrivalsOfAGroup > 1 || ptx::thread_anew() % 128 == 0) ptx::arrive(barriers.ds_full(slot));
     __syncwarp();  // no job in memory, see (2)
   };
   // Its dP is done; dK of the step before may be under way.
@@ -408,7 +408,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       ptx::init_barrier(barriers.q_empty(slot), 2 * kWarps);
       ptx::init_barrier(barriers.dout_full(slot), 1);
       ptx::init_barrier(barriers.dout_empty(slot), 2 * kWarps);
-      ptx::init_barrier(barriers.ds_full(slot), 1);
+      ptx::init_barrier(barriers.ds_full(slot), ptx::kArrivalsOfAGroup);
       ptx::init_barrier(barriers.ds_empty(slot), kWarps);
     }
     ptx::fence_barrier_init();

@@ -438,8 +438,9 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
 
     // The place of Q in which O lies that was stored last: TMA has read it, so the next Q may come.
     const auto give_back = [&](int stage) {
-      if (threadIdx.x % 128 != 0) return;
-      ptx::wait_stores_read();
+      const bool stores = threadIdx.x % 128 == 0;
+      if (ptx::kArrivalsOfAGroup == 1 && !stores) return;
+      if (stores) ptx::wait_stores_read();
       ptx::arrive(barriers.q_empty(group, stage));
     };
 
@@ -458,7 +459,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
 #pragma unroll 1
       for (int block = item.end - 2; block >= item.begin; --block) {
         ptx::wait(barriers.k_full(k_at.stage), k_at.parity);
-        if constexpr (Tile::kTakeTurns) ptx::barrier(turn, 256);  // (2)
+        if constexpr (Tile::kTakeTurns) ptx::wait_named(turn, 256);  // (2)
         queue_scores();
         if constexpr (Tile::kRescaleEarly) rescale();
         ptx::wait(barriers.v_full(v_at.stage), v_at.parity);
@@ -507,7 +508,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
         p.lse[item.batch * p.lse_batch + item.head * p.lse_head + (row + 8 * h) * p.lse_row] = lse;
       }
     }
-    ptx::barrier(own, 128);  // (3)
+    ptx::wait_named(own, 128);  // (3)
     if (item.partial) {
       if (Tile::kQueryStages == 1) give_back(q_at.stage);
       stored = true;  // nothing is: the next item gives the place back all the same
@@ -529,7 +530,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
           queries + n / kChunks * Tile::kQueryPanelBytes + own_row * kRowBytes + ((chunk ^ swizzle) << 4), words);
     }
     ptx::fence_async_proxy();
-    ptx::barrier(own, 128);  // (4)
+    ptx::wait_named(own, 128);  // (4)
     if (threadIdx.x % 128 == 0) {
 #pragma unroll
       for (int panel = 0; panel < Tile::kPanels; ++panel) {
@@ -556,7 +557,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     for (int group = 0; group < Tile::kGroups; ++group) {
       for (int stage = 0; stage < Tile::kQueryStages; ++stage) {
         ptx::init_barrier(barriers.q_full(group, stage), 1);
-        ptx::init_barrier(barriers.q_empty(group, stage), 1);
+        ptx::init_barrier(barriers.q_empty(group, stage), ptx::kArrivalsOfAGroup);
       }
     }
     for (int stage = 0; stage < Tile::kStages; ++stage) {

@@ -278,7 +278,7 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
   Judgement judgement = judge(measured.blocks, conditions_.delta);
   judgement.verdict = stats::Verdict::unclear;
   judgement.p_value.reset();  // the user may have seen the results before interrupting: no test, in a sweep neither
-  judgement.reason = fmt::format("interrupted after {} launches", judgement.launches);
+  judgement.reason = fmt::format("interrupted after {}", counted(judgement.launches, "launch"));
   return judgement;
 }
 

@@ -152,8 +152,14 @@ syslab::fake_torch::Slot fake_torch_optional(Tensor* tensor) {
     tensor = new Tensor;
     ++state().live;
   }
+  ++state().live;
   return reinterpret_cast<syslab::fake_torch::Slot>(
       new syslab::fake_torch::Slot(reinterpret_cast<syslab::fake_torch::Slot>(tensor)));
+}
+std::int32_t torch_delete_stable_ivalue(syslab::fake_torch::Slot* slot) {
+  --state().live;
+  delete slot;
+  return 0;
 }
 int fake_torch_live() { return state().live; }
 void fake_torch_refuse(int allocation) { state().until_refusal = allocation; }

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -207,11 +208,13 @@ TEST_F(TorchOperators, OfANodeOfTorchsGiveTheSame) {
   const std::vector<std::int64_t> of_q{2, 7, 8}, of_k{2, 9, 8};
   EXPECT_EQ(in_torch<fake_torch::KernelOf>("fake_torch_kernel")("aten CPU", kNode), nullptr) << "torch has its own";
   // dropout, is_causal, mask and scale; the node passes a mask that is none to the backward operator.
-  std::vector<Slot> slots{tensor(both.q, of_q), tensor(both.k, of_k), tensor(both.v, of_k), 0, 1, 0, 0};
-  call(kNode, slots, 2, "aten CUDA");
-  EXPECT_EQ(take(slots[0], 2 * 7 * 8), both.out.values());
-  EXPECT_EQ(take(slots[1], 2 * 7), both.lse.values());
-
+  std::vector<Slot> slots;
+  for (const double none : {0.0, -0.0}) {
+    slots = {tensor(both.q, of_q), tensor(both.k, of_k), tensor(both.v, of_k), std::bit_cast<Slot>(none), 1, 0, 0};
+    call(kNode, slots, 2, "aten CUDA");
+    EXPECT_EQ(take(slots[0], 2 * 7 * 8), both.out.values());
+    EXPECT_EQ(take(slots[1], 2 * 7), both.lse.values());
+  }
   for (const bool holds : {false, true}) {
     slots = {tensor(both.dout, of_q),
              tensor(both.q, of_q),
@@ -241,7 +244,7 @@ TEST_F(TorchOperators, OfANodeOfTorchsRefuseWhatItCouldBeAsked) {
   Slot dropout = 0;
   std::memcpy(&dropout, &half, sizeof(dropout));
   EXPECT_NE(asked(dropout, 0, 0).find("takes no dropout"), std::string::npos);
-  EXPECT_NE(asked(0, 0, reinterpret_cast<Slot>(&dropout)).find("no scale"), std::string::npos);
+  EXPECT_NE(asked(0, 0, optional(reinterpret_cast<TensorHandle>(dropout))).find("no scale"), std::string::npos);
   EXPECT_NE(asked(0, optional(nullptr), 0).find("no mask"), std::string::npos);
 }
 

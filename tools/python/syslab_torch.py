@@ -207,14 +207,20 @@ def register_operators():
 WHY_CTYPES = register_operators()
 
 
+# What the library's kernels read from each place (src/capi/torch/operators.cpp).
+NODE_ARGUMENTS = {
+    "_scaled_dot_product_flash_attention_for_cpu": "query key value dropout_p is_causal attn_mask scale",
+    "_scaled_dot_product_flash_attention_for_cpu_backward": "grad_out query key value out logsumexp dropout_p is_causal attn_mask scale"}
+
+
 def node_of_torch():
     """Attention of CUDA tensors whose derivative is C++, too (src/capi/torch/operators.hpp); None where this torch's operators
-    of that name take other arguments than the library's kernels."""
-    name = "_scaled_dot_product_flash_attention_for_cpu"
-    both = [getattr(torch.ops.aten, one, None) for one in (name, name + "_backward")]
-    if None in both or [len(one.default._schema.arguments) for one in both] != [7, 10]:
-        return None
-    return both[0].default
+    of that name take other arguments than the library's kernels, or in another order."""
+    for name, arguments in NODE_ARGUMENTS.items():
+        operator = getattr(torch.ops.aten, name, None)
+        if operator is None or [each.name for each in operator.default._schema.arguments] != arguments.split():
+            return None
+    return getattr(torch.ops.aten, next(iter(NODE_ARGUMENTS))).default
 
 
 NODE = None

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <new>
 #include <span>
 #include <stdexcept>
@@ -64,18 +65,27 @@ class Tensor {
   TensorHandle handle_ = nullptr;
 };
 
-// An optional is the address of a slot, with an owner; 0 if it is none.
-Tensor tensor_of_optional(Slot slot) {
-  if (slot == 0) return {};
-  auto* const held = reinterpret_cast<Slot*>(slot);
-  Tensor tensor = Tensor::of_slot(*held);
-  if (functions().torch_delete_stable_ivalue != nullptr) {
-    demand(functions().torch_delete_stable_ivalue(held), "delete an optional");
-  } else {
-    delete held;  // as the headers of torch do until they have that function
+// An optional of torch with an owner: the address of a slot; 0 if it is none.
+class Optional {
+ public:
+  explicit Optional(Slot slot) : held_(reinterpret_cast<Slot*>(slot)) {}
+  Optional(const Optional&) = delete;
+  Optional& operator=(const Optional&) = delete;
+  ~Optional() {
+    if (held_ == nullptr) return;
+    if (functions().torch_delete_stable_ivalue != nullptr) {
+      functions().torch_delete_stable_ivalue(held_);
+    } else {
+      delete held_;  // as the headers of torch do until they have that function
+    }
   }
-  return tensor;
-}
+
+  bool holds() const { return held_ != nullptr; }
+  Tensor tensor() const { return holds() ? Tensor::of_slot(*held_) : Tensor(); }
+
+ private:
+  Slot* held_;
+};
 
 // A text of torch with an owner.
 class Text {
@@ -323,27 +333,31 @@ void backward(Slot* slots, std::uint64_t, std::uint64_t) {
 }
 
 // The same under a name for which torch has a node of autograd in C++ (kNode below). On a GPU nobody but us calls it,
-// and of its further arguments only these values are passed. An optional that is none is 0.
-syslab_attention_options options_of_node(Slot dropout, Slot is_causal, Slot scale) {
-  if (dropout != 0 || scale != 0) throw Error(ErrorKind::usage, "attention takes no dropout and no scale from torch");
+// and of its further arguments only these values are passed. A dropout of -0.0 is none, either.
+syslab_attention_options options_of_node(Slot dropout, Slot is_causal, const Optional& scale) {
+  if (std::bit_cast<double>(dropout) != 0 || scale.holds()) {
+    throw Error(ErrorKind::usage, "attention takes no dropout and no scale from torch");
+  }
   return options_of(is_causal, "");
 }
 
 void forward_of_node(Slot* slots, std::uint64_t, std::uint64_t) {
   Tensor q = Tensor::of_slot(slots[0]), k = Tensor::of_slot(slots[1]), v = Tensor::of_slot(slots[2]);
-  const Tensor mask = tensor_of_optional(slots[5]);
+  const Tensor mask = Optional(slots[5]).tensor();
+  const Optional scale(slots[6]);
   as_python_expects("syslab::attention_forward", [&] {
     if (mask.handle() != nullptr) throw Error(ErrorKind::usage, "attention takes no mask of torch's");
-    leave(slots, forward_of(q, k, v, options_of_node(slots[3], slots[4], slots[6])));
+    leave(slots, forward_of(q, k, v, options_of_node(slots[3], slots[4], scale)));
   });
 }
 
 void backward_of_node(Slot* slots, std::uint64_t, std::uint64_t) {
   Tensor dout = Tensor::of_slot(slots[0]), q = Tensor::of_slot(slots[1]), k = Tensor::of_slot(slots[2]);
   Tensor v = Tensor::of_slot(slots[3]), out = Tensor::of_slot(slots[4]), lse = Tensor::of_slot(slots[5]);
-  const Tensor mask = tensor_of_optional(slots[8]);  // the node passes one that holds nothing
+  const Tensor mask = Optional(slots[8]).tensor();  // the node passes one that holds nothing
+  const Optional scale(slots[9]);
   as_python_expects("syslab::attention_backward", [&] {
-    leave(slots, backward_of(dout, q, k, v, out, lse, options_of_node(slots[6], slots[7], slots[9])));
+    leave(slots, backward_of(dout, q, k, v, out, lse, options_of_node(slots[6], slots[7], scale)));
   });
 }
 

@@ -8,10 +8,12 @@
 -- time of the same step without communication, a case of its own, and `over_none` what this one takes more; its bounds take both 95 % intervals at their worst, and are none of a row beside itself.
 -- That case may be another experiment's, and have any `backend` and `wire`, since nothing travels in it: this experiment's and the one with
 -- this row's words where there is one, else the newest; `none_from` says whether both come from one run.
+-- A class on ranks and torch's own have no such case: beside them stands that of `ours_in_torch`, which is around the same module. `of_ours` is how
+-- many times as long they take as `ours_in_torch` does with the same strategy, `of_ours_low` and `of_ours_high` with both intervals at their worst.
 -- `alike` is all else that the cases have in common, `point` that with backend and wire.
 CREATE VIEW v_data_parallel AS
 WITH told AS (
-  SELECT *, metrics AS found, coalesce(params ->> '$.wire', 'own') AS wire,
+  SELECT *, metrics AS found, iif(is_mine OR implementation = 'torchs_own', 'ours_in_torch', implementation) AS yardstick, coalesce(params ->> '$.wire', 'own') AS wire,
          json_remove(params, '$.strategy', '$.bucket_mb', '$.backend', '$.wire') AS alike
     FROM v_measured
    WHERE params ->> '$.strategy' IS NOT NULL
@@ -30,8 +32,17 @@ beside AS MATERIALIZED (
          row_number() OVER (PARTITION BY t.attempt_id ORDER BY n.experiment = t.experiment DESC, n.point = t.point DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
     FROM t
     JOIN t n ON n.alike = t.alike AND n.world_size = t.world_size
-            AND n.comparability_key = t.comparability_key AND n.protocol IS t.protocol AND n.implementation = t.implementation
+            AND n.comparability_key = t.comparability_key AND n.protocol IS t.protocol AND n.implementation = t.yardstick
             AND n.params ->> '$.strategy' = 'none' AND n.is_good
+),
+ours AS MATERIALIZED (
+  SELECT t.attempt_id, o.time_ms, o.low_ms, o.high_ms,
+         row_number() OVER (PARTITION BY t.attempt_id ORDER BY o.experiment = t.experiment DESC, o.point = t.point DESC, o.run_started_at DESC, o.attempt_uid DESC) AS place
+    FROM t
+    JOIN t o ON o.alike = t.alike AND o.world_size = t.world_size
+            AND o.comparability_key = t.comparability_key AND o.protocol IS t.protocol AND o.implementation = t.yardstick
+            AND o.params ->> '$.strategy' = t.params ->> '$.strategy' AND o.params ->> '$.bucket_mb' IS t.params ->> '$.bucket_mb' AND o.is_good
+   WHERE t.is_good AND t.yardstick <> t.implementation
 )
 SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
        t.params ->> '$.precision' AS "precision", t.world_size AS ranks, t.params ->> '$.strategy' AS strategy,
@@ -40,6 +51,7 @@ SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.
        iif(t.is_good, t.time_ms - none.time_ms, NULL) AS over_none,
        iif(t.is_good AND none.attempt_id <> t.attempt_id, t.low_ms - none.high_ms, NULL) AS over_none_low,
        iif(t.is_good AND none.attempt_id <> t.attempt_id, t.high_ms - none.low_ms, NULL) AS over_none_high,
+       t.time_ms / ours.time_ms AS of_ours, t.low_ms / ours.high_ms AS of_ours_low, t.high_ms / ours.low_ms AS of_ours_high,
        1e3 * (t.found ->> '$.forward') AS forward, 1e3 * (t.found ->> '$.backward') AS backward,
        1e3 * (t.found ->> '$.update') AS updating,
        iif(t.is_silent, 0, 1e3 * (t.found ->> '$.exposed')) AS exposed,
@@ -50,4 +62,5 @@ SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.
        1e3 * (t.found ->> '$.forecast_exposed') AS forecast_exposed
   FROM t
   LEFT JOIN beside b ON b.attempt_id = t.attempt_id AND b.place = 1
-  LEFT JOIN t none ON none.attempt_id = b.none_id;
+  LEFT JOIN t none ON none.attempt_id = b.none_id
+  LEFT JOIN ours ON ours.attempt_id = t.attempt_id AND ours.place = 1;

@@ -28,6 +28,53 @@ TEST_F(RatioTables, StepsOfModelsOfOneNameAreToldApartByTheirSizes) {
   EXPECT_NE(text.find("| tiny | 128 | 2 |"), std::string::npos) << text;
 }
 
+// A class on ranks is timed with one strategy alone: what it costs, and how many times ours, is seen beside ours around
+// the same module.
+TEST_F(RatioTables, AClassOnRanksStandsBesideOursInTorch) {
+  const auto add_step = [&](const std::string& strategy, const std::string& implementation, const Time& time,
+                            const std::string& author = "") {
+    fixture_.add({.experiment = "ddp_overlap_individual_parameters_benchmarking",
+                  .params = {{"model", std::string("tiny")},
+                             {"batch", std::int64_t{2}},
+                             {"context", std::int64_t{8}},
+                             {"precision", std::string("fp32")},
+                             {"strategy", strategy}},
+                  .implementation = implementation,
+                  .records = {right_result(), time_record("time", time, worker::kAllRanks)},
+                  .author = author,
+                  .ranks = 2});
+  };
+  const Time none{1e-3}, ours{2e-3}, mine{5e-3};
+  add_step("none", "host", {0.1e-3});
+  add_step("overlap", "host", {0.2e-3});
+  add_step("none", "ours_in_torch", none);
+  add_step("naive", "ours_in_torch", {9e-3});
+  add_step("overlap", "ours_in_torch", ours);
+  add_step("overlap", "torchs_own", {4e-3});
+  add_step("overlap", "me", mine, "me");
+  fill_from("ddp_overlap_individual_parameters_benchmarking", "steps");
+  ASSERT_EQ(table_.result.rows.size(), 7U);
+  int seen = 0;
+  for (std::size_t row = 0; row < 7; ++row) {
+    const std::string implementation = text(row, "implementation"), strategy = text(row, "strategy");
+    if (implementation == "me") {
+      ++seen;
+      EXPECT_NEAR(at(row, "over_none").real, 4, 1e-9);
+      EXPECT_NEAR(at(row, "over_none_low").real, 1e3 * (mine.low - none.high), 1e-9);
+      expect_ratio(row, "of_ours", mine, ours);
+    } else if (implementation == "torchs_own") {
+      ++seen;
+      EXPECT_NEAR(at(row, "over_none").real, 3, 1e-9);
+      EXPECT_DOUBLE_EQ(at(row, "of_ours").real, 2);
+    } else {
+      EXPECT_EQ(text(row, "of_ours"), "–") << "ours beside itself";
+      const bool ours_apart = implementation == "host" && strategy == "overlap";
+      EXPECT_NEAR(at(row, "over_none").real, ours_apart ? 0.1 : at(row, "over_none").real, 1e-9);
+    }
+  }
+  EXPECT_EQ(seen, 2);
+}
+
 // What carries tensors between ranks is an axis, which attempts of earlier days do not have.
 TEST_F(RatioTables, StepsOfAnotherBackendStandApart) {
   const auto add_step = [&](const std::string& strategy, const std::string& backend, double seconds, int ranks = 2) {

@@ -5,7 +5,7 @@
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right;
---   over_none as over none?|ms|ci(over_none_low, over_none_high)|right; forward|ms|.3g|right; backward|ms|.3g|right; exposed|ms|.3g|right; forecast_exposed as forecast?|ms|.3g|right;
+--   over_none as over none?|ms|ci(over_none_low, over_none_high)|right; of_ours as of ours?|×|ci(of_ours_low, of_ours_high)|right; forward|ms|.3g|right; backward|ms|.3g|right; exposed|ms|.3g|right; forecast_exposed as forecast?|ms|.3g|right;
 --   updating as update|ms|.3g|right; communicating|ms|.3g|right; overlapped as under backward|%|.3g|right; buckets as all-reduces|1|d|right;
 --   gradient_bytes as bytes|B|d|right; of as experiment?|1|code|left; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `communicating`: sum over all-reduces; `under backward`: the share of it that ran under backward. All strategies were checked bit for bit
@@ -13,6 +13,8 @@
 -- note: Steps that an earlier problem timed stand here as well: `experiment` names it.
 -- note: `forecast`: exposed time predicted before the first step (strategy `planned` only).
 -- note: `wire`: dtype in which gradients are communicated; `own`: uncompressed.
+-- note: `of ours`: time of a class, or of torch's own, over that of `ours_in_torch`, which is our strategy around the same torch module; its step
+--   without communication is also the one that they are over.
 -- note: `batch` is the global batch. Ranks that share CPU cores cannot overlap communication with compute.
 WITH asked AS MATERIALIZED (
   SELECT *, row_number() OVER (PARTITION BY point, ranks, comparability_key, protocol, implementation, strategy, bucket_mb
@@ -26,7 +28,7 @@ WITH asked AS MATERIALIZED (
 SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
        batch, context, "precision", ranks, backend, wire, strategy, iif(bucket_mb > 0, bucket_mb, '–') AS bucket_mb, implementation, time_ms, low_ms, high_ms,
-       over_none, over_none_low, over_none_high, forward, backward, exposed,
+       over_none, over_none_low, over_none_high, iif(is_mine OR implementation = 'torchs_own', of_ours, '–') AS of_ours, of_ours_low, of_ours_high, forward, backward, exposed,
        iif(strategy = 'planned', forecast_exposed, '–') AS forecast_exposed, updating, communicating,
        iif(is_silent, '–', overlapped) AS overlapped,
        buckets, gradient_bytes, experiment AS "of", n, noise, protocol, device, status, message, run_uid

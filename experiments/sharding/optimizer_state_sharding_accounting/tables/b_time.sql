@@ -22,6 +22,6 @@ SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_
        CAST(round(v.metrics ->> '$.formula_sent') AS INTEGER) AS formula_sent, v.metrics ->> '$.calls' AS calls, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
   LEFT JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
-               AND n.implementation = v.implementation AND n.sharding = 'none' AND n.is_good
+               AND n.implementation = iif(v.is_mine OR v.implementation = 'torchs_own', 'ours_in_torch', v.implementation) AND n.sharding = 'none' AND n.is_good
  WHERE v.status <> 'skipped'
  ORDER BY v.model, d_model, d_ff, layers, heads, vocab, v.batch, v.context, v."precision", v.ranks, v.row_order, v.wire <> 'own', v.wire, v.sharding <> 'none', v.sharding, v.updates, v.bucket_mb;

@@ -19,11 +19,11 @@ calls = 0
 
 
 def tires(parts, index, weight):
-    """Wrong from the 200th call of its process on."""
+    """Wrong from the 70th call of its process on; a launch makes some 40."""
     global calls
     calls += 1
     time.sleep(0.001)
-    return mine(parts, index, weight) if calls < 200 else off_by_one(parts, index, weight)
+    return mine(parts, index, weight) if calls < 70 else off_by_one(parts, index, weight)
 
 
 def off_by_one(parts, index, weight):

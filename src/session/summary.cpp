@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "core/contains.hpp"
 #include "core/text.hpp"
 #include "session/selection.hpp"
 
@@ -25,6 +26,16 @@ std::string shown_by(const std::string& detail) {
     both += detail.substr(at, detail.find('\n', at + 1) - at);
   }
   return both;
+}
+
+// What ranks got wrong, whichever element of which module showed it; a line of the file stays.
+std::string without_numbers(const std::string& cause) {
+  const std::size_t place = std::min(cause.size(), cause.find("begun at "));
+  std::string text;
+  for (std::size_t i = 0; i < cause.size(); ++i) {
+    if (i >= place || cause[i] < '0' || cause[i] > '9') text += cause[i];
+  }
+  return text;
 }
 
 // The lines behind the first stand below it.
@@ -50,8 +61,12 @@ std::string text_of(const Console& console, const std::vector<Concern>& equal) {
 }  // namespace
 
 std::string gist(const std::string& detail) {
-  constexpr std::string_view kChanged = "the call changed its input '";
+  constexpr std::string_view kChanged = "the call changed its input '", kRanks = ", in one process ";
   const std::string line = first_line(detail);
+  if (const std::size_t ranks = line.find(kRanks); ranks != std::string::npos) {
+    const std::size_t cause = line.find(": ", ranks);
+    return cause == std::string::npos ? line : without_numbers(line.substr(cause + 2));
+  }
   const std::size_t found = line.find(kChanged);
   const std::size_t end = found == std::string::npos ? found : line.find('\'', found + kChanged.size());
   return end == std::string::npos ? line : line.substr(0, end + 1);
@@ -73,11 +88,19 @@ std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
 }
 
 std::string others_of(const std::vector<Concern>& equal) {
+  std::vector<std::string> experiments;
+  for (const Concern& one : equal) {
+    if (!contains(experiments, one.experiment)) experiments.push_back(one.experiment);
+  }
   std::string names;
-  for (std::size_t i = 1; i < equal.size(); ++i) {
-    if (i > 1) names += ", ";
-    if (equal[i].experiment != equal[i - 1].experiment) names += fmt::format("of {}: ", equal[i].experiment);
-    names += equal[i].law;
+  for (const std::string& experiment : experiments) {
+    std::string its;
+    for (std::size_t i = 1; i < equal.size(); ++i) {
+      if (equal[i].experiment == experiment) its += (its.empty() ? "" : ", ") + equal[i].law;
+    }
+    if (its.empty()) continue;
+    names += names.empty() ? "" : ", ";
+    names += experiment == equal.front().experiment ? its : fmt::format("of {}: {}", experiment, its);
   }
   return names;
 }

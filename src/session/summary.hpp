@@ -29,15 +29,16 @@ struct Rerun {
   std::string python_flag;             // " --python .venv/bin/python", of every command that runs --mine again
 };
 
-// What two laws say alike of one fault: the first line, of a changed input without what is the law's own input's.
+// What two laws say alike of one fault: the first line, of a changed input without what is the law's own input's, of
+// ranks what is known of the cause, if anything is.
 std::string gist(const std::string& detail);
 
 // Concerns that say the same of one implementation: laws whose gist is equal, and those that the same input shows by
 // the same wrong element. In the order of their first.
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns);
 
-// The laws behind the first of such a group, each of its experiment: "attention.lse (full), of flash_backward:
-// attention.lse (full)". An experiment is told where it is not that of the law before.
+// The laws behind the first of such a group, by experiment, which is told where it is not the first one's:
+// "attention.lse (full), of flash_backward: attention.lse (full)".
 std::string others_of(const std::vector<Concern>& equal);
 
 class Summary {

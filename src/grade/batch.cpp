@@ -32,6 +32,7 @@
 #include "store/store.hpp"
 #include "submission/adapters.hpp"
 #include "submission/folder.hpp"
+#include "worker/gpu_memory.hpp"
 #include "worker/python_probe.hpp"
 
 namespace syslab::grade {
@@ -178,10 +179,10 @@ class Grading {
 
   std::string key_of(const std::string& digest, const std::vector<std::string>& what) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout,
-                                  fmt::join(what, ","), options_.device, options_.seed, options_.cases,
-                                  options_.timeout, options_.memory_limit, options_.limit.count(),
-                                  worker::python_interpreter(), build.git_sha, build.git_diff, surroundings_));
+    return sha256_hex(fmt::format(
+        "{} {} {} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout, fmt::join(what, ","), options_.device,
+        options_.seed, options_.cases, options_.timeout, options_.memory_limit, options_.limit.count(),
+        worker::python_interpreter(), build.git_sha, build.git_diff, surroundings_, gpu_memory_));
   }
 
   // Where it is kept what was found out about these files, and by what that is known again.
@@ -306,6 +307,8 @@ class Grading {
   const BatchOptions& options_;
   fs::path temporary_;
   std::string hidden_;
+  // Another word is refused here, where it is not yet what each submission fails over.
+  std::string gpu_memory_ = worker::gpu_memory_of_others();
   std::string surroundings_ = digest_of_surroundings();
   std::mutex storing_;
   std::optional<store::Store> store_;

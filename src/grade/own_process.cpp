@@ -11,6 +11,7 @@
 #include "core/remove_tree.hpp"
 #include "core/user_file.hpp"
 #include "submission/folder.hpp"
+#include "worker/gpu_memory.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -111,6 +112,7 @@ OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, const std::strin
   spawn.streams = {input.get(), output.get(), errors.get()};
   spawn.environment = {{"TMPDIR", (path_ / "tmp").string()},
                        {"OMP_NUM_THREADS", "1"},
+                       {"SYSLAB_GPU_MEMORY", worker::gpu_memory_of_others()},
                        {"SYSLAB_WALLS_HIDE", hidden_},
                        {"SYSLAB_WALLS_SHOW", code().string()}};
   Process process = Process::spawn(spawn);

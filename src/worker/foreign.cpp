@@ -159,7 +159,7 @@ void ForeignWorker::greet() {
   if (!serves("call")) fields.fail("it does not serve calls");
   if (!serves("gpu_release")) gpu_.reset();
   captures_ = options_.device != "cpu" && serves("graph");
-  tells_kernels_ = options_.device != "cpu" && !gpu_ && serves("kernels");
+  tells_kernels_ = options_.device != "cpu" && serves("kernels");
   if (options_.device != "cpu") {
     trusted_ = !gpu_ && (options_.starts_ranks || gpu_memory_wanted() == GpuMemory::trusted);
     if (!trusted_) clock_ = gpu_ ? CallClock::of_gpu() : CallClock::of_copies();

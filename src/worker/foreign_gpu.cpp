@@ -56,9 +56,9 @@ std::int64_t ForeignWorker::flags_of_gpu() {
 }
 
 // Others travel through host memory: a function needs its arguments before it is examined, what is called beside others
-// needs copies of its own, and guards lie in host memory.
+// needs copies of its own, guards lie in host memory, and who listens to a call's kernels holds them up.
 bool ForeignWorker::is_timed(const CallRequest& request) const {
-  return !guarded_ && !request.options.has("examine") && !request.options.has("streams");
+  return !guarded_ && !kernels_wanted_ && !request.options.has("examine") && !request.options.has("streams");
 }
 
 // What has no inputs and one small answer has nothing to compute on a GPU; both go through host memory.

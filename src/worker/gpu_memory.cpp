@@ -18,4 +18,10 @@ GpuMemory gpu_memory_wanted() {
       fmt::format("SYSLAB_GPU_MEMORY is '{}'; it may be shared, copied or trusted (docs/environment.md)", asked));
 }
 
+std::string gpu_memory_of_others() {
+  gpu_memory_wanted();
+  const std::string asked = environment_variable("SYSLAB_GPU_MEMORY");
+  return asked.empty() ? kGpuMemoryOfOthers : asked;
+}
+
 }  // namespace syslab::worker

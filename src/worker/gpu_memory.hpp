@@ -2,6 +2,8 @@
 // environment.
 #pragma once
 
+#include <string>
+
 namespace syslab::worker {
 
 enum class GpuMemory {
@@ -11,11 +13,16 @@ enum class GpuMemory {
   trusted,  // the same, and its clock counts as it is
 };
 
-// What it is where nothing is asked for. `shared` once its times have been seen on a GPU (docs/performance/lab.md,
-// "Handing a call to another process").
+// What it is where nothing is asked for: of one's own file, since `shared` makes short calls longer by microseconds
+// (docs/performance/lab.md, "Handing a call to another process"), and of what others have handed in.
 inline constexpr GpuMemory kGpuMemoryByDefault = GpuMemory::trusted;
+inline constexpr const char* kGpuMemoryOfOthers = "shared";
 
 // Error(usage) for another word.
 GpuMemory gpu_memory_wanted();
+
+// The word of the environment, if it has one, else kGpuMemoryOfOthers: for processes that judge what others have handed
+// in. Error(usage) likewise.
+std::string gpu_memory_of_others();
 
 }  // namespace syslab::worker

@@ -97,6 +97,7 @@ class Judged(Lab):
     def test_the_labs_own_clock_times_a_judged_class(self):
         status, detail, facts = self.judged("Honest", SYSLAB_GPU_MEMORY="shared")
         self.assertEqual((status, facts["gpu_memory"], facts["walls"]), ("ok", "shared", "python"), detail)
+        self.assertTrue(any("reduce" in one["name"] for one in facts["code"]["kernels"]), facts["code"])
         self.assertNotIn("suspect", facts)
         status, detail, facts = self.judged("ForgesItsEvents", SYSLAB_GPU_MEMORY="shared")
         self.assertEqual(status, "ok", detail)
@@ -189,6 +190,7 @@ class Judged(Lab):
     def test_the_labs_own_clock_times_a_judged_library(self):
         status, detail, facts = self.judged_library(SYSLAB_GPU_MEMORY="shared")
         self.assertEqual((status, facts["gpu_memory"], facts["gpu_clock"]), ("ok", "shared", "the lab's"), detail)
+        self.assertIn("attend", " ".join(one["name"] for one in facts["code"]["kernels"]), facts["code"])
         self.assertNotIn("suspect", facts)
         status, detail, facts = self.judged_library("clock", SYSLAB_GPU_MEMORY="shared")
         self.assertEqual(status, "ok", detail)

@@ -168,6 +168,7 @@ class Grading(Lab):
         make(self.batch / "ada", "NoScale")
         shutil.copytree(self.batch / "ada", self.batch / "twin")
         make(self.batch / "lacks", head="import a_package_of_nobody\n")
+        make(self.batch / "asks", head="import os\nraise RuntimeError('whose clock: ' + os.environ.get('SYSLAB_GPU_MEMORY', 'anybody'))\n")
         lines = CommandLines()
         lines.start()
         self.grade("--seed", "-", input="80808\n")  # its own command line does not have it either
@@ -183,6 +184,8 @@ class Grading(Lab):
         # Before there are inputs nothing can be told of them.
         for page in ("evidence.md", "results.json"):
             self.assertIn("package 'a_package_of_nobody' is missing", (self.folder / "grades/students/lacks" / page).read_text())
+            # What others have handed in is timed by the clock of the lab: what grade starts is asked to.
+            self.assertIn("whose clock: shared", (self.folder / "grades/students/asks" / page).read_text())
 
     def test_what_misbehaves_costs_its_own_line_and_the_batch_goes_on(self):
         watched = self.folder / "submissions"
@@ -270,6 +273,15 @@ class Grading(Lab):
         wheel.touch()
         refused = self.syslab("grade", "--handout", "2026", "--gradescope", "nowhere/a.zip", "--wheel", wheel, expect=2).stderr
         self.assertRegex(refused, r"there is no folder 'nowhere'; make it first \(mkdir -p 'nowhere'\) or choose another place\n")
+
+    def test_a_word_for_the_clock_is_refused_before_anything_is_graded_or_asks_anew(self):
+        make(self.batch / "ada", head="import os\nraise RuntimeError('whose clock: ' + os.environ['SYSLAB_GPU_MEMORY'])\n")
+        self.more = {"SYSLAB_GPU_MEMORY": "mine"}
+        self.assertIn("SYSLAB_GPU_MEMORY is 'mine'", self.grade(expect=2).stderr)
+        for word, known in (("trusted", 0), ("trusted", 1), ("copied", 0)):
+            self.more = {"SYSLAB_GPU_MEMORY": word}
+            self.assertEqual(self.grade().stderr.count("(as before)"), known)
+            self.assertIn(f"whose clock: {word}", (self.folder / "grades/students/ada/evidence.md").read_text())
 
     def test_folders_that_cannot_be_graded_are_refused(self):
         self.assertIn("neither folders nor zips", self.grade(expect=2).stderr)

@@ -30,7 +30,7 @@ def wait(for_step):
     while words[0] < for_step: time.sleep(1e-4)
 hello = read()
 words = memoryview(mmap.mmap(hello['memory_fd'], hello['gpu_memory_bytes'])).cast('I')
-reply({'type': 'hello', 'protocol': 1, 'name': 'scripted', 'language': 'Python', 'serves': ['call', 'gpu_release']})
+reply({'type': 'hello', 'protocol': 1, 'name': 'scripted', 'language': 'Python', 'serves': ['call', 'gpu_release', 'kernels']})
 while True:
     call = read()
     step, outputs = call.get('step', 0), [None] * len(call['outputs'])
@@ -109,11 +109,13 @@ reply({'type': 'returned', 'elapsed_ns': 1})
   EXPECT_LT(Clock::now() - begin, 20s);  // of a call's ten minutes
 }
 
-// Of a function that is looked at, of calls beside others; their memory grows, and moves, under the words of the next.
+// Of a function that is looked at, of calls beside others, of one whose kernels are told; their memory grows, and
+// moves, under the words of the next.
 TEST_F(SharedOnAGpu, CallsThatNobodyTimesTravelThroughHostMemoryAndTheNextIsAsEver) {
   ForeignWorker worker(scripted(R"(
 if 'gpu_memory' not in call:
-    reply({'type': 'returned', 'elapsed_ns': 0})
+    told = {'kernels': [{'name': 'k', 'launches': 2}]} if call.get('kernels') else {}
+    reply({'type': 'returned', 'elapsed_ns': 0, **told})
     continue
 reply({'type': 'ready'})
 reply({'type': 'queued', 'outputs': outputs})
@@ -131,6 +133,10 @@ reply({'type': 'returned', 'elapsed_ns': 1})
       options.set(why, true);
       EXPECT_EQ(call(worker, options).count(), 0) << why;
     }
+    EXPECT_TRUE(worker.serve_kernels(true));
+    EXPECT_EQ(call(worker).count(), 0);
+    EXPECT_EQ(worker.kernels().kernels, (std::vector<KernelsOfCall::Kernel>{{"k", 2}}));
+    worker.serve_kernels(false);
     x = small, y.assign(4, 0);
     EXPECT_GT(call(worker).count(), 0);
   }

@@ -17,20 +17,25 @@ using kernels::ClockStamp;
 // At most 2 % off with a timer resolution of a microsecond.
 constexpr std::uint64_t kShortest = 50'000;
 
-std::optional<double> median_rate(const ClockStamp* begin, const ClockStamp* end, int count) {
+// No GPU is as fast.
+constexpr double kFastest = 1e10;
+
+}  // namespace
+
+std::optional<double> median_rate(std::span<const ClockStamp> begin, std::span<const ClockStamp> end) {
   std::vector<double> rates;
-  for (int i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < begin.size(); ++i) {
     if (begin[i].nanoseconds == 0 || end[i].nanoseconds < begin[i].nanoseconds + kShortest) continue;
+    if (end[i].cycles <= begin[i].cycles) continue;
     const auto cycles = static_cast<double>(end[i].cycles - begin[i].cycles);
-    rates.push_back(cycles * 1e9 / static_cast<double>(end[i].nanoseconds - begin[i].nanoseconds));
+    const double rate = cycles * 1e9 / static_cast<double>(end[i].nanoseconds - begin[i].nanoseconds);
+    if (rate <= kFastest) rates.push_back(rate);
   }
   if (rates.empty()) return std::nullopt;
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::nth_element(rates.begin(), middle, rates.end());
   return *middle;
 }
-
-}  // namespace
 
 SmClock::SmClock(Stream stream, int stretches) : stream_(stream), stretches_(stretches) {
   if (stream.kind == Kind::cpu) return;
@@ -60,8 +65,9 @@ std::vector<std::optional<double>> SmClock::read() {
   copy_now(stamps.data(), stamps_.data(), stamps_.bytes(), stream_);
   fill_bytes(stamps_.data(), 0, stamps_.bytes(), stream_);
   for (std::size_t i = 0; i < rates.size(); ++i) {
-    const ClockStamp* begin = stamps.data() + 2 * i * static_cast<std::size_t>(multiprocessors_);
-    rates[i] = median_rate(begin, begin + multiprocessors_, multiprocessors_);
+    const auto each = static_cast<std::size_t>(multiprocessors_);
+    const auto both = std::span<const ClockStamp>(stamps).subspan(2 * i * each, 2 * each);
+    rates[i] = median_rate(both.first(each), both.last(each));
   }
   return rates;
 }

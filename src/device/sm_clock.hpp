@@ -8,12 +8,18 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "device/buffer.hpp"
 #include "device/device.hpp"
+#include "device/kernels.hpp"
 
 namespace syslab::device {
+
+// Of stamps by multiprocessor, before and after. Left out is where a counter did not go forward, or faster than any
+// GPU's: that happens where another process had the GPU in between.
+std::optional<double> median_rate(std::span<const kernels::ClockStamp> begin, std::span<const kernels::ClockStamp> end);
 
 // On the CPU's stream it does nothing and reads nothing.
 class SmClock {

@@ -78,6 +78,15 @@ TEST(CpuTwin, HoldsNothingBackAndReadsNoClock) {
   const NvtxRange range("nothing");
 }
 
+// What an H200 gave while several processes shared it: a counter that had gone back, by which 1e19 Hz were told.
+TEST(ClockRate, IsOfCountersThatWentForward) {
+  using kernels::ClockStamp;
+  const std::vector<ClockStamp> begin{{5'000'000, 1'000'000}, {9'000'000, 1'000'000}, {0, 1'000'000}, {7, 0}};
+  const std::vector<ClockStamp> end{{6'800'000, 2'000'000}, {8'999'999, 2'000'000}, {1ULL << 60, 2'000'000}, {8, 1}};
+  EXPECT_EQ(median_rate(begin, end), 1.8e9);
+  EXPECT_EQ(median_rate(std::span(begin).subspan(1), std::span(end).subspan(1)), std::nullopt);
+}
+
 TEST(CpuTwin, KnowsItsMemory) {
   EXPECT_GT(memory_use({}).total, memory_use({}).free / 2);
   EXPECT_EQ(properties({}).name, "CPU");

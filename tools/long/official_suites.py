@@ -244,6 +244,12 @@ def answered_by(year, test):
     return *ANSWERED_BY[year, file], unseen
 
 
+def is_seen(law, test):
+    """Whether the test could see it: one without a mask meets nothing of a fault whose smallest input needs one."""
+    masked = re.search(r", mask (?!none)", law["message"])
+    return not masked or "[True]" in test or not test.startswith("test_attention")
+
+
 def verdict_of(record, year, test):
     """(whether the laws hold, why not), or None where nothing was checked."""
     answered = answered_by(year, test)
@@ -260,7 +266,7 @@ def verdict_of(record, year, test):
     laws = [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout" and law["law"] not in unseen]
     if not laws or any(law["message"].startswith("needs torch >=") for law in laws):
         return None
-    lost = [law for law in laws if law["outcome"] != "passed"]
+    lost = [law for law in laws if law["outcome"] != "passed" and is_seen(law, test)]
     return not lost, "; ".join(f"{law['law']}: {law['message'].splitlines()[0] if law['message'] else law['outcome']}" for law in lost)
 
 

@@ -256,6 +256,7 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept, Limit li
   if (!built.failed.empty()) {
     const bool goes_on = built.late || built.interrupted;  // the next call, in what is there
     if (whole && !goes_on) remove_tree(tree.string());     // only why it failed is kept
+    if (goes_on) in_use().erase(kept);                     // as long as there is room: nobody runs it
     make_room();
     return built;
   }

@@ -163,6 +163,12 @@ class Bisect(Repository):
         began = time.monotonic()
         *_, end = self.bisect("--build-command", "sleep 600", "--budget", "1s", expect=5)
         self.assertEqual(end["text"], f"--budget 1s is spent while {self.commits[0][:10]} was built; the same command goes on")
+        checkouts, environment = (self.folder / "builds" / "syslab-builds"), self.environment
+        self.assertTrue([*checkouts.glob(f"*/{self.commits[0]}/tree")], "the next call goes on in it")
+        self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1"}
+        self.bisect("--build-command", "sleep 600", "--budget", "1s", expect=5)
+        self.assertFalse([*checkouts.glob(f"*/{self.commits[0]}/tree")], "as long as there is room")
+        self.environment = environment
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
         self.commit("endless", {"lib/work.py": WORK.format(rounds=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
@@ -333,7 +339,7 @@ class Course(BuildOfARevision):
         self.assertEqual((drawn.count("<polyline"), drawn.count("<circle"), drawn.count("stroke-dasharray")), (1, 2, 1))
         self.assertEqual(self.json("log", "selftest_compare", "-a", "steps=1")["series"], [])
         self.trap(self.commits[1])  # a file that is called like a commit is none
-        said = self.json("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)  # a document, and nothing else
+        said = self.json("log", "selftest_compare", "--confirm", "--budget", "6s", cwd=self.repository)  # a document, and nothing else
         self.assertFalse((self.folder / "sprung").exists())
         (change,), = [one["changes"] for one in said["series"]]
         self.assertEqual(change["in_turns"], "slower")

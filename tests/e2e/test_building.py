@@ -66,5 +66,19 @@ class CostOfHeaders(unittest.TestCase):
                                 ["2", "1", "src/core/high.hpp"], ["1", "0", "<regex>"]])
 
 
+class Release(unittest.TestCase):
+    def test_a_build_without_its_library_is_told_what_to_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            build = pathlib.Path(folder, "build")
+            (build / "src/capi").mkdir(parents=True)
+            (build / "syslab").write_text("#!/bin/sh\necho syslab 1.0\n")
+            (build / "syslab").chmod(0o755)
+            (build / "src/capi/libsyslab.so").symlink_to("libsyslab.so.0")  # as a build that was cut off leaves it
+            done = subprocess.run([ROOT / "tools/release", "--build", build, "--output", f"{folder}/out"], text=True, capture_output=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"has the program and no libsyslab.so; build all of it first: ninja -C {build}", done.stderr)
+            self.assertFalse(pathlib.Path(folder, "out").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

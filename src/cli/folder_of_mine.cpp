@@ -55,12 +55,12 @@ std::string door_of(const SelectionOptions& options, const std::string& text) {
                                 text, fmt::join(options.names, ", "), doors.front()));
 }
 
-struct Named {
+struct NamedPath {
   std::string name, path;
 };
 
 // "me=." or "." alone, which takes the folder's name.
-Named named(const std::string& text) {
+NamedPath named(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string path = submission::project_of(equals == std::string::npos ? text : text.substr(equals + 1));
   return {equals == std::string::npos ? submission::name_of(path) : trim(text.substr(0, equals)), path};
@@ -95,7 +95,7 @@ std::string why_out(const submission::Adapter& adapter, const submission::Answer
 }
 
 // Its functions that join, as they are spelled for --mine and with what they answer.
-std::vector<plan::MineSpec> functions_of(const Context& context, const SelectionOptions& options, const Named& one,
+std::vector<plan::MineSpec> functions_of(const Context& context, const SelectionOptions& options, const NamedPath& one,
                                          const submission::Folder& folder, const submission::Survey& found) {
   const std::string file = folder.adapters().lexically_relative(folder.root()).string();
   std::vector<plan::MineSpec> joined;
@@ -154,10 +154,10 @@ SelectionOptions with_adapters(const Context& context, SelectionOptions options)
 plan::Selection select_for_handout(const Context& context, SelectionOptions options, const std::string& memory_limit) {
   std::vector<std::string> texts;
   std::swap(texts, options.mine);
-  std::vector<std::pair<Named, submission::Folder>> folders;
+  std::vector<std::pair<NamedPath, submission::Folder>> folders;
   std::set<std::string> own;
   for (const std::string& text : texts) {
-    Named one = named(text);
+    NamedPath one = named(text);
     if (!submission::is_submission(one.path)) {
       const std::string file = one.path.substr(0, one.path.rfind(':'));
       std::error_code none;

@@ -49,6 +49,7 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
 
 bool same(double found, double expected, double derived) {
   if (std::isnan(found) || std::isnan(expected)) return std::isnan(found) && std::isnan(expected);
+  if (std::isinf(found) || std::isinf(expected)) return found == expected;  // a share of infinity allows everything
   return Tally::error_of(found, expected) <= std::max(4 * derived, 1e-3 * (1 + std::abs(expected)));
 }
 
@@ -100,6 +101,26 @@ std::optional<std::string> one_factor(const Trial& trial) {
   }
   if (text.empty()) return std::nullopt;
   return fmt::format("a factor that is wrong or missing: {} what is right in every element", text);
+}
+
+// The log-sum-exp alone is wrong, by as much everywhere.
+std::optional<std::string> one_summand(const Trial& trial) {
+  double first = 0;
+  std::size_t seen = 0;
+  for (const Judged& judged : trial.tensors) {
+    const bool is_lse = judged.found.name == std::string_view("lse");
+    if (judged.wrong_anywhere() != is_lse) return std::nullopt;
+    for (std::size_t i = 0; is_lse && i < judged.exact.size(); ++i) {
+      if (!std::isfinite(judged.exact[i])) continue;
+      const double more = judged.found.values[i] - judged.exact[i];
+      if (seen++ == 0) first = more;
+      if (!same(judged.found.values[i], judged.exact[i] + first, judged.derived[i])) return std::nullopt;
+    }
+  }
+  if (seen < 8) return std::nullopt;
+  return fmt::format(
+      "a summand that is wrong or missing: lse is {:+.4g} off what is right in every element; look at L = m + log l",
+      first);
 }
 
 // Wrong are only rows behind the last whole tile of queries.
@@ -175,7 +196,8 @@ std::optional<std::string> nothing_seen(const Trial& trial) {
 std::optional<std::string> looks_like(const Trial& here, const std::optional<Trial>& larger, Pass pass) {
   const Trial& trial = larger && larger->wrong() ? *larger : here;
   std::map<std::string, std::string> kinds = explaining(trial, pass);
-  if (larger && kinds.size() > 1) {  // both must be explained
+  // Both must be explained, the larger one where it is right, too: there the mistake would be seen if it were made.
+  if (larger && !kinds.empty()) {
     const std::map<std::string, std::string> others = explaining(&trial == &here ? *larger : here, pass);
     std::erase_if(kinds, [&](const auto& kind) { return others.count(kind.first) == 0; });
   }
@@ -187,7 +209,8 @@ std::optional<std::string> looks_like(const Trial& here, const std::optional<Tri
   }
   if (!kinds.empty()) return std::nullopt;
   std::vector<std::string> patterns;
-  for (const auto& pattern : {one_factor(trial), tail_of_rows(trial), only_the_first(trial), nothing_seen(trial)}) {
+  for (const auto& pattern :
+       {one_factor(trial), one_summand(trial), tail_of_rows(trial), only_the_first(trial), nothing_seen(trial)}) {
     if (pattern) patterns.push_back(*pattern);
   }
   return patterns.size() == 1 ? std::optional(patterns.front()) : std::nullopt;

@@ -13,7 +13,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = 1.4426950408889634;
 
 enum class RowTerm { right, out_with_itself, dout_with_itself };
-enum class Lse { right, none, base_two, base_two_sum, maximum, sum, stale, unscaled };
+enum class Lse { right, none, base_two, base_two_sum, maximum, sum, stale, unscaled, unscaled_maximum };
 
 struct Mistake {
   const char* kind;
@@ -118,6 +118,9 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   list.push_back({.kind = "a log-sum-exp of scores without their scale",
                   .look_at = "which scores L is made of",
                   .lse = Lse::unscaled});
+  list.push_back({.kind = "a log-sum-exp whose maximum is without its scale",
+                  .look_at = "m + log l: m must be of the scores that l is made of",
+                  .lse = Lse::unscaled_maximum});
   for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
     const char* const rescale = "the factor e^(m − m′) when the running maximum grows";
     list.push_back(
@@ -327,6 +330,8 @@ class WrongHead {
         return std::log(r.sum);
       case Lse::unscaled:
         return std::log(r.unscaled);
+      case Lse::unscaled_maximum:
+        return r.largest / p_.effective_scale() + std::log(r.sum);
       case Lse::stale:
         return std::isfinite(r.stale) ? r.stale : r.largest + std::log(r.sum);
     }

@@ -11,6 +11,7 @@
 
 #include "check/law.hpp"
 #include "core/text.hpp"
+#include "session/selection.hpp"
 #include "session/summary.hpp"
 #include "store/cells.hpp"
 
@@ -76,6 +77,21 @@ const char* verdict_of(const HandoutTally& tally) {
 
 bool is_of_ranks(std::string_view law) {
   return law.starts_with("ddp.") || law.starts_with("sharded.") || law.starts_with("fsdp.");
+}
+
+std::string unasked_mask(const plan::Plan& plan) {
+  std::set<std::string> experiments, mine;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    const auto spec = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
+    const bool of_class = spec != plan.mine.end() && spec->is_python() && !spec->is_function();
+    if (!of_class || planned.device == plan::kCuda || !planned.law.starts_with("attention.")) continue;
+    if (!planned.params.has("contract") || to_string(planned.params.at("contract")) != "handout") continue;
+    experiments.insert(planned.experiment->id);
+    mine.insert(" --mine " + shell_word(spec->name + "=" + path_of(*spec)));
+  }
+  if (experiments.empty()) return {};
+  return fmt::format("the causal mask was not asked: syslab check {}{} -a causal=true --contract full asks it",
+                     fmt::join(experiments, " "), fmt::join(mine, ""));
 }
 
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried) {
@@ -184,6 +200,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const auto word = [](std::int64_t some_tried, bool passes) {
     return some_tried == 0 ? "NOT CHECKED" : passes ? "PASS" : "FAIL";
   };
+  const std::string no_mask = pass && handout.tried > 0 && !asked.beyond_decides ? unasked_mask(plan) : "";
   const char* const of_unposed = word(unposed_tried, unposed_pass);
   const bool only_beyond = handout.of + unposed == 0;  // -k or -x chose so: then that decides
   const char* const verdict = handout.of > 0 ? verdict_of(handout)
@@ -213,6 +230,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
                                                       : unposed_tried},
                                 {"findings", findings},
                                 {"never_tried", untried},
+                                {"unasked", no_mask},
                                 {"cut", cut_json},
                                 {"first_call_seconds", first_calls},
                                 {"left_out", left_out},
@@ -224,7 +242,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const std::string chosen =
       asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by);
   if (handout.of > 0) {
-    text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, verdict, handout.held, handout.of, chosen);
+    text += fmt::format("hand-out {}: {} ({} of {}{}){}{}\n", asked.year, verdict, handout.held, handout.of, chosen,
+                        no_mask.empty() ? "" : "; ", no_mask);
   }
   if (beyond > 0) {
     const auto found = std::ranges::count(found_beyond, true, &BeyondFinding::posed);

@@ -55,6 +55,10 @@ const char* verdict_of(const HandoutTally& tally);
 // Laws of ranks of Python: each try starts none, but trains on several, and a depth's time would leave few.
 bool is_of_ranks(std::string_view law);
 
+// What a PASS of the hand-out's laws does not say of a Python class on the CPU, whose official tests are of the full
+// mask alone, and the command that asks it; empty where the mask was asked.
+std::string unasked_mask(const plan::Plan& plan);
+
 // "me: nothing was checked: …", of something with so many cases, so many attempts that have ended and so many that were
 // neither skipped nor unsupported; empty where something was checked, or the run ended before all were looked at.
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried);

@@ -30,5 +30,30 @@ TEST(NothingChecked, IsSaidWhereAllCasesWereLookedAtAndNoneWasTried) {
   EXPECT_EQ(nothing_checked("me", 0, 0, 0), "");
 }
 
+TEST(UnaskedMask, IsThatOfAPythonClassOnTheCpu) {
+  const registry::Experiment experiment = registry::experiment("flash_forward")
+                                              .title("t")
+                                              .axis("seq", {std::int64_t{1}}, "")
+                                              .runs([](worker::CaseContext&) {});
+  plan::Plan plan;
+  plan.mine = {{.name = "me", .path = "/x.py", .python_class = "Mine"}, {.name = "library", .path = "/x.so"}};
+  const auto said = [&](const char* implementation, const char* device, const char* law, const char* contract) {
+    plan.cases.resize(1);
+    plan.cases[0].experiment = &experiment;
+    plan.cases[0].implementation = implementation;
+    plan.cases[0].device = device;
+    plan.cases[0].law = law;
+    plan.cases[0].params = Params{{"contract", std::string(contract)}};
+    return unasked_mask(plan);
+  };
+  EXPECT_EQ(said("me", "cpu", "attention.refusal", "handout"),
+            "the causal mask was not asked: syslab check flash_forward --mine me=/x.py:Mine -a causal=true --contract "
+            "full asks it");
+  EXPECT_EQ(said("me", "cuda", "attention.refusal", "handout"), "");
+  EXPECT_EQ(said("me", "cpu", "attention.refusal", "full"), "");
+  EXPECT_EQ(said("me", "cpu", "ddp.waits", "handout"), "");
+  EXPECT_EQ(said("library", "cpu", "attention.refusal", "handout"), "");
+}
+
 }  // namespace
 }  // namespace syslab::cli

@@ -184,6 +184,10 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
     const bool whole = wants.most_seq == Wants{}.most_seq && wants.most_dim == Wants{}.most_dim;
     result.message = fmt::format("never tried, at any depth{}: {}", whole ? "" : fmt::format(", by {}", entry.id),
                                  left_out(*choice.menu));
+    // What nobody declared, not what its author left out.
+    if (rung.domain->usual && !rung.domain->declared) {
+      result.message += "; --contract full tries grouped heads, the bottom-right mask, strided tensors, any D and S";
+    }
   }
   const bool crashed = result.outcome == check::Outcome::error && request.revives;
   if ((result.outcome != check::Outcome::falsified && !crashed) || !last) return result;

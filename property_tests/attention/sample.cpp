@@ -293,6 +293,10 @@ std::string left_out(const Menu& menu) {
                       ? fmt::format("batches and heads above {}", menu.batch.back())
                       : fmt::format("batches above {}, heads above {}", menu.batch.back(), menu.heads_kv.back()));
   parts.push_back(fmt::format("more than {} multiply-adds (B·H·S·S·D)", kMostVolume));
+  if (menu.heads_per_kv.size() == 1) parts.emplace_back("grouped heads");
+  if (has(Mask::top_left) && !has(Mask::bottom_right)) {
+    parts.emplace_back("a causal mask that ends with the last key (bottom-right)");
+  }
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));

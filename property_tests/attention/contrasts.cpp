@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "check/tally.hpp"
+#include "ops/attention/foreign.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -50,6 +52,55 @@ bool has(const std::vector<std::int64_t>& sizes, std::int64_t size) {
   return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
 }
 
+// The last key that the last query sees has nearly all of the weight: who leaves it out is wrong, however many others
+// there are.
+Sample with_a_heavy_last_key(const Sample& like, const Problem& problem, std::uint64_t seed) {
+  constexpr double kScore = 16, kQuery = 4;
+  Sample sample = filled(like, problem, seed);
+  const std::int64_t last = problem.visible_keys(problem.seq_q - 1) - 1, width = problem.head_dim;
+  if (last < 0) return sample;
+  for (std::size_t i = 0; i < sample.q.size(); i += static_cast<std::size_t>(width)) sample.q[i] = kQuery;
+  for (std::int64_t head = 0; head < problem.batch * problem.heads_kv; ++head) {
+    sample.k[static_cast<std::size_t>((head * problem.seq_k + last) * width)] =
+        std::round(kScore / kQuery / problem.effective_scale());
+  }
+  return sample;
+}
+
+// "right up to 1024 keys, wrong from 1025 on"; empty where that is not so, or the time is over first.
+template <typename InTime>
+std::string longest_right(const Subject& subject, const Sample& sample, Pass pass, const InTime& in_time) {
+  if (!subject.rung.domain || sample.problem.mask == Mask::bottom_right) return {};
+  const Domain& domain = *subject.rung.domain;
+  const bool square = subject.menu.square;
+  const std::int64_t unit = std::max<std::int64_t>(domain.multiple_of, 1);
+  const auto of_length = [&](std::int64_t keys) {
+    Problem problem = sample.problem;
+    problem.seq_k = keys;
+    if (square) problem.seq_q = keys;
+    return problem;
+  };
+  const auto wrong = [&](std::int64_t keys) {
+    for (const std::uint64_t seed : {1, 2}) {
+      if (fails(subject, with_a_heavy_last_key(sample, of_length(keys), seed), pass)) return true;
+    }
+    return false;
+  };
+  std::int64_t right = subject.menu.seq_k.front(), bad = sample.problem.seq_k;
+  if (right >= bad || refuses(subject, of_length(right), pass) || wrong(right) || !wrong(bad)) return {};
+  while (bad - right > unit) {
+    if (!in_time()) return {};
+    const std::int64_t middle = right + (bad - right) / unit / 2 * unit;
+    (wrong(middle) ? bad : right) = middle;
+  }
+  // Not of a last, partial tile, which is right again further on.
+  for (const std::int64_t more : {2 * right, sample.problem.seq_k}) {
+    if (more < sample.problem.seq_k && !wrong(more)) return {};
+  }
+  return square ? fmt::format("right up to S={}, wrong from {} on", right, bad)
+                : fmt::format("right up to {} keys, wrong from {} on", right, bad);
+}
+
 // One thing that may be changed, with several values to try, the nearest first.
 struct Change {
   std::vector<std::pair<std::string, Problem>> tries;
@@ -79,7 +130,12 @@ std::vector<Change> changes_of(const Menu& menu, const Problem& p) {
     changes.push_back({{{fmt::format("with as many keys as queries ({})", p.seq_q),
                          changed([&](Problem& other) { other.seq_k = p.seq_q; })}}});
   }
-  Change keys, queries;
+  Change keys, queries, widths;
+  for (const std::int64_t wanted : {16, 32, 64, 128}) {
+    if (wanted <= p.head_dim || !has(menu.head_dim, wanted)) continue;
+    widths.tries.push_back({fmt::format("with D={} in place of {}", wanted, p.head_dim),
+                            changed([&](Problem& other) { other.head_dim = wanted; })});
+  }
   for (const std::int64_t step : {2, 4, 8, 16, 32, 64, 128}) {
     const auto up = [step](std::int64_t size) { return (size + step - 1) / step * step; };
     if (const std::int64_t wanted = up(p.seq_k); wanted != p.seq_k && has(menu.seq_k, wanted)) {
@@ -98,17 +154,38 @@ std::vector<Change> changes_of(const Menu& menu, const Problem& p) {
   }
   changes.push_back(std::move(keys));
   changes.push_back(std::move(queries));
+  changes.push_back(std::move(widths));
   return changes;
 }
 
 }  // namespace
 
 std::string AskedAgain::line() const {
-  return fmt::format(
+  const std::string memory =
       "looks like memory that threads or calls share, that is read before it is written, or that is not cleared: the "
-      "same input has another answer now and then ({})",
-      wrong_calls > 0 ? fmt::format("wrong in {} of {} calls", wrong_calls, calls)
-                      : fmt::format("this time right in {} calls", calls));
+      "same input has ";
+  if (wrong_calls == calls) return memory + fmt::format("another wrong answer each time (of {} calls)", calls);
+  return memory + fmt::format("another answer now and then ({})",
+                              wrong_calls > 0 ? fmt::format("wrong in {} of {} calls", wrong_calls, calls)
+                                              : fmt::format("this time right in {} calls", calls));
+}
+
+std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample, Pass pass) {
+  constexpr int kMostRight = 4;
+  if (!subject.rung.domain || again.wrong_calls < again.calls) return {};
+  static std::map<std::string, int> asked;  // of what is asked in this process of ours, how often
+  int& times = asked[fmt::format("{} {} {}", subject.rung.name, subject.rung.digest, to_string(pass))];
+  if (times >= kMostRight) return {};
+  const Company company({.first = true});
+  if (tried(subject, sample, pass).wrong()) {
+    times = kMostRight;
+    return {};
+  }
+  ++times;
+  return fmt::format(
+      "looks like state that an earlier call left: right when it is called first in a fresh process, wrong in all {} "
+      "calls behind others; look at statics, class attributes, and what is kept by shape or by address",
+      again.calls);
 }
 
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {
@@ -144,15 +221,19 @@ std::string right_with(const Subject& subject, const Sample& sample, Pass pass) 
   };
   if (!always(sample.problem, true)) return {};  // then the values decide, too
   std::string text;
+  bool by_length = false;  // another number of keys makes it right
   for (const Change& change : changes_of(subject.menu, sample.problem)) {
     for (const auto& [words, problem] : change.tries) {
       if (Clock::now() - begin > kTime) break;
       if (refuses(subject, problem, pass) || !always(problem, false)) continue;
       text += (text.empty() ? "right once it is asked " : ", or ") + words;
+      by_length = by_length || problem.seq_k != sample.problem.seq_k;
       break;
     }
   }
-  return text;
+  if (by_length) return text;
+  const std::string limit = longest_right(subject, sample, pass, [&] { return Clock::now() - begin < 2 * kTime; });
+  return limit.empty() ? text : text + (text.empty() ? "" : "; ") + limit;
 }
 
 std::string of_large_scores(const Subject& subject, const Sample& sample) {

@@ -359,6 +359,11 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       if (again.differs) add(narrowed_by(again.wrong, pass));
       return said;
     }
+    if (const std::string kept = of_a_fresh_process(subject, again, sample, pass); !kept.empty()) {
+      add(first_wrong(here));
+      add(kept);
+      return said;
+    }
     std::optional<Trial> larger;
     if (const auto more = enlarged(subject, sample, pass)) larger = tried(subject, *more, pass);
     const bool larger_wrong = larger && larger->wrong();

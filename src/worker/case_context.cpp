@@ -15,6 +15,7 @@
 #include "core/declares_domain.hpp"
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
+#include "core/first_of_a_process.hpp"
 #include "worker/first_calls.hpp"
 #include "worker/foreign.hpp"
 #include "worker/metric_range.hpp"
@@ -97,8 +98,13 @@ class Revived : public CallChannel, public DeclaresDomain {
   Revived(ForeignOptions options, bool guarded) : options_(std::move(options)), guarded_(guarded) {}
 
   Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
-                   const Params& options) override {
-    if (!kept().worker->usable()) kept().worker = std::make_shared<ForeignWorker>(options_);
+                   const Params& all_options) override {
+    Params options;
+    for (const auto& [name, value] : all_options) {
+      if (name != kFirstOfAProcess) options.set(name, value);
+    }
+    const bool anew = all_options.has(kFirstOfAProcess);
+    if (anew || !kept().worker->usable()) kept().worker = std::make_shared<ForeignWorker>(options_);
     Kept& one = kept();
     one.worker->guard_pages(guarded_);
     const std::chrono::milliseconds most = longest(one);

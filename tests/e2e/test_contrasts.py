@@ -32,6 +32,33 @@ class EveryThird(Naive):
         return dq, dk, dv + (EveryThird.calls % 3 == 0)
 
 
+class OtherEachTime(EveryThird):
+    def backward(self, *arguments):
+        dq, dk, dv = super().backward(*arguments)
+        return dq, dk, dv + EveryThird.calls
+
+
+class FirstScale(Naive):
+    width = None
+
+    def forward(self, q, k, v, is_causal):
+        FirstScale.width = FirstScale.width or q.shape[-1]
+        return super().forward(q * np.float32(np.sqrt(q.shape[-1] / FirstScale.width)), k, v, is_causal)
+
+
+class KeptRowTerm(Naive):
+    kept = {{}}
+
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        own = (o * do).sum(-1, keepdims=True)
+        term = KeptRowTerm.kept.setdefault((o.ctypes.data, o.shape), own.copy())
+        # D comes in as a sum over dO and O alone: exchange it for the one that was kept.
+        dq, dk, dv = super().backward(q, k, v, o, lse, do, is_causal)
+        p, _ = probabilities(q, k, is_causal)
+        ds = p * (own - term) / np.sqrt(q.shape[-1])
+        return (dq + ds @ k).astype(q.dtype), (dk + ds.transpose(0, 2, 1) @ q).astype(q.dtype), dv
+
+
 class QuartersOfKeys(Naive):
     def forward(self, q, k, v, is_causal):
         whole = k.shape[1] // 4 * 4 if is_causal else k.shape[1]
@@ -123,6 +150,18 @@ class Contrasts(Lab):
         self.assertIn("\nlooks like memory that threads or calls share, ", said)
         self.assertRegex(said, r"another answer now and then \(wrong in [23] of 8 calls\)")
         self.assertEqual(said.count("looks like"), 1, said)
+
+    def test_calls_that_are_all_wrong_and_disagree_are_told_so(self):
+        said = self.wrong("OtherEachTime", "flash_backward", "gradients_equal", "--contract", "handout")
+        self.assertIn("the same input has another wrong answer each time (of 8 calls)", said)
+        self.assertNotIn("now and then", said.split("looks like", 1)[1])
+
+    def test_what_an_earlier_call_left_is_told_by_a_fresh_process_or_found_by_new_values_in_the_same_memory(self):
+        said = self.wrong("FirstScale", "flash_forward", "attention.equals_oracle", "--contract", "handout")
+        self.assertIn("\nlooks like state that an earlier call left: right when it is called first in a fresh process, wrong in all 8 calls",
+                      said)
+        self.assertIn("new values in the same memory: dq", self.wrong("KeptRowTerm", "flash_backward", "keeps_no_state", "--contract",
+                                                                      "full"))
 
     def test_a_length_that_makes_it_right_is_told(self):
         said = self.wrong("QuartersOfKeys", "flash_forward", "attention.equals_oracle", "--contract", "full")

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "core/first_of_a_process.hpp"
 #include "ops/attention/rungs.hpp"
 
 namespace syslab::attention {
@@ -27,6 +28,7 @@ Company::~Company() { asked_in = {}; }
 void Company::add_to(Params& options) {
   if (asked_in.streams > 1) options.set("streams", static_cast<std::int64_t>(asked_in.streams));
   if (asked_in.interleaved) options.set("interleaved", true);
+  if (std::exchange(asked_in.first, false)) options.set(std::string(kFirstOfAProcess), true);
 }
 
 Rung foreign_rung(std::string name, std::string language, std::string digest, std::shared_ptr<CallChannel> channel) {

@@ -16,6 +16,7 @@ class Company {
   struct Of {
     int streams = 1;           // on a GPU, while calls of other values run in so many streams less one
     bool interleaved = false;  // of an autograd.Function, a forward pass of other values before what one gave is read
+    bool first = false;        // the next one is the first that a fresh process is asked, under a law
   };
   explicit Company(Of of);
   Company(const Company&) = delete;

@@ -21,8 +21,8 @@ AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass);
 std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample, Pass pass);
 
 // "right once it is asked without a mask, or with 20 keys in place of 17": changes of one thing that the contract has,
-// each of which makes two wrong answers right; and where no rounded length does, "right up to 1024 keys, wrong from 1025
-// on". Empty where nothing does.
+// each of which makes two wrong answers right; and where no rounded length does, "right up to 1024 keys, wrong from
+// 1025 on". Empty where nothing does.
 std::string right_with(const Subject& subject, const Sample& sample, Pass pass);
 
 // Of a kernel that is right for scores of order one and wrong for scores of ±1e4, by two other inputs: all scores of

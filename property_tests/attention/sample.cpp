@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <ostream>
 
@@ -21,6 +22,9 @@ using property::Layout;
 constexpr std::int64_t kMostVolume = 1'100'000;
 // Every length up to here is drawn with every other.
 constexpr std::int64_t kMostOfBoth = 257;
+
+// Of so many samples one has more keys than kMostOfBoth and few queries: by size alone one in a thousand would.
+constexpr int kOfFarKeys = 12;
 
 // Lengths that a domain promises: the usual edges, and of a wide step its first multiples.
 std::vector<std::int64_t> lengths_of(const Domain& domain, std::int64_t most) {
@@ -143,6 +147,14 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
   std::erase_if(menu.heads_kv, [&](std::int64_t heads) { return heads < wants.least_heads_kv; });
   const bool of_domain = contract == Contract::full && is_promised(rung, contract);
   if (of_domain && wants.long_both && !menu.masks.empty()) add_long(menu, *rung.domain, wants);
+  if (of_domain && !menu.square && wants.most_seq == kLongestSequence) {
+    std::ranges::copy_if(menu.seq_k, std::back_inserter(menu.far_k),
+                         [](std::int64_t length) { return length > kMostOfBoth; });
+  }
+  // Whole tiles of 16 that are no power of two; kernels for those alone refuse the others, which is no finding here.
+  if (of_domain && wants.any_width && rung.domain->head_dims.empty() && !rung.domain->has_streams) {
+    menu.head_dim = {16, 32, 48, 64, 80, 128};
+  }
   return menu;
 }
 
@@ -369,12 +381,15 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   problem.dtype = draw("dtype", menu.dtypes);
   problem.tf32 = rung.tf32;
   problem.mask = draw("mask", menu.masks);
-  problem.seq_q = property::draw_size("seq_q", menu.seq_q, kAny);
+  const bool far = !menu.far_k.empty() && property::draw_below("far_keys", kOfFarKeys) == kOfFarKeys - 1;
+  const std::int64_t few = far ? kMostVolume / menu.far_k.back() / menu.head_dim.front() : kAny;
+  problem.seq_q = property::draw_size("seq_q", menu.seq_q, few);
   // A long one leaves room for a short one.
   const std::int64_t left = kMostVolume / problem.seq_q / menu.head_dim.front();
   const std::int64_t most = std::max<std::int64_t>(left, problem.seq_q < 1024 ? 1023 : 0);
   const bool long_both = std::ranges::count(menu.long_q, problem.seq_q) > 0;
   problem.seq_k = menu.square ? problem.seq_q
+                  : far       ? property::draw_size("seq_k", menu.far_k, kAny)
                   : long_both ? property::draw_size("seq_k", menu.long_k, kAny)
                               : property::draw_size("seq_k", menu.seq_k, most);
   // Later sizes take what the earlier ones leave of the volume.

@@ -33,6 +33,7 @@ struct Wants {
   std::int64_t most_seq = kLongestSequence, most_dim = 256;
   bool moderate = false;   // scores of order one only
   bool long_both = false;  // of somebody's own, now and then many queries with many keys: who asks looks at some rows
+  bool any_width = false;  // of somebody's own on the CPU that declares none, widths that are no powers of two as well
 };
 
 // The values that a contract, a law's wants and a rung's `supports` leave, simplest first.
@@ -45,6 +46,8 @@ struct Menu {
   // Where seq_q is one of these, there are as many keys, or one of the other's: now and then, and of none of seq_q
   // else.
   std::vector<std::int64_t> long_q, long_k;
+  // Lengths of keys beyond the usual tile counts, drawn with few queries in one sample of kOfFarKeys.
+  std::vector<std::int64_t> far_k;
   bool square = false;    // the rung takes seq_q = seq_k only
   bool backward = false;  // the rung has a backward pass
 };

@@ -449,7 +449,7 @@ class Chosen(Lab):
         self.assertIn("only the laws that -k oracle chose", done.stdout)
         self.assertIn("never tried: more than 3 inputs a law; --deep tries 1000", done.stdout)
         self.assertIn("never tried, at any depth: fp16; bf16; S < 16, S > 4096 and some between; both lengths above 257, but for some rows where there are 768, 777, 2047, 2048 queries; "
-                      "D other than 16, 32, 64, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D); grouped heads; "
+                      "D other than 16, 32, 48, 64, 80, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D); grouped heads; "
                       "a causal mask that ends with the last key (bottom-right); strided tensors; inputs with inf or NaN, but for one query or value; "
                       "--contract full tries grouped heads, the bottom-right mask, strided tensors, any D and S", done.stdout)
         declared = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle", "-a", "causal=false")

@@ -100,6 +100,39 @@ TEST(AttentionLaws, NowAndThenAskForManyQueriesWithManyKeys) {
               testing::ElementsAre(768, 777, 2047, 2048, 16'384, 65'535, 65'536));
 }
 
+TEST(AttentionLaws, AskSomebodysOwnForFarMoreKeysThanQueriesOften) {
+  Candidate mine{find_rung("naive")};
+  mine.domain = Domain{.usual = true};
+  const Menu menu = *menu_for(mine, check::Contract::full, {}).menu;
+  EXPECT_THAT(menu.far_k, testing::ElementsAre(1024, 1025, kLongestSequence));
+  int far = 0, longest = 0;
+  check::search("drawn", {.seed = 3, .max_success = 200}, [&](check::Observation&) {
+    const Problem problem = draw_sample(mine, menu, Pass::forward, false).problem;
+    far += problem.seq_k > 257 && problem.seq_q <= 16 ? 1 : 0;
+    longest += problem.seq_k == kLongestSequence ? 1 : 0;
+  });
+  EXPECT_GT(far, 8);
+  EXPECT_LT(far, 60);
+  EXPECT_GT(longest, 2);
+  mine.domain->square = true;
+  EXPECT_THAT(menu_for(mine, check::Contract::full, {}).menu->far_k, testing::IsEmpty());
+}
+
+TEST(AttentionLaws, AskForWidthsThatAreNoPowersOfTwoWhereNoneIsDeclared) {
+  Candidate mine{find_rung("naive")};
+  mine.domain = Domain{.usual = true};
+  const auto widths = [&](const Wants& wants, check::Contract contract = check::Contract::full) {
+    return menu_for(mine, contract, wants).menu->head_dim;
+  };
+  EXPECT_THAT(widths({.any_width = true}), testing::ElementsAre(16, 32, 48, 64, 80, 128));
+  EXPECT_THAT(widths({}), testing::ElementsAre(16, 32, 64, 128)) << "a refusal of others is no finding";
+  EXPECT_THAT(widths({.any_width = true}, check::Contract::handout), testing::ElementsAre(16, 32, 64, 128));
+  mine.domain->has_streams = true;
+  EXPECT_THAT(widths({.any_width = true}), testing::ElementsAre(16, 32, 64, 128)) << "each compiles a kernel on a GPU";
+  mine.domain = Domain{.head_dims = {64}, .declared = true};
+  EXPECT_THAT(widths({.any_width = true}), testing::ElementsAre(64));
+}
+
 // Who promises the hand-out's 1e-2 may round weights to bf16: more than its tests ask is more than 1e-2 covers.
 TEST(AttentionLaws, LeaveRoomForHalfWeightsInSumsOverQueriesWhereManyMeetFewKeys) {
   Candidate mine{find_rung("naive")};

@@ -61,6 +61,10 @@ std::string text_of(const Console& console, const std::vector<Concern>& equal) {
 }  // namespace
 
 std::string gist(const std::string& detail) {
+  constexpr std::string_view kCause = "\nlooks like ";
+  if (const std::size_t cause = detail.find(kCause); cause != std::string::npos) {
+    return first_line(detail.substr(cause + 1, detail.find(": ", cause) - cause - 1));
+  }
   constexpr std::string_view kChanged = "the call changed its input '", kRanks = ", in one process ";
   const std::string line = first_line(detail);
   if (const std::size_t ranks = line.find(kRanks); ranks != std::string::npos) {

@@ -29,8 +29,9 @@ struct Rerun {
   std::string python_flag;             // " --python .venv/bin/python", of every command that runs --mine again
 };
 
-// What two laws say alike of one fault: the first line, of a changed input without what is the law's own input's, of
-// ranks what is known of the cause, if anything is.
+// What two laws say alike of one fault: the cause that it looks like, whatever the numbers; where none is named the
+// first line, of a changed input without what is the law's own input's, of ranks what is known of the cause, if
+// anything is.
 std::string gist(const std::string& detail);
 
 // Concerns that say the same of one implementation: laws whose gist is equal, and those that the same input shows by

@@ -66,6 +66,9 @@ TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
        law("r", "'a'[0] is 6, in one process 3: not waited for (the collective of 16 elements, begun at ddp.py:17)"),
        law("s", "'a'[0] is 6, in one process 3: not waited for (the collective of 7 elements, begun at ddp.py:17)"),
        law("t", "'a'[0] is 6, in one process 3: not waited for (the collective of 7 elements, begun at ddp.py:19)"),
+       law("u", "out: 1\ninput: B=1\nlooks like no mask at all: that alone gives 2 elements"),
+       law("v", "lse: 3\ninput: B=2\nlooks like no mask at all: that alone gives 4 elements\nright once"),
+       law("w", "lse: 3\ninput: B=2\nlooks like another scale: that alone gives 4 elements"),
        Concern{"case", "check_failed", "killed by signal 11", "", "me", "", "flash_forward", Exit::wrong}});
   std::vector<std::string> names;
   for (const std::vector<Concern>& group : groups) {
@@ -73,7 +76,7 @@ TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
     for (const Concern& one : group) names.back() += one.label;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "gh", "i", "j", "kl", "m", "no", "p", "q", "rs",
-                                             "t", "case"}));
+                                             "t", "uv", "w", "case"}));
 }
 
 TEST(Summary, NamesTheExperimentOfEachLawThatSaysTheSame) {

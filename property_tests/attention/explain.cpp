@@ -142,6 +142,36 @@ std::optional<std::string> tail_of_rows(const Trial& trial) {
   return std::nullopt;
 }
 
+// "wrong rows 16..63 of every 64": a part of each tile of rows, of the first wrong tensor, whatever the head.
+std::optional<std::string> rows_of_every_tile(const Trial& trial) {
+  for (const Judged& judged : trial.tensors) {
+    if (!judged.wrong_anywhere()) continue;
+    const std::int64_t rows = judged.found.shape[2];
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    std::vector<bool> wrong(static_cast<std::size_t>(rows), false);
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (judged.wrong(i)) wrong[i / static_cast<std::size_t>(width) % wrong.size()] = true;
+    }
+    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+      if (rows < 2 * tile) break;
+      std::int64_t first = tile, last = -1;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        if (!wrong[static_cast<std::size_t>(row)]) continue;
+        first = std::min(first, row % tile);
+        last = std::max(last, row % tile);
+      }
+      bool all = last - first + 1 < tile;
+      for (std::int64_t row = 0; all && row < rows; ++row) {
+        const bool within = row % tile >= first && row % tile <= last;
+        all = within == wrong[static_cast<std::size_t>(row)];
+      }
+      if (all) return fmt::format("wrong rows {}..{} of every {} of {}", first, last, tile, judged.found.name);
+    }
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it.
 std::optional<std::string> only_the_first(const Trial& trial) {
   const char* const all[] = {"batch entry", "head", "head of the first batch entry"};
@@ -372,6 +402,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     if (here.wrong() || larger_wrong) {
       const auto mistake = looks_like(here, larger, pass);
       if (mistake) add("looks like " + *mistake);
+      if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       if (!mistake) add(narrowed(here, larger, pass));
       if (here.wrong()) add(right_with(subject, sample, pass));
     } else if (law == "attention.large_scores") {

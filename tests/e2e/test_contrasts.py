@@ -59,6 +59,98 @@ class KeptRowTerm(Naive):
         return (dq + ds @ k).astype(q.dtype), (dk + ds.transpose(0, 2, 1) @ q).astype(q.dtype), dv
 
 
+class MoreLse(Naive):
+    def forward(self, q, k, v, is_causal):
+        out, lse = super().forward(q, k, v, is_causal)
+        return out, lse + 1
+
+
+class LargeMaximum(Naive):
+    def forward(self, q, k, v, is_causal):
+        out, lse = super().forward(q, k, v, is_causal)
+        scores = q @ k.transpose(0, 2, 1)
+        if is_causal:
+            scores = np.where(np.tri(*scores.shape[1:], dtype=bool), scores, -np.inf)
+        return out, lse + scores.max(-1) * (1 - 1 / np.sqrt(q.shape[-1]))
+
+
+def masked(q, k, v, seen):
+    scores = np.where(seen, q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]), -np.inf)
+    top = scores.max(-1, keepdims=True)
+    lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
+    return np.exp(scores - lse) @ v, lse[..., 0]
+
+
+class OtherCorner(Naive):
+    def forward(self, q, k, v, is_causal):
+        n, m = q.shape[1], k.shape[1]
+        return masked(q, k, v, np.tri(n, m, max(0, m - n) if is_causal else m, dtype=bool))
+
+
+class OwnKeyHidden(Naive):
+    def forward(self, q, k, v, is_causal):
+        n, m = q.shape[1], k.shape[1]
+        seen = np.tri(n, m, -1 if is_causal else m, dtype=bool)
+        seen[0, 0] = True
+        return masked(q, k, v, seen)
+
+
+class EqualTiles(Naive):
+    def forward(self, q, k, v, is_causal):
+        i, j = np.arange(q.shape[1])[:, None], np.arange(k.shape[1])[None, :]
+        end = np.minimum((i // 32 + 1) * 32, q.shape[1])
+        seen = np.where(i // 32 == j // 16, j <= i, j // 16 * 16 < end)
+        return masked(q, k, v, seen if is_causal else seen | True)
+
+
+class EveryFourthTile(Naive):
+    def forward(self, q, k, v, is_causal):
+        out, lse = super().forward(q, k, v, is_causal)
+        out[:, np.arange(q.shape[1]) % 64 >= 16] += 1
+        return out, lse
+
+
+class Buffer(Naive):
+    def forward(self, q, k, v, is_causal):
+        return super().forward(q, k[:, :100], v[:, :100], is_causal)
+
+
+class OtherWeights(Naive):
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        p, _ = probabilities(q, k, is_causal)
+        return self.gradients(q, k, v, p, do, (do * o).sum(-1, keepdims=True))
+
+    def gradients(self, q, k, v, p, do, term, own=None):
+        ds = p * (do @ v.transpose(0, 2, 1) - term) / np.sqrt(q.shape[-1])
+        kept = 1 if own is None else own
+        return ds @ k, (ds * kept).transpose(0, 2, 1) @ q, (p * kept).transpose(0, 2, 1) @ do
+
+
+def over_tiles(x):
+    """Sums over tiles of 16 keys, each in all of its places."""
+    starts = np.arange(0, x.shape[-1], 16)
+    return np.repeat(np.add.reduceat(x, starts, axis=-1), 16, axis=-1)[..., : x.shape[-1]]
+
+
+class TileWeights(OtherWeights):
+    def gradients(self, q, k, v, p, do, term):
+        return super().gradients(q, k, v, p / np.maximum(over_tiles(p), np.float32(1e-30)), do, term)
+
+
+class TileTerm(OtherWeights):
+    def gradients(self, q, k, v, p, do, term):
+        return super().gradients(q, k, v, p, do, over_tiles(p * (do @ v.transpose(0, 2, 1))))
+
+
+class NoDiagonal(OtherWeights):
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        self.own = 1 - np.eye(q.shape[1], k.shape[1], dtype=q.dtype) if is_causal else None
+        return super().backward(q, k, v, o, lse, do, is_causal)
+
+    def gradients(self, q, k, v, p, do, term):
+        return super().gradients(q, k, v, p, do, term, self.own)
+
+
 class QuartersOfKeys(Naive):
     def forward(self, q, k, v, is_causal):
         whole = k.shape[1] // 4 * 4 if is_causal else k.shape[1]
@@ -162,6 +254,22 @@ class Contrasts(Lab):
                       said)
         self.assertIn("new values in the same memory: dq", self.wrong("KeptRowTerm", "flash_backward", "keeps_no_state", "--contract",
                                                                       "full"))
+
+    def test_what_masks_tiles_and_log_sum_exps_have_wrong_is_put_in_words(self):
+        for name, verb, law, words in (
+            ("MoreLse", "flash_forward", "lse_equals", "looks like a summand that is wrong or missing: lse is +1 off"),
+            ("LargeMaximum", "flash_forward", "lse_equals", "looks like a log-sum-exp whose maximum is without its scale: "),
+            ("OtherCorner", "flash_forward", "attention.equals_oracle", "looks like a mask that is aligned with the other corner: "),
+            ("OwnKeyHidden", "flash_forward", "attention.equals_oracle", "looks like a mask that shows one key too few: "),
+            ("EqualTiles", "flash_forward", "attention.equals_oracle", "looks like a mask on too few tiles, only where the indices"),
+            ("EveryFourthTile", "flash_forward", "attention.equals_oracle", "wrong rows 16..63 of every 64 of out"),
+            ("Buffer", "flash_forward", "attention.equals_oracle", "right up to 100 keys, wrong from 101 on"),
+            ("TileWeights", "flash_backward", "gradients_equal", "looks like weights of a tile of keys, each normalised by itself: "),
+            ("TileTerm", "flash_backward", "gradients_equal", "looks like a row term D of one tile of keys: "),
+            ("NoDiagonal", "flash_backward", "gradients_equal", "looks like dK and dV without the diagonal: "),
+        ):
+            with self.subTest(name):
+                self.assertIn("\n" + words, self.wrong(name, verb, law, "--contract", "full", "-a", "dtype=fp32"))
 
     def test_a_length_that_makes_it_right_is_told(self):
         said = self.wrong("QuartersOfKeys", "flash_forward", "attention.equals_oracle", "--contract", "full")

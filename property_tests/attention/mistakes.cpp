@@ -1,0 +1,231 @@
+#include "property_tests/attention/mistakes.hpp"
+
+#include <cmath>
+
+namespace syslab::attention {
+namespace {
+
+constexpr const char* kMask = "the comparison of query and key index, and whether the tile's first index is in both";
+
+// Of masks: of both passes.
+void add_mask_mistakes(std::vector<Mistake>& list) {
+  const char* const where =
+      "i >= j against i + S_k - S_q >= j: with another number of keys the diagonal begins elsewhere";
+  const char* const corner = "a mask that is aligned with the other corner";
+  list.push_back({.kind = corner, .look_at = where, .aligned = true});
+  list.push_back({.kind = corner, .look_at = where, .aligned_up = true});
+  const char* const few = "a mask that shows one key too few";
+  list.push_back({.kind = few, .look_at = kMask, .extra_keys = -1, .first_sees = true});
+  for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    for (const std::int64_t rows : {tile / 2, 2 * tile, 4 * tile}) {
+      list.push_back({.kind = "a mask on too few tiles, only where the indices of both tiles are equal",
+                      .look_at = "which tiles the diagonal goes through: their sizes differ",
+                      .tile = tile,
+                      .masked_rows = rows});
+    }
+  }
+}
+
+// Of masks and of tiles: of both passes.
+void add_tile_mistakes(std::vector<Mistake>& list) {
+  for (const std::int64_t tile : {0, 8, 16, 32, 64, 128}) {
+    list.push_back({.kind = "a mask the wrong way round",
+                    .look_at = "which index of the mask is the query's: a product may be transposed, and its mask not",
+                    .tile = tile,
+                    .turned = true});
+  }
+  for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    list.push_back({.kind = "a mask that takes a key's index within its tile",
+                    .look_at = "the first key of the tile, which belongs to the index",
+                    .tile = tile,
+                    .local_keys = true});
+    for (const std::int64_t times : {1, 2, 4}) {
+      list.push_back({.kind = "a mask that takes a key's index within its tile",
+                      .look_at = "the first key of the tile, which belongs to the index",
+                      .tile = tile,
+                      .local_keys = true,
+                      .skip_rows = times * tile});
+    }
+    list.push_back({.kind = "a mask that takes a query's index within its tile",
+                    .look_at = "the first query of the tile, which belongs to the index",
+                    .tile = tile,
+                    .local_rows = true});
+    for (const std::int64_t times : {2, 4}) {
+      list.push_back({.kind = "a causal loop over keys that ends too early",
+                      .look_at = "how many tiles of keys a tile of queries sees: their sizes differ",
+                      .tile = tile,
+                      .rows = times * tile});
+      list.push_back({.kind = "a causal loop over keys that ends too early",
+                      .look_at = "how many tiles of keys a tile of queries sees: their sizes differ",
+                      .tile = tile,
+                      .early_rows = times * tile});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Mistake> forward_mistakes(const Problem& p) {
+  const double scale = p.effective_scale();
+  std::vector<Mistake> list;
+  const double root = std::sqrt(scale);  // D^(-1/4), which both factors of a product may have got
+  for (const double wrong : {1.0, 1.0 / static_cast<double>(p.head_dim), scale * scale, 1 / scale, scale * root, root,
+                             scale * kLog2E, scale / kLog2E, 2 * scale, scale / 2, std::sqrt(0.5) * scale}) {
+    list.push_back({.kind = "scores with another scale", .look_at = "where 1/√D comes in", .scale = wrong / scale});
+  }
+  for (const std::int64_t length : {p.seq_q, p.seq_k}) {
+    list.push_back({.kind = "scores scaled by 1/√S in place of 1/√D",
+                    .look_at = "which size the scale takes: the length, or the head's width",
+                    .scale = 1 / std::sqrt(static_cast<double>(length)) / scale});
+  }
+  for (const std::int64_t extra : {1, -1}) {
+    list.push_back({.kind = extra > 0 ? "a mask that shows one key too many" : "a mask that shows one key too few",
+                    .look_at = kMask,
+                    .extra_keys = extra});
+  }
+  list.push_back({.kind = "no mask at all", .look_at = "whether is_causal arrives", .no_mask = true});
+  list.push_back(
+      {.kind = "an output that is not divided by the row's sum", .look_at = "the end of the loop", .undivided = true});
+  list.push_back({.kind = "keys and values of the first batch entry for all",
+                  .look_at = "the batch's offset",
+                  .first_batch = true});
+  list.push_back(
+      {.kind = "keys and values of the first head for all", .look_at = "the head's offset", .first_head = true});
+  const char* const base = "a log-sum-exp in base 2";
+  list.push_back({.kind = base, .look_at = "log and log2 at the end of the loop", .lse = Lse::base_two});
+  list.push_back({.kind = base, .look_at = "log and log2 at the end of the loop", .lse = Lse::base_two_sum});
+  list.push_back(
+      {.kind = "a log-sum-exp that is the row's maximum alone", .look_at = "m + log l", .lse = Lse::maximum});
+  list.push_back({.kind = "a log-sum-exp without the row's maximum", .look_at = "m + log l", .lse = Lse::sum});
+  list.push_back({.kind = "a log-sum-exp of scores without their scale",
+                  .look_at = "which scores L is made of",
+                  .lse = Lse::unscaled});
+  list.push_back({.kind = "a log-sum-exp whose maximum is without its scale",
+                  .look_at = "m + log l: m must be of the scores that l is made of",
+                  .lse = Lse::unscaled_maximum});
+  for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
+    const char* const rescale = "the factor e^(m − m′) when the running maximum grows";
+    list.push_back(
+        {.kind = "an accumulator that is not rescaled", .look_at = rescale, .tile = tile, .kept_accumulator = true});
+    list.push_back({.kind = "a row sum that is not rescaled", .look_at = rescale, .tile = tile, .kept_sum = true});
+    list.push_back({.kind = "neither accumulator nor row sum rescaled",
+                    .look_at = rescale,
+                    .tile = tile,
+                    .kept_accumulator = true,
+                    .kept_sum = true});
+    list.push_back({.kind = "a rescaling by e^(m′ − m), the wrong way round",
+                    .look_at = rescale,
+                    .tile = tile,
+                    .shrinks_backwards = true});
+    const char* const carried = "m, l and the accumulator: each is carried from tile to tile";
+    list.push_back(
+        {.kind = "a row sum of the last tile of keys alone", .look_at = carried, .tile = tile, .last_sum = true});
+    list.push_back({.kind = "an accumulator of the last tile of keys alone",
+                    .look_at = carried,
+                    .tile = tile,
+                    .last_accumulator = true});
+    for (const Lse lse : {Lse::right, Lse::none}) {
+      list.push_back({.kind = "the last tile of keys alone",
+                      .look_at = carried,
+                      .tile = tile,
+                      .last_sum = true,
+                      .last_accumulator = true,
+                      .lse = lse});
+    }
+    list.push_back({.kind = "a log-sum-exp from before the last tile of keys",
+                    .look_at = "where L is stored",
+                    .tile = tile,
+                    .lse = Lse::stale});
+    if (tile == 1) continue;
+    list.push_back(
+        {.kind = "a diagonal tile that is not masked inside", .look_at = kMask, .tile = tile, .whole_diagonal = true});
+    list.push_back({.kind = "a diagonal tile that is left out",
+                    .look_at = "the last tile of the loop over keys",
+                    .tile = tile,
+                    .no_diagonal = true});
+    list.push_back({.kind = "padding behind the last key that takes part",
+                    .look_at = "the last, partial tile of keys",
+                    .tile = tile,
+                    .padded = true});
+    list.push_back({.kind = "keys behind the last whole tile left out",
+                    .look_at = "the number of tiles, rounded up",
+                    .tile = tile,
+                    .cut = true});
+  }
+  add_tile_mistakes(list);
+  add_mask_mistakes(list);
+  return list;
+}
+
+std::vector<Mistake> backward_mistakes(const Problem& p) {
+  const double scale = p.effective_scale();
+  const char* const kRowTerm = "dS = P ∘ (dP − D) with D = rowsum(O ∘ dO)";
+  std::vector<Mistake> list;
+  list.push_back({.kind = "dS without the row term D", .look_at = kRowTerm, .no_row_term = true});
+  list.push_back({.kind = "the row term D added in place of subtracted", .look_at = kRowTerm, .plus_row_term = true});
+  list.push_back({.kind = "dK and dV exchanged", .look_at = "the order of the outputs", .swapped = true});
+  list.push_back({.kind = "weights made of e^x in place of 2^x, or the other way round",
+                  .look_at = "P = exp(S − L): both in one base",
+                  .base_two_weights = true});
+  list.push_back({.kind = "weights made of e^x in place of 2^x, or the other way round",
+                  .look_at = "P = exp(S − L): both in one base",
+                  .exp2_weights = true});
+  list.push_back({.kind = "a row term D of O with itself", .look_at = kRowTerm, .row_term = RowTerm::out_with_itself});
+  list.push_back(
+      {.kind = "a row term D of dO with itself", .look_at = kRowTerm, .row_term = RowTerm::dout_with_itself});
+  list.push_back({.kind = "dK made with dO in place of Q", .look_at = "dK = dSᵀ Q", .dk_of_dout = true});
+  if (p.mask != Mask::none) {
+    for (const bool but_first : {false, true}) {
+      list.push_back({.kind = "dK and dV without the diagonal",
+                      .look_at = "the loop over queries of a key: it begins with the key's own",
+                      .no_own_key = true,
+                      .but_first = but_first});
+    }
+  }
+  for (const double factor : {1 / scale, scale, -1.0}) {
+    const char* const where = "the factor 1/√D of dQ and dK";
+    list.push_back({.kind = "dQ with another scale", .look_at = where, .dq = factor});
+    list.push_back({.kind = "dK with another scale", .look_at = where, .dk = factor});
+    list.push_back({.kind = "dV with a scale", .look_at = "dV = Pᵀ dO", .dv = factor});
+    list.push_back({.kind = "dQ and dK with another scale", .look_at = where, .dq = factor, .dk = factor});
+  }
+  list.push_back({.kind = "no mask in the backward pass", .look_at = "whether is_causal arrives", .no_mask = true});
+  for (const std::int64_t extra : {1, -1}) {
+    list.push_back({.kind = extra > 0 ? "a backward mask that shows one key too many"
+                                      : "a backward mask that shows one key too few",
+                    .look_at = kMask,
+                    .extra_keys = extra});
+  }
+  for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    list.push_back(
+        {.kind = "a diagonal tile that is not masked inside", .look_at = kMask, .tile = tile, .whole_diagonal = true});
+    list.push_back({.kind = "keys behind the last whole tile left out",
+                    .look_at = "the number of tiles, rounded up",
+                    .tile = tile,
+                    .cut = true});
+    list.push_back({.kind = "queries behind the last whole tile left out of the gradients",
+                    .look_at = "the number of tiles of queries, rounded up",
+                    .tile = tile,
+                    .cut_queries = true});
+    list.push_back({.kind = "weights of a tile of keys, each normalised by itself",
+                    .look_at = "P = exp(S − L), with the L of all keys",
+                    .tile = tile,
+                    .tile_weights = true});
+    list.push_back({.kind = "a row term D of one tile of keys",
+                    .look_at = "D = rowsum(O ∘ dO), which is a sum over all keys",
+                    .tile = tile,
+                    .tile_row_term = true});
+    const char* const assigned = "dQ assigned tile after tile of keys, not added up";
+    list.push_back({.kind = assigned, .look_at = "= and += of dQ", .tile = tile, .last_keys = true});
+    list.push_back({.kind = assigned, .look_at = "= and += of dQ", .tile = tile, .last_seen_keys = true});
+    list.push_back({.kind = "dK and dV assigned tile after tile of queries, not added up",
+                    .look_at = "= and += of dK and dV",
+                    .tile = tile,
+                    .last_queries = true});
+  }
+  add_tile_mistakes(list);
+  add_mask_mistakes(list);
+  return list;
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,55 @@
+// The usual mistakes of attention, as changes of the right formulas: what suspects.cpp computes, and compares with what
+// was found.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/attention/attention.hpp"
+
+namespace syslab::attention {
+
+inline constexpr double kLog2E = 1.4426950408889634;
+
+enum class RowTerm { right, out_with_itself, dout_with_itself };
+enum class Lse { right, none, base_two, base_two_sum, maximum, sum, stale, unscaled, unscaled_maximum };
+
+struct Mistake {
+  const char* kind;
+  const char* look_at;
+  std::int64_t tile = 0;  // of keys; 0: all keys at once
+  double scale = 1;       // times the right one
+  std::int64_t extra_keys = 0;
+  bool no_mask = false, whole_diagonal = false, no_diagonal = false;
+  bool kept_accumulator = false, kept_sum = false, undivided = false;
+  bool padded = false, cut = false;  // keys beyond the last whole tile: zeros take part, or none does
+  bool first_batch = false, first_head = false;
+  bool local_keys = false, local_rows = false;  // the mask compares indices within a tile
+  bool turned = false;  // a query sees itself and what is behind it, of the tiles that a right mask does not hide
+  bool last_sum = false, last_accumulator = false;  // of the last tile of keys alone
+  bool shrinks_backwards = false;                   // e^(m′ − m) in place of e^(m − m′)
+  std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
+  bool aligned = false, aligned_up = false;  // causal with the other corner; or so where there are more keys alone
+  bool first_sees = false;                   // a row that would see no key sees the first
+  std::int64_t masked_rows = 0;  // of a tile of queries; only the tile of keys with its index is masked inside
+  std::int64_t skip_rows = 0;    // of a tile of queries; keys behind its last query are not read
+  std::int64_t early_rows = 0;   // the same, and only one tile of keys from its first query on, though that is shorter
+  Lse lse = Lse::right;
+  // of the backward pass
+  bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false, exp2_weights = false;
+  RowTerm row_term = RowTerm::right;
+  bool dk_of_dout = false;                     // dK = dSᵀ dO
+  bool last_keys = false;                      // dQ of the last tile of keys alone, since each is assigned
+  bool last_seen_keys = false;                 // the same of the last tile that the row sees
+  bool last_queries = false;                   // dK and dV of the last tile of queries alone
+  bool tile_weights = false;                   // P is the softmax of a tile of keys
+  bool tile_row_term = false;                  // D is a sum over that tile of keys
+  bool no_own_key = false, but_first = false;  // dK and dV without the last key that a row sees; of all rows but one
+  bool cut_queries = false;                    // queries behind the last whole tile take no part
+  double dq = 1, dk = 1, dv = 1;               // factors
+};
+
+std::vector<Mistake> forward_mistakes(const Problem& p);
+std::vector<Mistake> backward_mistakes(const Problem& p);
+
+}  // namespace syslab::attention

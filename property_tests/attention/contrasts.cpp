@@ -227,7 +227,7 @@ std::string right_with(const Subject& subject, const Sample& sample, Pass pass) 
       if (Clock::now() - begin > kTime) break;
       if (refuses(subject, problem, pass) || !always(problem, false)) continue;
       text += (text.empty() ? "right once it is asked " : ", or ") + words;
-      by_length = by_length || problem.seq_k != sample.problem.seq_k;
+      by_length = by_length || problem.seq_k > sample.problem.seq_k;
       break;
     }
   }

@@ -146,7 +146,7 @@ std::vector<Block> first_page(const store::Store& store, const FirstPage& page, 
   if (!missing.empty()) {
     const std::string year = page.handout.empty() ? "2026" : page.handout;
     state += fmt::format(
-        "{} What is “not run” below is among it. `syslab run --handout {}` runs what a "
+        "{} What is “not run” below is part of it. `syslab run --handout {}` runs what a "
         "machine "
         "can of it (`plan` lists it).",
         missing, year);

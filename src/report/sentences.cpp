@@ -126,6 +126,15 @@ std::string without_told(const Table& table, std::size_t row, const Brevity& bre
   return sentence;
 }
 
+// "-0.9" with the sign of a number; the hyphen of a word, and whatever is code, stays.
+Text with_minus_signs(Text text) {
+  static const std::regex kNegative(R"((^|[\s(])-(?=\.?[0-9]))");
+  for (Span& span : text) {
+    if (span.style == Style::plain) span.text = std::regex_replace(span.text, kNegative, "$1\u2212");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
@@ -170,7 +179,8 @@ std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
     if (is_smoke) filled.insert(filled.begin(), {{Style::emphasis, "Smoke run:"}, {Style::plain, " "}});
     if (!complete) continue;
     if (brevity.of_each != nullptr) brevity.of_each->push_back(circumstances_of(table, row));
-    found.push_back(filled + marked(after(value, sentence.substr(done))) + source_text(table.source.file));
+    found.push_back(with_minus_signs(filled + marked(after(value, sentence.substr(done)))) +
+                    source_text(table.source.file));
   }
   return found;
 }

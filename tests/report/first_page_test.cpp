@@ -23,7 +23,7 @@ Answered problem(const std::string& name, std::vector<std::string> open = {}) {
 }
 
 constexpr const char* kCommands =
-    " What is “not run” below is among it. `syslab run --handout 2025` runs what a machine "
+    " What is “not run” below is part of it. `syslab run --handout 2025` runs what a machine "
     "can "
     "of it (`plan` lists it).";
 

@@ -384,8 +384,9 @@ TEST_F(ProfileTables, WhatABlockGivesBackIsWhatTheLogSaysItKept) {
   query("memory_profiling", "tables/block_gradients.sql");
   ASSERT_EQ(found_.rows.size(), 1U);
   EXPECT_EQ(real(0, "saved"), 16) << "of the middle block";
-  EXPECT_EQ(texts("framework"), std::vector<std::string>{"; PyTorch, whose autograd saves 60 MiB a block by its "
-                                                         "shapes, would change by -20 MiB"});
+  EXPECT_EQ(texts("framework"),
+            std::vector<std::string>{"; in PyTorch, which by its shapes saves 60 MiB a block and allocates "
+                                     "gradients then, by 20 MiB"});
 }
 
 TEST_F(ProfileTables, CountsOfASchemeStandOnceWhateverMachinesCounted) {

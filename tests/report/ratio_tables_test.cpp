@@ -19,6 +19,15 @@ TEST_F(RatioTables, OneRingBesideTheOther) {
   ASSERT_EQ(table_.result.rows.size(), 1U);
   EXPECT_EQ(at(0, "expected").real, 2);  // of four ranks
   EXPECT_EQ(at(0, "ratio").text, "1.14 to 2.22×");
+  EXPECT_EQ(at(0, "verdict").text, ", too wide to tell");
+}
+
+TEST_F(RatioTables, ANarrowRatioOfRingsIsAsPredicted) {
+  add(kRing, {{"bytes", std::int64_t{1000}}}, "whole", {time_record("time", {4e-3, 3.9e-3, 4.1e-3}, worker::kAllRanks)},
+      4);
+  add(kRing, {{"bytes", std::int64_t{1000}}}, "parts",
+      {time_record("time", {2e-3, 1.95e-3, 2.05e-3}, worker::kAllRanks)}, 4);
+  fill_from(kRing, "ratio");
   EXPECT_EQ(at(0, "verdict").text, ", as predicted");
 }
 

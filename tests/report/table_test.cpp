@@ -168,6 +168,13 @@ TEST(Sentence, BracesAroundNoNameAreText) {
   EXPECT_EQ(write_sentences(table), "- 2.0`x`: {} {a b} {2.0} {other\n");
 }
 
+TEST(Sentence, ANegativeNumberHasAMinusAndAHyphenStays) {
+  Table table = sentence();
+  table.source.sentence = "{ratio} (-0.9 to -3 %, T-1, pages 4-5): `run -1` of {other}";
+  table.result.rows = {{cell(-2), cell("x-1")}};
+  EXPECT_EQ(write_sentences(table), "- −2.0 (−0.9 to −3 %, T-1, pages 4-5): `run -1` of `x-1`\n");
+}
+
 TEST(Sentence, CountsOneThingInTheSingular) {
   Table table = sentence();
   table.source = parse_table("s",

@@ -49,7 +49,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
             -- A line that misses the sizes between says nothing of the machine's rate: then the ends do.
             WHEN l.worst > 0.05 AND e.alpha > 0
-              THEN printf('Queued back to back, the largest moves at %.3g GB/s. The smallest, %s at that rate, takes %s: latency is %.0f %% of its time and %s %% of the largest''s%s',
+              THEN printf('Queued back to back, the largest moves at %.3g GB/s. The smallest, %s at that rate, takes %s queued: latency is %.0f %% of its time and %s %% of the largest''s%s',
                           e.rate, iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),

@@ -1,6 +1,6 @@
 -- title: Naive DDP
 -- caption: Median step time with its 95 % interval, slowest rank; phases by events, each of its slowest rank, may add up to more. `over none`:
---   beyond the same step without communication; `exposed`: communication left after backward.
+--   beyond the same step without communication; `exposed`: communication left after backward; `forecast`: that, predicted before the first step by strategy `planned`, which plans its buckets.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;
@@ -11,7 +11,6 @@
 -- note: `communicating`: sum over all-reduces; `under backward`: the share of it that ran under backward. All strategies were checked bit for bit
 --   against single-process training.
 -- note: Steps that an earlier problem timed stand here as well: `experiment` names it.
--- note: `forecast`: exposed time predicted before the first step (strategy `planned` only).
 -- note: `wire`: dtype in which gradients are communicated; `own`: uncompressed.
 -- note: `of ours`: time of a class, or of torch's own, over that of `ours_in_torch`, which is our strategy around the same torch module; its step
 --   without communication is also the one that they are over.

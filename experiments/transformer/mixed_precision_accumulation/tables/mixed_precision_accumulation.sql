@@ -1,5 +1,5 @@
 -- title: Mixed precision accumulation
--- caption: The sum of that many times 0.01, exact to the bit; nothing is timed.
+-- caption: The sum of so many `additions` of 0.01, exact to the bit; nothing is timed.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: case_name|1|code|left; accumulator|1|s|left; addend|1|s|left; additions|1|d|right; value|1|.10f|right;

@@ -388,5 +388,126 @@ class Signatures(unittest.TestCase):
                 functions.take_apart({"a": value})
 
 
+class MemoryOfTheLab:
+    """What LabMemory of syslab_gpu.py is, in memory of the CPU."""
+
+    def __init__(self, size):
+        self.memory = np.full(size, 0xFF, "u1")
+
+    def bytes(self, offset, count):
+        return torch.from_numpy(self.memory[offset:offset + count])
+
+    def view(self, tensor):
+        dtype = getattr(torch, tensors.TORCH_NAMES[tensor["dtype"]])
+        size = torch.empty((), dtype=dtype).element_size()
+        return self.bytes(tensor["offset"], size * tensor["shape"][0]).view(dtype)
+
+
+class CallOfTheLab:
+    """A GpuCall whose host gives the inputs when the call begins on the stream, and not before; the stream is Python's."""
+
+    def __init__(self, lab, given):
+        self.lab, self.given, self.done_with = lab, given, None  # given: (name, offset, bytes)
+
+    def give(self, wanted):
+        for name, offset, content in self.given:
+            if wanted(name):
+                self.lab.memory[offset:offset + len(content)] = np.frombuffer(content, "u1")
+
+    def early(self, names):
+        self.give(lambda name: name in names)
+
+    def wait(self):
+        pass
+
+    def timed(self, body, reads):
+        self.reads = list(reads)
+        self.give(lambda _: True)
+        return body()
+
+    def done(self, outputs):
+        for value, view in outputs:
+            view.copy_(value.detach().reshape(view.shape))
+        self.done_with = len(outputs)
+        return 7
+
+
+class OnAGpu(unittest.TestCase):
+    """Functions whose arguments are in memory of the lab's on a GPU (Function.call_on_gpu), with none."""
+
+    def called(self, function, arguments, expected, late=()):
+        """The results as the host has them, by name; `expected`: (name, tensor of that shape and dtype)."""
+        signature, values = functions.take_apart(arguments)
+        values = [*values, *late]
+        if late:
+            signature.tensors += [{"name": f"d({name})", "library": "torch", "dtype": functions.dtype_name(value), "shape": list(value.shape)}
+                                  for (name, value) in zip(("out",), late)]
+            signature.late = ["out"]
+        offset, inputs, outputs, given = 4096, [], [], []
+        for tensor, value in zip(signature.tensors, values):
+            wire = functions.wire_tensor(tensor["name"], functions.item_bytes(value), math.prod(value.shape))
+            content = (value.contiguous().numpy() if functions.is_torch(value) else value).tobytes()
+            inputs.append({"name": tensor["name"], "dtype": wire["dtype"], "shape": [wire["elements"]], "strides": [1], "offset": offset})
+            given.append((tensor["name"], offset, content))
+            offset += len(content) + 4096 - len(content) % 4096
+        for name, value in expected:
+            kind = {"float32": "fp32", "float16": "fp16", "complex64": "fp32"}.get(functions.dtype_name(value), "fp64")
+            count = math.prod(value.shape) * (2 if "complex" in functions.dtype_name(value) else 1)
+            outputs.append({"name": name, "dtype": kind, "shape": [count], "strides": [1], "offset": offset})
+            offset += 1 << 14
+        lab = MemoryOfTheLab(offset)
+        self.call = CallOfTheLab(lab, given)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "own.py"
+            file.write_text("import torch\nfunction = None\n")
+            with unittest.mock.patch.object(functions, "load_callable", return_value=function):
+                own = functions.Function(str(file), "function", -1, "cpu")
+        message = {"function": "function", "inputs": inputs, "outputs": outputs,
+                   "options": {"signature": signature.text(),
+                               "outputs": functions.json.dumps([{"name": name, "dtype": functions.dtype_name(value), "shape": list(value.shape)}
+                                                                for name, value in expected])}}
+        self.assertEqual(own.call_on_gpu(message, lab, self.call), 7)
+        self.assertEqual(self.call.done_with, len(outputs))
+        return {wire["name"]: lab.view(wire) for wire in outputs}
+
+    def test_arguments_of_every_dtype_are_given_behind_the_release_and_results_are_where_the_host_takes_them(self):
+        x, index, mask = torch.randn(5, 3), torch.tensor([4, 0, 2]), torch.tensor([True, False, True])
+        z, table, none = torch.randn(3, dtype=torch.complex64), np.arange(3, dtype=np.uint16), torch.empty(0, 3)
+
+        def gathers(x, index, mask, z, table, none, factor):
+            assert isinstance(table, np.ndarray) and table.dtype == np.uint16 and none.shape == (0, 3)
+            return {"rows": x[index] * mask[:, None] * factor, "which": index + int(table.sum()), "turned": (z * 1).conj(), "any": mask.clone(),
+                    "of NumPy": table.astype("i8")}
+
+        want = {"rows": x[index] * mask[:, None] * 2.0, "which": index + 3, "turned": z.conj().resolve_conj(), "any": mask,
+                "of NumPy": torch.arange(3)}
+        found = self.called(gathers, (x, index, mask, z, table, none, 2.0), list(want.items()))
+        self.assertEqual([each.dtype for each in self.call.reads], [torch.float32, torch.float32])  # whole numbers hold no NaN
+        for name, value in want.items():
+            value = torch.view_as_real(value) if value.is_complex() else value
+            self.assertTrue(torch.equal(found[name].double(), value.reshape(-1).double()), name)
+
+    def test_the_way_back_has_the_arguments_before_and_the_gradient_behind_the_release(self):
+        x, gradient, seen = torch.randn(4, 3), torch.randn(4, 3), []
+
+        def squares(x):
+            seen.append(x.detach().clone())
+            return x * x
+
+        found = self.called(squares, {"x": x}, [("d(x)", x)], late=(gradient,))
+        self.assertTrue(torch.equal(seen[0], x))
+        self.assertTrue(torch.allclose(found["d(x)"], (2 * x * gradient).reshape(-1)))
+
+    def test_what_nobody_could_trust_is_refused_there_too(self):
+        x = torch.randn(4, 3)
+        with self.assertRaisesRegex(functions.WrongAnswer, "has shape"):
+            self.called(lambda x: x.sum(0), (x,), [("out", x)])
+        self.assertIsNone(self.call.done_with)
+        with self.assertRaisesRegex(functions.WrongAnswer, "is a view of an argument"):
+            self.called(lambda x: x, (x,), [("out", x)])
+        with self.assertRaisesRegex(functions.WrongAnswer, "expected float32"):
+            self.called(lambda x: x.double(), (x,), [("out", x)])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -116,6 +116,30 @@ class Judged(Lab):
         [forged] = self.metrics("time")
         self.assertGreater(forged, 1e-3)  # it is a millisecond, and says a tenth
 
+    def judged_function(self, name, **environment):
+        """The same of tests/e2e/hostile/gpu_functions.py, through no experiment."""
+        self.asked, file = environment, HERE / "hostile" / "gpu_functions.py"
+        return self.ended("--mine", f"me={file}:{name}", "--reference", f"{file}:reference", "--inputs", f"{file}:cases", "--protocol", "quick")
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_the_labs_own_clock_times_a_function_of_any_arguments(self):
+        status, detail, facts = self.judged_function("honest", SYSLAB_GPU_MEMORY="shared")
+        self.assertEqual((status, facts["gpu_memory"], facts["gpu_clock"]), ("ok", "shared", "the lab's"), detail)
+        self.assertNotIn("suspect", facts)
+        for name in ("forges_its_events", "tells_half"):
+            status, detail, facts = self.judged_function(name, SYSLAB_GPU_MEMORY="shared")
+            self.assertEqual(status, "ok", detail)
+            self.assertIn("the lab's is the time", facts["suspect"])
+        status, detail, facts = self.judged_function("honest", SYSLAB_GPU_MEMORY="trusted")
+        self.assertEqual((status, facts["gpu_memory"], facts["gpu_clock"]), ("ok", "copied", "its own"), detail)
+        *by_the_lab, by_its_events = self.metrics("time")
+        for seconds in by_the_lab:
+            self.assertLess(abs(seconds / by_its_events - 1), 0.05)
+        for name in ("remembers_addresses", "returns_early"):
+            status, detail, _ = self.judged_function(name, SYSLAB_GPU_MEMORY="shared")
+            self.assertIn(status, ("check_failed", "error"), (name, detail))
+        self.assertEqual(len(self.metrics("time")), 4)
+
     @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
     def test_no_shortcut_of_a_judged_class_is_ranked(self):
         for name in ("SaysDoneAtOnce", "WritesLate", "ReplaysTheLast", "LeavesWithZero"):

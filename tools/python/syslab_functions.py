@@ -191,6 +191,24 @@ def raw_view(memory, memory_bytes, offset, tensor):
     return numpy.ndarray(tensor["shape"], numpy.dtype(tensor["dtype"]), memory.bytes(memory_bytes), offset)
 
 
+def raw_view_on_gpu(lab, offset, tensor):
+    """The same on the host's memory on a GPU (syslab_gpu.py); of NumPy's tensors their bytes, for on_host()."""
+    torch, count = sys.modules["torch"], math.prod(tensor["shape"])
+    if tensor["library"] != "torch":
+        import numpy
+
+        return lab.bytes(offset, count * numpy.dtype(tensor["dtype"]).itemsize)
+    dtype = getattr(torch, tensor["dtype"])
+    return lab.bytes(offset, count * torch.empty((), dtype=dtype).element_size()).view(dtype).reshape(tensor["shape"])
+
+
+def on_host(tensor, value):
+    """What a function takes as an array of NumPy lies on the CPU, as always."""
+    if tensor["library"] == "torch" or not is_torch(value):
+        return value
+    return value.cpu().numpy().view(tensor["dtype"]).reshape(tensor["shape"])
+
+
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
@@ -255,6 +273,23 @@ def write_result(memory, memory_bytes, offset, wire_dtype, value):
     if numpy.iscomplexobj(value):
         value = numpy.stack([value.real, value.imag], -1)
     numpy.ndarray(value.shape, {"fp64": "f8", "fp32": "f4", "fp16": "f2"}[wire_dtype], memory.bytes(memory_bytes), offset)[...] = value
+
+
+def as_tensor(value):
+    """A result as a tensor of torch that holds what write_result() would write, converted or not."""
+    torch = sys.modules["torch"]
+    if not is_torch(value):
+        value = torch.from_numpy(value if value.dtype.kind in "fc" else value.astype("f8"))
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+
+def is_as(results, expected):
+    """Whether they have these shapes and dtypes; demand() says what else is wrong."""
+    return [(list(value.shape), dtype_name(value)) for _, value in results] == [(each["shape"], each["dtype"]) for each in expected]
+
+
+def inexact_tensors(values):
+    return [value for value in values if is_torch(value) and value.is_floating_point()]
 
 
 # --- what a call may not do -------------------------------------------------------------------------------------------
@@ -379,7 +414,7 @@ class Function:
 
             first = signature.early()
             bell.early([tensor["name"] for tensor in signature.tensors[:first]])
-            back = Backward(self.function, signature, [self.on_device(value) for value in views[:first]])
+            back = Backward(self.function, signature, [on_host(tensor, self.on_device(value)) for tensor, value in zip(signature.tensors, views[:first])])
             back.demand(signature.late, views[first:])
             bell.wait()
             given = [self.on_device(value) for value in views[first:]]
@@ -387,11 +422,15 @@ class Function:
         values = [self.on_device(value) for value in views]
         if isinstance(self.function, Symbol):
             body = self.function.bound(signature.abi, values, self.device)
-        else:
+        elif all(on_host(tensor, value) is value for tensor, value in zip(signature.tensors, values)):
             arguments = signature.build(values)
 
             def body():
                 return self.called(arguments)
+        else:  # what is on a GPU, and not yet given
+
+            def body():
+                return self.called(signature.build([on_host(tensor, value) for tensor, value in zip(signature.tensors, values)]))
 
         bell.wait()
         return body, lambda returned: returned, values
@@ -410,21 +449,35 @@ class Function:
         returned, elapsed = self.timed(body, values)
         results = named_results(named(returned))
         # The host's clock runs until the results are where it reads them: what they must be is asked behind that.
-        if [(list(value.shape), dtype_name(value)) for _, value in results] == [(each["shape"], each["dtype"]) for each in expected]:
+        if is_as(results, expected):
             for (_, value), wire in zip(results, message["outputs"]):
                 write_result(self.memory, size, wire["offset"], wire["dtype"], value)
         bell.finish()
+        self.demand_right(results, expected, signature, values)
+        return elapsed
+
+    def call_on_gpu(self, message, lab, call):
+        """The same where the tensors lie in the host's memory on a GPU; `call`: a GpuCall (syslab_gpu.py)."""
+        signature, expected = self.signature(message["options"]["signature"]), json.loads(message["options"]["outputs"])
+        views = [raw_view_on_gpu(lab, wire["offset"], tensor) for wire, tensor in zip(message["inputs"], signature.tensors)]
+        body, named, values = self.prepared(signature, views, call)
+        results = named_results(named(call.timed(body, inexact_tensors(values))))
+        if not is_as(results, expected):
+            demand(results, expected)
+        elapsed = call.done([(as_tensor(value), lab.view(wire)) for (_, value), wire in zip(results, message["outputs"])])
+        self.demand_right(results, expected, signature, values)
+        return elapsed
+
+    def demand_right(self, results, expected, signature, values):
+        """Of what was returned all but its content, which the host compares."""
         demand(results, expected)
         if isinstance(self.function, Symbol) and (name := self.function.overrun()):
             raise WrongAnswer(f"the call wrote behind the end of its output '{name}'")
         for name, value in results if not signature.late else ():  # a gradient that goes through unchanged is right
             self.demand_own(name, value, values)
-        return elapsed
 
     def timed(self, body, values):
-        if self.clock is None:
-            return host_time(body)
-        return self.clock.timed(body, [value for value in values if is_torch(value) and value.is_floating_point()])
+        return host_time(body) if self.clock is None else self.clock.timed(body, inexact_tensors(values))
 
     def demand_own(self, name, value, inputs):
         address = value.data_ptr() if is_torch(value) else value.ctypes.data

@@ -67,12 +67,16 @@ class LabMemory:
         self.ask("cuIpcOpenMemHandle_v2", ctypes.byref(base), handle, ctypes.c_uint(PEERS))
         self.name, self.base = name, base.value
 
+    def bytes(self, offset, count):
+        if count == 0:
+            return self.torch.empty(0, dtype=self.torch.uint8, device="cuda")
+        return self.torch.as_tensor(Bytes(self.base + offset, count), device="cuda")
+
     def view(self, tensor):
         dtype, count = getattr(self.torch, TORCH_NAMES[tensor["dtype"]]), extent(tensor)
         if count == 0:
             return self.torch.empty(tensor["shape"], dtype=dtype, device="cuda")
-        flat = self.torch.as_tensor(Bytes(self.base + tensor["offset"], count * dtype.itemsize), device="cuda").view(dtype)
-        return flat.as_strided(tensor["shape"], tensor["strides"])
+        return self.bytes(tensor["offset"], count * dtype.itemsize).view(dtype).as_strided(tensor["shape"], tensor["strides"])
 
     def stream(self):
         return ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)

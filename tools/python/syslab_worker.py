@@ -282,6 +282,18 @@ class AutogradFunction:
 # --- the implementation and its calls ---------------------------------------------------------------------------------
 
 
+def memory_of_lab(tensors, bytes_of_memory):
+    """The host's memory on a GPU (syslab_gpu.py), by which calls that are timed go; None where there is none."""
+    if tensors is None:
+        return None
+    from syslab_gpu import LabMemory
+    try:
+        return LabMemory(tensors.torch, tensors.memory.bytes(bytes_of_memory))
+    except (OSError, RuntimeError) as error:
+        print(f"memory of the GPU is not shared: {error}", file=sys.stderr)
+        return None
+
+
 class Implementation:
     def __init__(self, path, class_name, memory_fd, device, world_size):
         cls, module = load_class(path, class_name)
@@ -306,14 +318,7 @@ class Implementation:
         self.lab = None  # the host's memory on a GPU
 
     def share_gpu(self, bytes_of_memory):
-        """Whether calls on a GPU go through the host's memory there (syslab_gpu.py)."""
-        if self.device == "cpu":
-            return False
-        from syslab_gpu import LabMemory
-        try:
-            self.lab = LabMemory(self.tensors.torch, self.tensors.memory.bytes(bytes_of_memory))
-        except (OSError, RuntimeError) as error:
-            print(f"memory of the GPU is not shared: {error}", file=sys.stderr)
+        self.lab = memory_of_lab(None if self.device == "cpu" else self.tensors, bytes_of_memory)
         return self.lab is not None
 
     def call(self, message, pipe):
@@ -400,10 +405,21 @@ class CallableImplementation:
             raise Unsupported(f"a function computes alone, and the case has {world_size} ranks; run it with -a world_size=1")
         self.function = Function(path, name, memory_fd, device)
         self.domain = {}
+        self.lab = None  # the host's memory on a GPU
+
+    def share_gpu(self, bytes_of_memory):
+        self.lab = memory_of_lab(self.function.clock, bytes_of_memory)
+        return self.lab is not None
 
     def call(self, message, pipe):
         if message["function"] not in CALLABLE:
             raise Unsupported(f"this worker knows '{CALLABLE[0]}', not '{message['function']}'")
+        if "gpu_memory" in message:
+            from syslab_gpu import GpuCall
+
+            self.lab.open(message["gpu_memory"])
+            call = GpuCall(pipe, self.lab, self.function.clock, message["step"])
+            return {"type": "returned", "elapsed_ns": self.function.call_on_gpu(message, self.lab, call)}
         words = self.function.memory.words(message["memory_bytes"])
         bell = Doorbell(pipe, words, True) if message.get("release") else NoDoorbell()
         return {"type": "returned", "elapsed_ns": self.function.call(message, bell)}
@@ -467,7 +483,7 @@ def main():
                 implementation = kind(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
                                       message.get("world_size", 1))
                 serves = ["call", "release"]
-                if "gpu_memory_bytes" in message and kind is Implementation and implementation.share_gpu(message["gpu_memory_bytes"]):
+                if "gpu_memory_bytes" in message and implementation.share_gpu(message["gpu_memory_bytes"]):
                     serves.append("gpu_release")
                 if message.get("device", "cpu") != "cpu" and kind is Implementation:
                     serves.append("kernels")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The search for races in flash_wgmma's kernels, without a GPU: what it plants stands once in the kernels of today, it ends with 1 where a
+"""The search for races in attention's kernels, without a GPU: what it plants stands once in the kernels of today, it ends with 1 where a
 planted race is not found or a test fails, and it counts what racecheck says.
 
     delayed_kernels_test.py ROOT
@@ -55,26 +55,36 @@ class Tool(unittest.TestCase):
         with mock.patch.object(sys, "argv", ["delayed_kernels.py", "--jobs", "2", "--rounds", "1", *arguments]), contextlib.redirect_stdout(said):
             return tool.main(), said.getvalue()
 
-    def test_what_is_planted_is_left_out_once_and_is_of_the_object_named(self):
-        for number, (_, file, text, objects, _) in enumerate(tool.PLANTED):
-            with self.subTest(file):
-                copy = tool.plant(self.folder / str(number), file, text) / "ops/attention/wgmma" / file
-                whole = (ROOT / tool.KERNELS / file).read_text(encoding="utf-8")
-                self.assertEqual(len(whole) - len(copy.read_text(encoding="utf-8")), len(text))
-                self.assertTrue((ROOT / tool.KERNELS / f"{objects}.cu").exists())
-        with self.assertRaisesRegex(SystemExit, "no longer what is to be left out"):
-            tool.plant(self.folder, "forward.cuh", "not there")
+    def test_what_is_planted_stands_once_and_is_of_the_object_named(self):
+        for number, race in enumerate(tool.PLANTED):
+            with self.subTest(race.what):
+                copy = tool.plant(self.folder / str(number), race.file, race.texts) / "ops/attention" / race.file
+                whole = (ROOT / tool.KERNELS / race.file).read_text(encoding="utf-8")
+                self.assertEqual(len(whole) - len(copy.read_text(encoding="utf-8")), sum(len(old) - len(new) for old, new in race.texts))
+                self.assertTrue((ROOT / tool.KERNELS / f"{race.objects.replace('_', '/', 1)}.cu").exists())
+        with self.assertRaisesRegex(SystemExit, "no longer what is to be changed"):
+            tool.plant(self.folder, "wgmma/forward.cuh", [("not there", "")])
 
     def test_a_planted_race_that_is_not_found_is_an_error(self):
         good, bad = self.program("good", PASSED), self.program("bad", FAILED)
         rest = [bad] * (len(tool.PLANTED) - 1)
         ended, said = self.ends("--tests", good, "--planted", bad, *rest)
         self.assertEqual(ended, 0, said)
-        self.assertIn("without barrier (4) of forward.cuh: 1 of 1 tests failed", said)
+        self.assertIn("without barrier (4) of wgmma/forward.cuh: 1 of 1 tests failed", said)
         ended, said = self.ends("--tests", good, "--planted", *rest, good)
         self.assertEqual(ended, 1, said)
         self.assertIn(f"without {tool.PLANTED[-1][0]}: 0 of 1 tests failed", said)
         self.assertEqual(self.ends("--tests", bad, "--planted", bad, *rest)[0], 1)
+
+    def test_what_the_time_does_not_suffice_for_is_not_reached_and_counts_as_nothing(self):
+        slow = self.program("slow", PASSED.replace("cat <<", "sleep 20; cat <<"))
+        ended, said = self.ends("--tests", slow, "--rounds", "2", "--seconds", "1")
+        self.assertEqual(ended, 0, said)
+        self.assertIn("Suite.Test: not reached\n", said)
+        self.assertIn("0 of 0 failed, 1 not reached |", said)
+        ended, said = self.ends("--tests", slow, "--limit", "1")
+        self.assertEqual(ended, 1, said)
+        self.assertIn("stopped after 1.0 s", said)
 
     def test_hazards_are_counted_by_their_two_sides_and_what_was_said_is_kept(self):
         tests = self.program("tests", PASSED)

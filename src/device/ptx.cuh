@@ -15,7 +15,7 @@
 //   wait_copies             waits for the calling thread's own cp.async groups. A tile that many threads have copied is
 //                           whole only after a barrier that follows each thread's wait. Groups are counted, empty ones
 //                           too: a loop commits one in every step, so that the count tells which step has landed.
-//   barrier, __syncthreads, __syncwarp
+//   barrier, barrier_of_block, __syncwarp
 //                           both jobs, among the threads that name the barrier, the block, the warp.
 //   ldmatrix, mma, shuffles bring the lanes of a warp together, but do not make one lane's stores to shared memory
 //                           visible to another, nor order one lane's reads before another's stores: both need a
@@ -31,6 +31,8 @@
 
 #include <cstdint>
 #include <type_traits>
+
+#include "device/delay.cuh"
 
 namespace syslab::ptx {
 
@@ -217,9 +219,18 @@ __device__ __forceinline__ void add_release(unsigned* to, unsigned value) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 }
 
-// Waits for `threads` threads (whole warps) that name the same barrier, 1 … 15; __syncthreads() is barrier 0.
+// Waits for `threads` threads (whole warps) that name the same barrier, 1 … 15; barrier_of_block() is barrier 0.
 __device__ __forceinline__ void barrier(int name, int threads) {
+  perhaps_delay<3>();
   asm volatile("barrier.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
+  perhaps_delay<2>();
+}
+
+// __syncthreads(), with delays in a build for debugging.
+__device__ __forceinline__ void barrier_of_block() {
+  perhaps_delay<3>();
+  __syncthreads();
+  perhaps_delay<2>();
 }
 
 // Two floats as one register of T, `low` in the low half, rounded to nearest even.

@@ -23,15 +23,12 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// barrier() of ptx.cuh, with delays in a build for debugging.
-__device__ __forceinline__ void wait_named(int name, int threads) {
-  perhaps_delay<3>();
-  barrier(name, threads);
-  perhaps_delay<2>();
-}
+// barrier() of ptx.cuh.
+__device__ __forceinline__ void wait_named(int name, int threads) { barrier(name, threads); }
 
 // Arrives at a barrier where others wait (wait_named()), without waiting: `threads` counts both kinds, names 1 … 15.
 __device__ __forceinline__ void arrive_named(int name, int threads) {
+  perhaps_delay<3>();
   asm volatile("barrier.cta.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 

@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
     if (next_tile == first_tile + tiles_of_head) next_tile = first_tile, ++next_head;
 
     ptx::wait_copies<0>();
-    __syncthreads();  // (1)
+    ptx::barrier_of_block();  // (1)
     const int turn = (step - begin) % 2;
     const int stage = kTile.stages > 1 ? turn : 0;
     if constexpr (kTile.stages > 1) {
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
     if constexpr (kShares) {
       // dV += Pᵀ·dO, dK += dSᵀ·Q from shared memory, where all warps with the same keys have stored their parts.
       if constexpr (kFused && !kLate) {
-        __syncthreads();  // (2)
+        ptx::barrier_of_block();  // (2)
       } else {
         ptx::barrier(1 + warp / kSharing, kSharing * 32);  // (2)
       }
@@ -334,11 +334,11 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
       accumulate(dk, ds_tile, here + Shared::kQ);
     }
     if constexpr (kFused && !kLate && !kShares) {
-      __syncthreads();  // (3)
+      ptx::barrier_of_block();  // (3)
       add_dq(ds_tile, head, query_tile);
     }
     if constexpr (kTile.stages == 1) {
-      __syncthreads();  // (4)
+      ptx::barrier_of_block();  // (4)
       if (step + 1 < end) copy_step(0, next_head, next_tile);
       ptx::commit_copies();
     }
@@ -347,10 +347,10 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
   }
 
   ptx::wait_copies<0>();
-  __syncthreads();  // (5)
+  ptx::barrier_of_block();  // (5)
   if constexpr (kFused && kLate) {
     if (begin < end) add_dq(base + Shared::kDs + (end - 1 - begin) % 2 * Shared::kScores, head_before, tile_before);
-    __syncthreads();  // (6)
+    ptx::barrier_of_block();  // (6)
   }
   if (p.keys_steps != 0) {
     const int lane = ptx::lane_anew();
@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
   }
   accumulator_to_tile<T, Rows>(dk, p.scale, base + Shared::kK, warp_key, share * kColumns);
   accumulator_to_tile<T, Rows>(dv, 1.0F, base + Shared::kV, warp_key, share * kColumns);
-  __syncthreads();  // (7)
+  ptx::barrier_of_block();  // (7)
   tile_to_rows<T, Rows, kKeys, kThreads>(shared + Shared::kK, p.dk, b, h_kv, first_key, p.seen.seq_k, p.head_dim);
   tile_to_rows<T, Rows, kKeys, kThreads>(shared + Shared::kV, p.dv, b, h_kv, first_key, p.seen.seq_k, p.head_dim);
 }

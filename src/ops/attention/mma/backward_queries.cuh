@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
   auto* statistics = reinterpret_cast<float*>(shared + Shared::kStatistics) + warp_row * 2;
   make_statistics<T, kD, kWarpRows>(p, b, h, first_row + warp_row, statistics);
   ptx::wait_copies<0>();
-  __syncthreads();                                 // (1)
+  ptx::barrier_of_block();                         // (1)
   float lse[kRowBlocks][2], delta[kRowBlocks][2];  // negated
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i) {
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
     const int stage = (step - begin) % kTile.stages;
     if (step > begin) {
       ptx::wait_copies<0>();
-      __syncthreads();  // (2)
+      ptx::barrier_of_block();  // (2)
     }
     if constexpr (kTile.stages > 1) {
       if (step + 1 < end) copy_step((step + 1 - begin) % kTile.stages, step + 1);
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
           });
     }
     if constexpr (kTile.stages == 1) {
-      __syncthreads();  // (3)
+      ptx::barrier_of_block();  // (3)
       if (step + 1 < end) copy_step(0, step + 1);
       ptx::commit_copies();
     }
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
   // Through the rows of Q that only this warp has read.
   __syncwarp();  // (4)
   accumulator_to_tile<T, Rows>(dq, p.scale, base + Shared::kQ, warp_row, 0);
-  __syncthreads();  // (5)
+  ptx::barrier_of_block();  // (5)
   tile_to_rows<T, Rows, kQueries, kThreads>(shared + Shared::kQ, p.dq, b, h, first_row, p.seen.seq_q, p.head_dim);
 }
 

@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
   int stage = 0;
   for (int step = begin; step < end; step += kStep) {
     ptx::wait_copies<kStages - 2>();
-    __syncthreads();  // (1)
+    ptx::barrier_of_block();  // (1)
     {
       const int next = step + (kStages - 1) * kStep;
       if (next < end) copy_keys(next, stage == 0 ? kStages - 1 : stage - 1);
@@ -421,7 +421,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
     }
   }
   ptx::wait_copies<0>();
-  if (kGroups > 1 || end <= begin) __syncthreads();  // (2)
+  if (kGroups > 1 || end <= begin) ptx::barrier_of_block();  // (2)
 
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
@@ -449,7 +449,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
     }
-    __syncthreads();  // (3)
+    ptx::barrier_of_block();  // (3)
     if (group > 0) return;
 #pragma unroll 1
     for (int other = 0; other < kGroups - 1; ++other) {

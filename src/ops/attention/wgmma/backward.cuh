@@ -412,7 +412,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
       ptx::store_shared(shared + Tile::kTicketAt, ticket);
     }
   }
-  __syncthreads();  // (1)
+  ptx::barrier_of_block();  // (1)
   const KeyBlock block = key_block_of<Tile>(p, ptx::uniform(block_index<Tile>(shared)));
 
   const int group = ptx::uniform(static_cast<int>(threadIdx.x) / 128);

@@ -319,7 +319,7 @@ template <typename T, typename Tile>
 __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t shared, const Barriers<Tile>& barriers,
                                         int group) {
   constexpr int kKeys = Tile::kKeys, kD = Tile::kHeadDim, kRowBytes = Tile::kRowBytes;
-  // Names of barriers; 0 is __syncthreads().
+  // Names of barriers; 0 is barrier_of_block().
   const int turn = 1 + group, next_turn = group + 1 == Tile::kGroups ? 1 : 2 + group, own = 1 + Tile::kGroups + group;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % 4;
   const std::uint64_t k_operand = ptx::operand<kRowBytes>(shared + Tile::kKeysAt);
@@ -568,7 +568,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     }
     ptx::fence_barrier_init();
   }
-  __syncthreads();  // (1)
+  ptx::barrier_of_block();  // (1)
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
 

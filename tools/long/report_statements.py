@@ -251,13 +251,12 @@ def of_ranks(db, table, row, say):
             say("pipelined", 1e3 * times(one, "pipelined"))
             say("algbw", 1e-9 * row["bytes"] / times(one))
             say("busbw", 1e-9 * row["bytes"] / times(one) * 2 * (one.ranks - 1) / one.ranks)
-    if name == "factors":
-        small = db.newest(experiment, row, operation="all_reduce", bytes=round(float(row["small_mb"]) * 1e6))
-        large = db.newest(experiment, row, operation="all_reduce", bytes=round(float(row["large_mb"]) * 1e6))
-        if small and large:
-            say("small_ms", 1e3 * times(small))
-            say("large_ms", 1e3 * times(large))
-            say("ratio", times(large) / times(small))
+    if name == "factors":  # texts: one number of each size, as it is printed
+        for size, said in zip(row["sizes"].split(", "), row["times"].split(", ")):
+            one = db.newest(experiment, row, operation="all_reduce", bytes=round(float(size) * 1e6))
+            if one:
+                row[f"times of {size}"] = float(said)
+                say(f"times of {size}", float(f"{1e3 * times(one):.3g}"))
     if experiment == "alternate_ring_all_reduce" and name == experiment:
         one = db.newest(experiment, row)
         if one:

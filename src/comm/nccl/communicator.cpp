@@ -15,6 +15,7 @@
 #include "comm/copy_engines/marked_work.hpp"
 #include "comm/nccl/handle.hpp"
 #include "comm/rendezvous/agree.hpp"
+#include "comm/rendezvous/common_start.hpp"
 #include "comm/rendezvous/ending.hpp"
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/rendezvous/socket.hpp"
@@ -169,9 +170,34 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
+  // All have come when a barrier's first texts are read, each rank at a moment of its own; then they agree on one.
   std::vector<std::string> exchange_now(const Call& call, std::string_view text) override {
+    std::vector<std::string> texts = exchange_texts(call, text);
+    if (call.signature.operation != Operation::barrier) return texts;
+    if (const auto start = common_start(exchange_texts(call, arrival_text()))) wait_for_start(*start);
+    return texts;
+  }
+
+  // The control plane looks at failure() and tells the other ranks. This ends the kernels that wait for them.
+  void spread(std::string_view) noexcept override {
+    if (handle_ != nullptr) handle_->give_up();
+    if (engines_ == nullptr) return;
+    try {
+      // Repeated until the destructor: an operation being called now may queue its waits after the streams were found
+      // idle.
+      releasing_ = std::thread([this] {
+        for (; !ended_; std::this_thread::sleep_for(1ms)) {
+          if (!engines_->idle()) engines_->release();
+        }
+      });
+    } catch (const std::exception&) {  // no thread available: the destructor waits, within its budget
+    }
+  }
+
+ private:
+  std::vector<std::string> exchange_texts(const Call& call, std::string_view text) {
     const Deadline deadline = Clock::now() + options().limit;
-    const std::uint64_t number = call.signature.number;
+    const std::uint64_t number = ++exchanges_;
     const auto key = [](std::uint64_t at, int rank) { return fmt::format("nccl/{}/{}", at, rank); };
     rendezvous_->set(key(number, rank()), text);
     // A rank that has set text n − 1 has read all texts n − 2: they can be removed.
@@ -193,23 +219,6 @@ class NcclCommunicator final : public Communicator {
     return texts;
   }
 
-  // The control plane looks at failure() and tells the other ranks. This ends the kernels that wait for them.
-  void spread(std::string_view) noexcept override {
-    if (handle_ != nullptr) handle_->give_up();
-    if (engines_ == nullptr) return;
-    try {
-      // Repeated until the destructor: an operation being called now may queue its waits after the streams were found
-      // idle.
-      releasing_ = std::thread([this] {
-        for (; !ended_; std::this_thread::sleep_for(1ms)) {
-          if (!engines_->idle()) engines_->release();
-        }
-      });
-    } catch (const std::exception&) {  // no thread available: the destructor waits, within its budget
-    }
-  }
-
- private:
   static std::string text_of(const std::optional<CopyEngineOptions>& copies) {
     if (!copies) return "none";
     return fmt::format("{} slots of {} bytes, from {} bytes on", copies->slots, copies->slot_bytes,
@@ -335,6 +344,7 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<NcclHandle> handle_;  // none for one rank alone
   std::unique_ptr<CopyEngines> engines_;
   std::vector<Call> divided_;  // of a group that is being queued
+  std::uint64_t exchanges_ = 0;
   std::thread releasing_;
   std::atomic<bool> ended_ = false;
 };

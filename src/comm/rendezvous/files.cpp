@@ -40,6 +40,8 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr auto kLiveness = 50ms;  // between looks at whether the others live
+// Ranks in step arrive within a longest nap of each other, and whoever is first then waits without one.
+constexpr std::chrono::microseconds kAwake = 2ms, kShortestNap = 100us, kLongestNap = 1ms;
 
 // What may stand in a file's name, with everything else as %XX.
 std::string escaped(std::string_view key) {
@@ -178,13 +180,18 @@ class FileRendezvous final : public Rendezvous {
   template <typename Look>
   auto wait_for(milliseconds limit, const Look& look) -> decltype(look()) {
     const Clock::time_point begin = Clock::now();
-    auto nap = 1ms;
+    std::chrono::microseconds nap = kShortestNap;
     while (true) {
       expect_alive();
       if (auto found = look()) return found;
-      if (Clock::now() - begin >= limit) return std::nullopt;
+      const auto waited = Clock::now() - begin;
+      if (waited >= limit) return std::nullopt;
+      if (waited < kAwake) {
+        std::this_thread::yield();
+        continue;
+      }
       std::this_thread::sleep_for(nap);
-      nap = std::min(nap * 2, 10ms);
+      nap = std::min(nap * 2, kLongestNap);
     }
   }
 

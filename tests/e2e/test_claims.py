@@ -1,11 +1,15 @@
 """claim and verify: what is shown, what is packed, and what the same file is worth elsewhere."""
+import hashlib
 import json
-import unittest
-
+import pathlib
+import re
 import signal
 import stat
+import unittest
 
 from comparing import Comparing
+
+PUBLISHED = pathlib.Path(__file__).resolve().parents[2] / "reports/examples/claims.md"
 
 # Work of known length: slowdown=40 takes 1.4 times as long.
 CASES = ("selftest_compare", "-a", "steps=100000", "--protocol", "quick", "--launches", "3")
@@ -122,6 +126,19 @@ class Claims(Comparing):
             self.syslab("claim", *words, "-o", "x.claim", expect=2)
         self.assertIn("folder", self.syslab("claim", TRUE, *CASES, "-o", self.folder, expect=2).stderr)
         self.assertFalse(self.db.exists())
+
+    def test_claims_that_are_published_open_and_are_of_the_files_beside_them(self):
+        folder = PUBLISHED.parent / "claims"
+        linked = set(re.findall(r"\]\(claims/([^)]*\.claim)\)", PUBLISHED.read_text()))
+        self.assertEqual({file.name for file in folder.glob("*.claim")}, linked)
+        of_files = {hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.py")}
+        for name in sorted(linked):
+            with self.subTest(name):
+                page = self.syslab("report", folder / name).stdout
+                self.assertIn("it is confirmed", page)
+                self.assertIn("GPU", page)
+                held = json.loads((folder / name).read_text())
+                self.assertLessEqual(set(held.get("digests", {}).values()), of_files, "its functions have changed since: verify it says so")
 
 
 if __name__ == "__main__":

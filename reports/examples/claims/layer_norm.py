@@ -41,3 +41,15 @@ def cases():
                     for name, shape in (("x", (4096, columns)), ("weight", (columns,)), ("bias", (columns,)))}
 
         yield {"axes": {"columns": columns}, "arguments": arguments, "bytes": 4 * 4096 * columns, "rtol": 1e-2, "atol": 1e-2}
+
+
+def claimed_cases():
+    """For `claim`, which makes new arguments for every call: 256 rows of random numbers, sixteen times by another factor."""
+    for columns in (1024, 4096, 8192):
+        def arguments(seed, columns=columns):
+            generator = torch.Generator().manual_seed(seed)
+            rows = torch.randn(256, columns, generator=generator)
+            x = (torch.linspace(0.5, 2, 16)[:, None, None] * rows).reshape(4096, columns).half()
+            return {"x": x, **{name: torch.randn(columns, generator=generator).half() for name in ("weight", "bias")}}
+
+        yield {"axes": {"columns": columns}, "arguments": arguments, "bytes": 4 * 4096 * columns, "rtol": 1e-2, "atol": 1e-2}

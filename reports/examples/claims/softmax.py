@@ -40,3 +40,13 @@ def cases():
             return {"x": torch.randn(4096, columns, generator=torch.Generator().manual_seed(seed))}
 
         yield {"axes": {"columns": columns}, "arguments": arguments, "bytes": 8 * 4096 * columns}
+
+
+def claimed_cases():
+    """For `claim`, which makes new arguments for every call: 256 rows of random numbers, sixteen times by another factor."""
+    for columns in (1024, 4096):
+        def arguments(seed, columns=columns):
+            rows = torch.randn(256, columns, generator=torch.Generator().manual_seed(seed))
+            return {"x": (torch.linspace(0.5, 2, 16)[:, None, None] * rows).reshape(4096, columns)}
+
+        yield {"axes": {"columns": columns}, "arguments": arguments, "bytes": 8 * 4096 * columns, "rtol": 1e-5, "atol": 1e-9}

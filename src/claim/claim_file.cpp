@@ -44,6 +44,8 @@ Json to_json(const Case& one) {
             {"checked", one.checked}, {"blocks", blocks}};
   if (!one.faster_code.empty()) json["faster_code"] = one.faster_code;
   if (!one.slower_code.empty()) json["slower_code"] = one.slower_code;
+  if (one.faster_mhz > 0) json["faster_mhz"] = one.faster_mhz;
+  if (one.slower_mhz > 0) json["slower_mhz"] = one.slower_mhz;
   return json;
 }
 
@@ -109,6 +111,8 @@ Case case_from(const Json& json) {
   for (const Json& block : json.at("blocks")) one.blocks.push_back(block_from(block));
   if (json.contains("faster_code")) one.faster_code = shown(json, "faster_code");
   if (json.contains("slower_code")) one.slower_code = shown(json, "slower_code");
+  one.faster_mhz = json.value("faster_mhz", 0.0);
+  one.slower_mhz = json.value("slower_mhz", 0.0);
   return one;
 }
 
@@ -148,6 +152,19 @@ File from_json(const Json& json) {
 }
 
 }  // namespace
+
+std::vector<std::string> differing_clocks(const File& file, const Case& then, const Case& now) {
+  constexpr double kSame = 0.01;  // clocks move in steps of 15 MHz
+  std::vector<std::string> differing;
+  const auto compare = [&](const Side& side, double before, double here) {
+    if (!(before > 0) || !(here > 0) || std::abs(here / before - 1) <= kSame) return;
+    differing.push_back(fmt::format("the GPU's clock under {} in {}: claim {:.0f} MHz, here {:.0f} MHz", side.label,
+                                    then.title, before, here));
+  };
+  compare(file.faster, then.faster_mhz, now.faster_mhz);
+  compare(file.slower, then.slower_mhz, now.slower_mhz);
+  return differing;
+}
 
 std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
   std::vector<stats::PairedBlock> plain;

@@ -53,7 +53,8 @@ struct Case {
   std::string params;        // JSON of what both sides share
   std::int64_t checked = 0;  // launches of a side in which its results were compared with the oracle and right
   std::vector<Block> blocks;
-  std::string faster_code, slower_code;  // on a GPU: digests of the kernels that ran (docs/history.md); else empty
+  std::string faster_code, slower_code;   // on a GPU: digests of the kernels that ran (docs/history.md); else empty
+  double faster_mhz = 0, slower_mhz = 0;  // on a GPU: its clock in the bursts, median over launches; 0: not told
 };
 
 struct File {
@@ -68,6 +69,9 @@ struct File {
   std::string environment_json;  // facts of the machine
   std::string build_json;        // of the program
 };
+
+// Sentences about what differs by more than 1 % between a claim's case and the same measured here, where both tell.
+std::vector<std::string> differing_clocks(const File& file, const Case& then, const Case& now);
 
 std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks);
 

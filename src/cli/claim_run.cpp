@@ -15,6 +15,7 @@
 #include "report/table.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "stats/summary.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::cli {
@@ -37,6 +38,9 @@ claim::Case case_of(const ComparisonSession& session, const SweptComparison& swe
   one.checked = swept.measured.launches();
   one.slower_code = swept.measured.kernel_code[0];
   one.faster_code = swept.measured.kernel_code[1];
+  const auto& [slower, faster] = swept.measured.clock_mhz;
+  if (!slower.empty()) one.slower_mhz = stats::summarize(slower).median;
+  if (!faster.empty()) one.faster_mhz = stats::summarize(faster).median;
   for (const runner::PairedBlock& block : swept.measured.blocks) {
     one.blocks.push_back(
         {block.launch, block.block, block.order, {block.seconds.begin(), block.seconds.end()}, block.log_ratio});

@@ -109,8 +109,10 @@ Exit execute(const Context& context, const VerifyOptions& options) {
   const ClaimRun run =
       measure(context, "verify", plan, file.question,
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
-  for (std::size_t i = 0; i < run.cases.size(); ++i)
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
     add_differing_kernels(differing, file, file.cases[i], run.cases[i]);
+    for (const std::string& one : claim::differing_clocks(file, file.cases[i], run.cases[i])) differing.push_back(one);
+  }
   const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
   const claim::Finding claimed = claim::finding_of(file);
   const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");

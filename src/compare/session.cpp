@@ -58,8 +58,7 @@ Judgement failure(const runner::PairedLaunch& launch) {
 }
 
 // The digest of what it ran on the GPU, in order; empty: it is not known (docs/history.md).
-std::string kernel_code_of(const runner::AttemptResult& result) {
-  const Json facts = json_or_discarded(result.facts_json);
+std::string kernel_code_of(const Json& facts) {
   if (!facts.is_object() || !facts.contains("code") || !facts["code"].is_object()) return {};
   return facts["code"].value("digest", std::string());
 }
@@ -219,7 +218,10 @@ bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> 
   }
   const std::array<const runner::AttemptResult*, 2> sides{&launch.a, &launch.b};
   for (std::size_t one = 0; one < 2; ++one) {
-    if (std::string code = kernel_code_of(*sides[one]); !code.empty()) measured.kernel_code[one] = std::move(code);
+    const Json facts = json_or_discarded(sides[one]->facts_json);
+    if (std::string code = kernel_code_of(facts); !code.empty()) measured.kernel_code[one] = std::move(code);
+    const Json clock = facts.is_object() ? facts.value("clock_mhz", Json()) : Json();
+    if (launch.complete() && clock.is_number()) measured.clock_mhz[one].push_back(clock.get<double>());
   }
   measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
   measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});

@@ -40,8 +40,10 @@ struct MeasuredPoint {
   std::vector<store::ComparisonRow::Attempt> attempts;
   std::vector<double> launch_seconds;      // wall-clock time
   std::array<std::string, 2> kernel_code;  // of the sides: digests of what they ran on a GPU; empty: not known
-  std::optional<Crowd> crowd;              // where others wanted the processors before anything was launched
-  std::string stop;                        // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
+  std::array<std::vector<double>, 2>
+      clock_mhz;               // of the sides: a GPU's clock in the bursts of each launch that told it
+  std::optional<Crowd> crowd;  // where others wanted the processors before anything was launched
+  std::string stop;            // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
   double seconds_per_block() const;  // block time without start-up and warm-up

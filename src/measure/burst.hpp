@@ -20,7 +20,8 @@ struct BurstTime {
 
 class Burst {
  public:
-  // Warms up, then fixes how many calls a burst of `length` is: a whole number of samples, at least one. Everything is
+  // Warms up, then fixes how many calls a burst of `length` is: a whole number of samples, at least one; of another
+  // process's calls no more than take a tenth of a second on the wall, with new content for each. Everything is
   // borrowed and must outlive this; of the protocol counts what says how to warm up, what a sample is and how large a
   // share of them is verified. Unsupported as require_launch().
   Burst(const Protocol& protocol, const Subject& subject, Device& device, Clock& clock, std::uint64_t random,
@@ -31,7 +32,8 @@ class Burst {
   BurstTime take();
 
   std::int64_t calls() const { return static_cast<std::int64_t>(samples_) * rig_.calls_per_sample(); }
-  double seconds_per_call() const { return Seconds(rig_.call_estimate()).count(); }  // as the warm-up found it
+  double seconds_per_call() const { return Seconds(rig_.call_estimate()).count(); }     // as the warm-up found it
+  double seconds_on_the_wall() const { return Seconds(rig_.wall_estimate()).count(); }  // of a call, with its content
   int calls_per_sample() const { return rig_.calls_per_sample(); }
   std::int64_t verified() const { return rig_.verified(); }
   std::int64_t warmup_calls() const { return rig_.warmup_calls(); }

@@ -79,7 +79,7 @@ void Rig::warm_up_for_a_time() {
       protocol_.sample_floor == Nanoseconds{}) {
     return;
   }
-  std::vector<double> calls;
+  std::vector<double> calls, walls;
   Nanoseconds in_calls{};
   const Nanoseconds began = clock_.now();
   const bool limited = protocol_.warmup_limit > Nanoseconds{};
@@ -88,6 +88,7 @@ void Rig::warm_up_for_a_time() {
     int most = static_cast<int>(kSteadyWindow);
     if (calls.empty()) most = 1;
     if (limited) most = std::min(most, at_least_one(protocol_.warmup_limit, estimate_));
+    const Nanoseconds here = clock_.now();
     const std::vector<Window> windows = time(std::min(most, room_for(1)), 1);
     keep_warmup(windows);
     for (const Window& window : windows) {
@@ -95,12 +96,14 @@ void Rig::warm_up_for_a_time() {
       in_calls += window.elapsed;
     }
     refresh();
+    walls.push_back(static_cast<double>((clock_.now() - here).count()) / static_cast<double>(windows.size()));
     const std::size_t recent = std::min(calls.size(), kSteadyWindow);
     estimate_ = Nanoseconds(std::llround(median_time(std::span(calls).last(recent))));
     const bool steady = !protocol_.warmup_until_steady || (clock_is_steady() && is_steady(calls));
     enough = steady && static_cast<int>(calls.size()) >= protocol_.warmup_calls && in_calls >= protocol_.warmup_time;
   } while (!enough && (!limited || clock_.now() - began < protocol_.warmup_limit));
   warmup_calls_ = static_cast<std::int64_t>(calls.size());
+  wall_estimate_ = Nanoseconds(std::llround(median_time(walls)));
 }
 
 // A device that tells its clock rate is warm when that has stopped rising, whatever the calls look like: they get
@@ -138,7 +141,8 @@ void Rig::warm_up_by_estimate() {
   device_.queue_window(estimated);
   const Nanoseconds window = device_.collect().back().elapsed;
   // A clock in another process does not see our flushes.
-  const Nanoseconds estimate = (subject_.self_time ? clock_.now() - began : window) / protocol_.estimate_calls;
+  wall_estimate_ = (clock_.now() - began) / protocol_.estimate_calls;
+  const Nanoseconds estimate = subject_.self_time ? wall_estimate_ : window / protocol_.estimate_calls;
   samples_wanted_ = at_least_one(protocol_.repeat_time, estimate);
 
   const int warmup = at_least_one(protocol_.warmup_time, estimate);
@@ -171,6 +175,10 @@ void Rig::choose_granularity() {
   capture_ = worthwhile || protocol_.launch == Launch::graph;
   // A graph is bound to its sets: groups must use the same sets in every rotation, and leave few of them out.
   if (capture_ && sets_ > calls_per_sample_) calls_per_sample_ = sets_ / (sets_ / calls_per_sample_);
+}
+
+void Rig::group_at_most(int calls) {
+  if (!capture_) calls_per_sample_ = std::clamp(calls_per_sample_, 1, std::max(calls, 1));
 }
 
 void Rig::rewarm() {

@@ -44,6 +44,10 @@ class Rig {
     return clock_rate_.knows() ? std::optional(clock_rate_.settled()) : std::nullopt;
   }
   Nanoseconds call_estimate() const { return estimate_; }
+  // Of a call of the warm-up, on the wall: with new content for the next. 0 without a warm-up.
+  Nanoseconds wall_estimate() const { return wall_estimate_; }
+  // No more calls than that in a sample, where none is captured.
+  void group_at_most(int calls);
   int samples_wanted() const { return samples_wanted_; }  // by the protocol's estimate; 0: it makes none
   bool uses_graphs() const { return capture_; }
   const std::string& why_not_captured() const { return why_not_captured_; }  // empty: it was, or nobody tried
@@ -91,7 +95,7 @@ class Rig {
 
   std::int64_t warmup_calls_ = 0;
   std::vector<double> warmup_seconds_;
-  Nanoseconds estimate_{};  // of one call
+  Nanoseconds estimate_{}, wall_estimate_{};  // of one call
   int samples_wanted_ = 0;
   int calls_per_sample_ = 1;
   bool warm_ = false, capture_ = false;

@@ -94,6 +94,10 @@ class TurnTaking {
     return !options_.until || Clock::now() + blocks_took_ / blocks_.size() + kLastWords < *options_.until;
   }
 
+  bool has_enough() const {
+    return static_cast<int>(blocks_.size()) >= options_.fewest_blocks && blocks_took_ > options_.longest;
+  }
+
   // Standard error of the mean over the blocks so far.
   double scatter() const {
     const auto count = static_cast<double>(blocks_.size());
@@ -106,6 +110,7 @@ class TurnTaking {
   bool take_blocks(const std::vector<std::string>& orders) {
     const std::size_t before = blocks_.size();
     for (std::size_t i = 0; i < orders.size() && (blocks_.empty() || has_time_for_another()); ++i) {
+      if (before == 0 && has_enough()) break;
       PairedBlock block{.launch = number_, .block = static_cast<int>(before + i), .order = orders[i]};
       for (std::size_t slot = 0; slot < block.seconds.size(); ++slot) {
         const std::optional<double> seconds = burst(block.order[slot] == 'A' ? 0 : 1);

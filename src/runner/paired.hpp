@@ -36,6 +36,9 @@ struct PairedSpec : MeasureSpec {
   int blocks_per_launch = 16;                        // fewer if they would take longer than `measuring`
   int fewest_blocks = 4;                             // but never fewer than these
   Nanoseconds measuring = std::chrono::milliseconds(160);
+  // And no more than these once they have taken so long on the wall: what lies between the calls may take a thousand
+  // times as long as they do.
+  Nanoseconds longest = std::chrono::seconds(3);
   // More of them, up to kMostTimes as many, where they scatter so that they and not the launch say how well its ratio
   // is known, and for no longer than half of what its start has taken: the looks go to the scatter, never to the ratio.
   bool may_go_on = false;

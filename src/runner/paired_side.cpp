@@ -17,7 +17,8 @@ worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& o
   worker::CaseRequest request = request_for(side.planned, side.mine, options);
   request.task = "paired";
   request.burst = options.burst;
-  request.kernel_code = options.kernel_code && wants_kernel_code(side.planned);
+  // Of a file of somebody's there would be names alone, which no comparison shows, for another start of its framework.
+  request.kernel_code = options.kernel_code && !request.mine && wants_kernel_code(side.planned);
   request.fresh = options.workers != nullptr && request.mine && request.mine->is_function();
   return request;
 }

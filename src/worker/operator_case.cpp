@@ -40,12 +40,14 @@ void emit_eager(CaseContext& context, const measure::Samples& samples) {
                             .n = summary.n});
 }
 
-// Most of what a call takes that another process times is its arguments: two seconds on the wall pass before its calls
-// have taken a protocol's 200 ms. In turns both sides begin equally cold, and each launch once more.
+// Most of what a call takes that another process times is its arguments, of a function on a GPU, too: two seconds on
+// the wall pass before its calls have taken a protocol's 200 ms. In turns both sides begin equally cold, and each
+// launch once more.
 measure::Protocol in_turns(const CaseRequest& request, const Operation& operation, measure::Protocol protocol) {
   constexpr Nanoseconds kEnough = std::chrono::milliseconds(500);
   const bool limited = protocol.warmup_limit > Nanoseconds{};
-  if (operation.self_time && request.mine && request.device == "cpu" && limited) {
+  const bool dear = request.mine && (request.device == "cpu" || request.mine->is_function());
+  if (operation.self_time && dear && limited) {
     protocol.warmup_limit = std::min(protocol.warmup_limit, kEnough);
   }
   return protocol;
@@ -59,8 +61,12 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
   const measure::Protocol protocol = in_turns(request, operation, whole);
   measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), unforeseeable_seed(request),
                        request.burst);
-  const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},
-                                                   [&] { return burst.take().seconds_per_call; });
+  std::vector<double> clocks;
+  const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()}, [&] {
+    const measure::BurstTime took = burst.take();
+    if (took.clock_hz) clocks.push_back(*took.clock_hz);
+    return took.seconds_per_call;
+  });
   checked.emit_verified("samples");
   checked.emit_metrics();
   if (!seconds.empty()) emit_times(context, {.seconds = seconds}, work_of(operation));
@@ -70,8 +76,10 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
                 {"calls_per_burst", burst.calls()},
                 {"calls_per_sample", burst.calls_per_sample()},
                 {"warmup_calls", burst.warmup_calls()},
+                {"seconds_on_the_wall", burst.seconds_on_the_wall()},
                 {"timed_calls", checked.timed_calls()},
                 {"verified", burst.verified()}});
+  if (!clocks.empty()) facts["clock_mhz"] = stats::summarize(clocks).median / 1e6;
   if (const auto settled = burst.clock_settled()) {
     facts["clock_settled"] = *settled;
     if (!*settled) facts["noise"] = {"clock_moving"};

@@ -56,6 +56,22 @@ TEST(ClaimFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(read.faster.laws[0].inputs, 100);
 }
 
+TEST(ClaimFile, AGpusClockGoesWithACaseAndIsToldWhereItDiffers) {
+  File claim = some_claim();
+  claim.cases[0].faster_mhz = 1980;
+  const File read = from_text("x.claim", to_text(claim));
+  Case here = read.cases[0];
+  EXPECT_EQ(here.faster_mhz, 1980);
+  EXPECT_EQ(here.slower_mhz, 0);
+  here.faster_mhz = 1965;
+  EXPECT_TRUE(differing_clocks(read, read.cases[0], here).empty()) << "a step of the clock";
+  here.faster_mhz = 1755;
+  here.slower_mhz = 1500;
+  EXPECT_EQ(
+      differing_clocks(read, read.cases[0], here),
+      std::vector<std::string>{"the GPU's clock under me in flash_forward seq=128: claim 1980 MHz, here 1755 MHz"});
+}
+
 // Both passes have the same laws, of which each is one.
 TEST(ClaimFile, ALawOfSeveralExperimentsCountsOnce) {
   File claim = some_claim();

@@ -50,6 +50,22 @@ TEST(Burst, GroupsShortCallsAndTellsEachSample) {
   EXPECT_DOUBLE_EQ(took.samples.front(), 50e-6);
 }
 
+TEST(Burst, OfAnotherProcessIsAsShortAsTheArgumentsOfItsCallsAreDear) {
+  for (const bool others : {true, false}) {
+    FakeLab fake;
+    fake.duration = [](int) { return microseconds(50); };
+    const Protocol protocol;
+    Subject subject = fake.subject();
+    subject.refresh = [&](int) { fake.clock.advance(milliseconds(30)); };
+    if (others) subject.self_time = [] { return microseconds(50); };
+    Burst burst(protocol, subject, fake.device, fake.clock, 1, milliseconds(2));
+    EXPECT_EQ(burst.calls(), others ? 3 : 40);
+    const Nanoseconds began = fake.clock.now();
+    EXPECT_DOUBLE_EQ(burst.take().seconds_per_call, 50e-6);
+    EXPECT_TRUE(!others || fake.clock.now() - began <= milliseconds(100));
+  }
+}
+
 TEST(Burst, ASampleThatAnotherProcessCutIntoChangesNothing) {
   FakeLab fake;
   int call = 0;

@@ -347,6 +347,17 @@ TEST(Paired, TakesFewerBlocksWhereItsTimeEnds) {
   EXPECT_EQ(launch.blocks.size(), 1U);
 }
 
+TEST(Paired, TakesFewerBlocksWhereTheyAreLongOnTheWallThoughTheirCallsAreShort) {
+  Pair pair;
+  pair.a.worker_command = pair.b.worker_command = fake_worker("slow_bursts");  // a block takes 1.2 s
+  pair.options.fewest_blocks = 2;
+  pair.options.longest = 1500ms;
+  pair.options.blocks_per_launch = 16;
+  const PairedLaunch launch = pair.run();
+  EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
+  EXPECT_EQ(launch.blocks.size(), 2U);
+}
+
 // Of a function the worker stays, and what is judged does not (worker/case_context.hpp).
 TEST(Paired, AFunctionsWorkerStaysForTheNextLaunchIfItKnowsHow) {
   for (const auto& [behaviour, stays] : {std::pair("serves_fresh", true), std::pair("well", false)}) {

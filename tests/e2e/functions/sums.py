@@ -22,7 +22,7 @@ def tires(parts, index, weight):
     """Wrong from the 70th call of its process on; a launch makes some 40."""
     global calls
     calls += 1
-    time.sleep(0.001)
+    time.sleep(0.002)  # so that a burst is one call
     return mine(parts, index, weight) if calls < 70 else off_by_one(parts, index, weight)
 
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -66,6 +67,14 @@ Nanoseconds processor_time(pid_t pid) {
   return std::chrono::seconds(spent.tv_sec) + Nanoseconds(spent.tv_nsec);
 }
 
+// The same of all processes that one has started, too: of ranks, which their worker forks.
+Nanoseconds processor_time_with_children(pid_t pid) {
+  Nanoseconds spent = processor_time(pid);
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
+  for (pid_t child = 0; children >> child;) spent += processor_time(child);
+  return spent;
+}
+
 // About an input that a call has changed. `constant`: of the C interface, and of functions.
 const char* what_to_do(bool constant) {
   return constant
@@ -113,7 +122,7 @@ Json ForeignWorker::walls_facts() const {
   Json facts{{"walls", "none"}};
   if (options_.device != "cpu") {
     facts["gpu_memory"] = gpu_ ? "shared" : "copied";
-    if (!options_.starts_ranks) facts["gpu_clock"] = trusted_ ? "its own" : "the lab's";
+    facts["gpu_clock"] = trusted_ && !options_.starts_ranks ? "its own" : "the lab's";
   }
   if (nvml_) {
     if (const std::string blind = measure::blind_to_clocks(*nvml_, nvml_device_); !blind.empty()) {
@@ -164,6 +173,7 @@ void ForeignWorker::greet() {
     trusted_ = !gpu_ && (options_.starts_ranks || gpu_memory_wanted() == GpuMemory::trusted);
     if (!trusted_) clock_ = gpu_ ? CallClock::of_gpu() : CallClock::of_copies();
   }
+  if (options_.starts_ranks) clock_ = CallClock::of_ranks(options_.device != "cpu", kProcessors);
   waits_for_release_ = options_.device == "cpu" && serves("release");
 }
 
@@ -281,12 +291,13 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
   if (!waits_for_release_ || inputs.empty()) {  // nothing would be held back
     if (cold_) segment_.evict();
     copy_in(request, inputs, {}, false);
-    const Nanoseconds worked_before = processor_time(process_.pid());
+    const auto worked = options_.starts_ranks ? processor_time_with_children : processor_time;
+    const Nanoseconds worked_before = worked(process_.pid());
     const auto begin = Clock::now();
     send(to_json(request), doing);
     Json reply = answer();
     spent.ours = Clock::now() - begin;
-    spent.worked = processor_time(process_.pid()) - worked_before;
+    spent.worked = worked(process_.pid()) - worked_before;
     take_outputs();
     return reply;
   }
@@ -426,6 +437,7 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
                             "monotonic one, or counts another unit",
                             name_, spent.its_own.count(), request.function, spent.whole.count()));
   }
+  if (is_no_step(request)) return spent.ours;
   // Ranks have taken their own tensors to their GPUs before; what is timed of them is called without any.
   const bool by_ours =
       options_.device == "cpu" || options_.starts_ranks || (!trusted_ && is_timed(request) && !request.inputs.empty());

@@ -27,6 +27,11 @@
 
 namespace syslab::worker {
 
+inline const int kProcessors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+
+// The call of ranks that is timed (tools/python/syslab_ranks.py).
+inline constexpr const char* kStepOfRanks = "step";
+
 struct ForeignOptions {
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;  // added to ours
@@ -126,6 +131,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   std::int64_t flags_of_gpu();
   static bool is_question(const CallRequest& request);
   bool is_timed(const CallRequest& request) const;
+  bool is_no_step(const CallRequest& request) const;
   bool talks() const;
   Nanoseconds call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                           std::span<const NamedOutput> outputs);
@@ -161,7 +167,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   KernelsOfCall kernels_;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
-  CallClock clock_{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
+  CallClock clock_{kProcessors};
   std::string broken_;  // why no further call is possible
 };
 

@@ -66,6 +66,11 @@ bool ForeignWorker::is_question(const CallRequest& request) {
   return request.inputs.empty() && request.outputs.size() == 1 && extent_bytes(request.outputs[0]) <= kAnswerBytes;
 }
 
+// Of ranks all else prepares a step, or asks what became of it.
+bool ForeignWorker::is_no_step(const CallRequest& request) const {
+  return options_.starts_ranks && request.function != kStepOfRanks;
+}
+
 Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const NamedInput> inputs,
                                        std::span<const NamedOutput> outputs) {
   staging_->arrange(request.inputs, request.outputs);

@@ -14,17 +14,20 @@
 #include "core/json_text.hpp"
 #include "stats/summary.hpp"
 #include "worker/emit_times.hpp"
+#include "worker/foreign.hpp"
 #include "worker/law_case.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab::worker {
 namespace {
 
-constexpr int kLawCases = 4;                     // of each, before a time
-constexpr std::int64_t kMostWeights = 1 << 22;   // that are compared
-constexpr std::uint64_t kSeeds = 1ULL << 31;     // that every generator takes
-constexpr double kFurther = 8, kRoundings = 16;  // of the bounds of weights
-constexpr double kUnit = 0x1p-24;                // of fp32
+constexpr int kLawCases = 4;                       // of each, before a time
+constexpr std::int64_t kMostWeights = 1 << 22;     // that are compared
+constexpr std::int64_t kWeightsAStep = 512;        // of each rank, as a step has left them
+constexpr std::uint64_t kSeeds = 1ULL << 31;       // that every generator takes
+constexpr double kFurther = 8, kRoundings = 16;    // of the bounds of weights
+constexpr double kUnit = 0x1p-24;                  // of fp32
+constexpr double kAgreement = 50, kUnseen = 1e-3;  // of phases: 2 %, and what ranks' meeting takes (call_clock.cpp)
 
 // What a rank tells of a step, in the order of FIELDS in syslab_timing.py.
 struct Told {
@@ -63,6 +66,11 @@ class Training {
         ranks_(timed.training.at("ranks").get<std::int64_t>()),
         tokens_(context.unforeseen("tokens")),
         told_(at(ranks_)) {
+    for (const std::int64_t one : timed_.parameters) total_ += one;
+    // Of full sharding each rank has parts, which only the class itself puts together.
+    if (timed_.training.at("communicates") && timed_.training.at("way") != "fully_sharded") {
+      a_step_ = std::min(total_, kWeightsAStep);
+    }
     case_["seed"] = context.unforeseen("weights").bits(0) % kSeeds;
     channel_->call("open", {}, {}, {{"case", json_text(case_)}});
   }
@@ -78,12 +86,34 @@ class Training {
   void step() {
     const double number = static_cast<double>(seeds_.size());  // a call with an input is timed, and no question
     const std::array<NamedInput, 1> inputs{{{"number", {&number, DType::f64, {1}}}}};
-    const std::array<NamedOutput, 1> outputs{{{"told", {told_.data(), DType::f64, {ranks_, kFields}}}}};
-    elapsed_ = channel_->call("step", inputs, outputs, {});
+    elapsed_ = channel_->call(kStepOfRanks, inputs, {}, {});
+    ask();
     fresh_ = true;
   }
 
   double seconds() const { return Seconds(elapsed_).count(); }
+
+  // After each step some weights were read, before whoever works on could end: those of one process after so many steps
+  // say what they must have been. The furthest of all.
+  StepCheck check_steps(std::span<const float> first, std::span<const float> second) const {
+    StepCheck worst{.name = "weights behind each step", .tolerance = 1};
+    const std::array<std::int64_t, 1> all{a_step_};
+    for (std::size_t step = 0; step < after_.size(); ++step) {
+      const auto of = [&](std::span<const float> values, std::size_t row) {
+        return values.subspan(row * at(a_step_), at(a_step_));
+      };
+      for (std::size_t rank = 0; rank < at(ranks_); ++rank) {
+        const double error = compare_weights(of(after_[step], rank), of(first, step), of(second, step), all).worst;
+        if (error <= worst.error && !worst.message.empty()) continue;
+        worst.error = error;
+        worst.message = fmt::format(
+            "{} weights of rank {} when step {} of {} had ended against those of one process, over their bound: what a "
+            "step begins must have ended by then",
+            a_step_, rank, step + 1, after_.size());
+      }
+    }
+    return worst;
+  }
 
   StepCheck check_loss() const {
     const bool is_number = std::ranges::all_of(told_, [](const Told& one) { return std::isfinite(one.loss); });
@@ -107,7 +137,16 @@ class Training {
     std::string seeds;
     for (const std::uint64_t seed : seeds_) seeds += std::to_string(seed) + " ";
     asked.set("seeds", seeds);
-    const std::array<NamedOutput, 1> own{{{"weights", {alone.data(), DType::f32, {2, count}}}}};
+    const auto steps = static_cast<std::int64_t>(after_.size());
+    std::vector<float> after(at(2 * steps * a_step_));
+    std::vector<NamedOutput> own{{"weights", {alone.data(), DType::f32, {2, count}}}};
+    if (!after.empty()) {
+      own.push_back({"after", {after.data(), DType::f32, {2, steps, a_step_}}});
+      std::string firsts;
+      for (const std::int64_t one : firsts_) firsts += std::to_string(one) + " ";
+      asked.set("firsts", firsts);
+      asked.set("step_stride", step_stride());
+    }
     context_.lab_ranks()->call("alone", {}, own, asked);
 
     const std::span<const float> first(alone.data(), at(count)), second(alone.data() + count, at(count));
@@ -122,6 +161,10 @@ class Training {
                                                "furthest in parameter {} of {}",
                                                seeds_.size(), bounds.parameter, timed_.parameters.size()),
                         .fraction = static_cast<double>(count) / static_cast<double>(picked.total)});
+    }
+    if (!after.empty()) {
+      const auto half = std::span<const float>(after).subspan(0, after.size() / 2);
+      checks.push_back(check_steps(half, std::span<const float>(after).subspan(after.size() / 2)));
     }
     return checks;
   }
@@ -139,10 +182,27 @@ class Training {
     std::vector<std::int64_t> elements;  // of each parameter that were picked
   };
 
+  std::int64_t step_stride() const { return total_ / a_step_; }
+
+  // What a step has left, in no time: some weights of each rank at once, then what the ranks tell of it.
+  void ask() {
+    std::vector<NamedOutput> outputs;
+    Params where;
+    if (a_step_ > 0) {
+      firsts_.push_back(
+          static_cast<std::int64_t>(places_.bits(firsts_.size()) % static_cast<std::uint64_t>(step_stride())));
+      where = {{"first", firsts_.back()}, {"stride", step_stride()}};
+      std::vector<float>& found = after_.emplace_back(at(ranks_ * a_step_));
+      outputs.push_back({"after", {found.data(), DType::f32, {ranks_, a_step_}}});
+    }
+    outputs.push_back({"told", {told_.data(), DType::f64, {ranks_, kFields}}});
+    channel_->call("told", {}, outputs, where);
+  }
+
   // Every so many, from a place on that nobody knows before.
   Picked pick() const {
     Picked made;
-    for (const std::int64_t one : timed_.parameters) made.total += one;
+    made.total = total_;
     made.stride = std::max<std::int64_t>(1, (made.total + kMostWeights - 1) / kMostWeights);
     made.first =
         static_cast<std::int64_t>(context_.unforeseen("positions").bits(0) % static_cast<std::uint64_t>(made.stride));
@@ -162,9 +222,11 @@ class Training {
   const TimedRanks& timed_;
   std::shared_ptr<CallChannel> channel_;
   Json case_;
-  std::int64_t ranks_;
-  RandomStream tokens_;
+  std::int64_t ranks_, total_ = 0, a_step_ = 0;  // weights: all, and those that are read after each step
+  RandomStream tokens_, places_ = context_.unforeseen("places");
   std::vector<std::uint64_t> seeds_;
+  std::vector<std::int64_t> firsts_;       // of each step, where its weights begin
+  std::vector<std::vector<float>> after_;  // of each step, rank after rank
   std::vector<Told> told_;
   std::vector<std::vector<Told>> kept_;
   Nanoseconds elapsed_{};
@@ -203,20 +265,40 @@ class Tale {
     double parameters = 0, loss = 0;
     for (const std::int64_t one : timed_.parameters) parameters += static_cast<double>(one);
     for (const Told& one : training_.last()) loss += one.loss / static_cast<double>(training_.ranks());
+    const std::string doubt = phases_apart(longest_together(), seconds_);
+    if (!doubt.empty()) context_.emit(FactRecord{json_text({{"suspect", doubt}})});
     for (std::int64_t rank = 0; rank < training_.ranks(); ++rank) {
       if (rank > 0) emit_same_time(context_, rank, seconds_);
       number(rank, "tokens_per_second", "1/s", timed_.tokens * static_cast<double>(training_.ranks()) / time);
       number(rank, "parameters", "1", parameters);
       number(rank, "loss", "1", loss);
-      series(rank, "forward", &Told::forward);
-      series(rank, "backward", &Told::backward);
-      series(rank, "exposed", &Told::exposed);
-      series(rank, "update", &Told::update);
-      of_last(rank);
+      for (const auto& [name, phase] : kPhases) {
+        doubt.empty() ? series(rank, name, phase) : missing(rank, name, "s", doubt.c_str());
+      }
+      of_last(rank, doubt);
     }
   }
 
  private:
+  static constexpr std::array<std::pair<const char*, double Told::*>, 4> kPhases{{{"forward", &Told::forward},
+                                                                                  {"backward", &Told::backward},
+                                                                                  {"exposed", &Told::exposed},
+                                                                                  {"update", &Told::update}}};
+
+  // Of each step what its phases took on the rank that tells of most.
+  std::vector<double> longest_together() const {
+    std::vector<double> longest(seconds_.size(), 0);
+    for (std::int64_t rank = 0; rank < training_.ranks(); ++rank) {
+      std::vector<double> together(seconds_.size(), 0);
+      for (const auto& [name, phase] : kPhases) {
+        const std::vector<double> one = values(rank, phase);
+        for (std::size_t i = 0; i < one.size(); ++i) together[i] += one[i];
+      }
+      for (std::size_t i = 0; i < together.size(); ++i) longest[i] = std::max(longest[i], together[i]);
+    }
+    return longest;
+  }
+
   std::vector<double> values(std::int64_t rank, double Told::*field) const {
     const auto& all = training_.kept();
     std::vector<double> found;
@@ -235,13 +317,13 @@ class Tale {
     context_.emit(MetricRecord{.name = name, .unit = unit, .note = why, .rank = static_cast<int>(rank)});
   }
 
-  void of_last(std::int64_t rank) {
+  void of_last(std::int64_t rank, const std::string& doubt) {
     const Told& last = training_.last()[at(rank)];
     const std::vector<double> busy = values(rank, &Told::communicating), hidden = values(rank, &Told::hidden);
     const bool known = std::ranges::all_of(busy, [](double one) { return std::isfinite(one); });
     constexpr const char* kUnseen =
         "what travels does not go through torch.distributed's functions, or tells not when it ends";
-    if (known && (last.messages > 0 || !timed_.training.at("communicates").get<bool>())) {
+    if (known && doubt.empty() && (last.messages > 0 || !timed_.training.at("communicates").get<bool>())) {
       emit_for_rank(context_, rank, "communicating", busy);
       double whole = 0, under = 0;
       for (std::size_t i = 0; i < busy.size(); ++i) whole += busy[i], under += hidden[i];
@@ -249,8 +331,9 @@ class Tale {
       number(rank, "buckets", "1", last.messages);
       number(rank, "gradient_bytes", "B", last.bytes);
     } else {
-      missing(rank, "communicating", "s", kUnseen);
-      missing(rank, "overlapped", "1", kUnseen);
+      const char* const why = doubt.empty() ? kUnseen : doubt.c_str();
+      missing(rank, "communicating", "s", why);
+      missing(rank, "overlapped", "1", why);
     }
     number(rank, "optimizer_bytes", "B", last.state);
     number(rank, "weight_bytes", "B", last.held);
@@ -288,6 +371,28 @@ WeightBounds compare_weights(std::span<const float> found, std::span<const float
     begin = end;
   }
   return worst;
+}
+
+std::string phases_apart(std::span<const double> told, std::span<const double> times) {
+  const auto low = [](std::vector<double> values) {
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 10);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  };
+  if (told.empty()) return {};
+  const double usual = low({times.begin(), times.end()}), sum = low({told.begin(), told.end()});
+  std::vector<double> missing, beyond;
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    missing.push_back(times[i] - told[i]);
+    beyond.push_back(told[i] - times[i]);
+  }
+  const double allowed = usual / kAgreement + kUnseen;
+  if (low(missing) <= allowed && low(beyond) <= allowed) return {};
+  const auto text = [](double seconds) {
+    return format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(seconds)));
+  };
+  return fmt::format("its own clock tells of phases of {} together, the lab's of steps of {} (first deciles of {})",
+                     text(sum), text(usual), told.size());
 }
 
 void run_timed_ranks(CaseContext& context, const TimedRanks& timed) {

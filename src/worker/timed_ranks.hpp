@@ -8,10 +8,13 @@
 //
 // One worker does it for all ranks, since their processes have to be one another's kin to meet behind the walls
 // (tools/python/syslab_ranks.py). A sample is a step of all ranks, by our clock around it, or by theirs from the first
-// rank's beginning to the last one's end where the two agree within 2 % (worker/call_clock.hpp).
+// rank's beginning to the last one's end where the two agree within 2 % (worker/call_clock.hpp). Some weights are read
+// right behind each: they must be those of one process after so many steps, or else work goes on when a step has ended.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "check/law.hpp"
@@ -42,5 +45,10 @@ struct WeightBounds {
 };
 WeightBounds compare_weights(std::span<const float> found, std::span<const float> alone,
                              std::span<const float> otherwise, std::span<const std::int64_t> elements);
+
+// What judged ranks tell of their steps' phases, added up, beside the steps' times, in seconds: what is wrong with it,
+// or nothing. It is where nearly every step's phases leave out, or add, more than 2 % and 1 ms: a busy machine makes
+// waits long, and hardly all of them.
+std::string phases_apart(std::span<const double> told, std::span<const double> times);
 
 }  // namespace syslab::worker

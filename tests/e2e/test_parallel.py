@@ -1,5 +1,6 @@
 """Somebody's data parallelism and sharded optimizers on ranks of Python: right ones, some of the faults (all of them:
 tools/long/parallel_faults.py), and how they are told."""
+import json
 import os
 import pathlib
 import unittest
@@ -8,6 +9,7 @@ from lab import Lab, attempts
 from parallel_classes import FAULTS, OURS, RIGHT, file_of
 
 MINE = os.environ["SYSLAB_MINE"]
+HOSTILE = pathlib.Path(__file__).resolve().parent / "hostile"
 OWN = {"SYSLAB_LIBRARY": os.environ["SYSLAB_BUILT_LIBRARY"], "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "tools/python")}
 
 
@@ -159,6 +161,21 @@ class Parallel(Lab):
         self.assertEqual(status, "check_failed")
         self.assertRegex(detail, r"weights \(rank [01]\): .* off, at most 1 is allowed; weights after 3 steps")
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
+
+    def test_ranks_that_slow_their_clocks_gain_nothing_and_are_told(self):
+        status, detail = self.timed("naive_ddp_benchmarking", "HalfItsClock", "--impl", "me", "-a", "strategy=naive", path=f"{HOSTILE}/ranks.py")["me"]
+        self.assertEqual(status, "ok", detail)
+        ((facts,),) = self.sql("SELECT facts FROM attempt_facts")
+        self.assertRegex(json.loads(facts)["suspect"], "its own clock tells of .* the lab's of")
+        notes = dict(self.sql("SELECT name, note FROM metric WHERE rank = 0 AND value IS NULL"))
+        self.assertRegex(notes["backward"], "tells of phases of .* together, the lab's of steps of")
+
+    def test_ranks_whose_work_goes_on_behind_a_step_get_no_time(self):
+        for name, ends in (("Honest", "ok"), ("UpdatesLater", "check_failed")):
+            status, detail = self.timed("naive_ddp_benchmarking", name, "--impl", "me", "-a", "strategy=naive", path=f"{HOSTILE}/ranks.py",
+                                        expect=None)["me"]
+            self.assertEqual(status, ends, detail)
+        self.assertRegex(detail, "weights behind each step: .* off, at most 1 is allowed; .* when step [0-9]+ of [0-9]+ had ended")
 
     def test_a_class_that_breaks_a_law_of_the_handout_is_not_timed(self):
         status, detail = self.timed("naive_ddp_benchmarking", "AverageForgotten", "--impl", "me", "-a", "strategy=naive", expect=1)["me"]

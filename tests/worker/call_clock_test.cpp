@@ -96,6 +96,21 @@ TEST(CallClock, OnAGpuHandingOverMuchMemoryIsNoSuspicion) {
   EXPECT_TRUE(forged.facts().contains("suspect"));
 }
 
+TEST(CallClock, RanksThatLeaveOutMoreThanTheirMeetingAreSuspectOnAGpuByTheTimeAlone) {
+  for (const bool on_gpu : {true, false}) {
+    CallClock honest = CallClock::of_ranks(on_gpu, 2), forged = honest;
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(honest.time("step", {.ours = 20ms, .its_own = 19ms, .worked = 40ms}), 20ms);
+      EXPECT_EQ(forged.time("step", {.ours = 20ms, .its_own = 10ms, .worked = 40ms}), 20ms);
+    }
+    EXPECT_FALSE(honest.facts().contains("suspect"));
+    expect_contains(forged.facts().at("suspect").get<std::string>(), "tells of 10.0 ms a call, the lab's of 20.0 ms");
+  }
+  CallClock busy = CallClock::of_ranks(false, 2);  // other programs had the processors
+  for (int i = 0; i < 20; ++i) busy.time("step", {.ours = 20ms, .its_own = 10ms, .worked = 20ms});
+  EXPECT_FALSE(busy.facts().contains("suspect"));
+}
+
 TEST(CallClock, EachCaseBeginsAnew) {
   CallClock clock;
   clock.time("f", {.ours = 20ms, .its_own = 1us});

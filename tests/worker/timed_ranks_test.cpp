@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "tests/expect_contains.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -30,6 +34,23 @@ TEST(TimedRanks, AWeightThatIsNoNumberIsBeyondEveryBound) {
   const WeightBounds bounds = compare_weights(found, kAlone, kOtherwise, kElements);
   EXPECT_TRUE(std::isinf(bounds.worst));
   EXPECT_EQ(bounds.parameter, 0U);
+}
+
+TEST(TimedRanks, PhasesThatAddUpToTheTimeAreItsParts) {
+  const std::vector<double> times(20, 0.1);
+  EXPECT_EQ(phases_apart(std::vector<double>(20, 0.098), times), "");
+  EXPECT_EQ(phases_apart({}, {}), "");
+  std::vector<double> disturbed(20, 0.02);  // waits on a busy machine, in most of the steps
+  std::fill_n(disturbed.begin(), 3, 0.099);
+  EXPECT_EQ(phases_apart(disturbed, times), "");
+}
+
+TEST(TimedRanks, PhasesThatLeaveOutOrAddMuchOfEveryStepAreTold) {
+  const std::vector<double> times(20, 0.1);
+  expect_contains(phases_apart(std::vector<double>(20, 0.05), times),
+                  "tells of phases of 50.0 ms together, the lab's of steps of 100 ms");
+  EXPECT_NE(phases_apart(std::vector<double>(20, 0.096), times), "");
+  EXPECT_NE(phases_apart(std::vector<double>(20, 0.2), times), "");
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)")
 WRITES = {"creat", "mkdir", "mkdirat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "symlink", "symlinkat", "link", "linkat",
           "mknod", "mknodat", "truncate", "chmod", "fchmodat", "chown", "fchownat", "utimensat", "rmdir", "setxattr", "removexattr"}
 OPENS = {"open", "openat", "openat2"}
-# Nobody keeps what is written there: nothing at all, and the high-water mark of the process's own memory.
-KEPT_BY_NOBODY = {"/dev/null", "/proc/self/clear_refs"}
+# Nobody keeps what is written there: nothing at all, the high-water mark of the process's own memory, and who it is in a namespace of its own.
+KEPT_BY_NOBODY = {"/dev/null", "/proc/self/clear_refs", "/proc/self/setgroups", "/proc/self/uid_map", "/proc/self/gid_map"}
 ADDRESSES = {"connect", "bind", "sendto", "sendmsg", "sendmmsg", "listen"}
 
 

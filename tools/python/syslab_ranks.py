@@ -15,7 +15,8 @@ syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. 
 Functions of a hand-out's adapters.py, such as me=tests/adapters.py:get_ddp(), stand for such a class: syslab_handed_in.py.
 
 The calls: `train`, a small training that a law asks for; and, to time the class, `open` (a training of the benchmark's transformer is
-set up, and whatever ranks there were end), `refresh` (tokens), `step`, `weights` and `close`. With --lab in place of --mine the ranks
+set up, and whatever ranks there were end), `refresh` (tokens), `step`, which alone is timed, `told` (what is known of that step, and some
+weights that it has left), `weights` and `close`. With --lab in place of --mine the ranks
 train with what a class is timed beside (syslab_yardsticks.py), and `alone` is the same training by one process.
 
 This process imports torch, and forks a process for each rank from itself. Ranks meet in a Gloo group, import the user's file
@@ -43,7 +44,7 @@ ALONE_PATIENCE_S = 570.0  # until one process has trained as far; syslab waits f
 GRACE_S = 0.5
 
 
-TIMED = ("open", "refresh", "step", "weights")
+TIMED = ("open", "refresh", "step", "told", "weights")
 
 
 class RankTensors:
@@ -141,13 +142,18 @@ class TimedRank(Rank):
             elif function == "refresh":
                 self.training.refresh(int(inputs["seed"][0]))
             elif function == "step":
-                began, ended = self.training.step(outputs["told"][self.rank])
+                began, ended = self.training.step()
                 return {"type": "returned", "began": began, "ended": ended}
+            elif function == "told":
+                if "after" in outputs:
+                    self.training.weights_now(options, outputs["after"][self.rank])
+                self.training.tell(outputs["told"][self.rank])
             elif function == "weights":
                 self.training.weights(options, outputs["weights"][self.rank])
             else:
-                seeds = [int(seed) for seed in options["seeds"].split()]
-                syslab_timing.alone(json.loads(options["case"]), seeds, options, outputs["weights"], self.device)
+                seeds, firsts = ([int(number) for number in options.get(name, "").split()] for name in ("seeds", "firsts"))
+                asked = {**options, "firsts": firsts}
+                syslab_timing.alone(json.loads(options["case"]), seeds, asked, outputs["weights"], outputs.get("after"), self.device)
             return {"type": "returned"}
         except RuntimeError as error:
             if "does not support" not in str(error):  # as a group says of a collective that laws have for all

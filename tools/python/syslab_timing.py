@@ -197,8 +197,8 @@ class Training:
         else:
             self.mine.after_backward(self.container, self.optimizer)
 
-    def step(self, told):
-        """One step; when it began and ended by the monotonic clock, in ns. `told`: this rank's row of numbers."""
+    def step(self):
+        """One step; when it began and ended by the monotonic clock, in ns. What else is known of it tell() says, which is in no time."""
         marks, followed = self.marks, self.followed
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
@@ -222,14 +222,24 @@ class Training:
         ended = time.monotonic_ns()
         followed.on = False
         self.steps += 1
-        ends = [marks.between(begin, one) for one in (forward, backward, finished, updated)]
+        self.last = loss, begin, (forward, backward, finished, updated)
+        return began, ended
+
+    def tell(self, told):
+        """`told`: this rank's row of numbers, of the last step."""
+        loss, begin, moments = self.last
+        ends = [self.marks.between(begin, one) for one in moments]
+        followed = self.followed
         busy, hidden = followed.busy(begin, ends[1])
         values = {"forward": ends[0], "backward": ends[1] - ends[0], "exposed": ends[2] - ends[1], "update": ends[3] - ends[2],
                   "communicating": busy, "hidden": hidden, "messages": followed.messages, "bytes": followed.bytes,
                   "loss": float(loss), "state": state_bytes(self.made), "held": 4 * syslab_training.held_elements(self.container),
                   "peak": torch.cuda.max_memory_allocated() if self.device.type == "cuda" else NAN}
         told.copy_(torch.tensor([float(values[field]) for field in FIELDS], dtype=torch.float64))
-        return began, ended
+
+    def weights_now(self, asked, row):
+        """Some weights as a step has left them when it had ended: what goes on later is too late."""
+        sample(self.parameters, asked, row)
 
     def weights(self, asked, row):
         if self.case["way"] == "fully_sharded":
@@ -243,26 +253,26 @@ class Training:
 
 
 def sample(tensors, asked, row):
-    """Every `stride`-th element from `first` on of all, one behind the other."""
-    first, stride, at, filled = asked["first"], asked["stride"], 0, 0
+    """Every `stride`-th element from `first` on of all, one behind the other, as many as `row` holds."""
+    first, stride, at, found = asked["first"], asked["stride"], 0, []
     for tensor in tensors:
         skip = (first - at) % stride if at > first else first - at
-        found = tensor.detach().reshape(-1)[skip::stride]
-        row[filled:filled + found.numel()] = found.to("cpu", torch.float32)
-        filled += found.numel()
+        found.append(tensor.detach().reshape(-1)[skip::stride])
         at += tensor.numel()
-    if filled != row.numel():
-        raise RuntimeError(f"{filled} elements were found where {row.numel()} were asked for")
+    found = torch.cat(found)[:row.numel()]
+    if found.numel() != row.numel():
+        raise RuntimeError(f"{found.numel()} elements were found where {row.numel()} were asked for")
+    row.copy_(found)
 
 
-def alone(case, seeds, asked, rows, device):
+def alone(case, seeds, asked, rows, after, device):
     """The weights of one process after steps on these tokens, both ways to be right that round differently: the ranks' shares one after
-    the other, their gradients added and divided, and all rows at once."""
+    the other, their gradients added and divided, and all rows at once. `after`: both, some after each step (`firsts`, `step_stride`)."""
     torch.set_num_threads(case["threads"])
     for way, row in enumerate(rows):
         model = Transformer(Sizes(**case["sizes"])).draw(case["seed"]).to(device)
         optimizer = adamw_of(model.parameters(), case)
-        for seed in seeds:
+        for step, seed in enumerate(seeds):
             tokens = tokens_of(case, seed).to(device)
             optimizer.zero_grad()
             for part in tokens.split(case["rows"]) if way == 0 else [tokens]:
@@ -271,6 +281,8 @@ def alone(case, seeds, asked, rows, device):
                 for parameter in model.parameters():
                     parameter.grad /= case["ranks"]
             optimizer.step()
+            if after is not None:
+                sample(list(model.parameters()), {"first": asked["firsts"][step], "stride": asked["step_stride"]}, after[way][step])
         sample(list(model.parameters()), asked, row)
         del model, optimizer
     if device.type == "cuda":

@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
 try:
@@ -130,13 +131,46 @@ class AsNcclDoes(unittest.TestCase):
     def collectives(self, backend):
         return syslab_collectives.Collectives(syslab_collectives.Board(1), 0, backend)
 
-    def test_nccl_averages_and_gloo_does_not(self):
-        values, mean = [torch.tensor([2.0, 4.0]), torch.tensor([6.0, 0.0])], torch.distributed.ReduceOp.AVG
-        nccl = self.collectives("nccl")
-        nccl.board.ranks = 2
-        self.assertEqual(nccl.reduced(values, mean).tolist(), [4.0, 2.0])
+    def averaged(self, backend, gloo=None):
+        made = self.collectives(backend)
+        made.board.ranks, made.gloo = 2, gloo or made.gloo
+        return made.reduced([torch.tensor([2.0, 4.0]), torch.tensor([6.0, 0.0])], torch.distributed.ReduceOp.AVG).tolist()
+
+    def test_nccl_averages(self):
+        self.assertEqual(self.averaged("nccl"), [4.0, 2.0])
+
+    def test_gloo_averages_where_that_of_torch_does(self):
+        self.assertEqual(self.averaged("gloo", mock.Mock(averages=True)), [4.0, 2.0])
         with self.assertRaisesRegex(RuntimeError, "Gloo cannot reduce by .*AVG.* here: sum, and divide"):
-            self.collectives("gloo").reduced(values, mean)
+            self.averaged("gloo", mock.Mock(averages=False))
+
+    def test_whether_gloo_averages_is_asked_of_torch(self):
+        version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+        self.assertEqual(syslab_collectives.Gloo().averages, version >= (2, 8))
+
+    def test_a_leaf_that_requires_grad_is_refused_where_gloo_refuses_it(self):
+        class Refuses(syslab_collectives.Gloo):
+            group = mock.Mock(**{"broadcast.side_effect": RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")})
+
+        made, leaf = self.collectives("gloo"), torch.ones(2, requires_grad=True)
+        calls = (lambda: made.broadcast(leaf, 0), lambda: made.all_reduce(leaf), lambda: made.reduce(leaf, 0))
+        for call in calls:  # in the CPU's memory Gloo writes to it
+            call()
+        made.gloo = Refuses()
+        for call in calls:
+            with self.assertRaisesRegex(RuntimeError, "a leaf Variable that requires grad"):
+                call()
+        made.broadcast(leaf.data, 0)
+        made.backend = "nccl"
+        made.barrier()
+        made.demand_writable(leaf)
+
+    @unittest.skipIf(torch is None or not torch.cuda.is_available(), "no GPU")
+    def test_a_leaf_on_a_gpu_is_refused_by_gloo(self):
+        made, leaf = self.collectives("gloo"), torch.ones(2, device="cuda", requires_grad=True)
+        with self.assertRaisesRegex(RuntimeError, "a leaf Variable that requires grad"):
+            made.broadcast(leaf, 0)
+        made.broadcast(leaf.data, 0)
 
     def test_nccl_moves_nothing_that_lies_on_the_cpu(self):
         with self.assertRaisesRegex(ValueError, "all_reduce of a tensor on the CPU: NCCL moves what lies on GPUs"):

@@ -6,6 +6,8 @@ ranks call different collectives, or one calls none, Gloo and NCCL wait or end t
 an asynchronous collective is there when `wait` returns and, in a case that is `late`, not before: whoever reads it earlier
 reads what was there before.
 """
+import datetime
+import functools
 import mmap
 import os
 import struct
@@ -141,10 +143,37 @@ class Call:
         return future
 
 
+class Gloo:
+    """Torch's own Gloo in a group of one rank: asked about what its versions and devices differ in."""
+
+    @functools.cached_property
+    def group(self):
+        return dist.ProcessGroupGloo(dist.HashStore(), 0, 1, datetime.timedelta(seconds=10))
+
+    @functools.cached_property
+    def averages(self):
+        """Whether it reduces by AVG: torch 2.8's does, 2.7's does not."""
+        options = dist.AllreduceOptions()
+        options.reduceOp = dist.ReduceOp.AVG
+        try:
+            self.group.allreduce([torch.ones(1)], options).wait()
+        except RuntimeError:
+            return False
+        return True
+
+    def demand_writable(self, tensor):
+        """Raises what it raises when it writes to a tensor like this one: what lies on a GPU it copies there by autograd's rules, which a
+        leaf that requires grad is in the way of; in the CPU's memory it writes behind autograd's back."""
+        if tensor.requires_grad and tensor.is_leaf:
+            options = dist.BroadcastOptions()
+            options.rootRank = options.rootTensor = 0
+            self.group.broadcast([torch.zeros(1, device=tensor.device).requires_grad_()], options).wait()
+
+
 class Collectives:
     def __init__(self, board, rank, backend="gloo"):
         self.board, self.rank, self.turn, self.case, self.log, self.late = board, rank, 0, 0, Log(), False
-        self.backend = backend
+        self.backend, self.gloo = backend, Gloo()
 
     def begin(self, late):
         self.case += 1
@@ -210,14 +239,15 @@ class Collectives:
 
     def all_reduce(self, tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
-        return self.call("all_reduce", tensor, async_op, lambda values: write(tensor, self.reduced(values, op)))
+        return self.call("all_reduce", tensor, async_op, lambda values: self.write(tensor, self.reduced(values, op)))
 
     def reduce(self, tensor, dst, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
 
         def deliver(values):
+            self.demand_writable(tensor)
             if self.rank == dst:
-                write(tensor, self.reduced(values, op))
+                self.write(tensor, self.reduced(values, op))
 
         return self.call("reduce", tensor, async_op, deliver, f" to rank {dst}")
 
@@ -225,8 +255,9 @@ class Collectives:
         self.require_all(group)
 
         def deliver(values):
+            self.demand_writable(tensor)
             if self.rank != src:
-                write(tensor, values[src])
+                self.write(tensor, values[src])
 
         return self.call("broadcast", tensor, async_op, deliver, f" from rank {src}")
 
@@ -237,13 +268,13 @@ class Collectives:
 
         def deliver(values):
             for place, value in zip(tensor_list, values):
-                write(place, value)
+                self.write(place, value)
 
         return self.call("all_gather", tensor, async_op, deliver)
 
     def all_gather_into_tensor(self, output_tensor, input_tensor, group=None, async_op=False):
         self.require_all(group)
-        return self.call("all_gather", input_tensor, async_op, lambda values: write(output_tensor, torch.cat(values)))
+        return self.call("all_gather", input_tensor, async_op, lambda values: self.write(output_tensor, torch.cat(values)))
 
     def reduce_scatter(self, output, input_list, op=dist.ReduceOp.SUM, group=None, async_op=False):
         return self.reduce_scatter_tensor(output, torch.cat([one.reshape(-1) for one in input_list]), op, group, async_op)
@@ -252,11 +283,20 @@ class Collectives:
         self.require_all(group)
         count = input.numel() // self.board.ranks
         own = slice(self.rank * count, (self.rank + 1) * count)
-        return self.call("reduce_scatter", input, async_op, lambda values: write(output, self.reduced(values, op)[own]))
+        return self.call("reduce_scatter", input, async_op, lambda values: self.write(output, self.reduced(values, op)[own]))
 
     def barrier(self, group=None, async_op=False, device_ids=None):
         self.require_all(group)
         return self.call("barrier", torch.empty(0), async_op, lambda _: None)
+
+    def demand_writable(self, tensor):
+        """Of a tensor that Gloo copies back to a GPU on every rank, whether or not anything in it is new."""
+        if self.backend == "gloo":
+            self.gloo.demand_writable(tensor)
+
+    def write(self, tensor, value):
+        self.demand_writable(tensor)
+        tensor.data.copy_(value.view(tensor.shape))  # .data: as a collective writes, behind autograd's back
 
     def reduced(self, values, op):
         if op == dist.ReduceOp.SUM:
@@ -268,7 +308,7 @@ class Collectives:
             return torch.stack(values).amax(0)
         if op == dist.ReduceOp.MIN:
             return torch.stack(values).amin(0)
-        if op == dist.ReduceOp.AVG and self.backend == "nccl":
+        if op == dist.ReduceOp.AVG and (self.backend == "nccl" or self.gloo.averages):
             return self.reduced(values, dist.ReduceOp.SUM) / self.board.ranks
         who = "NCCL" if self.backend == "nccl" else "Gloo"
         name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op), str(op))
@@ -287,10 +327,6 @@ class Collectives:
             for module in (dist, dist.distributed_c10d):
                 if hasattr(module, name):
                     setattr(module, name, function)
-
-
-def write(tensor, value):
-    tensor.data.copy_(value.view(tensor.shape))  # .data: as a collective writes, behind autograd's back
 
 
 def join_group(board, rank, store, backend="gloo"):

@@ -33,6 +33,14 @@ class Submitted(Lab):
         self.assertNotIn("bucketed", table)  # of 2025
         self.assertEqual(done.stdout.count("next: "), 1, done.stdout)  # of all functions together
 
+    def test_an_object_of_an_autograd_function_is_applied_as_its_class_is(self):
+        make(self.folder / "ada")
+        adapters = self.folder / "ada/tests/adapters.py"
+        adapters.write_text(adapters.read_text() + f"\n\nof_class = {PYTORCH}\n\n\ndef {PYTORCH}():\n    return of_class()()\n")
+        record, rows = self.check("ada", "flash_forward", "--contract", "handout", expect=None)
+        self.assertEqual((rows[PYTORCH]["state"], rows[PYTORCH].get("why", "")), ("implemented", ""))
+        self.assertEqual({law["outcome"] for law in rows[PYTORCH]["laws"]}, {"passed"})
+
     def test_its_adapters_stand_for_the_project(self):
         make(self.folder / "ada")
         record, rows = self.check("ada/tests/adapters.py", "flash_forward", "--contract", "handout", expect=None)

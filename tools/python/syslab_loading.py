@@ -96,6 +96,13 @@ class FailedImports:
         return f"; an import failed: {self.errors[0]}" if self.errors else ""
 
 
+def applied(made):
+    """What a getter returned; of an object of a torch.autograd.Function its class, which has the same `apply`, all that the hand-out's
+    tests call."""
+    torch = sys.modules.get("torch")
+    return type(made) if torch is not None and isinstance(made, torch.autograd.Function) else made
+
+
 def load_class(path, class_name):
     """The class, and the module it lives in; of "get_flash()" what that function returns, and where that lives."""
     path = pathlib.Path(path)
@@ -103,7 +110,7 @@ def load_class(path, class_name):
         module = load_module(path)
     cls = getattr(module, class_name.removesuffix("()"), None)
     if class_name.endswith("()") and callable(cls):
-        cls = cls()
+        cls = applied(cls())
         if not inspect.isclass(cls):
             raise TypeError(f"{path.name}: {class_name} returned {type(cls).__name__}, expected a class with forward, or a "
                             "torch.autograd.Function")

@@ -21,6 +21,7 @@ import re
 import resource
 import sys
 
+import syslab_loading
 import syslab_worker
 
 LONGEST = 300
@@ -124,7 +125,7 @@ def survey(path, wanted, getters):
             continue
         try:
             made = getattr(module, name)()
-            if not inspect.isclass(made):
+            if not inspect.isclass(syslab_loading.applied(made)):
                 states[name] = {"state": "fails", "why": f"{name}() returned {type(made).__name__}, expected a class"}
         except NotImplementedError:
             states[name] = {"state": "not_implemented"}

@@ -90,3 +90,25 @@ class Comparing(Lab):
             if f"launch {launch} of" in line:
                 return process
         self.fail("it ended by itself")
+
+
+class Gating(Comparing):
+    GATE = ("gate", "--against", "base", "--launches", "3")
+
+    def gated(self, *arguments, expect):
+        return [line for line in self.lines(*self.GATE, *arguments, expect=expect) if line["type"] == "comparison"]
+
+    def change_stored_version(self):
+        connection = sqlite3.connect(self.db)
+        connection.execute("DROP TRIGGER case_def_no_update")
+        connection.execute("UPDATE case_def SET version = '0'")
+        connection.commit()
+        connection.close()
+
+
+class OnGithub(Comparing):
+    """What a workflow sees, by the variables and files that GitHub Actions gives it."""
+
+    def environment(self):
+        return {**super().environment(), "GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(self.folder),
+                "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md")}

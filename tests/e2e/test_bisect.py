@@ -1,86 +1,16 @@
-"""bisect and compare A:build=REVISION: a small repository with a slow commit in it, built, measured in turns, found."""
+"""bisect and compare A:build=REVISION: a small repository with a slow commit in it, built, measured in turns, found. Nothing
+else runs beside these; what needs no quiet: test_revisions.py."""
 import fcntl
-import hashlib
-import json
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 import unittest
 
-from comparing import OTHER_BUILD, Comparing
-from lab import SYSLAB
-
-# A function whose time is that of `rounds` matrix products; a commit changes the number.
-WORK = """\
-import numpy as np
-
-
-def fn(x):
-    y = x
-    for _ in range({rounds}):
-        y = np.tanh(x @ y / 64)
-    return np.tanh(x @ x / 64)
-
-
-def steady(x):
-    return np.tanh(x @ x / 64)
-
-
-reference = steady
-
-
-def cases():
-    def arguments(seed):
-        return {{"x": np.random.default_rng(seed).standard_normal((64, 64), dtype=np.float32)}}
-
-    yield {{"axes": {{"n": 64}}, "arguments": arguments, "rtol": 1e-3, "atol": 1e-3}}
-"""
-
-# Makes a "syslab" out of the checkout's other.py, with Meson and Ninja, as the real one is made.
-MESON = """\
-project('syslab')
-custom_target('syslab', input: 'other.py', output: 'syslab', build_by_default: true,
-              command: ['sh', '-c', 'sed "s/REVISION/$SYSLAB_REVISION/" "$0" > "$1" && chmod +x "$1"', '@INPUT@', '@OUTPUT@'])
-"""
-
-class Repository(Comparing):
-    longest = "30m"
-
-    def setUp(self):
-        super().setUp()
-        self.repository = self.folder / "repository"
-        self.git("init", "--quiet", "--initial-branch=main", ".")
-        self.commits = []
-
-    def environment(self):
-        who = {f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        return {**super().environment(), **who, "SYSLAB_BUILDS": str(self.folder / "builds"), "OMP_NUM_THREADS": "1",
-                "OPENBLAS_NUM_THREADS": "1", "SYSLAB_BUILDS_TIMEOUT": self.longest}
-
-    def git(self, *words, **variables):
-        self.repository.mkdir(exist_ok=True)
-        return subprocess.run(["git", *words], cwd=self.repository, env={**self.environment(), **variables}, check=True, text=True,
-                              capture_output=True).stdout.strip()
-
-    def commit(self, message, files):
-        for name, text in files.items():
-            path = self.repository / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-        self.git("add", "-A")
-        date = f"2026-01-{len(self.commits) + 1:02}T00:00:00Z"
-        self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "-m", message, GIT_COMMITTER_DATE=date)
-        self.commits.append(self.git("rev-parse", "HEAD"))
+from revisions import WORK, CourseOfPrograms, Programs, Repository
 
 
 class Bisect(Repository):
-    def history(self, slow=2, last=4, rounds=(10, 80), broken=()):
-        for index in range(last + 1):
-            self.commit(f"change {index}", {"lib/work.py": WORK.format(rounds=rounds[index >= slow]), "note": str(index),
-                                            "state": "broken" if index in broken else "whole"})
-
     def bisect(self, *options, expect=0, mine="fn", protocol="quick", **others):
         function = ["--mine", f"me=lib/work.py:{mine}", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
         return self.lines("bisect", self.commits[0], "main", *options, "--launches", "3", "--protocol", protocol, "--", *function,
@@ -194,33 +124,8 @@ class Bisect(Repository):
             self.assertLess(time.monotonic() - interrupted, 10)  # a second, on a machine that does nothing else
             self.assertEqual(waiting.returncode, 3, said)
 
-    def test_what_is_wrong_is_said_at_once(self):
-        self.history(last=1)
-        for words, what in ((("nowhere", "main", "--", "selftest_compare"), "no revision of"),
-                            (("main", "main", "--", "selftest_compare"), "same commit"),
-                            (("main", self.commits[0], "--", "selftest_compare"), "must be an ancestor"),
-                            (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "no git repository")):
-            with self.subTest(words):
-                self.assertIn(what, self.syslab("bisect", *words, cwd=self.repository, expect=2).stderr)
 
-
-class BuildOfARevision(Repository):
-    def setUp(self):
-        super().setUp()
-        for index, slowdown in enumerate((0.0, 40.0, 40.0)):
-            other = OTHER_BUILD.format(python=sys.executable, syslab=SYSLAB, change={"slowdown": slowdown}, launches=10**6, version=None,
-                                       protocol=None)
-            # It tells its own revision, as a program that Meson built there does.
-            other = other.replace('if sys.argv[1] == "env" and PROTOCOL', 'if sys.argv[1] == "env":\n    told = json.loads(done.stdout)\n'
-                                  '    told["build"]["git_sha"], told["build"]["git_dirty"] = "REVISION", False\n'
-                                  '    done.stdout = json.dumps(told).encode()\nif sys.argv[1] == "env" and PROTOCOL')
-            self.commit(f"slowdown {slowdown} {index}", {"meson.build": MESON, "other.py": other, "note": str(index)})
-        self.options = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
-
-    def compared(self, a, b, expect):
-        line = self.lines("compare", *self.options, f"A:build={a}", f"B:build={b}", "-a", "slowdown=0", cwd=self.repository, expect=expect)[-1]
-        return line
-
+class BuildOfARevision(Programs):
     def test_it_is_built_once_kept_and_measured_as_a_program_is(self):
         one = self.compared("main~2", "main~1", 6)
         self.assertEqual(one["verdict"], "slower")
@@ -232,35 +137,6 @@ class BuildOfARevision(Repository):
         self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, made)
         self.assertEqual(self.git("status", "--porcelain"), "", "the checkout is untouched")
         self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
-
-    def test_a_build_and_the_wait_for_one_have_an_end(self):
-        self.commit("endless", {"meson.build": MESON.replace("'sed ", "'sleep 60; sed ")})
-        words = ("compare", "selftest_compare", f"A:build={self.commits[-1]}", "-a", "steps=1000")
-        self.longest = "1s"
-        told = self.syslab(*words, cwd=self.repository, expect=2)
-        self.assertRegex(told.stderr, r"revision \w+ takes longer than 1.00 s to build \(SYSLAB_BUILDS_TIMEOUT; .*log\)")
-        recipe, = (self.folder / "builds" / "syslab-builds").glob("*/tree")
-        with open(recipe.parent / "lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            told = self.syslab(*words, cwd=self.repository, expect=2)
-        self.assertIn("another process has been building in", told.stderr)
-        self.longest = "30m"
-        # What a checkout that was ended has left is no obstacle.
-        (self.repository / ".git" / "worktrees" / "tree" / "index.lock").write_text("")
-        self.syslab("compare", "selftest_compare", f"A:build={self.commits[0]}", "-a", "steps=1000", "--launches", "3", "--protocol", "quick",
-                    cwd=self.repository, expect=None)
-        self.assertEqual(self.sql("SELECT count(*) FROM comparison"), [(1,)])
-
-    def test_programs_of_others_are_not_run(self):
-        builds = self.folder / "builds"
-        builds.mkdir(mode=0o755)
-        for make in (lambda own: (own.mkdir(), own.chmod(0o770)), lambda own: own.symlink_to(self.folder)):
-            own = builds / "syslab-builds"
-            make(own)
-            refused = self.syslab("compare", *self.options, "A:build=main~2", cwd=self.repository, expect=2).stderr
-            self.assertIn("you alone can enter", refused)
-            own.unlink() if own.is_symlink() else own.rmdir()
-        self.assertEqual(builds.stat().st_mode & 0o777, 0o755, "what the user names stays as it is")
 
     def test_old_builds_make_room(self):
         self.compared("main~2", "main~1", 6)
@@ -298,32 +174,7 @@ class BuildOfARevision(Repository):
         self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[1]))
 
 
-class Course(BuildOfARevision):
-    """log EXPERIMENT; inherits the repository of three programs, of which the second is slower."""
-    test_it_is_built_once_kept_and_measured_as_a_program_is = test_old_builds_make_room = None
-    test_bisect_finds_it_among_programs = test_programs_of_others_are_not_run = test_a_build_and_the_wait_for_one_have_an_end = None
-
-    def measured_at(self, *points):
-        """Runs that look as if programs of these revisions had made them, each so many times as slow."""
-        for _ in points:
-            self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=100000")
-        connection = sqlite3.connect(self.db)
-        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE name IN ('run_no_update', 'metric_no_update')").fetchall()
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        facts, = connection.execute("SELECT facts FROM build").fetchone()
-        run_ids = [each for each, in connection.execute("SELECT id FROM run ORDER BY uid")]
-        for run, (revision, factor) in zip(run_ids, points, strict=True):
-            made = json.dumps({**json.loads(facts), "git_sha": revision, "git_dirty": False})
-            connection.execute("INSERT OR IGNORE INTO build (uid, facts) VALUES (?, ?)", (hashlib.sha256(made.encode()).hexdigest(), made))
-            connection.execute("UPDATE run SET build_id = (SELECT id FROM build WHERE facts = ?) WHERE id = ?", (made, run))
-            connection.execute("UPDATE metric SET value = 1e-4 * ? WHERE name = 'time' AND attempt_id IN"
-                               " (SELECT id FROM attempt WHERE run_id = ?)", (factor, run))
-        for _, sql in triggers:
-            connection.execute(sql)
-        connection.commit()
-        connection.close()
-
+class Course(CourseOfPrograms):
     def test_a_step_is_a_suspicion_until_both_were_measured_in_turns(self):
         self.measured_at((self.commits[1], 1.4), (self.commits[0], 1), (self.commits[0], 1.002))
         series, = self.json("log", "selftest_compare", cwd=self.repository)["series"]
@@ -345,47 +196,6 @@ class Course(BuildOfARevision):
         self.assertEqual(change["in_turns"], "slower")
         self.assertIn("measured in turns", change["text"])
 
-    def test_what_cannot_be_confirmed_is_said_and_the_rest_is_told(self):
-        nowhere = 40 * "0"
-        self.measured_at((nowhere, 1), (self.commits[1], 1.4))
-        told = self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
-        self.assertIn(f"no such revision of {self.repository}", told.stderr)
-        self.assertIn("not a finding", told.stdout)
-        connection = sqlite3.connect(self.db)
-        connection.execute("DROP TRIGGER environment_no_update")
-        connection.execute("UPDATE environment SET comparability_key = 'of another machine'")
-        connection.commit()
-        connection.close()
-        told = self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository)
-        self.assertIn("is another machine", told.stderr)
-
-    def test_an_interruption_ends_all_and_what_is_known_is_told(self):
-        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4), (self.commits[2], 1))
-        process = subprocess.Popen(self.command("log", "selftest_compare", "--confirm", "--budget", "1m"), cwd=self.repository,
-                                   env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for line in process.stderr:
-            if "launch 1 of" in line:
-                process.send_signal(signal.SIGINT)
-                break
-        said, more = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 3, said)
-        self.assertNotIn("launch 1 of", more)
-        self.assertIn("▁█▁", said)
-
-    def trap(self, name):
-        path = self.repository / name
-        path.write_text(f"#!/bin/sh\ntouch {self.folder}/sprung\n")
-        path.chmod(0o755)
-
-    def test_a_database_names_no_program_and_no_words_of_a_shell(self):
-        self.trap("run.sh")
-        self.measured_at(("./run.sh", 1), ("$(rm -r ~)", 1.4))
-        self.syslab("log", "selftest_compare", "--confirm", "--budget", "1s", cwd=self.repository, expect=None)
-        self.assertFalse((self.folder / "sprung").exists())
-        (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
-        self.assertEqual(change["in_turns"], None)
-        self.assertNotIn("syslab compare", change["text"])
-
     def test_what_only_the_machine_did_is_told_as_that(self):
         self.measured_at((self.commits[1], 1), (self.commits[2], 1.4))  # both take the same
         self.syslab("compare", "selftest_compare", f"A:build={self.commits[2]}", f"B:build={self.commits[1]}", "--launches", "3",
@@ -406,30 +216,6 @@ class Course(BuildOfARevision):
                 connection.executemany(f"UPDATE {table} SET {column} = ?2 WHERE id = ?1", kept)
         connection.close()
         self.assertIn("what moved by +40", change["text"])
-
-    def test_the_same_kernels_are_told_of_a_suspicion(self):
-        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4))
-        for codes, same in (((40 * "a", 40 * "a"), True), ((40 * "a", 40 * "b"), False), ((40 * "a", None), False), ((None, None), False)):
-            connection = sqlite3.connect(self.db)
-            connection.execute("DROP TRIGGER IF EXISTS attempt_facts_no_update")
-            for number, code in enumerate(codes):
-                connection.execute("UPDATE attempt_facts SET facts = json_set(facts, '$.code', json(?)) WHERE attempt_id = (SELECT a.id FROM attempt a"
-                                   " JOIN run r ON r.id = a.run_id ORDER BY r.uid LIMIT 1 OFFSET ?)",
-                                   (json.dumps({"digest": code} if code else {"why": "no CUPTI"}), number))
-            connection.commit()
-            connection.close()
-            (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
-            self.assertEqual(change["same_kernels"], same)
-            self.assertEqual(", with the same kernels on the GPU; not a finding" in change["text"], same)
-        self.assertEqual(self.sql("SELECT kernel_code, no_kernel_code FROM v_provenance"), [(None, "no CUPTI")] * 2)
-
-    def test_every_attempt_has_its_provenance(self):
-        self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=1000")
-        row, = self.sql("SELECT git_sha, implementation_digest, processor, celsius_before, held_down_after, status, load_average FROM v_provenance")
-        self.assertEqual(row[0], self.json("env")["build"]["git_sha"])
-        self.assertTrue(row[1] and row[2])
-        self.assertEqual(row[3:6], (None, None, "ok"))
-        self.assertGreaterEqual(row[6], 0)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import json
 import pathlib
 import re
 import signal
-import stat
 import unittest
 
 from comparing import Comparing
@@ -77,30 +76,11 @@ class Claims(Comparing):
             file.write_text(text)
             self.assertIn("x.claim", self.syslab("verify", file, expect=2).stderr)
 
-    def test_a_program_is_claimed_and_a_claim_starts_none(self):
-        script = self.folder / "bench.sh"
-        script.write_text("#!/bin/sh\necho took: $1 ms\n")
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        commands = ("--command", "old=./bench.sh 0.6{n}", "--command", "new=./bench.sh 0.5{n}")
-        rest = ("-a", "n=1", "--protocol", "quick", "--launches", "3", "--reads", "took: {} ms", "-o", "x.claim")
-        self.syslab("claim", "new >= 1.15 x old", *commands, *rest)
-        held = json.loads((self.folder / "x.claim").read_text())
-        self.assertEqual((held["faster"]["name"], held["faster"]["command"], held["question"]["reads"]),
-                         ("new", "./bench.sh 0.5{n}", "took: {} ms"))
-        self.assertEqual([case["params"] for case in held["cases"]], [{"n": 1, "reads": "took: {} ms"}])
-        page = self.syslab("report", "x.claim").stdout
-        self.assertIn("--command new='./bench.sh 0.5{n}'", page)
-        refused = self.syslab("verify", "x.claim", "--launches", "3", *commands[:2], expect=2).stderr
-        self.assertIn("starts nothing; if you mean to: --command new='./bench.sh 0.5{n}'", refused)
-        changed = (*commands[:3], "new=./bench.sh 0.5{n} again")
-        held = json.loads(self.syslab("verify", "x.claim", "--launches", "3", "--json", *changed).stdout)
-        self.assertEqual(held["verdict"], "confirmed")
-        self.assertEqual([one.split(":")[0] for one in held["differing"]], ["new command and its files"])
-
     def test_laws_that_were_searched_with_the_same_code_go_with_it(self):
         self.syslab("check", "weighted_sum", "--impl", "tiled", "--device", "cpu", "--cases", "1")
-        self.syslab("claim", "tiled >= 0.001 x naive", "weighted_sum", "--device", "cpu", "--protocol", "quick", "--launches", "3", "-a", "rows=64",
-                    "-a", "dim=64", "-a", "dtype=fp32", "-a", "pass=forward", "-o", "x.claim")
+        # Of shorter calls more are timed, and each has inputs of its own: four times the processor time.
+        self.syslab("claim", "tiled >= 0.001 x naive", "weighted_sum", "--device", "cpu", "--protocol", "quick", "--launches", "3", "-a", "rows=2048",
+                    "-a", "dim=1024", "-a", "dtype=fp32", "-a", "pass=forward", "-o", "x.claim")
         held = json.loads((self.folder / "x.claim").read_text())
         self.assertIn({"name": "weighted_sum.linearity", "contract": "full", "outcome": "passed", "inputs": 1}, held["faster"]["laws"])
         self.assertEqual(len(held["faster"]["laws"]), 5)

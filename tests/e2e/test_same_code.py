@@ -6,7 +6,7 @@ import unittest
 
 from comparing import Comparing
 from lab import SYSLAB
-from test_bisect import WORK
+from revisions import WORK
 from worker_conformance import Worker
 
 # In place of a worker of OTHER_BUILD: says of which code its kernels were.

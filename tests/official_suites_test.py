@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The comparison with the hand-outs' own tests, without them: what is drawn in place of fixtures fits the suite's own models. Needs
-torch; skipped without.
+"""The comparison with the hand-outs' own tests, without them: what is drawn in place of fixtures fits the suite's own models
+(skipped without torch), `check` is asked about the same device and backend, and what it says is read as it is meant.
 
     official_suites_test.py ROOT
 """
 import importlib.util
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.dont_write_bytecode = True
@@ -43,6 +45,42 @@ class Fixtures(unittest.TestCase):
                 tool.put_suite(suite, copy)
                 labels = torch.load(copy / "tests/fixtures/ddp_test_labels.pt")
                 self.assertEqual(tuple(labels.shape), (20, outputs))
+
+
+PROGRAM = """#!/bin/sh
+echo "{\\"type\\": \\"submission\\", \\"adapters\\": [], \\"told\\": \\"$CUDA_VISIBLE_DEVICES $*\\"}"
+"""
+
+
+class Checks(unittest.TestCase):
+    def told(self, device, **options):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "syslab")
+            program.write_text(PROGRAM)
+            program.chmod(0o755)
+            with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="3,4"):
+                return tool.check(mock.Mock(program=program, **options), "ada", "2025", device, "stubs", pathlib.Path(folder))["told"]
+
+    def test_ranks_are_where_those_of_the_tests_are_and_on_a_gpu_in_gloo_s_group(self):
+        self.assertRegex(self.told("cuda", cases=None), "^3 check .*--device cuda --mine me=ada")
+        self.assertRegex(self.told("cpu", cases=7), "^ check .*--device cpu --cases 7 --mine me=ada")
+
+    def verdict(self, **law):
+        row = {"function": "get_ddp", "state": "implemented", "not_checked": "",
+               "laws": [{"experiment": "ddp_overlap_individual_parameters", "contract": "handout", "law": "ddp.waits", "message": "",
+                         "out_of_time": False, "outcome": "passed", **law}]}
+        return tool.verdict_of({"adapters": [row]}, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]")
+
+    def test_a_law_that_is_not_held_says_why(self):
+        self.assertEqual(self.verdict(), (True, ""))
+        self.assertEqual(self.verdict(outcome="falsified", message="none waits\nthe module: …"), (False, "ddp.waits: none waits"))
+        told = "the worker ended while starting; its last lines:\nTraceback\nImportError: no torch"
+        self.assertEqual(self.verdict(outcome="falsified", message=told),
+                         (False, "ddp.waits: the worker ended while starting; its last lines: ImportError: no torch"))
+
+    def test_a_law_that_was_not_tried_says_nothing(self):
+        self.assertIsNone(self.verdict(outcome="unsupported", out_of_time=True))
+        self.assertEqual(self.verdict(out_of_time=True), (True, ""))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ that this Python has, on the CPU and, where there is one, on a GPU:
 A suite is the hand-out's folder `tests`, or what holds it (test_*.py, common.py; fixtures/*.pt are drawn anew where they are missing).
 Repositories are folders DIR/YEAR/NAME, as they were published; nothing in them is changed, and what is printed of them are counts, and laws
 that do not hold. pytest, einops, jaxtyping and cs336_basics.model are stubbed where this Python has none (official_stubs.py), and
-that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side, and a rank that does not
-end within --limit says where each of its threads stands, and ends. Ranks are forked by a server that has imported torch, and not started
+that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side, with `check` beside them, and a
+rank that does not end within --limit says where each of its threads stands, and ends. Ranks are forked by a server that has imported torch, and not started
 anew a test (--start spawn), since importing it takes longer than all else: each test is said with its seconds as it ends.
 Exit code 1: one of our own does not pass, or less than 95 % of the tests agree.
 """
@@ -269,24 +269,46 @@ def verdict_of(record, year, test):
     if row is None or row["state"] in ("not there", "not implemented"):
         return False, f"{function} is not implemented"
     if row["state"] != "implemented":
-        return False, row["why"]
+        return None if row["out_of_time"] else (False, row["why"])
     if row["not_checked"]:
         return None
     laws = [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout" and law["law"] not in unseen]
-    if not laws or any(law["message"].startswith("needs torch >=") for law in laws):
+    if not laws or any(law["message"].startswith("needs torch >=") or untried(law) for law in laws):
         return None
     lost = [law for law in laws if law["outcome"] != "passed" and is_seen(law, test)]
-    return not lost, "; ".join(f"{law['law']}: {law['message'].splitlines()[0] if law['message'] else law['outcome']}" for law in lost)
+    return not lost, "; ".join(f"{law['law']}: {in_short(law['message']) or law['outcome']}" for law in lost)
 
 
-def check(program, repository, year, stubs, work):
-    environment = {**os.environ, "PYTHONPATH": str(stubs), "XDG_STATE_HOME": str(work / "state")}
-    done = subprocess.run([str(program), "check", "--json", "--handout", year, "--contract", "handout", "--cases", "50", "--mine",
+def untried(law):
+    """Whether the time was over before anything was found out."""
+    return law["out_of_time"] and law["outcome"] not in ("passed", "falsified")
+
+
+def in_short(message):
+    """Its first line; of what a process has said before it ended the last one, too."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    return " ".join(lines[:1] + lines[-1:] if lines and lines[0].endswith("its last lines:") else lines[:1])
+
+
+def check(options, repository, year, device, stubs, work):
+    """What `check` says with ranks where those of the tests are. On GPUs it sees one: with one for each rank the group would be NCCL's, and
+    the tests name Gloo, which of a tensor on a GPU takes less."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] if device == "cuda" else ""
+    environment = {**os.environ, "PYTHONPATH": str(stubs), "XDG_STATE_HOME": str(work / "state"), "CUDA_VISIBLE_DEVICES": seen}
+    depth = ["--cases", str(options.cases)] if options.cases else []
+    done = subprocess.run([str(options.program), "check", "--json", "--handout", year, "--contract", "handout", "--device", device, *depth, "--mine",
                            f"me={repository}", "--python", sys.executable, "--db", str(work / "lab.db")],
                           text=True, capture_output=True, env=environment, timeout=OF_A_FILE)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     record = lines[-1] if lines else {}
     return record if record.get("type") == "submission" else {"adapters": [], "error": (done.stderr.strip() or "no answer").splitlines()[-1]}
+
+
+def timed_check(options, repository, year, device, stubs, work):
+    began = time.perf_counter()
+    record = check(options, repository, year, device, stubs, work)
+    print(f"  {year} {device} check: {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
+    return record
 
 
 # --- both ---
@@ -317,10 +339,12 @@ def published(options, suites, stubs, device, work, report):
         year, copy = repository.parent.name, work / f"published-{number}"
         shutil.copytree(repository, copy, symlinks=True)
         put_suite(suites[year], copy)
-        results = run_suite(copy, year, device, [stubs], options)
         own_work = work / f"checked-{number}"
         own_work.mkdir()
-        record = check(options.program, repository, year, stubs, own_work)
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:
+            checked = beside.submit(timed_check, options, repository, year, device, stubs, own_work)
+            results = run_suite(copy, year, device, [stubs], options)
+            record = checked.result()
         same, differ, aside = 0, [], 0
         for name, (outcome, why) in results.items():
             verdict = verdict_of(record, year, name)
@@ -375,6 +399,7 @@ def parsed():
     parser.add_argument("--backend", choices=["gloo", "nccl"], default="gloo", help="of our own on GPUs; nccl needs two of them")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="counts, as JSON")
     parser.add_argument("--limit", type=float, default=OF_A_RANK, metavar="SECONDS", help="of a rank, default %(default)s")
+    parser.add_argument("--cases", type=int, help="a law of check's; default: its own depth, 20 s an experiment")
     parser.add_argument("--start", choices=["fork", "spawn"], default="fork", help="how ranks are started: spawn as the tests ask for it")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     options = parser.parse_args()

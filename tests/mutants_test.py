@@ -109,8 +109,10 @@ class Patches(unittest.TestCase):
         with mock.patch.object(mutants, "baseline"), mock.patch.object(mutants.time, "monotonic", side_effect=range(0, 1000, 10)), \
                 mock.patch.object(mutants, "try_one", return_value=report.Outcome("killed", "")):
             build = mock.Mock(tests={"unit_f"}, make=lambda tests: (True, ""))
-            self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=55)), ["a", "b"])
+            self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=27.5)), ["a", "b"], "twice as many of the clock")
             self.assertEqual(list(mutants.run_all(build, three, lambda some: None)), ["a", "b", "c"])
+            with mock.patch.object(mutants, "processor_seconds", side_effect=(100, 120, 155, 156)):
+                self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=55)), ["a", "b"], "of a processor")
 
 
 class Outcomes(unittest.TestCase):

@@ -14,18 +14,26 @@
 namespace syslab::report {
 namespace {
 
-// "2 × NVIDIA H200 (AMD EPYC 9654, 96 cores), Intel Core i7, 8 cores, 2026-11-21 to 2026-11-23"
+// "2 × NVIDIA H200 (AMD EPYC 9654, 96 cores), Intel Core i7, 8 cores, 2026-11-21 to 2026-11-23"; of several machines
+// with the same kind of CPU "2 × NVIDIA H200 (32 cores), NVIDIA H100 (16 cores), all with AMD EPYC 9654, …"
 std::string machines_of(const store::Store& store) {
   const store::ResultSet found = store.query(
-      "WITH machine AS (SELECT environment_id, coalesce(cpu_model, 'a machine without a name')"
-      " || coalesce(', ' || (facts ->> '$.cpu.cores') || ' cores', '') AS cpu, gpu_name,"
-      " coalesce(json_array_length(facts, '$.gpu'), 0) AS gpus FROM v_environment)"
-      "SELECT coalesce(iif(gpus > 1, gpus || ' × ', '') || gpu_name || ' (' || cpu || ')', cpu), count(*),"
-      " min(min(substr(r.started_at, 1, 10))) OVER (), max(max(substr(r.started_at, 1, 10))) OVER ()"
+      "WITH machine AS (SELECT environment_id, coalesce(cpu_model, 'a machine without a name') AS model,"
+      " (facts ->> '$.cpu.cores') || ' cores' AS cores, iif(json_array_length(facts, '$.gpu') > 1,"
+      " json_array_length(facts, '$.gpu') || ' × ', '') || gpu_name AS gpus FROM v_environment)"
+      "SELECT coalesce(gpus || ' (' || model || coalesce(', ' || cores, '') || ')', model || coalesce(', ' || cores, "
+      "'')), count(*),"
+      " min(min(substr(r.started_at, 1, 10))) OVER (), max(max(substr(r.started_at, 1, 10))) OVER (), min(model),"
+      " coalesce(gpus || coalesce(' (' || cores || ')', ''), 'a CPU of ' || cores, '')"
       " FROM run r JOIN machine USING (environment_id) GROUP BY 1 ORDER BY 2 DESC, 1");
   if (found.rows.empty()) return {};
+  const std::string model = found.rows[0][4].text;
+  const bool alike = found.rows.size() > 1 && std::ranges::all_of(found.rows, [&](const auto& row) {
+                       return row[4].text == model && !row[5].text.empty();
+                     });
   std::vector<std::string> machines;
-  for (const auto& row : found.rows) machines.push_back(row[0].text);
+  for (const auto& row : found.rows) machines.push_back(row[alike ? 5 : 0].text);
+  if (alike) machines.push_back("all with " + model);
   const std::string first = found.rows[0][2].text, last = found.rows[0][3].text;
   return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
 }
@@ -146,7 +154,7 @@ std::vector<Block> first_page(const store::Store& store, const FirstPage& page, 
   if (!missing.empty()) {
     const std::string year = page.handout.empty() ? "2026" : page.handout;
     state += fmt::format(
-        "{} What is “not run” below is part of it. `syslab run --handout {}` runs what a "
+        "{} `syslab run --handout {}` runs what a "
         "machine "
         "can of it (`plan` lists it).",
         missing, year);

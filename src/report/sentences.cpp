@@ -130,7 +130,8 @@ std::string without_told(const Table& table, std::size_t row, const Brevity& bre
 Text with_minus_signs(Text text) {
   static const std::regex kNegative(R"((^|[\s(])-(?=\.?[0-9]))");
   for (Span& span : text) {
-    if (span.style == Style::plain) span.text = std::regex_replace(span.text, kNegative, "$1\u2212");
+    if (span.style != Style::plain || span.text.find('-') == std::string::npos) continue;
+    span.text = std::regex_replace(span.text, kNegative, "$1\u2212");
   }
   return text;
 }

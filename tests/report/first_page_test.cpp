@@ -23,7 +23,7 @@ Answered problem(const std::string& name, std::vector<std::string> open = {}) {
 }
 
 constexpr const char* kCommands =
-    " What is “not run” below is part of it. `syslab run --handout 2025` runs what a machine "
+    " `syslab run --handout 2025` runs what a machine "
     "can "
     "of it (`plan` lists it).";
 
@@ -47,7 +47,8 @@ TEST_F(FirstPageOf, NamesAProblemOnceWhereItIsOpen) {
 TEST_F(FirstPageOf, ListsThreeProblemsAtMost) {
   std::vector<Missing> missing;
   for (const char* name : {"p1", "p2", "p3", "p4", "p5"}) missing.push_back({name, 1, 1, 2});
-  EXPECT_TRUE(has(of({problem("one")}, missing), "p3 (1 of 2 cases, 1.0 points); less in 2 more problems. What is"));
+  EXPECT_TRUE(
+      has(of({problem("one")}, missing), "p3 (1 of 2 cases, 1.0 points); less in 2 more problems. `syslab run"));
 }
 
 TEST_F(FirstPageOf, HasNoCommandWhereNothingIsMissing) {

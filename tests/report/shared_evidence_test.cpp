@@ -51,7 +51,7 @@ TEST_F(StepsOfRanks, AreHeldAgainstThoseOfAnEarlierProblem) {
   const std::string flat = said("minimal_ddp_flat_benchmarking", "messages");
   EXPECT_TRUE(has(flat, "975.0")) << flat;
   EXPECT_TRUE(has(flat, "one large call is 15 ms faster than 291 small ones")) << flat;
-  EXPECT_TRUE(has(flat, "packing into the buffer and back costs 25 ms of the phase")) << flat;
+  EXPECT_TRUE(has(flat, "packing into the buffer and back adds 25 ms to communication")) << flat;
   EXPECT_TRUE(has(flat, "(Different runs on the same machine.)")) << flat;
   const std::string overlap = said("ddp_overlap_individual_parameters_benchmarking", "hidden");
   EXPECT_TRUE(has(overlap, "overlap recovers 60 % of what communication costs")) << overlap;

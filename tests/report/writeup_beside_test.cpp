@@ -57,8 +57,8 @@ TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
         {metric("parameters", 1000), metric("scores_bytes", kMatrix),
          worker::MemoryEventRecord{1, matrices * kMatrix, "layers.0.attn.kept", "temporaries"}});
     const std::string text = said("memory_profiling", "largest_said");
-    EXPECT_EQ(has(text, "matrices of B·H·T² scores"), matrices == 1) << text;
-    EXPECT_EQ(has(text, "attention's matrices of B·H·T² values"), matrices == 2) << text;
+    EXPECT_EQ(has(text, "; what softmax keeps is one matrix of B·H·T² scores, 1.000 MiB."), matrices == 1) << text;
+    EXPECT_EQ(has(text, "; what softmax keeps is 2 matrices of B·H·T² values, 1.000 MiB each."), matrices == 2) << text;
   }
 }
 
@@ -75,7 +75,7 @@ TEST_F(Beside, TheFormulasBestBucketIsNamedWhereAnotherWasMeasured) {
   limit(640, 16, 5e-4, 2e-4);
   limit(10240, 1, 2e-3, 1.8e-3);
   std::string text = said("ddp_small_tensors", "a_shown");
-  EXPECT_TRUE(has(text, "the least, 0.100 ms, of 250 (limit 40 KiB)")) << text;
+  EXPECT_TRUE(has(text, "the least, 0.100 ms, with 250 (limit 40 KiB)")) << text;
   EXPECT_TRUE(has(text, "its best bucket is of 442 KiB, and for 40 KiB it predicts 2 ms")) << text;
   limit(640, 16, 5e-5, 2e-4);
   text = said("ddp_small_tensors", "a_shown");

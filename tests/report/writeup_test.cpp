@@ -363,8 +363,8 @@ TEST_F(Writeup, MemoryGrowsUnderAutocastByTheCopyOfTheWeights) {
   peak("bf16_amp", "forward", 109);
   const std::string text = said("memory_profiling", "precision_effect");
   EXPECT_TRUE(has(text,
-                  "Autocast adds a half-precision copy of the weights (up to 20 MiB), which the halved activations of "
-                  "training outweigh."))
+                  "Autocast adds a half-precision copy of the weights (up to 20 MiB), outweighed by smaller "
+                  "activations."))
       << text;
   peak("bf16_amp", "forward", 150);
   EXPECT_TRUE(has(said("memory_profiling", "precision_effect"), "the rest is not explained"))

@@ -1,4 +1,4 @@
--- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). At this d the gain grows with T, because unfused
+-- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). On one GPU the gain grows with T, because unfused
 --   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip and one float a row{short}{products}.
 -- experiment: flash_benchmarking
 -- with: flash_benchmarking/speedup
@@ -10,8 +10,11 @@ wide AS (SELECT *, max(iif(point ->> '$.head_dim' = 64, 1, 0)) OVER () AS has_64
 SELECT point ->> '$.head_dim' AS head_dim,
        group_concat(printf('`%s` (%s) %.3g× at T = %s and %.3g× at T = %s', implementation, point ->> '$.dtype', at_low, low_seq, speedup, seq), ', ') AS speedups,
        iif(min(paired AND low_paired), 'each from one run', 'in different runs') AS pairing, device,
-       iif(EXISTS (SELECT 1 FROM v_environment g WHERE g.gpu_name = device), '; at short T all are bound by launches', '') AS short,
-       iif(max(implementation = 'flash_tf32'), '; `flash_tf32` multiplies in TF32, unfused attention in fp32', '') AS products,
+       iif(EXISTS (SELECT 1 FROM v_environment g WHERE g.gpu_name = device), '; at short T launches bound both', '') AS short,
+       iif(max(implementation = 'flash_tf32'), '; `flash_tf32` multiplies in TF32'
+           || coalesce((SELECT printf(' (worst error of O %.2g of the %.2g allowed)', p.worst_error, p.tolerance) FROM v_properties p
+                         WHERE p.experiment = ?1 AND p.implementation = 'flash_tf32' AND p.outcome = 'passed' AND p.property IN ('reference:out', 'samples:out') AND NOT p.is_mine
+                         ORDER BY p.ratio DESC LIMIT 1), '') || ', unfused attention in fp32', '') AS products,
        max(run_uid) AS run_uid
   FROM wide w
  WHERE has_64 = 0 OR point ->> '$.head_dim' = 64

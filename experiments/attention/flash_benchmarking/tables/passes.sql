@@ -55,4 +55,4 @@ SELECT g.configurations, g.dims, g.gains, t.head_dim, iif(t.low < t.high, printf
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1
  GROUP BY g.comparability_key, g.protocol, t.head_dim, t.low, t.high
- ORDER BY g.device, g.protocol, t.low;
+ ORDER BY g.configurations DESC, g.device, g.protocol, t.low;

@@ -1,5 +1,5 @@
 -- sentence: Smallest case out of memory: {implementation}, {pass}, B = {rows}, T = {seq}, d = {head_dim}, {dtype} on {device} ({why}). It needs
---   {tensors} tensors of B·T·d ({tensor_mib} each) and {kept} + {work} matrices of B·T² floats, kept and temporary ({matrix_gib} each):
+--   {tensors} tensors of B·T·d ({tensor_mib} each) and {kept} kept and {work} temporary matrices of B·T² floats ({matrix_gib} each):
 --   {total_gib}.
 -- experiment: pytorch_attention
 -- command: syslab run pytorch_attention -a seq=2048 -a head_dim=64 --impl literal --laws none --memory-limit 256Mi

@@ -1,8 +1,8 @@
--- sentence: Forwarding whole tensors takes T = (n−1) · S / W, the standard ring 2(n−1)/n · S / W: a factor of n/2. On {ranks} ranks with {bytes}
---   bytes that predicts {expected}×. Measured ({device}, protocol {protocol}): {ratio}{verdict}.
+-- sentence: Forwarding whole tensors takes T = (n−1) · S / W, the standard ring 2(n−1)/n · S / W: a factor of n/2. On {ranks} ranks with {size} that
+--   predicts {expected}×. Measured ({device}, protocol {protocol}): {ratio}{verdict}.
 -- experiment: alternate_ring_all_reduce
 -- fills: *
--- columns: ranks|1|d|right; bytes|B|d|right; expected|×|.3g|right; ratio|1|s|left; verdict|1|s|left; whole|ms|.3g|right; parts|ms|.3g|right;
+-- columns: ranks|1|d|right; size|1|s|left; bytes|B|d|right; expected|×|.3g|right; ratio|1|s|left; verdict|1|s|left; whole|ms|.3g|right; parts|ms|.3g|right;
 --   device|1|s|left; protocol|1|s|left
 WITH pair AS (
   SELECT w.world_size AS ranks, w.params ->> '$.bytes' AS bytes, w.world_size / 2.0 AS expected, w.time_ms / p.time_ms AS ratio,
@@ -14,10 +14,11 @@ WITH pair AS (
                      AND p.is_good
    WHERE w.experiment = ?1 AND w.implementation = 'whole' AND w.is_good AND w.world_size > 1
 )
-SELECT ranks, bytes, expected, coalesce(printf('%.2f to %.2f×', ratio_low, ratio_high), printf('%.3g×', ratio)) AS ratio,
-       CASE WHEN ratio_low IS NULL THEN '' WHEN expected BETWEEN ratio_low AND ratio_high AND ratio_high > 1.2 * ratio_low THEN ', too wide to tell'
+SELECT ranks, bytes, iif(bytes % 1048576 = 0, printf('%d MiB', bytes / 1048576), bytes || ' bytes') AS size, expected, coalesce(printf('%.2f to %.2f×', ratio_low, ratio_high), printf('%.3g×', ratio)) AS ratio,
+       CASE WHEN ratio_low IS NULL THEN '' WHEN expected BETWEEN ratio_low AND ratio_high AND ratio_high > 1.5 * ratio_low THEN ', too wide to tell'
             WHEN expected BETWEEN ratio_low AND ratio_high THEN ', as predicted' WHEN ratio_low > expected THEN ', more than that' ELSE ', less than that' END AS verdict,
        whole, parts, device, protocol, run_uid
   FROM pair
  WHERE place = 1
- ORDER BY device, protocol, ranks;
+ -- On two ranks both are the same; of more, the surest.
+ ORDER BY device, ranks = 2, ratio_high / ratio_low, protocol;

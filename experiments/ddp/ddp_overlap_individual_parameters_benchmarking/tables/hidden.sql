@@ -1,5 +1,5 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): a step takes {time_ms} ms with overlap, {naive_ms} naive and {flat_ms} flat; without communication {none_ms} ms, so
+--   {implementation}): a step takes {time_ms} ms with overlap, {naive_ms} naive and {flat_ms} flat (with copies); without communication {none_ms} ms, so
 --   {verdict}. {exposed} ms of communication remain after backward, versus {naive} naive and {flat} flat. {why}{runs}
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: a

@@ -1,5 +1,5 @@
--- sentence: Small ones show both ends (`ddp_small_tensors`: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks, {device}, backward as fast as the link): exposed are
---   {small} ms of {most_calls} all-reduces, {large} ms of {fewest_calls}, and the least, {least} ms, of {calls} (limit {limit} KiB). The formula of (b) {agreement}.
+-- sentence: A small case shows both ends (`ddp_small_tensors`: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks, {device}, backward as fast as the link): {small} ms
+--   are exposed with {most_calls} all-reduces, {large} ms with {fewest_calls} and the least, {least} ms, with {calls} (limit {limit} KiB). The formula of (b) {agreement}.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;

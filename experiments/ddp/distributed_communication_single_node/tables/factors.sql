@@ -1,17 +1,29 @@
--- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): a single all-reduce of {sizes} MB takes {times} ms (slowest rank{mean}{widest}). {fit}.
+-- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): a single all-reduce of {sizes} MB takes {times} ms{more} (slowest rank{mean}{widest}). {fit}.
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; mean|1|s|left;
+-- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; more|1|s|left; mean|1|s|left;
 --   widest|1|s|left; fit|1|s|left
-WITH point AS (
+WITH alike AS (
+  SELECT v.*
+    FROM v_measured v
+   WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'
+     AND NOT EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal')
+),
+-- Of several machines with one kind of GPU the one that ran most numbers of ranks.
+machine AS (
+  SELECT comparability_key AS key, device,
+         row_number() OVER (PARTITION BY device ORDER BY count(DISTINCT world_size) DESC, max(run_uid) DESC) AS place
+    FROM alike
+   GROUP BY comparability_key, device
+),
+point AS (
   SELECT v.*, v.params ->> '$.bytes' AS bytes,
          row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
                                 ORDER BY v.params ->> '$.bytes', v.attempt_uid) AS up,
          row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
                                 ORDER BY v.params ->> '$.bytes' DESC, v.attempt_uid) AS down
-    FROM v_measured v
-   WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'
-     AND NOT EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal')
+    FROM alike v
+   WHERE EXISTS (SELECT 1 FROM machine m WHERE m.key = v.comparability_key AND m.device = v.device AND m.place = 1)
 ),
 queued AS (
   SELECT p.*, (SELECT q.value FROM metric q WHERE q.attempt_id = p.attempt_id AND q.name = 'pipelined' ORDER BY q.rank LIMIT 1) AS t FROM point p
@@ -33,6 +45,14 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS sizes,
        (SELECT group_concat(printf('%.3g', time_ms), ', ') FROM (SELECT * FROM point ORDER BY up) p
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS times,
+       -- The same sizes on more ranks.
+       coalesce((SELECT group_concat(printf(', on %d ranks %s ms', ranks, times), '')
+                   FROM (SELECT world_size AS ranks, group_concat(bytes) AS sizes, group_concat(printf('%.3g', time_ms), ', ') AS times
+                           FROM (SELECT * FROM point WHERE implementation = a.implementation AND device = a.device AND protocol = a.protocol
+                                    AND world_size > a.world_size ORDER BY world_size, bytes)
+                          GROUP BY world_size)
+                  WHERE sizes = (SELECT group_concat(bytes) FROM (SELECT bytes FROM point p WHERE p.implementation = a.implementation
+                                    AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol ORDER BY bytes))), '') AS more,
        -- An interval that is longer than the time itself has a few calls in it that took as long: the median is of the others.
        coalesce((SELECT printf('; at %.4g MB a few calls took up to %.3g ms', p.bytes * 1e-6, p.high_ms) FROM point p
                   WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol AND p.high_ms > 2 * p.time_ms
@@ -49,11 +69,11 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
             -- A line that misses the sizes between says nothing of the machine's rate: then the ends do.
             WHEN l.worst > 0.05 AND e.alpha > 0
-              THEN printf('Queued back to back, the largest moves at %.3g GB/s. The smallest, %s at that rate, takes %s queued: latency is %.0f %% of its time and %s %% of the largest''s%s',
+              THEN printf('Queued back to back, the largest moves at %.3g GB/s. The smallest would take %s at that rate and takes %s: latency is %.0f %% of its time and %s %% of the largest''s%s',
                           e.rate, iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
-                          iif(e.longest > 0.05, printf('; sizes between take up to %.0f %% longer than both give', 100 * e.longest), ''))
+                          iif(e.longest > 0.05, printf('; sizes between exceed both by up to %.0f %%', 100 * e.longest), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

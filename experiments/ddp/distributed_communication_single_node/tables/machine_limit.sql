@@ -1,5 +1,5 @@
--- sentence: {limit} More data costs its bytes over the bandwidth; each more rank two latencies, since a ring takes 2(n − 1) steps, while a rank
---   sends 2(n − 1)/n of the data, less than twice.
+-- sentence: {limit} Time grows with size as bytes over bandwidth. Each added rank costs two more hops of latency (a ring takes 2(n − 1) steps), but little
+--   bandwidth: a rank sends 2(n − 1)/n of the data.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left

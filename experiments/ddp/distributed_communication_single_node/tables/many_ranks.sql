@@ -1,4 +1,4 @@
--- sentence: {implementation} on the CPU: an all-reduce of {mb} MB takes {times} ms on {ranks} ranks.{missing}
+-- sentence: {implementation} on the CPU, where ranks share cores and memory: an all-reduce of {mb} MB takes {times} ms on {ranks} ranks.{missing}
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: implementation|1|code|left; mb|1|s|right; times|1|s|left; ranks|1|s|left; missing|1|s|left

@@ -25,8 +25,8 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
        CASE WHEN n.exposed > w.exposed
               THEN printf('The same bytes move: one large call is %.3g ms faster than %d small ones, because it pays one latency and sends at full bandwidth%s',
                           n.exposed - w.exposed, n.buckets,
-                          iif(v.exposed > w.exposed, printf('; packing into the buffer and back costs %.3g ms of the phase%s.', v.exposed - w.exposed,
-                                 iif(v.low_ms > w.high_ms, printf(' (%.3g ms of the step)', v.time_ms - w.time_ms), '')), '.'))
+                          iif(v.exposed > w.exposed, printf('; packing into the buffer and back adds %.3g ms to communication%s.', v.exposed - w.exposed,
+                                 iif(v.low_ms > w.high_ms, printf(' (%.3g ms to the step)', v.time_ms - w.time_ms), '')), '.'))
             ELSE 'The same bytes move, and at these sizes the latency of a call is small beside them.' END AS why,
        iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' (Different runs on the same machine.)') AS runs,
        max(v.run_uid, w.run_uid, n.run_uid) AS run_uid

@@ -6,12 +6,11 @@ SELECT ranks, how, laws, toys, steps, max(run_uid) AS run_uid
   -- What says the same of several cases is said once.
   FROM (SELECT row_number() OVER (ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.bucket_mb) AS place, v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device, v.protocol, v.implementation, v.strategy,
               CASE WHEN v.strategy = 'naive'
-                     THEN '`syslab run naive_ddp -a world_size=2` trains so: each rank scales its loss by its share of the rows; when backward has ended, every gradient is all-reduced in turn, and AdamW runs on every rank.'
+                     THEN 'In `syslab run naive_ddp` each rank scales its loss by its share of the rows; after backward each gradient is all-reduced, and AdamW runs on every rank.'
                    WHEN v.strategy = 'overlap'
-                     THEN 'When the last kernel that writes a gradient is queued, a hook queues its asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one. The hand-out''s own tests of it pass.'
+                     THEN 'When the last kernel that writes a gradient is queued, a hook queues its asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one. The hand-out''s `tests/test_ddp*.py` pass.'
                    ELSE 'Buckets fill in the order in which backward finishes gradients, the reverse of registration except for a block''s two norms, which are registered side by side but not finished one after the other. A hook adds each final gradient to the open bucket (one larger than the limit is a bucket of its own) and queues a full bucket''s asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the last event. The hand-out''s `tests/test_ddp.py` passes: both toy models, with frozen and tied parameters, at its three limits of 0.0016, 0.0001 and 0.01 MB.' END AS how,
-              CASE WHEN k.tests IS NULL THEN '' WHEN v.strategy = 'bucketed' THEN printf(' Also tested, in %d random cases each: %s.', k.test_cases, k.tests)
-                   ELSE printf(' %d more properties hold (`syslab check %s`).', k.test_count, v.experiment) END AS laws, k.toys, k.steps, v.run_uid
+              iif(k.tests IS NULL, '', printf(' Also tested, on %d random models each: %s.', k.test_cases, k.tests)) AS laws, k.toys, k.steps, v.run_uid
          FROM v_data_parallel v
          JOIN v_certified k ON k.attempt_id = v.attempt_id
         WHERE v.experiment = ?1 AND v.is_good)

@@ -10,7 +10,8 @@ SELECT model, "precision", batch, context, ranks, backend, iif(wire = 'own', 'un
        gradient_bytes / 1073741824.0 AS bytes, buckets, exposed, 100 * exposed / time_ms AS share,
        1e5 * e.ci_low / high_ms AS share_low, 1e5 * e.ci_high / low_ms AS share_high, none_ms,
        -- Each rank waits in its first all-reduce for those whose backward pass ends later.
-       iif(exposed > 1.01 * over_none AND over_none > 0, printf(' It lengthens the step by %.3g ms; the rest is waiting for the slower rank.', over_none), '') AS skew, run_uid
+       CASE WHEN exposed > over_none_high AND over_none > 0 THEN printf(' It lengthens the step by %.3g ms; the rest is waiting for the slower rank.', over_none)
+            WHEN over_none > 0 THEN printf(' The step takes %.3g ms longer than without communication.', over_none) ELSE '' END AS skew, run_uid
   FROM v_data_parallel v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1
  WHERE experiment = ?1 AND strategy = 'naive' AND is_good AND none_ms IS NOT NULL

@@ -1,6 +1,6 @@
 -- title: Naive DDP
 -- caption: Median step time with its 95 % interval, slowest rank; phases by events, each of its slowest rank, may add up to more. `over none`:
---   beyond the same step without communication; `exposed`: communication left after backward; `forecast`: that, predicted before the first step by strategy `planned`, which plans its buckets.
+--   beyond the same step without communication; `exposed`: communication left after backward.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;
@@ -10,6 +10,7 @@
 --   gradient_bytes as bytes|B|d|right; of as experiment?|1|code|left; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `communicating`: sum over all-reduces; `under backward`: the share of it that ran under backward. All strategies were checked bit for bit
 --   against single-process training.
+-- note: `forecast`: `exposed` as predicted before the first step by strategy `planned`, which plans its buckets.
 -- note: Steps that an earlier problem timed stand here as well: `experiment` names it.
 -- note: `wire`: dtype in which gradients are communicated; `own`: uncompressed.
 -- note: `of ours`: time of a class, or of torch's own, over that of `ours_in_torch`, which is our strategy around the same torch module; its step

@@ -1,5 +1,5 @@
 -- sentence: In sequence T_comm = T_FSDP + T_TP ≤ T_math is B ≥ X·F·α/(M_X·(F − Y·α/M_Y)): {each} tokens per device, {tokens} over all {devices}.
---   With free X and Y {free} tokens, {free_each} per device, at X = {x}, Y = {y}.
+--   With free X and Y, in sequence, {free} tokens, {free_each} per device, at X = {x}, Y = {y}.
 -- experiment: communication_accounting
 -- fills: c
 -- columns: each|1|.4g|right; tokens|1|d|right; devices|1|d|right; free|1|.5g|right; free_each|1|.4g|right; x|1|.3g|right; y|1|.3g|right

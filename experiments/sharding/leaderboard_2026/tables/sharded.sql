@@ -1,5 +1,5 @@
 -- title: Leaderboard 2026: the 8B step with FSDP
--- caption: Median step time, with its 95 % interval where there are several steps, slowest rank. `segment`: blocks per checkpoint segment; the last one is not run again. `floor`: matrix products alone
+-- caption: Median step time, with its 95 % interval where there are several steps, slowest rank. Phases are each of its slowest rank and may add up to more. `segment`: blocks per checkpoint segment; the last one is not run again. `floor`: matrix products alone
 --   at 989 TFLOP/s a GPU (H100 and H200, bf16); `floor, again` with this case's recomputation, `floor, all again` with all blocks and attention scores recomputed. `peak` is the highest of a
 --   rank, `forecast` the predicted one.
 -- experiment: leaderboard_2026

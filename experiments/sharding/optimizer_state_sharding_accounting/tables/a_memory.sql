@@ -1,6 +1,6 @@
 -- title: Memory with and without optimizer state sharding
 -- caption: Live bytes of the fullest rank by the allocator: after initialisation of model, gradients and moments; before and after the optimizer
---   step of the second step; and at that step's peak.
+--   step of the second step; and at that step's peak. “As PyTorch has it”: calculated, without gradients and moments.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;

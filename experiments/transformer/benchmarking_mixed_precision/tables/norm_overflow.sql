@@ -1,4 +1,4 @@
--- sentence: {lead}With statistics in {format} {norm} overflows at a standard deviation of {scale}{finite}: the sum of {dim} squares exceeds
+-- sentence: {lead}With statistics in {format} {norm} overflows at a standard deviation of {scale}{finite}, since {dim} squares add up to more than
 --   {largest} from √({largest} / {dim}) = {limit} on. With fp32 statistics it never does.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
@@ -14,7 +14,7 @@ WITH t AS (
 )
 SELECT iif(norm = 'layer_norm' AND dim = (SELECT min(x.dim) FROM t x WHERE x.norm = t.norm AND x.format = t.format AND x.finite = 0), 'Mean, variance and 1/√variance are the sensitive operations. ', '') AS lead,
        norm, format, pow(2, min(exponent)) AS scale, dim, 65504 AS largest, sqrt(65504.0 / dim) AS "limit",
-       coalesce((SELECT printf(' and not at %.4g', pow(2, max(x.exponent))) FROM t x
+       coalesce((SELECT printf(' but not at %.4g', pow(2, max(x.exponent))) FROM t x
                   WHERE x.norm = t.norm AND x.format = t.format AND x.dim = t.dim AND x.finite = 16 AND x.exponent < min(t.exponent)), '') AS finite,
        max(run_uid) AS run_uid
   FROM t

@@ -1,5 +1,5 @@
 -- sentence: {model} (context {context}, {precision}, {implementation}, {device}): forward takes {forward} %, backward {backward} % and the
---   optimizer {optimizer} % of the phases' time. Backward / forward is {ratio}; matrix products alone give 2. {sum}.
+--   optimizer {optimizer} % of the phases' time. Backward / forward is {ratio}; matrix products alone give 2.{sum}
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
@@ -28,13 +28,13 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        100 * o / (f + b + o) AS optimizer, 100 * ol / (fh + bh + ol) AS optimizer_low, 100 * oh / (fl + bl + oh) AS optimizer_high,
        b / f AS ratio, bl / fh AS ratio_low, bh / fl AS ratio_high,
        -- Independent intervals add up by their squares.
-       CASE WHEN s IS NULL THEN 'The whole step was not timed'
+       CASE WHEN s IS NULL THEN ' The whole step was not timed.'
             WHEN sl IS NULL OR fl IS NULL OR bl IS NULL OR ol IS NULL
-              THEN printf('The phases add up to %.3g ms beside a step of %.3g ms, with too few samples for an interval', 1e3 * (f + b + o), 1e3 * s)
-            ELSE printf('The medians of the phases add up to %#.4g ms, %s', 1e3 * (f + b + o),
+              THEN printf(' The phases add up to %.3g ms beside a step of %.3g ms, with too few samples for an interval.', 1e3 * (f + b + o), 1e3 * s)
+            WHEN f + b + o > s + width AND f + b + o < 1.005 * s THEN ''
+            ELSE printf(' The medians of the phases add up to %#.4g ms, %s.', 1e3 * (f + b + o),
                         CASE WHEN abs(f + b + o - s) <= width THEN printf('within the noise of the whole step''s %#.4g ms', 1e3 * s)
                              WHEN f + b + o < s THEN printf('%.2g %% less than the whole step''s %#.4g ms', 100 * (1 - (f + b + o) / s), 1e3 * s)
-                             WHEN f + b + o < 1.005 * s THEN printf('%.2g %% more than the step', 100 * ((f + b + o) / s - 1))
                              ELSE printf('%.2g %% more than the whole step''s %#.4g ms%s', 100 * ((f + b + o) / s - 1), 1e3 * s,
                                          iif(device = 'cpu', '', ', because synchronising stops one phase''s launches from overlapping the last')) END) END AS sum, run_uid
   FROM (SELECT *, sqrt((fh - fl) * (fh - fl) + (bh - bl) * (bh - bl) + (oh - ol) * (oh - ol) + (sh - sl) * (sh - sl)) / 2 AS width FROM parts)

@@ -2,7 +2,7 @@
 -- title: Gradient checkpointing: memory over a pass
 -- caption: Checkpoints (streams, c each) and blocks' activations (residuals, R each) held at each block pass, forward or backward, of 16 equal blocks, counted
 --   while they run (`checkpoint_schemes`). One scale for all: `none` keeps all, `every` checkpoints every block, `sqrt` has √N segments, `halving` nests halves, `binomial`
---   runs the fewest blocks again that the streams of `halving` permit.
+--   recomputes as few blocks as possible with the checkpoints of `halving`.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- x: passes_of_a_block|1|linear

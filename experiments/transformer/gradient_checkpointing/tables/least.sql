@@ -1,7 +1,7 @@
 -- sentence: Lowest peak over N equal blocks: a checkpoint around blocks 1 to N contains one around 1 to N − 1, and so on
---   (`left_deep`). Memory is O(1), one checkpoint and one block's activations, compute O(N²), N(N + 1)/2 = {deep} block
---   passes at N = {blocks}. Nested halves hold O(log N) checkpoints, {streams}, for O(N log N) compute, {halving} passes. On one level a checkpoint a block is O(N) for 2N − 1 =
---   {every} passes, √N segments are O(√N) for O(N).
+--   (`left_deep`): O(1) memory, one checkpoint and one block's activations, and O(N²) compute, N(N + 1)/2 = {deep} block
+--   passes at N = {blocks}. Nested halves take O(log N) memory ({streams} checkpoints) and O(N log N) compute ({halving} passes). On one level a checkpoint a block takes O(N) memory and
+--   2N − 1 = {every} passes, √N segments O(√N) memory and O(N) passes.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- fills: a

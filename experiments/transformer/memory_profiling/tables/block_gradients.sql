@@ -1,5 +1,5 @@
 -- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) produces {found} of parameter gradients, {expected}
---   (4d² + 3·d·d_ff + 2d values). At context {context} memory falls by {saved} in it, its activations, since gradients are
+--   (4d² + 3·d·d_ff + 2d values). At context {context} it frees its activations and memory falls by {saved}, since gradients were
 --   allocated before{framework}.
 -- experiment: memory_profiling
 -- fills: f
@@ -28,7 +28,7 @@ middle AS (
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
        iif(found = expected, 'as expected', printf('where %.5g MiB are expected', expected / 1048576)) AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
-       coalesce(printf('; in PyTorch, which by its shapes saves %.4g MiB a block and allocates gradients then, by %.4g MiB', framework / 1048576,
+       coalesce(printf('; PyTorch, which by its shapes saves %.4g MiB a block, allocates gradients only then: there it would fall by %.4g MiB', framework / 1048576,
                        (framework - found) / 1048576), '') AS framework, run_uid
   FROM t
   JOIN middle ON middle.attempt_id = t.attempt_id

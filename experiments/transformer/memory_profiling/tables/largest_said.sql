@@ -1,4 +1,4 @@
--- sentence: In forward of {model} at context {context} ({precision}, {implementation}, {device}) the largest allocations are {origin}{list}.
+-- sentence: In forward of {model} at context {context} ({precision}, {implementation}, {device}) the largest allocations are {list}{origin}.
 -- experiment: memory_profiling
 -- with: memory_profiling/largest
 -- fills: e
@@ -24,10 +24,10 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        group_concat(text, ', ') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
-                        iif(round(matrices) = 1, printf('matrices of B·H·T² scores, %s each, one for what softmax keeps: ', matrix),
+                        iif(round(matrices) = 1, printf('; what softmax keeps is one matrix of B·H·T² scores, %s', matrix),
                             iif(abs(matrices / round(matrices) - 1) < 0.01,
-                                printf('attention''s matrices of B·H·T² values, %s each, %d to an allocation: ', matrix, CAST(round(matrices) AS INTEGER)),
-                                printf('what softmax keeps, exponentials and weights, %.3g times a matrix of B·H·T² scores (%s): ', matrices, matrix))), NULL)),
+                                printf('; what softmax keeps is %d matrices of B·H·T² values, %s each', CAST(round(matrices) AS INTEGER), matrix),
+                                printf('; what softmax keeps, exponentials and weights, is %.3g matrices of B·H·T² scores (%s)', matrices, matrix))), NULL)),
                 '') AS origin, max(run_uid) AS run_uid
   FROM told
  WHERE params ->> '$.context' = asked_first

@@ -1,4 +1,4 @@
--- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), whichever way they are converted, {share} because
+-- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), either way of converting, {share} because
 --   {addend_type} rounds each 0.01 to {addend}.
 -- experiment: mixed_precision_accumulation
 -- fills: *

@@ -1,5 +1,5 @@
 -- title: Profiling: kernels by cumulative time
--- caption: The top four kernels of each phase, of the largest model and longest context that this machine profiled: calls and time of one step, mean time of
+-- caption: The top four kernels of each phase, of the model and context below: calls and time of one step, mean time of
 --   a call, share of the phase.
 -- experiment: nsys_profile
 -- fills: b

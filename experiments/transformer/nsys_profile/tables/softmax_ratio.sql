@@ -4,7 +4,7 @@
 -- fills: e
 -- command: syslab run nsys_profile --impl host_eager
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; time|1|ratio(low, high)|right;
---   flops|1|.2g|right; worse|1|ratio(worse_low, worse_high)|right; why|1|s|left
+--   flops|1|.3g|right; worse|1|ratio(worse_low, worse_high)|right; why|1|s|left
 WITH sums AS (
   SELECT attempt_id, sum(ms) FILTER (WHERE kind = 'softmax') AS softmax,
          sum(ms) FILTER (WHERE operation IN ('attention.scores.gemm', 'attention.values.gemm')) AS products

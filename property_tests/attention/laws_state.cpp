@@ -74,25 +74,65 @@ Sample with_other_values(Sample sample) {
   return sample;
 }
 
+using Sizes = std::vector<std::int64_t>;
+
+// Sets `size` to another of `sizes`; false if there is none.
+bool another(const Sizes& sizes, std::int64_t& size) {
+  const auto found = std::ranges::find_if(sizes, [size](std::int64_t one) { return one != size; });
+  if (found == sizes.end()) return false;
+  size = *found;
+  return true;
+}
+
+bool another_length(const Subject& subject, Problem& problem) {
+  if (!another(subject.menu.seq_k, problem.seq_k)) return false;
+  if (subject.menu.square) problem.seq_q = problem.seq_k;
+  return true;
+}
+
+bool another_mask(const Subject& subject, Problem& problem) {
+  const auto found = std::ranges::find_if(subject.menu.masks, [&](Mask mask) { return mask != problem.mask; });
+  if (found == subject.menu.masks.end()) return false;
+  problem.mask = *found;
+  return true;
+}
+
+bool takes(const Subject& subject, const Problem& problem, Pass pass) { return !subject.rung.supports(problem, pass); }
+
 // The same question of another length, or of another batch, and of every other seed of another width; nothing if the
 // rung has only one of each.
 std::optional<Sample> of_another_shape(const Subject& subject, Sample sample) {
-  const auto another = [](const std::vector<std::int64_t>& sizes, std::int64_t& size) {
-    const auto found = std::find_if(sizes.begin(), sizes.end(), [size](std::int64_t one) { return one != size; });
-    if (found == sizes.end()) return false;
-    size = *found;
-    return true;
-  };
   Problem& problem = sample.problem;
-  if (another(subject.menu.seq_k, problem.seq_k)) {
-    if (subject.menu.square) problem.seq_q = problem.seq_k;
-  } else if (!another(subject.menu.batch, problem.batch)) {
-    return std::nullopt;
-  }
+  if (!another_length(subject, problem) && !another(subject.menu.batch, problem.batch)) return std::nullopt;
   if (sample.seed % 2 != 0) another(subject.menu.head_dim, problem.head_dim);
-  const Pass pass = subject.asks_backward(problem) ? Pass::backward : Pass::forward;
-  if (subject.rung.supports(problem, pass)) return std::nullopt;
+  if (!takes(subject, problem, subject.asks_backward(problem) ? Pass::backward : Pass::forward)) return std::nullopt;
   return with_other_values(std::move(sample));
+}
+
+// What a forward pass between those of one question may differ in besides its values: state may be kept by any of it.
+struct Intruder {
+  Sample sample;
+  const char* how = "";
+};
+
+Intruder intruder_of(const Subject& subject, const Sample& sample) {
+  Sample other = sample;
+  const char* how = "";
+  switch (sample.seed / 2 % 4) {
+    case 0:
+      if (another_mask(subject, other.problem)) how = " under another mask";
+      break;
+    case 1:
+      if (another(subject.menu.head_dim, other.problem.head_dim)) how = " of another width";
+      break;
+    case 2:
+      if (another_length(subject, other.problem)) how = " of another length";
+      break;
+    default:
+      break;
+  }
+  if (!takes(subject, other.problem, Pass::forward)) return {with_other_values(sample)};
+  return {with_other_values(std::move(other)), how};
 }
 
 // Asks the rung again and again in the same memory, and compares with its first answer.
@@ -215,9 +255,10 @@ void keeps_no_state(const Subject& subject, Observation& observation) {
   Conversation talk(subject, sample, observation);
   if (talk.backward()) {
     talk.ask_forward(sample);
-    ask_in_between(subject.rung, others, Pass::forward);
+    const Intruder intruder = intruder_of(subject, sample);
+    ask_in_between(subject.rung, intruder.sample, Pass::forward);
     talk.ask_backward(sample);
-    talk.demand_first("a backward pass after the forward pass of other tensors");
+    talk.demand_first(fmt::format("a backward pass after the forward pass of other tensors{}", intruder.how));
   }
   talk.ask(others);
   talk.ask(mirror);

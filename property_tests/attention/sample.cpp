@@ -89,7 +89,7 @@ Menu domain_menu(const Domain& domain, const Wants& wants) {
   if (promised(true)) menu.masks.push_back(Mask::top_left);
   menu.seq_q = menu.seq_k = lengths_of(domain, wants.most_seq);
   menu.head_dim = domain.head_dims.empty() ? std::vector<std::int64_t>{16, 32, 64, 128} : domain.head_dims;
-  menu.heads_kv = menu.batch = {1, 2, 3, 8};
+  menu.heads_kv = menu.batch = {1, 2, 3, 5, 8};
   menu.heads_per_kv = {1};
   menu.scale = {0.0F};
   menu.gain = {1.0F,

@@ -319,6 +319,7 @@ std::vector<Mutant> mutants() {
       {Fault::narrow_products, "narrow_products", "attention.equals_oracle"},
       {Fault::kept_output, "kept_output", "attention.keeps_no_state"},
       {Fault::kept_forward, "kept_forward", "attention.keeps_no_state"},
+      {Fault::kept_mask, "kept_mask", "attention.keeps_no_state"},
       {Fault::rare_slip, "rare_slip", "attention.repeats"},
       {Fault::spread_rows, "spread_rows", "attention.strange_rows"},
       {Fault::refused_tail, "refused_tail", "attention.refusal"},
@@ -342,7 +343,7 @@ Rung tiled_with(Fault fault) {
     if (fault == Fault::refused_tail && problem.seq_k % 16 != 0) throw Refusal("a tail of keys");
     if (fault == Fault::kept_output && answered_from_memory(problem, args)) return;
     with_dtype(problem.dtype, [&](auto element) { forward<decltype(element)>({problem, fault}, args); });
-    if (fault == Fault::kept_output || fault == Fault::kept_forward) keep(problem, args);
+    if (fault == Fault::kept_output || fault == Fault::kept_forward || fault == Fault::kept_mask) keep(problem, args);
     if (fault == Fault::rare_slip) slip_now_and_then(args);
   };
   rung.backward = [fault](const Problem& problem, const BackwardArgs& given, ops::Workspace, device::Stream) {
@@ -352,7 +353,9 @@ Rung tiled_with(Fault fault) {
       last.assign(kept().lse.begin(), kept().lse.end());
       args.lse = ConstTensorView(last.data(), DType::f32, given.lse.shape);
     }
-    with_dtype(problem.dtype, [&](auto element) { backward<decltype(element)>({problem, fault}, args); });
+    Problem masked = problem;
+    if (fault == Fault::kept_mask) masked.mask = kept().problem.mask;
+    with_dtype(problem.dtype, [&](auto element) { backward<decltype(element)>({masked, fault}, args); });
   };
   return rung;
 }

@@ -36,6 +36,7 @@ enum class Fault {
   rounded_weights,     // P̃ and dS rounded to the tensors' dtype before they enter a product: no fault
   kept_output,         // the last answer once more where the same memory and shape are asked
   kept_forward,        // the backward pass reads L of the last forward pass, whichever that was
+  kept_mask,           // the backward pass masks as the last forward pass did, whichever that was
   rare_slip,           // in one call of fifty the last row is off by one
   spread_rows,         // rows of a tile share one maximum: a query of 1e4 leaves the others without weights
   refused_tail,        // throws where the keys end inside a tile, though `supports` said nothing

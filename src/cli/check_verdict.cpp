@@ -51,13 +51,15 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
       "SELECT a.plan_seq, coalesce(k.outcome, iif(a.status = 'skipped', 'not_run', 'error')),"
       "       coalesce(k.message, iif(a.status IN ('skipped', 'timeout'), a.message, NULL),"
       "                iif(k.outcome = 'passed', '', 'ended without an answer')),"
-      "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0)"
+      "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0),"
+      "       k.uid IS NULL AND a.status = 'aborted'"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {store::integer_cell(run)});
   std::map<std::int64_t, JudgedLaw> checks;
   for (const auto& row : found.rows)
-    checks[row[0].integer] = {row[1].text, row[2].text, row[3].text, row[4].text, row[5].integer != 0, row[6].integer};
+    checks[row[0].integer] = {row[1].text,         row[2].text,    row[3].text,        row[4].text,
+                              row[5].integer != 0, row[6].integer, row[7].integer != 0};
   return checks;
 }
 
@@ -134,7 +136,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   std::set<std::string> told;  // by the hand-out's laws: no finding beyond it
   for (const plan::PlannedCase& planned : plan.cases) {
     const auto found = checks.find(planned.index);
-    const JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
+    JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
+    if (check.stopped) check.outcome = "not_run", check.message = "the check was stopped while they were searched";
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
     const bool of_handout = is_mine(plan, planned) && to_string(planned.params.at("contract")) == "handout";
     const bool is_cut = is_mine(plan, planned) && check.outcome == "passed" && asked.within.count() > 0 &&
@@ -254,9 +257,10 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     text += fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})\n", of_unposed, unposed_held,
                         unposed_tried, chosen);
   }
-  if (first_calls > 0) {
+  constexpr double kWorthTelling = 5;
+  if (first_calls >= kWorthTelling) {
     text +=
-        fmt::format("  first calls of a kind, which may compile, took {:.0f} s beside what laws share\n", first_calls);
+        fmt::format("  first calls, which import and may compile, took {:.0f} s beside what laws share\n", first_calls);
   }
   if (!cut.empty()) {
     never_tried.erase(why_cut);

@@ -30,6 +30,7 @@ struct JudgedLaw {
   std::string check{};       // uid of what is stored
   bool out_of_time = false;  // no outcome: it was stopped at --timeout
   std::int64_t cases_run = 0;
+  bool stopped = false;  // no outcome: a signal ended the run
 };
 
 // How far a check goes where nobody says otherwise: so many tries a law, while the time lasts that all share.

@@ -28,7 +28,7 @@ struct Kept {
   std::shared_ptr<ForeignWorker> worker;
   std::chrono::steady_clock::duration slowest{};  // of its calls in laws that came back
   bool hung = false;                              // one did not
-  FirstCallsSoFar first_calls;                    // of laws on a GPU
+  FirstCallsSoFar first_calls;                    // of laws
 };
 
 Kept& kept() {
@@ -242,9 +242,9 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   }
   const bool on_gpu = request_.device != "cpu";
   const auto revived = std::make_shared<Revived>(std::move(options), !on_gpu || guards_wanted_on_a_gpu());
-  if (!on_gpu) return channel_ = revived;
+  const CallKinds kinds = on_gpu ? CallKinds::by_shape : CallKinds::by_function;
   const auto told = [this] { progress(0, fmt::format("{}: a first call, which may compile", request_.law)); };
-  return channel_ = std::make_shared<FirstCalls>(revived, kept().first_calls, told);
+  return channel_ = std::make_shared<FirstCalls>(revived, kinds, kept().first_calls, told);
 }
 
 std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_name) const {

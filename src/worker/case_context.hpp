@@ -57,7 +57,7 @@ class CaseContext {
   bool serve_graphs(bool wanted) const;
   bool serve_kernels(bool wanted) const;
   const KernelsOfCall& kernels() const;  // of its calls since serve_kernels(true), which was had
-  // What first calls of its laws on a GPU have taken so far, in all of its cases (worker/first_calls.hpp).
+  // What first calls of its laws have taken so far, in all of its cases (worker/first_calls.hpp).
   Nanoseconds first_calls() const;
   // Of its last call: what is known of the GPU meanwhile (worker/foreign.hpp).
   measure::Window last_window() const;

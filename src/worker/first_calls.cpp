@@ -43,13 +43,16 @@ class Counted {
 
 }  // namespace
 
-FirstCalls::FirstCalls(std::shared_ptr<CallChannel> asked, FirstCallsSoFar& so_far, std::function<void()> begins)
-    : asked_(std::move(asked)), so_far_(so_far), begins_(std::move(begins)) {}
+FirstCalls::FirstCalls(std::shared_ptr<CallChannel> asked, CallKinds kinds, FirstCallsSoFar& so_far,
+                       std::function<void()> begins)
+    : asked_(std::move(asked)), kinds_(kinds), so_far_(so_far), begins_(std::move(begins)) {}
 
 Nanoseconds FirstCalls::call(std::string_view function, std::span<const NamedInput> inputs,
                              std::span<const NamedOutput> outputs, const Params& options) {
-  const bool counts =
-      so_far_.spent < kMostFirstCalls && so_far_.kinds.insert(kind_of(function, inputs, options)).second;
+  const auto kind = [&] {
+    return kinds_ == CallKinds::by_function ? std::string(function) : kind_of(function, inputs, options);
+  };
+  const bool counts = so_far_.spent < kMostFirstCalls && so_far_.kinds.insert(kind()).second;
   if (!counts) return asked_->call(function, inputs, outputs, options);
   begins_();
   const Counted counted(so_far_.spent);

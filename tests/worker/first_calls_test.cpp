@@ -28,10 +28,13 @@ class Slow : public CallChannel, public DeclaresDomain {
 };
 
 struct Asked {
+  explicit Asked(CallKinds by = CallKinds::by_shape) : kinds(by) {}
+
   std::shared_ptr<Slow> slow = std::make_shared<Slow>();
   FirstCallsSoFar so_far;
   int begun = 0;
-  FirstCalls calls{slow, so_far, [this] { ++begun; }};
+  CallKinds kinds;
+  FirstCalls calls{slow, kinds, so_far, [this] { ++begun; }};
 
   void call(std::int64_t rows, std::int64_t width, bool causal = false, DType dtype = DType::f32) {
     const std::array inputs{NamedInput{"q", ConstTensorView(nullptr, dtype, {1, rows, width})}};
@@ -57,6 +60,13 @@ TEST(FirstCalls, AreThoseOfAWidthADtypeAnOptionAndWhatDividesTheLength) {
   EXPECT_EQ(asked.begun, 6);
   EXPECT_EQ(asked.so_far.spent, Nanoseconds{}) << "none took long";
   EXPECT_EQ(asked.calls.declared_domain(), asked.slow->domain);
+}
+
+TEST(FirstCalls, OnACpuAreThoseOfAFunction) {
+  Asked asked(CallKinds::by_function);
+  asked.call(64, 32);
+  asked.call(65, 64, true, DType::bf16);
+  EXPECT_EQ(asked.begun, 1);
 }
 
 TEST(FirstCalls, ThatTakeLongAreCountedUpToALimit) {

@@ -289,7 +289,11 @@ Exit execute(const Context& context, const GradeOptions& options) {
   const store::ResultSet table = grade::table_of(rubric, all, roster);
   const std::vector<grade::Board> boards = boards_of(output, rubric, all);
   write_pages(output, rubric, all, table,
-              {.cases = options.cases, .device = options.device, .seed_is_hidden = options.seed != 0}, boards);
+              {.cases = options.cases,
+               .device = options.device,
+               .seed_is_hidden = options.seed != 0,
+               .walls_missing = missing_walls_in_words()},
+              boards);
   if (!boards.empty()) {
     std::map<std::string, std::string> names;
     for (const grade::Graded& one : all) names[one.id] = roster.contains(one.id) ? roster.at(one.id) : one.id;

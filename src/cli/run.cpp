@@ -17,14 +17,18 @@
 
 namespace syslab::cli {
 
+std::string missing_walls_in_words() {
+  if (!judge::walls_wanted()) return "all (SYSLAB_WALLS=none)";
+  return fmt::format("{}", fmt::join(judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true), "; "));
+}
+
 void note_missing_walls(const Console& console) {
   if (judge::under_compute_sanitizer()) console.note("under compute-sanitizer no time means anything");
   if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
   judge::hide_this_process();
-  const std::vector<std::string> missing = judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true);
+  const std::string missing = missing_walls_in_words();
   if (missing.empty()) return;
-  console.note(
-      fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));
+  console.note(fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", missing));
 }
 
 namespace {

@@ -46,5 +46,6 @@ std::optional<std::string> begun_before_requeue(const Context& context);
 // For a process whose workers have something judged: hides it from that, and says what SECURITY.md promises of --mine
 // and this kernel has not.
 void note_missing_walls(const Console& console);
+std::string missing_walls_in_words();  // empty: none is missing
 
 }  // namespace syslab::cli

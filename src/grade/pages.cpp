@@ -236,6 +236,9 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
     page += fmt::format("\nCode: SHA-256 `{}`; Python {}, torch {}\n", digest, plain(text_field(one.record, "python")),
                         plain(text_field(one.record, "torch")));
   }
+  if (!options.walls_missing.empty()) {
+    page += fmt::format("\nJudged without these walls: {}\n", plain(options.walls_missing));
+  }
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
       if (item.item->written && item.open) continue;

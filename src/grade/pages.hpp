@@ -30,6 +30,7 @@ struct PageOptions {
   int cases = 0;                // tries a law; 0: `--as-graded`
   std::string device = "cpu";   // of ranks
   bool seed_is_hidden = false;  // numbers and texts that come from hidden inputs are left out
+  std::string walls_missing{};  // around what is judged, in words; empty: none
 };
 
 // "flash_forward (a)".

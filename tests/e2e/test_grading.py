@@ -283,6 +283,12 @@ class Grading(Lab):
             self.assertEqual(self.grade().stderr.count("(as before)"), known)
             self.assertIn(f"whose clock: {word}", (self.folder / "grades/students/ada/evidence.md").read_text())
 
+    def test_a_page_of_evidence_says_which_walls_were_missing(self):
+        make(self.batch / "ada", head="raise RuntimeError('not today')\n")
+        self.more = {"SYSLAB_WALLS": "none"}
+        self.grade()
+        self.assertIn("\nJudged without these walls: all", (self.folder / "grades/students/ada/evidence.md").read_text())
+
     def test_folders_that_cannot_be_graded_are_refused(self):
         self.assertIn("neither folders nor zips", self.grade(expect=2).stderr)
         make(self.batch / "ada")

@@ -70,10 +70,13 @@ class Tool(unittest.TestCase):
         rest = [bad] * (len(tool.PLANTED) - 1)
         ended, said = self.ends("--tests", good, "--planted", bad, *rest)
         self.assertEqual(ended, 0, said)
-        self.assertIn("without barrier (4) of wgmma/forward.cuh: 1 of 1 tests failed", said)
+        self.assertIn("without barrier (4) of wgmma/forward.cuh: 1 of 1 tests failed or did not end", said)
+        slow = self.program("slow", PASSED.replace("cat <<", "sleep 20; cat <<"))
+        ended, said = self.ends("--tests", good, "--planted", slow, *rest, "--limit", "1")
+        self.assertEqual(ended, 0, said)
         ended, said = self.ends("--tests", good, "--planted", *rest, good)
         self.assertEqual(ended, 1, said)
-        self.assertIn(f"without {tool.PLANTED[-1][0]}: 0 of 1 tests failed", said)
+        self.assertIn(f"without {tool.PLANTED[-1][0]}: 0 of 1 tests failed or did not end", said)
         self.assertEqual(self.ends("--tests", bad, "--planted", bad, *rest)[0], 1)
 
     def test_what_the_time_does_not_suffice_for_is_not_reached_and_counts_as_nothing(self):

@@ -295,6 +295,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
                                       .beyond_decides = options.contract == "full",
                                       .cases = conditions.law_cases,
                                       .within = conditions.within,
+                                      .may_end_early = conditions.stop_at_failure,
                                       .until = options.until,
                                       .chosen_by = chosen_by(options, only_failed)},
                                      ended);

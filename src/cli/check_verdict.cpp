@@ -124,7 +124,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   HandoutTally handout;
   std::int64_t beyond = 0, beyond_tried = 0, beyond_held = 0;
   std::int64_t unposed = 0, unposed_tried = 0, unposed_held = 0;  // of what no hand-out poses
-  bool others_wrong = false, unposed_wrong = false;
+  bool others_wrong = false, unposed_wrong = false, interrupted = false;
   std::string left_out;
   std::vector<BeyondFinding> found_beyond;
   std::map<std::string, std::vector<std::string>> never_tried;  // reason → laws
@@ -137,6 +137,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   for (const plan::PlannedCase& planned : plan.cases) {
     const auto found = checks.find(planned.index);
     JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
+    interrupted = interrupted || check.stopped || (found == checks.end() && !asked.may_end_early);
     if (check.stopped) check.outcome = "not_run", check.message = "the check was stopped while they were searched";
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
     const bool of_handout = is_mine(plan, planned) && to_string(planned.params.at("contract")) == "handout";
@@ -213,6 +214,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   if (only_beyond) exit = beyond_tried == 0 ? Exit::incomplete : ended;
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
   if (asked.beyond_decides) exit = worse(exit, ended);
+  if (interrupted) exit = worse(exit, Exit::incomplete);
 
   const std::string depth_time = asked.within == kDeepDepth.within ? "5 min" : fmt::format("{} s", asked.within / 1s);
   const std::string why_cut =

@@ -17,6 +17,7 @@ struct CheckVerdict {
   bool beyond_decides = false;  // --contract full
   int cases = 0;                // tries a law
   Nanoseconds within{};         // that all laws together had for them; 0: as long as they took
+  bool may_end_early = false;   // laws that were not begun are no sign that somebody stopped the run
   std::string until;            // for how long they went on; empty: no longer
   std::string chosen_by;        // "-k oracle": what left laws out; empty: nothing
 };

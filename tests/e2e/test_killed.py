@@ -18,6 +18,21 @@ from lab import Lab, attempts, summary
 CASES = 40
 ROUNDS = 12
 
+SLOW_RIGHT = """import time
+import numpy as np
+
+
+class Flash:
+    def forward(self, q, k, v, causal):
+        time.sleep(0.1)
+        s = np.einsum("bqd,bkd->bqk", q.astype("f8"), k.astype("f8")) / q.shape[-1] ** 0.5
+        s = np.where(np.tri(s.shape[1], s.shape[2], dtype=bool), s, -np.inf) if causal else s
+        m = s.max(-1, keepdims=True)
+        p = np.exp(s - m)
+        t = p.sum(-1, keepdims=True)
+        return np.einsum("bqk,bkd->bqd", p / t, v.astype("f8")).astype(q.dtype), (m + np.log(t))[..., 0].astype("f4")
+"""
+
 
 class Killed(Lab):
     more = {}
@@ -200,6 +215,21 @@ class Killed(Lab):
         resumed = attempts(self.lines("resume", expect=3))  # under the timeout of the run
         self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed],
                          [("hang", "timeout"), ("none", "ok")])
+
+    def test_an_interrupted_check_accuses_nobody_and_is_not_well(self):
+        (self.folder / "slow.py").write_text(SLOW_RIGHT)
+        process = subprocess.Popen(self.command("check", "flash_forward", "--mine", "me=slow.py:Flash", "--impl", "me", "--cases", "3"), cwd=self.folder,
+                                   env={**self.environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}, text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if "(full)" in line:  # all laws of the hand-out have ended
+                break
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3, out)
+        self.assertRegex(out, r"hand-out 2026: PASS \(3 of 3\)")
+        self.assertIn("beyond the hand-out: 0 findings", out)
+        self.assertRegex(out, "never tried: attention[^:]*: (the check was stopped while they were searched|not begun)")
 
     def run_until_its_terminal_is_closed(self, hangup):
         """Runs two cases, the second of which hangs until its timeout, with what SIGHUP does at first as told."""

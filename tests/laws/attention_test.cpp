@@ -133,6 +133,20 @@ TEST(AttentionLaws, AskForWidthsThatAreNoPowersOfTwoWhereNoneIsDeclared) {
   EXPECT_THAT(widths({.any_width = true}), testing::ElementsAre(64));
 }
 
+TEST(AttentionLaws, OfTheHandoutAskATritonClassWhatItsTestsDraw) {
+  Candidate mine{find_rung("naive")};
+  mine.domain = Domain{.usual = true, .as_tests_draw = true};
+  const Menu menu = *menu_for(mine, check::Contract::handout, {}).menu;
+  check::search("drawn", {.seed = 3, .max_success = 10}, [&](check::Observation&) {
+    const Problem problem = draw_sample(mine, menu, Pass::forward, false).problem;
+    EXPECT_EQ(problem.batch, 4);
+    EXPECT_EQ(problem.seq_q, 128);
+    EXPECT_EQ(problem.seq_k, 128);
+    EXPECT_EQ(problem.head_dim, 64);
+  });
+  EXPECT_THAT(menu_for(mine, check::Contract::full, {}).menu->head_dim, testing::ElementsAre(16, 32, 64, 128));
+}
+
 // Who promises the hand-out's 1e-2 may round weights to bf16: more than its tests ask is more than 1e-2 covers.
 TEST(AttentionLaws, LeaveRoomForHalfWeightsInSumsOverQueriesWhereManyMeetFewKeys) {
   Candidate mine{find_rung("naive")};

@@ -33,6 +33,8 @@ struct Domain {
   bool usual = false;
   // Whether the hand-out's tests call such an implementation with a causal mask: they do not for its PyTorch class.
   bool causal_in_handout = true;
+  // Whether the hand-out asks of it what its tests draw, and no other shape: of its Triton class.
+  bool as_tests_draw = false;
   bool has_streams = false;  // it runs on a GPU, in a process of its own
 
   bool bounded() const { return declared || usual; }

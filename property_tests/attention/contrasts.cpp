@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "check/tally.hpp"
 #include "ops/attention/foreign.hpp"
@@ -158,6 +160,25 @@ std::vector<Change> changes_of(const Menu& menu, const Problem& p) {
   return changes;
 }
 
+// Of each row that has a log-sum-exp, an infinity or NaN was written.
+bool no_row_has_its_lse(const Trial& trial) {
+  const Judged& lse = trial.tensors[1];
+  for (std::size_t i = 0; i < lse.exact.size(); ++i) {
+    if (std::isfinite(lse.exact[i]) && std::isfinite(lse.found.values[i])) return false;
+  }
+  return true;
+}
+
+// Some element of out is no number, or larger than every value.
+bool has_no_mean_of_values(const Trial& trial) {
+  constexpr double kNarrow = 1e-2;  // of products that round their inputs
+  double largest = 0;
+  for (const double value : trial.sample.v) largest = std::max(largest, std::abs(value));
+  const std::vector<double>& out = trial.tensors[0].found.values;
+  return std::any_of(out.begin(), out.end(),
+                     [&](double value) { return !(std::abs(value) <= (1 + kNarrow) * largest); });
+}
+
 }  // namespace
 
 std::string AskedAgain::line() const {
@@ -191,11 +212,12 @@ std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, 
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {
   constexpr int kCalls = 8;
   constexpr std::chrono::seconds kTime{2};
-  AskedAgain again{1, first.wrong() ? 1 : 0, false, wrong_tensors(first)};
+  AskedAgain again{1, first.wrong() ? 1 : 0, false, wrong_tensors(first), wrong_given(first)};
   const auto begin = Clock::now();
   while (again.calls < kCalls && Clock::now() - begin < kTime) {
-    const Trial now = tried(subject, first.sample, pass);
+    const Trial now = tried(subject, first.sample, pass, !first.given.empty());
     ++again.calls;
+    if (again.given.empty()) again.given = wrong_given(now);
     again.wrong_calls += now.wrong() ? 1 : 0;
     const std::string wrong = wrong_tensors(now);
     for (std::size_t t = 0; t < first.tensors.size(); ++t) {
@@ -246,14 +268,29 @@ std::string of_large_scores(const Subject& subject, const Sample& sample) {
     for (std::size_t i = 0; i < all.k.size(); i += width) all.k[i] = score / kScore * std::copysign(size, scale);
     return all;
   };
-  if (fails(subject, with_scores_near(kScore), Pass::forward)) {
+  const auto found = [&](const Sample& large) -> std::optional<Trial> {
+    try {
+      return tried(subject, large, Pass::forward);
+    } catch (const std::exception&) {
+      return std::nullopt;
+    }
+  };
+  const auto above = found(with_scores_near(kScore));
+  if (!above) return {};
+  if (above->wrong()) {
+    if (!no_row_has_its_lse(*above)) return {};
     return "looks like exp without the row's maximum subtracted: right for scores of order one, wrong where all of a "
            "row are near 1000; look at where m is taken off";
   }
-  if (fails(subject, with_scores_near(-kScore), Pass::forward)) {
+  const auto below = found(with_scores_near(-kScore));
+  if (!below) return {};
+  if (below->wrong()) {
+    if (!no_row_has_its_lse(*below)) return {};
     return "looks like a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where "
            "all of a row are near −1000; look at where m begins";
   }
+  const auto apart = found(with_large_scores(sample));
+  if (!apart || !has_no_mean_of_values(*apart)) return {};
   return "right where all scores of a row are near 1000 or near −1000, wrong where they lie far apart: look at exp "
          "itself far below 0, where it must come out as 0, and whether the maximum is over all keys that the row sees";
 }

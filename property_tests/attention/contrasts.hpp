@@ -12,6 +12,7 @@ struct AskedAgain {
   int calls = 0, wrong_calls = 0;  // with the first
   bool differs = false;            // by more than the bound of an element
   std::string wrong;               // wrong_tensors, of all calls together
+  std::string given;               // wrong_given, of the first call that has any
   std::string line() const;
 };
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass);
@@ -26,7 +27,8 @@ std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, 
 std::string right_with(const Subject& subject, const Sample& sample, Pass pass);
 
 // Of a kernel that is right for scores of order one and wrong for scores of ±1e4, by two other inputs: all scores of
-// a row near 1000, and near −1000.
+// a row near 1000, and near −1000. Empty where what it wrote there speaks against each cause: an exp that overflows, or
+// a sum of nothing, leaves no row its log-sum-exp, and exp itself leaves out no mean of the values.
 std::string of_large_scores(const Subject& subject, const Sample& sample);
 
 }  // namespace syslab::attention

@@ -164,14 +164,21 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
 // Queries and keys so long that scores reach about ±1e4, where exp overflows without the running maximum. The hand-out
 // lets products round their inputs to ten bits; that moves such a score by about ten and the weights by anything, so
 // there the output need only be a number among the values, and L be as near as the scores are.
-void large_scores(const Subject& subject, Observation& observation) {
-  Sample sample = subject.draw(Pass::forward);
+Sample with_large_scores(Sample sample) {
   const Problem& problem = sample.problem;
-  constexpr double kScore = 1e4, kNarrow = 1e-2;
+  constexpr double kScore = 1e4;
   const double scale = std::abs(problem.effective_scale());
   const auto gain = static_cast<float>(std::sqrt(kScore / (scale * std::sqrt(static_cast<double>(problem.head_dim)))));
   sample.q = query_values(sample, "large q", gain);
   sample.k = key_values(sample, "large k", gain);
+  return sample;
+}
+
+void large_scores(const Subject& subject, Observation& observation) {
+  const Sample sample = with_large_scores(subject.draw(Pass::forward));
+  const Problem& problem = sample.problem;
+  constexpr double kNarrow = 1e-2;
+  const double scale = std::abs(problem.effective_scale());
   const ForwardCall call = call_forward(subject.rung, sample);
   auto [out, lse, fraction] = oracle_of(problem, call);
   if (subject.wide()) {

@@ -5,29 +5,39 @@
 
 namespace syslab::attention {
 
-Trial tried(const Subject& subject, const Sample& sample, Pass pass) {
-  Trial trial{sample, {}};
-  const auto judge = [&](const check::GuardedTensor& tensor, const char* name, const Expected& expected) {
-    trial.tensors.push_back({{name, tensor.spec().shape, to_doubles(tensor.view())},
-                             expected.value,
-                             expected.tolerance,
-                             subject.allowed(expected.value, expected.tolerance)});
+Trial tried(const Subject& subject, const Sample& sample, Pass pass, bool with_given) {
+  Trial trial{sample, {}, {}};
+  const auto judged = [&](const check::GuardedTensor& tensor, const char* name, const Expected& expected) {
+    return Judged{{name, tensor.spec().shape, to_doubles(tensor.view())},
+                  expected.value,
+                  expected.tolerance,
+                  subject.allowed(expected.value, expected.tolerance)};
   };
-  if (pass == Pass::forward) {
-    const ForwardCall call = call_forward(subject.rung, sample);
+  const auto of_forward = [&](const ForwardCall& call) {
     const ForwardOracle oracle =
         forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view(), subject.part(sample.problem));
-    judge(call.out, "out", oracle.out);
-    judge(call.lse, "lse", oracle.lse);
+    return std::vector<Judged>{judged(call.out, "out", oracle.out), judged(call.lse, "lse", oracle.lse)};
+  };
+  if (pass == Pass::forward) {
+    trial.tensors = of_forward(call_forward(subject.rung, sample));
     return trial;
   }
   const BackwardCall call = call_backward(subject.rung, sample);
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
                                                 call.forward.v.view(), call.dout.view(), subject.part(sample.problem));
-  judge(call.dq, "dq", oracle.dq);
-  judge(call.dk, "dk", oracle.dk);
-  judge(call.dv, "dv", oracle.dv);
+  trial.tensors = {judged(call.dq, "dq", oracle.dq), judged(call.dk, "dk", oracle.dk),
+                   judged(call.dv, "dv", oracle.dv)};
+  if (with_given) trial.given = of_forward(call.forward);
   return trial;
+}
+
+std::string wrong_given(const Trial& trial) {
+  std::string wrong;
+  for (const Judged& judged : trial.given) {
+    if (judged.wrong_anywhere())
+      wrong += (wrong.empty() ? "" : " and ") + std::string(&judged == &trial.given[0] ? "O" : "L");
+  }
+  return wrong;
 }
 
 std::string wrong_tensors(const Trial& trial) {

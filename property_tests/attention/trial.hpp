@@ -31,13 +31,17 @@ struct Judged {
 struct Trial {
   Sample sample;
   std::vector<Judged> tensors;
+  std::vector<Judged> given;  // O and L that a backward pass was given by the forward pass, where asked for
   bool wrong() const {
     return std::any_of(tensors.begin(), tensors.end(), [](const Judged& one) { return one.wrong_anywhere(); });
   }
 };
 
-// Asks the implementation; throws what its call throws.
-Trial tried(const Subject& subject, const Sample& sample, Pass pass);
+// Asks the implementation; throws what its call throws. `with_given`: of a backward pass, judges O and L as well.
+Trial tried(const Subject& subject, const Sample& sample, Pass pass, bool with_given = false);
+
+// "O", "L" or "O and L": what the backward pass was given and is wrong; or empty.
+std::string wrong_given(const Trial& trial);
 
 // "001": of out and lse, or of dq, dk and dv, which are wrong anywhere.
 std::string wrong_tensors(const Trial& trial);

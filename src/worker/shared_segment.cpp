@@ -162,8 +162,9 @@ std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, 
     place = fmt::format("{}{}{}", rest % tensor.shape[dim], place.empty() ? "" : ", ", place);
     rest /= tensor.shape[dim];
   }
-  return fmt::format("{} of {} elements, the first [{}] from {:.6g} to {:.6g}", count, before.size(), place,
-                     before[first], now[first]);
+  const int digits = tensor.dtype == DType::f64 ? 17 : 9;  // so many that they differ
+  return fmt::format("{} of {} elements, the first [{}] from {:.{}g} to {:.{}g}", count, before.size(), place,
+                     before[first], digits, now[first], digits);
 }
 
 void SharedSegment::copy_in(const SharedTensor& tensor, const void* host, bool past_caches) {

@@ -104,6 +104,16 @@ TEST_F(ServedGpuTest, AZeroThatGotASignIsToldAsSuch) {
   EXPECT_EQ(segment.change_of(request.inputs[0], x.data()), "1 of 100 elements, the first [3] from 0 to -0");
 }
 
+TEST_F(ServedGpuTest, AChangeInTheLastBitIsToldWithDigitsThatDiffer) {
+  x[3] = -0.0607803F;
+  segment.copy_in(request.inputs[0], x.data());
+  run([this](std::byte* there) {
+    reinterpret_cast<float*>(there + request.inputs[0].offset)[3] = std::nextafter(x[3], 0.0F);
+  });
+  EXPECT_EQ(segment.change_of(request.inputs[0], x.data()),
+            "1 of 100 elements, the first [3] from -0.0607803017 to -0.060780298");
+}
+
 TEST_F(ServedGpuTest, TheHostSeesWhatWasWrittenBesideOutputs) {
   run([this](std::byte* there) {
     add_one(there, request);

@@ -1,0 +1,203 @@
+// What is said of a counterexample where the likely word would be wrong: then nothing is said, or what comes first.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "property_tests/attention/contrasts.hpp"
+#include "property_tests/attention/explain.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// Somebody's softmax over the scores of a row, each with whether it is visible: the weights, which are then divided by
+// nothing, and the log-sum-exp.
+struct Row {
+  std::vector<double> weights;
+  double lse;
+};
+using Softmax = std::function<Row(const std::vector<double>& scores, const std::vector<bool>& visible)>;
+
+Row subtracting(const std::vector<double>& scores, const std::vector<bool>& visible, double largest) {
+  Row row{scores, 0};
+  float sum = 0;
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    row.weights[j] = visible[j] ? std::exp(static_cast<float>(scores[j] - largest)) : 0.0F;
+    sum += static_cast<float>(row.weights[j]);
+  }
+  for (double& weight : row.weights) weight /= sum;
+  row.lse = largest + std::log(sum);
+  return row;
+}
+
+double largest_of(const std::vector<double>& scores, const std::vector<bool>& visible, double largest = -kInfinite) {
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    if (visible[j]) largest = std::max(largest, scores[j]);
+  }
+  return largest;
+}
+
+Row right(const std::vector<double>& scores, const std::vector<bool>& visible) {
+  return subtracting(scores, visible, largest_of(scores, visible));
+}
+
+// In contiguous memory.
+Candidate with_softmax(const Softmax& softmax) {
+  Candidate rung{find_rung("naive"), Domain{}};
+  rung.name = "hers";
+  rung.forward = [softmax](const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
+    const auto *q = args.q.as<float>(), *k = args.k.as<float>(), *v = args.v.as<float>();
+    auto *out = args.out.as<float>(), *lse = args.lse.as<float>();
+    const auto keys = static_cast<std::size_t>(p.seq_k);
+    for (std::int64_t i = 0; i < p.batch * p.heads_q * p.seq_q; ++i) {
+      const std::int64_t first = i / p.seq_q * p.seq_k;
+      std::vector<double> scores(keys);
+      std::vector<bool> visible(keys);
+      for (std::int64_t j = 0; j < p.seq_k; ++j) {
+        double dot = 0;
+        for (std::int64_t d = 0; d < p.head_dim; ++d) {
+          dot += static_cast<double>(q[i * p.head_dim + d]) * k[(first + j) * p.head_dim + d];
+        }
+        scores[static_cast<std::size_t>(j)] = dot * p.effective_scale();
+        visible[static_cast<std::size_t>(j)] = j < p.visible_keys(i % p.seq_q);
+      }
+      const Row row = softmax(scores, visible);
+      for (std::int64_t d = 0; d < p.head_dim; ++d) {
+        double sum = 0;
+        for (std::size_t j = 0; j < keys; ++j) {
+          sum += row.weights[j] * v[(first + static_cast<std::int64_t>(j)) * p.head_dim + d];
+        }
+        out[i * p.head_dim + d] = static_cast<float>(sum);
+      }
+      lse[i] = static_cast<float>(row.lse);
+    }
+  };
+  return rung;
+}
+
+Sample sample_of(std::int64_t queries, std::int64_t keys, Mask mask = Mask::none) {
+  Sample sample;
+  sample.problem = {.seq_q = queries, .seq_k = keys, .head_dim = 16, .mask = mask};
+  sample.q = query_values(sample, "q");
+  sample.k = key_values(sample, "k");
+  sample.v = key_values(sample, "v");
+  sample.dout = query_values(sample, "dout");
+  return sample;
+}
+
+std::string said_of_large_scores(const Softmax& softmax, Mask mask = Mask::none) {
+  const Candidate rung = with_softmax(softmax);
+  const MenuOrReason choice = menu_for(rung, check::Contract::full, Wants{});
+  return of_large_scores({rung, check::Contract::full, choice.menu.value(), Pass::forward}, sample_of(16, 16, mask));
+}
+
+std::string explained(const Candidate& rung, Pass pass, const Sample& sample) {
+  Wants wants;
+  wants.pass = pass;
+  const MenuOrReason choice = menu_for(rung, check::Contract::full, wants);
+  return explain({rung, check::Contract::full, choice.menu.value(), pass}, "attention.any", sample, pass, false).lines;
+}
+
+TEST(LargeScores, NameTheMaximumThatIsMissingOrBeginsTooHigh) {
+  EXPECT_THAT(
+      said_of_large_scores([](const auto& scores, const auto& visible) { return subtracting(scores, visible, 0); }),
+      HasSubstr("without the row's maximum subtracted"));
+  EXPECT_THAT(said_of_large_scores([](const auto& scores, const auto& visible) {
+                return subtracting(scores, visible, largest_of(scores, visible, 0));
+              }),
+              HasSubstr("a maximum that does not begin at −∞"));
+}
+
+TEST(LargeScores, NameExpFarBelowZeroWhereSomeOutputIsNoMean) {
+  const auto far_below = [](const auto& scores, const auto& visible) {
+    Row row = right(scores, visible);
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      if (visible[j] && scores[j] < row.lse - 2200) row.weights[j] = kInfinite;
+    }
+    return row;
+  };
+  EXPECT_THAT(said_of_large_scores(far_below), HasSubstr("wrong where they lie far apart"));
+}
+
+TEST(LargeScores, AreNotExplainedByExpWhereTheyAreClampedOrRounded) {
+  EXPECT_EQ(said_of_large_scores([](auto scores, const auto& visible) {
+              for (double& score : scores) score = std::clamp(score, -50.0, 50.0);
+              return right(scores, visible);
+            }),
+            "");
+  EXPECT_EQ(said_of_large_scores([](auto scores, const auto& visible) {  // as in half precision, though coarser
+              for (double& score : scores) {
+                const double size = std::abs(score);
+                if (size > 800) score = std::copysign(size > 8000 ? kInfinite : std::ceil(size / 512) * 512, score);
+              }
+              return right(scores, visible);
+            }),
+            "");
+}
+
+TEST(LargeScores, AreNotExplainedByExpWhereAMaskOrTheLseIsWrong) {
+  EXPECT_EQ(said_of_large_scores(
+                [](auto scores, auto visible) {
+                  for (std::size_t j = 0; j < scores.size(); ++j) {
+                    if (!visible[j]) scores[j] -= 50;
+                    visible[j] = true;
+                  }
+                  return right(scores, visible);
+                },
+                Mask::top_left),
+            "");
+  EXPECT_EQ(said_of_large_scores([](const auto& scores, const auto& visible) {
+              Row row = right(scores, visible);
+              const double top = largest_of(scores, visible);
+              if (row.lse < top + std::log(1.5)) row.lse = 0;
+              return row;
+            }),
+            "");
+}
+
+TEST(BackwardPass, IsNotLookedAtWhereTheForwardPassIsWrongAlready) {
+  Candidate rung{find_rung("naive"), Domain{}};
+  rung.forward = [inner = rung.forward](const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+                                        device::Stream stream) {
+    inner(problem, args, workspace, stream);
+    auto* out = args.out.as<float>();
+    for (std::int64_t d = 0; d < problem.head_dim; ++d) out[d] += static_cast<float>(d % 3);
+  };
+  const std::string said = explained(rung, Pass::backward, sample_of(16, 24));
+  EXPECT_THAT(said, HasSubstr("\nO of the forward pass is wrong already on this input: look there first"));
+  EXPECT_THAT(said, Not(HasSubstr("dV is right")));
+}
+
+TEST(BackwardPass, IsLookedAtWhereTheForwardPassIsRight) {
+  Candidate rung{find_rung("naive"), Domain{}};
+  rung.backward = [inner = rung.backward](const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+                                          device::Stream stream) {
+    inner(problem, args, workspace, stream);
+    auto* dq = args.dq.as<float>();
+    for (std::int64_t d = 0; d < problem.head_dim; ++d) dq[d] += static_cast<float>(d % 3);
+  };
+  EXPECT_THAT(explained(rung, Pass::backward, sample_of(16, 24)), HasSubstr("\ndK and dV are right: look at dQ"));
+}
+
+// Keys from 32 on have no part in out; of the log-sum-exp they do.
+TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
+  const Candidate rung = with_softmax([](const auto& scores, const auto& visible) {
+    Row row = right(scores, visible);
+    for (std::size_t j = 32; j < scores.size(); ++j) row.weights[j] = 0;
+    return row;
+  });
+  const std::string said = explained(rung, Pass::forward, sample_of(16, 80));
+  EXPECT_THAT(said, HasSubstr("right up to 32 keys, wrong from 33 on"));
+  EXPECT_THAT(said, Not(HasSubstr("look at P V")));
+}
+
+}  // namespace
+}  // namespace syslab::attention

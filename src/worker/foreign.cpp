@@ -83,6 +83,12 @@ const char* what_to_do(bool constant) {
                "place of q *= c or q.mul_(c))";
 }
 
+// A backward pass reads what its forward pass wrote, and has no reason to fill in what that did not: NaN until then.
+bool was_left_unwritten(std::string_view function, std::string_view input, std::string_view change) {
+  return function == "attention_backward" && (input == "out" || input == "lse") &&
+         change.find(" from nan to ") != change.npos;
+}
+
 // The error that the implementation raised, with the kind that decides the attempt's status.
 [[noreturn]] void raise(const Failed& failed, std::string_view function) {
   std::string text = failed.message;
@@ -391,6 +397,11 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!must_stay(function, inputs[i].name)) continue;
     if (const auto change = segment_.change_of(request.inputs[i], inputs[i].view.data)) {
+      if (was_left_unwritten(function, inputs[i].name, *change)) {
+        throw Misuse(kEndsWhenItReturns, fmt::format("attention_forward's output '{}' was written after it had "
+                                                     "returned, {}: whatever it starts must have ended by then",
+                                                     inputs[i].name, *change));
+      }
       throw Misuse(kChangesNoInput, fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, *change,
                                                 what_to_do(options_.constant_inputs)));
     }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
@@ -409,6 +410,21 @@ TEST(ForeignWorker, AWriteBetweenTheRowsOfAnOutputIsFound) {
   std::vector<float> y{-7, -7, -7};
   const NamedOutput outputs[] = {{"y", {y.data(), DType::f32, {2}, {2}}}};
   expect_contains(failure([&] { worker.call("f", {}, outputs, {}); }, ErrorKind::check), "at byte 5 from");
+}
+
+TEST(ForeignWorker, AnOutputOfTheForwardPassThatIsWrittenLateIsNoInputThatWasChanged) {
+  const auto said_of = [](float before) {
+    ForeignWorker worker(scripted(R"(
+at = [one for one in call['inputs'] if one['name'] == 'lse'][0]['offset']
+m[at:at + 4] = struct.pack('f', 3); reply({'type': 'returned', 'elapsed_ns': 1})
+)"));
+    Attention attention;
+    std::fill(attention.lse.begin(), attention.lse.end(), before);
+    return failure([&] { attention.backward(worker, kFull); }, ErrorKind::check);
+  };
+  expect_contains(said_of(std::numeric_limits<float>::quiet_NaN()),
+                  "attention_forward's output 'lse' was written after it had returned, 1 of 30 elements");
+  expect_contains(said_of(1), "the call changed its input 'lse', 1 of 30 elements");
 }
 
 TEST(ForeignWorker, APrintOnItsStandardOutputIsQuoted) {

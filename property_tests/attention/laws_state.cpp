@@ -253,9 +253,9 @@ void keeps_no_state(const Subject& subject, Observation& observation) {
   const Sample sample = subject.draw(subject.drawn());
   const Sample mirror = mirror_of(subject, sample), others = with_other_values(sample);
   Conversation talk(subject, sample, observation);
+  const Intruder intruder = intruder_of(subject, sample);
   if (talk.backward()) {
     talk.ask_forward(sample);
-    const Intruder intruder = intruder_of(subject, sample);
     ask_in_between(subject.rung, intruder.sample, Pass::forward);
     talk.ask_backward(sample);
     talk.demand_first(fmt::format("a backward pass after the forward pass of other tensors{}", intruder.how));
@@ -266,9 +266,10 @@ void keeps_no_state(const Subject& subject, Observation& observation) {
   if (const auto other = of_another_shape(subject, sample)) {
     ask_in_between(subject.rung, *other, talk.backward() ? Pass::backward : Pass::forward);
   }
-  const Company company({.interleaved = true});
+  const Company company({.interleaved = intruder.sample.problem});
   talk.ask(sample);
-  talk.demand_first("asked again, after a call of another shape and with another call before its outputs were read");
+  talk.demand_first(fmt::format(
+      "asked again, after a call of another shape and with another call{} before its outputs were read", intruder.how));
 }
 
 void repeats(const Subject& subject, Observation& observation) {

@@ -296,6 +296,18 @@ class Contrasts(Lab):
                 said = self.wrong("Flash", verb, "keeps_no_state", "--contract", "full", file="flash.py", expect=1 if own == "True" else 0)
                 self.assertEqual("wrote over what the one before had returned or saved" in said, own == "True", said)
 
+    def test_what_backward_reads_off_the_class_is_what_another_layer_left_there(self):
+        if subprocess.run([os.environ["SYSLAB_PYTHON"], "-c", "import torch"], capture_output=True).returncode != 0:
+            self.skipTest("this Python has no torch")
+        kept = SAME_BUFFER.replace("if OWN", "if False")
+        masks = kept.replace("ctx.o, ctx.is_causal", "ctx.o, Flash.is_causal").replace("if ctx.is_causal", "if Flash.is_causal")
+        widths = kept.replace("ctx.o, ctx.is_causal = o.detach(), is_causal", "ctx.o, ctx.is_causal, Flash.width = o.detach(), is_causal, q.shape[-1]")
+        widths = widths.replace("do * ctx.o).sum(-1, keepdim=True)) * q.shape[-1]", "do * ctx.o).sum(-1, keepdim=True)) * Flash.width")
+        for text, how in ((masks, "under another mask"), (widths, "of another width")):
+            (self.folder / "flash.py").write_text(text)
+            said = self.wrong("Flash", "flash_backward", "keeps_no_state", "--contract", "full", file="flash.py")
+            self.assertIn(f"with another call {how} before its outputs were read", said)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -229,7 +229,21 @@ class AutogradFunction:
     def leaves(*tensors):
         return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
 
-    def interleave(self, options, o, tensors, causal):
+    def another_call(self, options, tensors):
+        """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is another law's matter."""
+        def of_size(tensor, rows, width):
+            rows, width = (self.torch.arange(size, device=tensor.device) % had for size, had in zip((rows, width), tensor.shape[1:]))
+            return tensor.detach().flip(1)[:, rows][:, :, width].contiguous()
+
+        width = options["interleaved_width"]
+        q, k, v = (of_size(tensor, options[f"interleaved_{rows}"], width)
+                   for tensor, rows in zip(tensors, ("queries", "keys", "keys")))
+        try:
+            self.apply(*self.leaves(q, k, v), bool(options["interleaved_causal"]))
+        except Exception:
+            pass
+
+    def interleave(self, options, o, tensors):
         """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's until backward."""
         if not options.get("interleaved"):
             return
@@ -239,7 +253,7 @@ class AutogradFunction:
 
         saved = [tensor for tensor in getattr(o.grad_fn, "saved_tensors", ()) if tensor is not None]
         before = [(tensor, bits(tensor).clone()) for tensor in (o, *saved)]
-        self.apply(*self.leaves(*(tensor.flip(1) for tensor in tensors)), causal)
+        self.another_call(options, tensors)
         if not all(self.torch.equal(bits(tensor), content) for tensor, content in before):
             raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: each needs memory "
                               "of its own, since a model keeps what every layer returned until its backward pass")
@@ -248,7 +262,7 @@ class AutogradFunction:
         t, causal = attention_arguments(inputs, options, bell)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
-        self.interleave(options, o, (q, k, v), causal)
+        self.interleave(options, o, (q, k, v))
         expect_shape("o", o, q.shape)
         saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
         if len(saved) != 1:
@@ -262,7 +276,7 @@ class AutogradFunction:
         bell.early(("q", "k", "v"))
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = self.apply(q, k, v, causal)
-        self.interleave(options, o, (q, k, v), causal)
+        self.interleave(options, o, (q, k, v))
         gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]), (t["dout"],))
         return results(("dq", "dk", "dv"), gradients)
 

@@ -21,13 +21,20 @@ Params options_of(const Problem& problem) {
 
 }  // namespace
 
-Company::Company(Of of) { asked_in = of; }
+Company::Company(Of of) { asked_in = std::move(of); }
 
 Company::~Company() { asked_in = {}; }
 
 void Company::add_to(Params& options) {
   if (asked_in.streams > 1) options.set("streams", static_cast<std::int64_t>(asked_in.streams));
-  if (asked_in.interleaved) options.set("interleaved", true);
+  if (asked_in.interleaved) {
+    const Problem& other = *asked_in.interleaved;
+    options.set("interleaved", true);
+    options.set("interleaved_causal", other.mask != Mask::none);
+    options.set("interleaved_queries", other.seq_q);
+    options.set("interleaved_keys", other.seq_k);
+    options.set("interleaved_width", other.head_dim);
+  }
   if (std::exchange(asked_in.first, false)) options.set(std::string(kFirstOfAProcess), true);
 }
 

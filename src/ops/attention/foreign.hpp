@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/call_channel.hpp"
@@ -14,9 +15,10 @@ namespace syslab::attention {
 class Company {
  public:
   struct Of {
-    int streams = 1;           // on a GPU, while calls of other values run in so many streams less one
-    bool interleaved = false;  // of an autograd.Function, a forward pass of other values before what one gave is read
-    bool first = false;        // the next one is the first that a fresh process is asked, under a law
+    int streams = 1;  // on a GPU, while calls of other values run in so many streams less one
+    // Of an autograd.Function, a forward pass of this problem and other values before what one gave is read.
+    std::optional<Problem> interleaved{};
+    bool first = false;  // the next one is the first that a fresh process is asked, under a law
   };
   explicit Company(Of of);
   Company(const Company&) = delete;

@@ -199,5 +199,19 @@ TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
   EXPECT_THAT(said, Not(HasSubstr("look at P V")));
 }
 
+TEST(KeysOfTheFirstTile, AreToldByTheLengthWhereTheyAreNotRescaled) {
+  const Candidate rung = with_softmax([](const auto& scores, const auto& visible) {
+    Row row = right(scores, visible);
+    const double largest = largest_of(scores, visible);
+    const std::size_t first = std::min<std::size_t>(32, scores.size());
+    if (std::find(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(first), largest) ==
+        scores.begin() + static_cast<std::ptrdiff_t>(first)) {
+      for (std::size_t j = 0; j < first; ++j) row.weights[j] *= 1.7;
+    }
+    return row;
+  });
+  EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 64)), HasSubstr("right up to 32 keys, wrong from 33 on"));
+}
+
 }  // namespace
 }  // namespace syslab::attention

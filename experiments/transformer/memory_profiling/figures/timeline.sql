@@ -1,6 +1,6 @@
 -- figure: areas
 -- title: Memory profiling: live memory over time
--- caption: Live bytes by category, inference and a training step of the largest model at one context: 0 to 1 is forward, 1 to 2
+-- caption: Live bytes by category, inference and a training step of one model at one context: 0 to 1 is forward, 1 to 2
 --   backward, 2 to 3 the optimizer, each by its allocations in order.
 -- experiment: memory_profiling
 -- x: phase|1|linear

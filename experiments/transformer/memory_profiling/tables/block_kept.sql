@@ -1,4 +1,4 @@
--- sentence: One block of {model} at context {context} ({precision}, {implementation}, {device}) keeps {total} for backward{forecast}, most of it {list}.
+-- sentence: One block of {model} at context {context} ({precision}, {implementation}, {device}) keeps {total} for backward{forecast}: mainly {list}.
 -- experiment: memory_profiling
 -- with: memory_profiling/block_residuals
 -- fills: f

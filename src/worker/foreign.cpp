@@ -179,7 +179,7 @@ void ForeignWorker::greet() {
     trusted_ = !gpu_ && (options_.starts_ranks || gpu_memory_wanted() == GpuMemory::trusted);
     if (!trusted_) clock_ = gpu_ ? CallClock::of_gpu() : CallClock::of_copies();
   }
-  if (options_.starts_ranks) clock_ = CallClock::of_ranks(options_.device != "cpu", kProcessors);
+  if (options_.starts_ranks) clock_ = CallClock::of_ranks(options_.device != "cpu", processors());
   waits_for_release_ = options_.device == "cpu" && serves("release");
 }
 

@@ -27,7 +27,7 @@
 
 namespace syslab::worker {
 
-inline const int kProcessors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+inline int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
 // The call of ranks that is timed (tools/python/syslab_ranks.py).
 inline constexpr const char* kStepOfRanks = "step";
@@ -167,7 +167,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   KernelsOfCall kernels_;
   std::string last_function_;               // of the last guarded call that returned
   std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
-  CallClock clock_{kProcessors};
+  CallClock clock_{processors()};
   std::string broken_;  // why no further call is possible
 };
 

@@ -25,7 +25,8 @@ class InItsTime(Lab):
         mine = ("check", "flash_forward", "--mine", "me=flash.py:Slow", "--impl", "me", "-k", "refusal")
         done = self.syslab(*mine)
         (first,), (second,) = self.sql("SELECT cases_run FROM check_result ORDER BY id")
-        self.assertTrue(all(5 <= cases <= 26 for cases in (first, second)), (first, second))
+        # 10 s hold 25 calls of 0.4 s, one more may have begun, and the first of all counts in no share.
+        self.assertTrue(all(5 <= cases <= 27 for cases in (first, second)), (first, second))
         self.assertIn("never tried: all 100 inputs, since the 20 s of this depth are shared among the laws; tried were of "
                       f"attention.refusal of the hand-out {first}, attention.refusal {second}; --cases 100 takes as long as it takes",
                       done.stdout)

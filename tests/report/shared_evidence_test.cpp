@@ -118,7 +118,7 @@ TEST_F(Passes, FusedStandBesideOpByOpWhoeverTimedThem) {
   const std::string text = said("torch_compile", "b_gain");
   EXPECT_TRUE(has(text, "forward is 2 (small) to 1.25 (large) times as fast, a step with AdamW 2 to 1.1 times"))
       << text;
-  EXPECT_TRUE(has(text, "The largest model gains least")) << text;
+  EXPECT_TRUE(has(text, "The largest of them gains least")) << text;
   EXPECT_EQ(table("torch_compile", "b_whole").result.rows.size(), 4U);
 }
 

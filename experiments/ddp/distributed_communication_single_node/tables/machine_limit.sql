@@ -1,5 +1,5 @@
 -- sentence: {limit} Time grows with size as bytes over bandwidth. Each added rank costs two more hops of latency (a ring takes 2(n − 1) steps); a rank
---   sends 2(n − 1)/n of the data, less than twice it.
+--   sends 2(n − 1)/n of the data.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left

@@ -138,7 +138,10 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     const auto found = checks.find(planned.index);
     JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     interrupted = interrupted || check.stopped || (found == checks.end() && !asked.may_end_early);
-    if (check.stopped) check.outcome = "not_run", check.message = "the check was stopped while they were searched";
+    if (check.stopped) {
+      check.outcome = "not_run";
+      check.message = "the check was stopped while they were searched";
+    }
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
     const bool of_handout = is_mine(plan, planned) && to_string(planned.params.at("contract")) == "handout";
     const bool is_cut = is_mine(plan, planned) && check.outcome == "passed" && asked.within.count() > 0 &&

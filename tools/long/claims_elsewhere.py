@@ -123,9 +123,12 @@ class Claims:
         if row["ended"] != 0:
             return
         found = row["said"]["cases"][0]
-        true = found["low"] if kind == "public" and ratio > found["low"] else ratio if kind == "public" else LESS * (ratio or found["times_as_fast"])
-        false = MORE * (found["times_as_fast"] if kind == "public" else ratio or found["times_as_fast"])
-        for ending, factor in (("claim", true), ("false", false)):
+        if kind == "public":
+            true, known = min(ratio, found["low"]), found["times_as_fast"]
+        else:
+            known = ratio or found["times_as_fast"]
+            true = LESS * known
+        for ending, factor in (("claim", true), ("false", MORE * known)):
             held = json.loads(measured.read_text(encoding="utf-8"))
             held["claim"] = f"{faster} >= {factor:.5g} x {slower}"
             (self.options.folder / f"{name}.{ending}").write_text(json.dumps(held), encoding="utf-8")

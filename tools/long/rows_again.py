@@ -4,7 +4,7 @@ the others. By hand, on a machine that does nothing else; a minute and a half on
 
     python3 tools/long/rows_again.py build/syslab [--device cpu] [--seconds 140] [-o rows.json]
 
-Each GPU of CUDA_VISIBLE_DEVICES (all of them without it: the first) has its share of the cases both times. Exit code 1: fewer than 95 of
+Each GPU that CUDA_VISIBLE_DEVICES names, without it the first alone, has its share of the cases, the same both times. Exit code 1: fewer than 95 of
 100 are.
 """
 import argparse

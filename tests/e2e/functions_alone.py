@@ -487,6 +487,18 @@ class OnAGpu(unittest.TestCase):
             value = torch.view_as_real(value) if value.is_complex() else value
             self.assertTrue(torch.equal(found[name].double(), value.reshape(-1).double()), name)
 
+    def test_an_array_of_numpy_is_fetched_once_it_is_given_and_may_come_back_the_other_way_round(self):
+        table, fetched, fetch = np.arange(6, dtype="f4"), [], functions.on_host
+
+        def on_host(tensor, value):
+            fetched.append(hasattr(self.call, "reads"))  # timed() has begun
+            return fetch(tensor, value)
+
+        with unittest.mock.patch.object(functions, "on_host", on_host):
+            found = self.called(lambda table: (table * 2)[::-1], (table,), [("out", table)])
+        self.assertEqual(fetched, [True])
+        self.assertEqual(found["out"].tolist(), (table * 2)[::-1].tolist())
+
     def test_the_way_back_has_the_arguments_before_and_the_gradient_behind_the_release(self):
         x, gradient, seen = torch.randn(4, 3), torch.randn(4, 3), []
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
@@ -125,6 +126,45 @@ class Ranks(unittest.TestCase):
         self.addCleanup(gang.end)
         answer = gang.call(self.message)
         self.assertEqual((answer["kind"], answer["message"]), ("unsupported", f"torch {torch.__version__} sees no GPU"))
+
+
+@unittest.skipIf(torch is None, "no torch")
+class Timed(unittest.TestCase):
+    def test_between_steps_nothing_is_kept_that_autograd_has_kept(self):
+        import syslab_timing
+
+        kept = []
+
+        class Keeps(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.all = x * 1  # beside save_for_backward(): gone with the graph alone
+                kept.append(weakref.ref(ctx.all))
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * 2
+
+        class Container(torch.nn.Module):
+            def __init__(self, module):
+                super().__init__()
+                self.module = module
+
+            def forward(self, x):
+                return Keeps.apply(self.module(x))
+
+        case = {"way": "data_parallel", "ranks": 1, "communicates": False, "rows": 1, "threads": 1, "seed": 1, "adamw": {"lr": 1e-3},
+                "sizes": {"vocab": 16, "context": 4, "d_model": 8, "d_ff": 16, "layers": 1, "heads": 2}}
+        mine = mock.Mock(container=Container)
+        cpu = torch.device("cpu")
+        training = syslab_timing.Training(case, mine, 0, syslab_collectives.Board(1), cpu, syslab_timing.Followed(syslab_timing.Marks(cpu)))
+        training.refresh(1)
+        training.step()
+        self.assertEqual([one() for one in kept], [None])
+        told = torch.zeros(len(syslab_timing.FIELDS), dtype=torch.float64)
+        training.tell(told)
+        self.assertGreater(told[syslab_timing.FIELDS.index("loss")], 0)
 
 
 LEAF_ON_A_GPU = """

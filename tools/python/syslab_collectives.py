@@ -245,9 +245,10 @@ class Collectives:
         self.require_all(group)
 
         def deliver(values):
-            self.demand_writable(tensor)
             if self.rank == dst:
                 self.write(tensor, self.reduced(values, op))
+            else:
+                self.demand_writable(tensor)
 
         return self.call("reduce", tensor, async_op, deliver, f" to rank {dst}")
 
@@ -255,9 +256,10 @@ class Collectives:
         self.require_all(group)
 
         def deliver(values):
-            self.demand_writable(tensor)
             if self.rank != src:
                 self.write(tensor, values[src])
+            else:
+                self.demand_writable(tensor)
 
         return self.call("broadcast", tensor, async_op, deliver, f" from rank {src}")
 

@@ -202,9 +202,14 @@ def raw_view_on_gpu(lab, offset, tensor):
     return lab.bytes(offset, count * torch.empty((), dtype=dtype).element_size()).view(dtype).reshape(tensor["shape"])
 
 
+def is_there(tensor, value):
+    """Whether what a function takes as an array of NumPy still lies on a GPU."""
+    return tensor["library"] != "torch" and is_torch(value)
+
+
 def on_host(tensor, value):
     """What a function takes as an array of NumPy lies on the CPU, as always."""
-    if tensor["library"] == "torch" or not is_torch(value):
+    if not is_there(tensor, value):
         return value
     return value.cpu().numpy().view(tensor["dtype"]).reshape(tensor["shape"])
 
@@ -279,7 +284,8 @@ def as_tensor(value):
     """A result as a tensor of torch that holds what write_result() would write, converted or not."""
     torch = sys.modules["torch"]
     if not is_torch(value):
-        value = torch.from_numpy(value if value.dtype.kind in "fc" else value.astype("f8"))
+        value = value if value.dtype.kind in "fc" else value.astype("f8")
+        value = torch.from_numpy(value.copy() if min(value.strides, default=0) < 0 else value)  # torch has no negative strides
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
@@ -422,12 +428,12 @@ class Function:
         values = [self.on_device(value) for value in views]
         if isinstance(self.function, Symbol):
             body = self.function.bound(signature.abi, values, self.device)
-        elif all(on_host(tensor, value) is value for tensor, value in zip(signature.tensors, values)):
+        elif not any(map(is_there, signature.tensors, values)):
             arguments = signature.build(values)
 
             def body():
                 return self.called(arguments)
-        else:  # what is on a GPU, and not yet given
+        else:  # it is not yet given
 
             def body():
                 return self.called(signature.build([on_host(tensor, value) for tensor, value in zip(signature.tensors, values)]))

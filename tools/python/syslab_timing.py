@@ -222,7 +222,7 @@ class Training:
         ended = time.monotonic_ns()
         followed.on = False
         self.steps += 1
-        self.last = loss, begin, (forward, backward, finished, updated)
+        self.last = loss.detach(), begin, (forward, backward, finished, updated)  # a loss with its graph would keep what autograd has kept
         return began, ended
 
     def tell(self, told):

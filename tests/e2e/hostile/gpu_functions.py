@@ -36,11 +36,6 @@ def tells_half(x, w):
     return honest(x, w)
 
 
-def fakes_its_clock(x, w):
-    time.monotonic_ns = time.perf_counter_ns = lambda: 0
-    return honest(x, w)
-
-
 def remembers_addresses(x, w):
     key = (x.data_ptr(), w.data_ptr())
     if key not in kept:

@@ -25,6 +25,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LESS, MORE, ENOUGH = 0.99, 1.03, 0.95
+LAST_WORDS_S = 15
 SECONDS = {"small": 60, "public": 150}  # of one claim
 LAUNCHES = {"small": "4", "public": "3"}
 FORWARD = {"batch": 1, "heads": 16, "causal": "true"}
@@ -73,6 +74,16 @@ PUBLIC = {
 }
 
 
+def last_words(process):
+    """Of one that is stopped: it stores what it has and ends its workers, and is ended where it does not."""
+    process.terminate()
+    try:
+        return process.communicate(timeout=LAST_WORDS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()
+
+
 class Claims:
     def __init__(self, options, scratch):
         self.options, self.scratch = options, scratch
@@ -94,8 +105,7 @@ class Claims:
             text, errors = process.communicate(timeout=max(min(SECONDS[kind], self.until - began), 1))
             ended = process.returncode
         except subprocess.TimeoutExpired:
-            process.terminate()  # it stores what it has and ends its workers
-            text, errors = process.communicate()
+            text, errors = last_words(process)
             ended = "late"
         try:
             said = json.loads(text[text.index("{"):])
@@ -168,7 +178,9 @@ class Claims:
         print(f"{tasks.qsize()} not begun")
 
     def verdict(self):
-        rows = [json.loads(line) for line in (self.options.folder / "verified.jsonl").read_text(encoding="utf-8").splitlines()]
+        told = self.options.folder / "verified.jsonl"
+        lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+        rows = list({row["name"]: row for row in map(json.loads, lines)}.values())  # of each claim the last time
         of = {wanted: [row for row in rows if row["wanted"] == wanted] for wanted in ("confirmed", "refuted")}
         right = {wanted: sum(row["right"] for row in these) for wanted, these in of.items()}
         for wanted, these in of.items():
@@ -181,7 +193,7 @@ def main():
     parser.add_argument("verb", choices=["make", "verify"])
     parser.add_argument("syslab", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--library", type=pathlib.Path, help="default: libsyslab.so of the same build")
+    parser.add_argument("--library", type=lambda path: pathlib.Path(path).resolve(), help="default: libsyslab.so of the same build")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
     parser.add_argument("--seconds", type=float, default=390, help="of all, default %(default)s")
     parser.add_argument("--public", action="store_true", help="the statements of reports/examples/claims.md, too")

@@ -58,8 +58,93 @@ TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
          worker::MemoryEventRecord{1, matrices * kMatrix, "layers.0.attn.kept", "temporaries"}});
     const std::string text = said("memory_profiling", "largest_said");
     EXPECT_EQ(has(text, "; what softmax keeps is one matrix of B·H·T² scores, 1.000 MiB."), matrices == 1) << text;
-    EXPECT_EQ(has(text, "; what softmax keeps is 2 matrices of B·H·T² values, 1.000 MiB each."), matrices == 2) << text;
+    EXPECT_EQ(has(text, ". What softmax keeps is 2 matrices of B·H·T² values, 1.000 MiB each."), matrices == 2) << text;
   }
+}
+
+TEST_F(Beside, AllocationsOfBlocksAreToldOfOneBlock) {
+  constexpr std::int64_t kMatrix = 1 << 30, kLogits = 3 * std::int64_t{4} * 4 * 512 * 10000;
+  Params params = model_step();
+  params.set("context", number(512));
+  params.set("pass", word("forward"));
+  std::vector<Record> records{metric("parameters", 1000), metric("scores_bytes", kMatrix)};
+  for (const char* block : {"layers.0.", "layers.1."}) {
+    records.emplace_back(worker::MemoryEventRecord{1, 2 * kMatrix, block + std::string("attn.kept"), "temporaries"});
+    records.emplace_back(worker::MemoryEventRecord{1, 2 * kMatrix, "workspace", "temporaries"});
+    records.emplace_back(worker::MemoryEventRecord{1, 1 << 28, block + std::string("ffn.gate_up"), "temporaries"});
+  }
+  records.emplace_back(worker::MemoryEventRecord{1, kLogits, "workspace", "temporaries"});
+  add("memory_profiling", params, "eager", records);
+  const std::string text = said("memory_profiling", "largest_said");
+  EXPECT_TRUE(
+      has(text,
+          "the largest allocations are in each of 2 blocks, freed before the next, what softmax keeps (2 GiB), "
+          "attention's scores (2 GiB), both inputs of SwiGLU (256 MiB); once logits and loss (234.4 MiB, 3 "
+          "matrices of tokens × vocabulary). What softmax keeps is 2 matrices of B·H·T² values, 1.000 GiB each; "
+          "so are the scores."))
+      << text;
+}
+
+TEST_F(Beside, GathersOfLayersAreCountedByBlock) {
+  std::vector<Record> records{timed("time", 1e-3, worker::kAllRanks)};
+  std::int64_t now = 0;
+  const auto gathered = [&](const std::string& unit, const std::string& pass) {
+    records.emplace_back(worker::SpanRecord{"gather", unit, pass, now, now + 5});
+    now += 10;
+    records.emplace_back(worker::SpanRecord{"wait", unit, pass, now - 1, now});
+  };
+  gathered("token_embeddings.weight", "forward");
+  for (const char* block : {"layers.0", "layers.1"}) {
+    for (const char* unit : {".attn.q_proj.weight", ".ffn.w2.weight"}) gathered(block + std::string(unit), "forward");
+  }
+  gathered("lm_head.weight", "forward");
+  gathered("layers.1.attn.q_proj.weight", "backward");
+  for (const char* unit : {".ffn.w2.weight", ".attn.q_proj.weight"})
+    gathered("layers.0" + std::string(unit), "backward");
+  add("fsdp",
+      {{"model", word("small")},
+       {"batch", number(8)},
+       {"context", number(128)},
+       {"precision", word("fp32")},
+       {"granularity", word("layer")}},
+      "fused", records, {.ranks = 2});
+  const std::string text = said("fsdp", "prefetch");
+  EXPECT_TRUE(
+      has(text,
+          "the 6 all-gathers of forward (2 a block, embeddings, LM head) and 3 of backward start in the order of "
+          "use, from `token_embeddings` to `lm_head` and from `layers.1.attn.q_proj` to `layers.0.attn.q_proj`"))
+      << text;
+  EXPECT_TRUE(has(text, "Backward finds the last two still gathered and needs no embeddings")) << text;
+}
+
+TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherGpu) {
+  const auto point = [&](const std::string& pass, const std::string& machine) {
+    for (const bool ours : {false, true}) {
+      add("flash_benchmarking",
+          {{"batch", number(1)},
+           {"heads", number(1)},
+           {"heads_kv", number(0)},
+           {"seq", number(128)},
+           {"seq_k", number(0)},
+           {"head_dim", number(64)},
+           {"dtype", word("bf16")},
+           {"causal", true},
+           {"align", word("top_left")},
+           {"pass", pass}},
+          ours ? "flash_mma" : "literal", {timed("time", ours ? 1e-5 : 2e-5)},
+          {.protocol = "do_bench", .machine = machine, .gpu = machine, .role = ours ? "" : "literal"});
+    }
+  };
+  point("forward", "A_GPU");
+  point("backward", "A_GPU");
+  point("both", "B_GPU");
+  std::string text = said("flash_benchmarking", "passes");
+  EXPECT_TRUE(has(text, "(d = 64, T = 128; ")) << text;
+  EXPECT_TRUE(has(text, "most of the table on another GPU): forward 2× to 2×, backward 2× to 2× as fast")) << text;
+  EXPECT_TRUE(has(text, "; `flash_mma` (bf16) forward 0.01 ms, backward 0.01 ms.")) << text;
+  point("both", "A_GPU");
+  text = said("flash_benchmarking", "passes");
+  EXPECT_FALSE(has(text, "another GPU")) << text;
 }
 
 TEST_F(Beside, TheFormulasBestBucketIsNamedWhereAnotherWasMeasured) {

@@ -96,6 +96,16 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
   const std::string fsdp = said("fsdp", "certified");
   EXPECT_TRUE(proves(fsdp) && has(fsdp, "after 3 steps. In small")) << fsdp;
   EXPECT_FALSE(has(fsdp, "freed after use")) << "units that take as much as all weights prove nothing: " << fsdp;
+  EXPECT_TRUE(has(fsdp, "gathered by block) a rank holds")) << fsdp;
+  params.set("granularity", word("layer"));
+  std::vector<Record> layered = records;
+  layered.push_back(metric("parameters", 1 << 20));
+  add("fsdp", params, "fused", layered, {.ranks = 2});
+  const std::string layer = said("fsdp", "certified");
+  EXPECT_TRUE(has(layer, "gathered by layer: Q, K and V in one all-gather, W1 and W3 in one, others alone)")) << layer;
+  EXPECT_TRUE(
+      has(layer, "Gathered weights and unreduced gradients take turns in 8 B (all weights: 4 MiB): each is freed"))
+      << layer;
 }
 
 TEST_F(Writeup, TheOrderOfPrefetchesIsTold) {
@@ -122,7 +132,7 @@ TEST_F(Writeup, TheOrderOfPrefetchesIsTold) {
   const std::string text = step(1, 12);
   EXPECT_TRUE(has(text,
                   "the 3 all-gathers of forward and 2 of backward start in the order of use, from `embedding` to `b1` "
-                  "and from `b1` to `b0`, each at most 2 units ahead of the unit in use"))
+                  "and from `b1` to `b0`, each at most 2 units ahead of use"))
       << text;
   EXPECT_TRUE(has(step(12, 1), "2 of 5 all-gathers start out of the order of use")) << said("fsdp", "prefetch");
   EXPECT_TRUE(has(said("fsdp", "prefetch"), "each at most 3 units ahead")) << said("fsdp", "prefetch");

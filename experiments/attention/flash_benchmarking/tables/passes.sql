@@ -1,8 +1,7 @@
--- sentence: Each pass alone was measured in {configurations} of the 80 configurations (d = {dims}; {pairing}, {device}), {gains} as fast: at d = {head_dim},
---   {lengths}, {said}.
+-- sentence: Each pass alone was measured in {configurations} of the 80 configurations ({where}; {pairing}, {device}{elsewhere}): {gains} as fast; {said}.
 -- experiment: flash_benchmarking
 -- fills: *
--- columns: configurations|1|d|right; dims|1|s|left; gains|1|s|left; head_dim|1|d|right; lengths|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left
+-- columns: configurations|1|d|right; where|1|s|left; gains|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left; elsewhere|1|s|left
 WITH m AS MATERIALIZED (
   SELECT * FROM v_measured WHERE experiment = ?1 AND params ->> '$.pass' <> 'both' AND measured_here AND NOT is_mine AND (is_good OR status = 'oom')
 ),
@@ -24,12 +23,12 @@ ends AS (
     FROM chosen
    WHERE place = 1
 ),
--- "`flash_mma` (bf16) takes 0.00835 to 1.49 ms forward, 0.0175 to 3.91 ms backward"
+-- "`flash_mma` (bf16) forward 0.00835 to 1.49 ms, backward 0.0175 to 3.91 ms"
 told AS (
   SELECT comparability_key, protocol, dtype, head_dim, low, high,
-         printf('`%s` (%s) takes ', implementation, dtype) || group_concat(text, ', ') AS text
+         printf('`%s` (%s) ', implementation, dtype) || group_concat(text, ', ') AS text
     FROM (SELECT comparability_key, protocol, dtype, head_dim, low, high, implementation,
-                 printf('%.3g', max(iif(seq = low, time_ms, NULL))) || iif(low < high, printf(' to %.3g', max(iif(seq = high, time_ms, NULL))), '') || ' ms ' || pass AS text
+                 pass || printf(' %.3g', max(iif(seq = low, time_ms, NULL))) || iif(low < high, printf(' to %.3g', max(iif(seq = high, time_ms, NULL))), '') || ' ms' AS text
             FROM ends
            WHERE seq IN (low, high)
            GROUP BY comparability_key, protocol, dtype, head_dim, low, high, implementation, pass
@@ -49,8 +48,14 @@ gained AS (
    GROUP BY comparability_key, protocol, device
   HAVING count(iif(pass = 'forward', gain, NULL)) > 0 AND count(iif(pass = 'backward', gain, NULL)) > 0
 )
-SELECT g.configurations, g.dims, g.gains, t.head_dim, iif(t.low < t.high, printf('T = %d to %d', t.low, t.high), printf('T = %d', t.low)) AS lengths,
-       group_concat(t.text, ' and ') AS said, iif(g.paired, 'pairs from one run', 'in different runs') AS pairing, g.device, g.run_uid
+SELECT g.configurations, g.gains,
+       printf('d = %s, ', g.dims) || iif(t.low < t.high, printf('T = %d to %d', t.low, t.high), printf('T = %d', t.low)) AS "where",
+       iif(g.dims = CAST(t.head_dim AS TEXT), '', printf('at d = %d ', t.head_dim)) || group_concat(t.text, '; ') AS said,
+       -- Then what forward and backward add up to is not to be held against the table's times of both.
+       iif(g.comparability_key = (SELECT b.comparability_key FROM v_measured b
+                                   WHERE b.experiment = ?1 AND b.params ->> '$.pass' = 'both' AND b.is_good AND NOT b.is_mine AND b.measured_here AND b.implementation IN ('flash_mma', 'flash_tf32')
+                                   GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1),
+           '', ', most of the table on another GPU') AS elsewhere, iif(g.paired, 'pairs from one run', 'in different runs') AS pairing, g.device, g.run_uid
   FROM gained g
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1

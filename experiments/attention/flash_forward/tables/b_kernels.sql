@@ -1,4 +1,4 @@
--- sentence: The fused kernels are {kernels}. The grid has a block for each tile of queries of each head of each batch row; it loops once over tiles
+-- sentence: The fused kernels are {kernels}. The grid has a block for each tile of queries of each head and batch row; it loops once over tiles
 --   of keys, keeps maximum, sum and O in fp32 registers, casts P to V's dtype before the second product and O when it is written, and
 --   writes L. The hand-out's `test_flash_forward_pass_triton` passes, full and causal. {laws} {error}
 -- experiment: flash_forward
@@ -29,7 +29,7 @@ errors AS (
 )
 SELECT (SELECT group_concat(what, ' and ') FROM kernels k WHERE k.implementation IN (SELECT implementation FROM passed)) AS kernels,
        -- fp32 has no half precision to be judged: six of the seven.
-       (SELECT iif(count(*) >= 6, printf('The tests of (a) pass, too, on %d random inputs each.', min(cases)),
+       (SELECT iif(count(*) >= 6, 'The tests of (a) pass, too.',
                    printf('Of the tests of (a) %d pass, on %d random inputs each.', count(*), min(cases)))
           FROM (SELECT law, min(cases) AS cases FROM passed GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed))) AS laws,
        coalesce((SELECT 'The worst errors against fp64, of what is allowed: ' ||

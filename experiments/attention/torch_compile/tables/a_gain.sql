@@ -1,5 +1,5 @@
 -- sentence: Fusing by hand stands in for the compiler: the table of `pytorch_attention` has unfused attention and, behind →, the same with a fused
---   softmax ({softmax}), {points} points up to T = {longest} ({device}; longer ones were not run). That is {least}× to {most}× as fast, {forward} in forward and {backward} in
+--   softmax ({softmax}) at {points} points up to T = {longest} ({device}), {least}× to {most}× as fast, {forward} in forward and {backward} in
 --   backward at the largest, because softmax then touches the scores once instead of once per operation.
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper

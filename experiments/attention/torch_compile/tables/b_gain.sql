@@ -23,7 +23,7 @@ SELECT e.context, e."precision", e.device,
              AND x.protocol = e.protocol AND x.context = e.context AND x."precision" = e."precision" AND x.what = 'forward' AND x.nth = x.models)), NULL)) AS forward,
        max(iif(what = 'step' AND nth = 1, printf('%.3g to %.3g', first, last), NULL)) AS step,
        CASE WHEN max(iif(what = 'step', first > 1.05 * last, 0))
-              THEN iif(max(iif(what = 'step', last = e.least, 0)), ' The largest of them gains least', ' The gain falls with size') ||
+              THEN iif(max(iif(what = 'step', last = e.least, 0)), ' The largest gains least', ' The gain falls with size') ||
                    ', because matrix products, which fusion leaves alone, take more of its time.'
             WHEN max(iif(what = 'step', last > 1.05 * first, 0)) THEN ' The gain grows with size.'
             ELSE ' The gain hardly depends on size.' END AS trend,

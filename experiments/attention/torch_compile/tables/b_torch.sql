@@ -17,7 +17,7 @@ pair AS (
 )
 SELECT coalesce(' ' || max(substr(version, 1, instr(version || '+', '+') - 1)) , '') AS version,
        (SELECT coalesce(v.gpu_name, v.cpu_model) FROM v_environment v WHERE v.comparability_key = p.comparability_key LIMIT 1) AS device, "precision",
-       group_concat(printf('%.3g× for %s (%.3g to %.3g ms)', eager / compiled, model, eager, compiled), ' and ') AS gains,
+       group_concat(printf('%.3g× for %s (%.4g to %.4g ms)', eager / compiled, model, eager, compiled), ' and ') AS gains,
        max(run_uid) AS run_uid
   FROM (SELECT * FROM pair ORDER BY eager) p
  GROUP BY comparability_key, protocol, context, "precision"

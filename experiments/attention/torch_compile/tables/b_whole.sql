@@ -1,5 +1,6 @@
 -- title: torch.compile: the whole model
 -- caption: Mean of ten passes, op by op (`eager`) and fused by hand (`fused`); `step`: forward, backward and AdamW.
+--   `forward` is timed alone where a case of its own ran, otherwise as a phase of the step, so it may differ a little from “Benchmarking script”.
 -- experiment: torch_compile
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b

@@ -1,4 +1,4 @@
--- sentence: Measured over {n} steps after 5 of warm-up, the slowest rank of each; phases by events, communication from the end of backward to that of
+-- sentence: Over {n} steps after 5 of warm-up, the slowest rank of each; phases by events, communication from the end of backward to that of
 --   the last all-reduce.{again}
 -- experiment: naive_ddp_benchmarking
 -- fills: *

@@ -1,6 +1,6 @@
 -- sentence: Prefetching ({model} in {precision}, {backend}, {device}, {implementation}, by {granularity}; rank 0, last
 --   step): {order}, from {first} to {last} and from
---   {back_first} to {back_last}, each at most {most} ahead of the unit in use.{unit}
+--   {back_first} to {back_last}, each at most {most} ahead of use.{unit}
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; backend|1|code|left; device|1|s|left;
@@ -25,7 +25,8 @@ ordered AS (
     FROM unit
 ),
 told AS (
-  SELECT attempt_id, count(*) AS gathers, sum(pass = 'forward') AS forwards, sum(start_at <> use_at) AS out_of_order, max(use_at - in_use) AS most,
+  SELECT attempt_id, count(*) AS gathers, count(DISTINCT iif(pass = 'forward' AND name GLOB 'layers.*', substr(name, 8, instr(substr(name, 8), '.') - 1), NULL)) AS blocks,
+         sum(pass = 'forward' AND name GLOB 'layers.*') AS of_blocks, sum(pass = 'forward') AS forwards, sum(start_at <> use_at) AS out_of_order, max(use_at - in_use) AS most,
          max(name) FILTER (WHERE pass = 'forward' AND use_at = 1) AS first,
          max(name) FILTER (WHERE pass = 'backward' AND use_at = 1) AS back_first,
          (SELECT name FROM ordered o WHERE o.attempt_id = ordered.attempt_id AND pass = 'forward' ORDER BY use_at DESC LIMIT 1) AS last,
@@ -35,10 +36,12 @@ told AS (
 )
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision", v.params ->> '$.batch' AS batch, v.params ->> '$.context' AS context,
        v.world_size AS ranks, v.backend, v.device, v.implementation, v.params ->> '$.granularity' AS granularity,
-       iif(t.out_of_order = 0, printf('the %d all-gathers of forward and %d of backward start in the order of use', t.forwards, t.gathers - t.forwards),
+       iif(t.out_of_order = 0, printf('the %d all-gathers of forward%s and %d of backward start in the order of use', t.forwards,
+                  iif(t.blocks > 1 AND t.of_blocks % t.blocks = 0 AND t.forwards = t.of_blocks + 2, printf(' (%d a block, embeddings, LM head)', t.of_blocks / t.blocks), ''),
+                  t.gathers - t.forwards),
            printf('%d of %d all-gathers start out of the order of use', t.out_of_order, t.gathers)) AS "order",
-       t.first, t.last, t.back_first, t.back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most,
-       iif(v.params ->> '$.granularity' = 'layer' AND 2 * t.forwards - t.gathers = 3, ' Backward finds the last two units still gathered and needs no embeddings.', '') AS unit, v.run_uid
+       replace(t.first, '.weight', '') AS first, replace(t.last, '.weight', '') AS last, replace(t.back_first, '.weight', '') AS back_first, replace(t.back_last, '.weight', '') AS back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most,
+       iif(v.params ->> '$.granularity' = 'layer' AND 2 * t.forwards - t.gathers = 3, ' Backward finds the last two still gathered and needs no embeddings.', '') AS unit, v.run_uid
   FROM v
   JOIN told t USING (attempt_id)
  ORDER BY v.metrics ->> '$.parameters' DESC, batch, context, "precision" <> 'fp32', ranks, v.row_order, granularity DESC;

@@ -1,5 +1,5 @@
 -- sentence: bf16 has the range of fp32 and does not overflow, but only 8 significant bits: {norm} of {dim} elements of unit variance (mean {offset}) has a relative error of
---   {low} with {implementation} sums in bf16 and {high} with fp32 statistics, so layer norm should keep fp32 under bf16, too.
+--   {low} with {implementation} sums in bf16 and {high} with fp32 statistics, so layer norm should keep fp32 under bf16.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b

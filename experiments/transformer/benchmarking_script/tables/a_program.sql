@@ -1,6 +1,6 @@
 -- sentence: `syslab run benchmarking_script -a model=… -a context=… -a batch=…` makes the model and a random batch, warms up for 5 steps
---   (`-a warmup=`) and measures {n}; `-a mode=` `forward`, `forward_backward`, `train` (with AdamW). The device is synchronised before
---   and after each measured step and, in further steps, around each phase, by the host's monotonic clock.
+--   (`-a warmup=`) and measures {n}; `-a mode=` `forward`, `forward_backward`, `train` (with AdamW). The host's monotonic
+--   clock times each step and, in further steps, each phase, with the device synchronised before and after.
 -- experiment: benchmarking_script
 -- fills: a
 -- columns: n|1|d|right

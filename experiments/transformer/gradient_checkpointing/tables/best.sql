@@ -1,5 +1,4 @@
--- sentence: {model}, context {context}, {precision} ({implementation}, {device}): segments of {best} have the lowest peak, {peak}{beside}.
---   {kept}.
+-- sentence: {model}, context {context}, {precision} ({implementation}, {device}): segments of {best} have the lowest peak, {peak}{beside}.{kept}
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: implementation|1|code|left; model|1|s|left; context|1|d|right; precision|1|code|left; device|1|s|left; best|1|s|right;
@@ -43,13 +42,13 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        coalesce((SELECT printf(', versus %.4g %s for %g%s', b.smaller_bytes / size, name, b.smaller, iif(b.smaller_device = b.device, '', ' (' || replace(replace(b.smaller_device, 'NVIDIA ', ''), ' 80GB HBM3', '') || ')')) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), '')
          || coalesce((SELECT printf(iif(b.smaller_bytes IS NULL, ', versus', ' and') || ' %.4g %s for %g%s', b.larger_bytes / size, name, b.larger, iif(b.larger_device = b.device, '', ' (' || replace(replace(b.larger_device, 'NVIDIA ', ''), ' 80GB HBM3', '') || ')'))
                         FROM unit WHERE b.larger_bytes >= size ORDER BY size DESC LIMIT 1), '') AS beside,
-       CASE WHEN k.time_ms IS NULL AND o.case_id IS NOT NULL THEN 'Without checkpointing the step does not fit (' || o.message || '); with it a step takes '
-            WHEN k.time_ms IS NULL THEN 'A step takes '
-            ELSE (SELECT printf('Without checkpointing the peak is %.4g %s; with it a step takes ', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1) END
-         || CASE WHEN k.time_ms IS NULL THEN printf('%.3g s', 1e-3 * b.time_ms)
-                 WHEN b.low_ms IS NULL OR k.low_ms IS NULL THEN printf('%.3g times as long (no interval)', b.time_ms / k.time_ms)
+       CASE WHEN k.time_ms IS NULL AND o.case_id IS NOT NULL THEN ' Without checkpointing the step does not fit (' || o.message || '); with it a step takes '
+            WHEN k.time_ms IS NULL THEN ''
+            ELSE (SELECT printf(' Without checkpointing the peak is %.4g %s; with it a step takes ', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1) END
+         || CASE WHEN k.time_ms IS NULL THEN iif(o.case_id IS NULL, '', printf('%.3g s.', 1e-3 * b.time_ms))
+                 WHEN b.low_ms IS NULL OR k.low_ms IS NULL THEN printf('%.3g times as long (no interval).', b.time_ms / k.time_ms)
                  -- As the format ratio() reads.
-                 ELSE printf('%.3g (%.3g … %.3g%s) times as long', b.time_ms / k.time_ms, b.low_ms / k.high_ms, b.high_ms / k.low_ms,
+                 ELSE printf('%.3g (%.3g … %.3g%s) times as long.', b.time_ms / k.time_ms, b.low_ms / k.high_ms, b.high_ms / k.low_ms,
                              iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms, ', no measurable difference', '')) END AS kept,
        printf('%g', b.forwards) || iif(k.forwards IS NULL, '', printf(' instead of %g', k.forwards)) AS forwards, printf('%g', b.segment) AS best_size,
        -- For why.sql.

@@ -1,10 +1,10 @@
 -- figure: areas
 -- title: Memory profiling: live memory over time
--- caption: Live bytes by category, inference and a training step of one model at one context: 0 to 1 is forward, 1 to 2
---   backward, 2 to 3 the optimizer, each by its allocations in order.
+-- caption: Live bytes by category, inference and a training step of the largest model at its longest context where both ran: 0 to 1 is
+--   forward, 1 to 2 backward, 2 to 3 the optimizer, each by its allocations in order.
 -- experiment: memory_profiling
 -- x: phase|1|linear
--- y: live|MiB|linear
+-- y: live|GiB|linear
 -- series: category
 -- panel: pass, model, context, precision, implementation, device
 -- fills: a
@@ -48,7 +48,7 @@ ordered AS (
   WINDOW here AS (PARTITION BY attempt_id, phase ORDER BY t_ns)
 )
 SELECT e.at AS phase,
-       sum(e.delta_bytes) OVER (PARTITION BY e.attempt_id, e.category ORDER BY e.t_ns, e.delta_bytes, e.seq) / 1048576.0 AS live, e.category,
+       sum(e.delta_bytes) OVER (PARTITION BY e.attempt_id, e.category ORDER BY e.t_ns, e.delta_bytes, e.seq) / 1073741824.0 AS live, e.category,
        c.params ->> '$.pass' AS pass, c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.params ->> '$.precision' AS precision,
        c.implementation, c.device, 'ok' AS status, c.run_uid
   FROM chosen c

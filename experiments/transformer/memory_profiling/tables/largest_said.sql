@@ -3,30 +3,40 @@
 -- with: memory_profiling/largest
 -- fills: e
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; origin|1|s|left
-told AS (
+named AS (
   SELECT ranked.*, bytes / s.value AS matrices,
          iif(s.value >= 1000 * 1048576, printf('%#.4g GiB', s.value / 1073741824), printf('%#.4g MiB', s.value / 1048576)) AS matrix, first_value(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision'
                                                   ORDER BY params ->> '$.context' <> 512, params ->> '$.context' DESC) AS asked_first,
+         max(iif(tag LIKE 'layers.%', times, NULL)) OVER (PARTITION BY ranked.attempt_id) AS blocks,
+         iif(bytes >= 1073741824, printf('%.4g GiB', bytes / 1073741824.0), printf('%.4g MiB', bytes / 1048576.0)) AS size,
          -- What a workspace holds tells its size: as large as the weights that attention keeps, or three matrices of tokens × vocabulary.
-         printf('%s (%d × %s)', CASE WHEN tag LIKE '%attn.kept' THEN 'what softmax keeps'
-                                     WHEN tag = 'workspace' AND bytes IN (SELECT k.bytes FROM ranked k WHERE k.attempt_id = ranked.attempt_id AND k.tag LIKE '%attn.kept')
-                                       THEN 'attention''s scores'
-                                     WHEN tag = 'workspace' AND abs(bytes / (12.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000)) - 1) < 0.01
-                                       THEN 'logits and loss'
-                                     WHEN tag LIKE '%ffn.gate_up' THEN 'both inputs of SwiGLU'
-                                     ELSE printf('`%s`', replace(tag, 'layers.*.', '')) END, times, CASE WHEN bytes >= 1073741824 THEN printf('%.4g GiB', bytes / 1073741824.0) ELSE printf('%.4g MiB', bytes / 1048576.0) END) AS text
+         CASE WHEN tag LIKE '%attn.kept' THEN 'what softmax keeps'
+              WHEN tag = 'workspace' AND bytes IN (SELECT k.bytes FROM ranked k WHERE k.attempt_id = ranked.attempt_id AND k.tag LIKE '%attn.kept') THEN 'attention''s scores'
+              WHEN tag = 'workspace' AND abs(bytes / (12.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000)) - 1) < 0.01
+                THEN 'logits and loss'
+              WHEN tag LIKE '%ffn.gate_up' THEN 'both inputs of SwiGLU'
+              ELSE printf('`%s`', replace(tag, 'layers.*.', '')) END AS name
     FROM ranked
     LEFT JOIN metric s ON s.attempt_id = ranked.attempt_id AND s.name = 'scores_bytes'
    WHERE place <= 4
+),
+-- Equal ones of all blocks are one sum: an inference frees a block's before the next block takes its own.
+told AS (
+  SELECT *, coalesce(times = blocks AND blocks > 1, 0) AS of_blocks,
+         printf('%s (%s%s)', name, size,
+                CASE WHEN times > 1 AND times <> coalesce(blocks, 0) THEN printf(', %d times', times) WHEN name = 'logits and loss' THEN ', 3 matrices of tokens × vocabulary' ELSE '' END) AS text
+    FROM named
    ORDER BY place
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS "precision", implementation, device,
-       group_concat(text, ', ') AS list,
+       coalesce(printf('in each of %d blocks, freed before the next, ', max(blocks)) || nullif(group_concat(iif(of_blocks, text, NULL), ', '), ''), '')
+         || iif(min(of_blocks) < max(of_blocks), '; once ', '') || coalesce(group_concat(iif(of_blocks, NULL, text), ', '), '') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
                         iif(round(matrices) = 1, printf('; what softmax keeps is one matrix of B·H·T² scores, %s', matrix),
                             iif(abs(matrices / round(matrices) - 1) < 0.01,
-                                printf('; what softmax keeps is %d matrices of B·H·T² values, %s each', CAST(round(matrices) AS INTEGER), matrix),
+                                printf('. What softmax keeps is %d matrices of B·H·T² values, %s each%s', CAST(round(matrices) AS INTEGER), matrix,
+                                       iif((SELECT count(*) FROM told o WHERE o.attempt_id = told.attempt_id AND o.name = 'attention''s scores'), '; so are the scores', '')),
                                 printf('; what softmax keeps, exponentials and weights, is %.3g matrices of B·H·T² scores (%s)', matrices, matrix))), NULL)),
                 '') AS origin, max(run_uid) AS run_uid
   FROM told

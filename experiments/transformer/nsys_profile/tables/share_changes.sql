@@ -25,7 +25,7 @@ found AS (
          total(share) FILTER (WHERE phase = '' AND kind = 'matrix products') AS step,
          total(share) FILTER (WHERE phase = '' AND kind = 'optimizer') AS optimizer,
          iif(count(*) FILTER (WHERE kind = 'softmax') = 0, 'softmax is part of the fused attention kernel',
-             printf('softmax goes from %.2g %% to %.2g %%', total(share) FILTER (WHERE phase = 'forward' AND kind = 'softmax'),
+             printf('softmax from %.2g %% to %.2g %%', total(share) FILTER (WHERE phase = 'forward' AND kind = 'softmax'),
                     total(share) FILTER (WHERE phase = '' AND kind = 'softmax'))) AS softmax,
          total(share) FILTER (WHERE phase = 'forward' AND kind = 'norm, SwiGLU, RoPE, casts') AS between_forward,
          total(share) FILTER (WHERE phase = '' AND kind = 'norm, SwiGLU, RoPE, casts') AS between_step

@@ -204,6 +204,8 @@ void FixtureStore::add(Attempt asked) {
   PlanRow row = planned(0, asked.params, asked.implementation, asked.role);
   row.implementation.is_mine |= !asked.author.empty();
   row.world_size = asked.ranks;
+  if (!asked.law.empty()) row.task = "law";
+  row.law = asked.law;
   row.experiment = asked.experiment;
   row.version = asked.version;
   row.case_uid = case_uid(row.experiment, row.version, asked.params);

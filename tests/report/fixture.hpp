@@ -37,6 +37,7 @@ class FixtureStore {
     worker::Status status = worker::Status::ok;
     std::string detail;  // why not ok
     std::string role;    // contract/role.hpp
+    std::string law;     // that was searched; empty: it was measured
   };
   void add(Attempt attempt);
   // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).

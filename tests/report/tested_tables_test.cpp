@@ -1,0 +1,66 @@
+// What a write-up says of tests: as many inputs as the least tried law had, and all tests only where none was lost.
+#include <string>
+
+#include "tests/report/writeup.hpp"
+
+namespace syslab::report {
+namespace {
+
+constexpr const char* kForward[] = {"equals_oracle", "lse_equals_oracle", "causal_prefix",           "rows_sum_to_one",
+                                    "large_scores",  "split_keys",        "half_no_worse_than_naive"};
+
+class TestedTables : public Writeup {
+ protected:
+  void search(const std::string& experiment, const std::string& implementation, const std::string& law,
+              std::int64_t cases, const std::string& outcome = "passed") {
+    worker::CheckRecord check{.name = "attention." + law, .outcome = outcome, .cases_run = cases, .seed = "7"};
+    check.contract = "full";
+    fixture_.add({.experiment = experiment,
+                  .params = {{"contract", word("full")}},
+                  .implementation = implementation,
+                  .records = {check},
+                  .law = check.name});
+  }
+  std::string told(const std::string& experiment, const std::string& file, const std::string& column) {
+    const std::vector<Resource> files = resources("experiments/" + experiment + "/tables/" + file);
+    EXPECT_EQ(files.size(), 1U) << file;
+    Cell id;
+    id.type = Cell::Type::text;
+    id.text = experiment;
+    const store::ResultSet found = fixture_.store().query(std::string(files.at(0).text), {id});
+    for (std::size_t i = 0; i < found.columns.size(); ++i) {
+      if (found.columns[i] != column) continue;
+      const Cell& cell = found.rows.at(0).at(i);
+      return cell.type == Cell::Type::integer ? std::to_string(cell.integer) : cell.text;
+    }
+    return "no column " + column;
+  }
+};
+
+TEST_F(TestedTables, EachMeansTheLeastTriedLaw) {
+  search("flash_forward", "flash_tiled", "equals_oracle", 100);
+  search("flash_forward", "flash_tiled", "large_scores", 7);
+  EXPECT_EQ(told("flash_forward", "a_tiled.sql", "cases"), "7");
+  search("flash_backward", "flash_tiled", "gradients_equal_oracle", 100);
+  search("flash_backward", "flash_tiled", "finite_differences", 9);
+  EXPECT_NE(told("flash_backward", "a_passes.sql", "tests").find("on 9 random inputs each"), std::string::npos);
+}
+
+TEST_F(TestedTables, AKernelThatLostALawHasNotPassedTheTests) {
+  for (const char* const law : kForward) search("flash_forward", "flash_mma", law, 20);
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), "The tests of (a) pass, too.");
+  search("flash_forward", "flash_mma", "large_scores", 3, "falsified");
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), "Of the tests of (a) 6 pass, on 20 random inputs each.");
+}
+
+TEST_F(TestedTables, WhatFp32HasNotIsNotLost) {
+  for (const char* const law : kForward) {
+    search("flash_forward", "flash_mma", law, 20);
+    const bool half = std::string(law) == "half_no_worse_than_naive";
+    search("flash_forward", "flash_fp32", law, half ? 0 : 20, half ? "not_run" : "passed");
+  }
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), "The tests of (a) pass, too.");
+}
+
+}  // namespace
+}  // namespace syslab::report

@@ -21,13 +21,14 @@
 namespace syslab::worker {
 namespace {
 
-constexpr int kLawCases = 4;                         // of each, before a time
-constexpr std::int64_t kMostWeights = 1 << 22;       // that are compared
-constexpr std::int64_t kWeightsAStep = 512;          // of each rank, as a step has left them
-constexpr std::uint64_t kSeeds = 1ULL << 31;         // that every generator takes
-constexpr double kFurther = 8, kRoundings = 16;      // of the bounds of weights
-constexpr double kUnit = 0x1p-24;                    // of fp32
-constexpr double kPhasesAgree = 50, kUnseen = 1e-3;  // of phases: 2 %, and what ranks' meeting takes (call_clock.cpp)
+constexpr int kLawCases = 4;                     // of each, before a time
+constexpr std::int64_t kMostWeights = 1 << 22;   // that are compared
+constexpr std::int64_t kWeightsAStep = 512;      // of each rank, as a step has left them
+constexpr std::uint64_t kSeeds = 1ULL << 31;     // that every generator takes
+constexpr double kFurther = 8, kRoundings = 16;  // of the bounds of weights
+constexpr double kUnit = 0x1p-24;                // of fp32
+constexpr double kPhasesAgree = 50,
+                 kMeetingSeconds = 1e-3;  // of phases: 2 %, and what ranks' meeting takes (call_clock.cpp)
 
 // What a rank tells of a step, in the order of FIELDS in syslab_timing.py.
 struct Told {
@@ -386,7 +387,7 @@ std::string phases_apart(std::span<const double> told, std::span<const double> t
     missing.push_back(times[i] - told[i]);
     beyond.push_back(told[i] - times[i]);
   }
-  const double allowed = usual / kPhasesAgree + kUnseen;
+  const double allowed = usual / kPhasesAgree + kMeetingSeconds;
   if (low(missing) <= allowed && low(beyond) <= allowed) return {};
   const auto text = [](double seconds) {
     return format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(seconds)));

@@ -184,6 +184,7 @@ bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> 
   options.seed = point.a.seed;
   options.places = context_.places;
   options.workers = &workers_;
+  options.starts_together = !builds_[0].is_other() && !builds_[1].is_other();
   options.until = until;
 
   runner::Observer observer;

@@ -37,6 +37,12 @@ double log_ratio(const PairedBlock& block) {
   return ratio;
 }
 
+bool is_function(const PairedSide& side) {
+  return std::ranges::any_of(side.mine, [&](const plan::MineSpec& mine) {
+    return mine.name == side.planned.implementation && mine.is_function();
+  });
+}
+
 class TurnTaking {
  public:
   TurnTaking(const PairedSide& a, const PairedSide& b, int number, const PairedOptions& options,
@@ -50,18 +56,28 @@ class TurnTaking {
         began_(Clock::now()),
         deadline_(std::min(began_ + options.timeout, options.until.value_or(Clock::time_point::max()))) {
     options_.kernel_code = number == 0;
+    options_.starts_together = options.starts_together && is_function(a) && is_function(b);
   }
 
   PairedLaunch run() {
-    if (prepare(first_) && prepare(1 - first_) && take_blocks() && runs_[first_]->finish()) {
+    if ((!options_.starts_together || start_both()) && prepare(first_) && prepare(1 - first_) && take_blocks() &&
+        runs_[first_]->finish()) {
       runs_[1 - first_]->finish();
     }
     return end();
   }
 
  private:
+  void start(int side) { runs_[side] = start_side(*sides_[side], options_, observer_, watch_, deadline_); }
+
+  bool start_both() {
+    for (const int side : {first_, 1 - first_}) start(side);
+    return runs_[first_]->start() && runs_[1 - first_]->start();
+  }
+
   bool prepare(int side) {
-    runs_[side] = start_side(*sides_[side], options_, observer_, watch_, deadline_);
+    if (!runs_[side]) start(side);
+    asked_[side] = true;
     return runs_[side]->prepare();
   }
 
@@ -148,12 +164,8 @@ class TurnTaking {
       const AttemptResult& other = *results[1 - side];
       const std::string reason =
           fmt::format("side {} ended {}: nothing to compare with", sides_[1 - side]->label, to_string(other.status));
-      if (runs_[side]) {
-        runs_[side]->abandon(reason);
-        *results[side] = runs_[side]->result(facts(side));
-      } else {
-        *results[side] = never_started(side, other.status, reason);
-      }
+      if (runs_[side]) runs_[side]->abandon(reason);
+      *results[side] = asked_[side] ? runs_[side]->result(facts(side)) : never_started(side, other.status, reason);
     }
     launch.blocks = std::move(blocks_);
     tell_cut(launch);
@@ -212,6 +224,7 @@ class TurnTaking {
   Clock::time_point began_, deadline_, blocks_began_;
   Clock::duration blocks_took_{};  // by those so far
   std::array<std::unique_ptr<Side>, 2> runs_;
+  std::array<bool, 2> asked_{};         // to do more than to start
   std::array<double, 2> idle_share_{};  // the most of one processor that a side used in the other's turn
   std::vector<PairedBlock> blocks_;
 };

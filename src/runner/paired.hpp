@@ -51,6 +51,9 @@ struct PairedOptions : PairedSpec {
   Places* places = nullptr;  // of the ranks of a case; null: all on this host
   // Of sides that are functions: a worker that ends well stays for the next launch; null: each launch has its own.
   SideWorkers* workers = nullptr;
+  // Where both sides are functions, what is judged of both starts at the same time. From their first calls on (which
+  // may tune themselves) they have the machine in turns. For workers that know the word `go` (docs/worker-wire.md).
+  bool starts_together = false;
   // The launch takes fewer blocks than it might, at least one, so that it has ended by then; or it is cut.
   std::optional<std::chrono::steady_clock::time_point> until;
 };

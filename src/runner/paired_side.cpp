@@ -19,6 +19,7 @@ worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& o
   request.burst = options.burst;
   // Of a file of somebody's there would be names alone, which no comparison shows, for another start of its framework.
   request.kernel_code = options.kernel_code && !request.mine && wants_kernel_code(side.planned);
+  request.starts = options.starts_together;
   request.fresh = options.workers != nullptr && request.mine && request.mine->is_function();
   return request;
 }
@@ -68,6 +69,7 @@ SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Obs
   try {
     worker::CaseRequest request = burst_request(side, options);
     fresh_ = request.fresh;
+    starts_ = request.starts;
     if (fresh_) {
       SideWorkers::Kept kept = options.workers->take(side.label);
       worker_ = std::move(kept.worker);
@@ -87,7 +89,18 @@ SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Obs
   }
 }
 
+bool SideRun::start() {
+  if (!starts_) return true;
+  if (!hear("started", [](const Json&) {})) return false;
+  worker_->suspend();
+  return true;
+}
+
 bool SideRun::prepare() {
+  if (starts_) {
+    worker_->resume();
+    worker_->send({{"type", "go"}});
+  }
   if (!hear("ready", [this](const Json& message) { ready_ = worker::ready_from_json(message); })) return false;
   worker_->suspend();
   cpu_.emplace(worker_->pid());

@@ -21,7 +21,9 @@ class Side {
  public:
   virtual ~Side() = default;
 
-  // Each waits for the side's answer. False (or nothing) if the side has ended; result() says how.
+  // Each waits for the side's answer. False (or nothing) if the side has ended; result() says how. start() comes first,
+  // where the sides start together: its processes are there, and have called nothing.
+  virtual bool start() { return true; }
   virtual bool prepare() = 0;
   virtual std::optional<double> burst() = 0;  // seconds per call
   virtual bool finish() = 0;
@@ -55,6 +57,7 @@ class SideRun final : public Side {
   SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,
           Clock::time_point deadline);
 
+  bool start() override;
   bool prepare() override;
   std::optional<double> burst() override;
   bool finish() override;
@@ -82,6 +85,7 @@ class SideRun final : public Side {
   OomWitness witness_;
   std::unique_ptr<WorkerProcess> worker_;  // null: it waits for the next launch
   bool fresh_ = false;                     // what is judged is started for this launch alone
+  bool starts_ = false;                    // and waits for its turn once it is there
   std::optional<GroupCpuClock> cpu_;
   worker::Ready ready_;
   std::string started_at_, ended_at_;

@@ -10,6 +10,21 @@
 
 namespace syslab::worker {
 
+std::string PipeBurstLine::next_word(const char* what) {
+  const FrameReader::Result result = in_.read(std::nullopt);
+  if (result.state != FrameReader::State::frame) {
+    throw Error(ErrorKind::comm, fmt::format("the host went away while the case waited for {}", what));
+  }
+  return Fields(json_or_discarded(result.text), "a message of the host").text("type");
+}
+
+void PipeBurstLine::started() {
+  write_frame(out_, {{"type", "started"}});
+  if (const std::string type = next_word("its turn"); type != "go") {
+    throw Error(ErrorKind::comm, fmt::format("a case that has started takes 'go', found '{}'", type));
+  }
+}
+
 void PipeBurstLine::say(const Ready& ready) {
   ready_ = true;
   write_frame(out_, to_json(ready));
@@ -18,12 +33,7 @@ void PipeBurstLine::say(const Ready& ready) {
 void PipeBurstLine::say(const Burst& burst) { write_frame(out_, to_json(burst)); }
 
 bool PipeBurstLine::ordered() {
-  const FrameReader::Result result = in_.read(std::nullopt);
-  if (result.state != FrameReader::State::frame) {
-    throw Error(ErrorKind::comm, "the host went away while the case waited for bursts");
-  }
-  const Json message = json_or_discarded(result.text);
-  const std::string type = Fields(message, "a message of the host").text("type");
+  const std::string type = next_word("bursts");
   if (type == "burst") return true;
   if (type == "finish") return false;
   throw Error(ErrorKind::comm, fmt::format("a case that is ready takes 'burst' and 'finish', found '{}'", type));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/pipe.hpp"
@@ -14,6 +15,8 @@ namespace syslab::worker {
 class BurstLine {
  public:
   virtual ~BurstLine() = default;
+  // Of a case whose request says `starts`: its processes are there. Waits as ordered() does, until it may use them.
+  virtual void started() = 0;
   virtual void say(const Ready& ready) = 0;
   virtual void say(const Burst& burst) = 0;
   // Waits for the host without using a processor. False: finish. Throws Error(comm) when the host is gone or says
@@ -26,6 +29,7 @@ class PipeBurstLine final : public BurstLine {
  public:
   // Both are borrowed.
   PipeBurstLine(FrameReader& in, int out) : in_(in), out_(out) {}
+  void started() override;
   void say(const Ready& ready) override;
   void say(const Burst& burst) override;
   bool ordered() override;
@@ -33,6 +37,8 @@ class PipeBurstLine final : public BurstLine {
   bool was_ready() const { return ready_; }  // something was said on it
 
  private:
+  std::string next_word(const char* what);
+
   FrameReader& in_;
   int out_;
   bool ready_ = false;

@@ -198,7 +198,19 @@ void CaseContext::missing_metric(std::string name, std::string unit, std::string
 
 void CaseContext::progress(double fraction, std::string text) { emit_(ProgressRecord{std::move(text), fraction}); }
 
-std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
+std::shared_ptr<CallChannel> CaseContext::channel() {
+  std::shared_ptr<CallChannel> made = opened(false);
+  try {
+    if (kept().worker) kept().worker->await_greeting();
+  } catch (...) {  // as one that could not be made
+    channel_ = nullptr;
+    kept() = {};
+    throw;
+  }
+  return made;
+}
+
+std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
   if (channel_) return channel_;
   if (!runs_apart(request_)) {
     throw Error(ErrorKind::internal, fmt::format("implementation '{}' of this case does not live in another process",
@@ -216,6 +228,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   options.rank = request_.rank;
   options.world_size = request_.world_size;
   options.starts_ranks = with_ranks;
+  options.waited_for = waits || revives();
   // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
   // What hangs is to be told with its input, before the host ends the case.

@@ -51,7 +51,9 @@ class CaseContext {
   // The process that serves request().mine where it runs apart, started at first use. It is kept for the next
   // case of the same file, device and limit in this process, since starting it and importing a framework takes
   // seconds. A case of another implementation in this process ends it first, since it may hold GPU memory.
-  std::shared_ptr<CallChannel> channel() { return opened(false); }
+  std::shared_ptr<CallChannel> channel();
+  // Starts it and does not wait until it is there, as channel() does: others start meanwhile.
+  void start_channel() { opened(false, false); }
   // Of that process, from its next call on (worker/foreign.hpp); false if there is none, or it cannot be had.
   bool serve_cold(bool wanted) const;
   bool serve_graphs(bool wanted) const;
@@ -78,7 +80,7 @@ class CaseContext {
   Json channel_facts() const;
 
  private:
-  std::shared_ptr<CallChannel> opened(bool with_ranks);
+  std::shared_ptr<CallChannel> opened(bool with_ranks, bool waits = true);
 
   CaseRequest request_;
   std::uint64_t unforeseen_seed_;

@@ -121,7 +121,8 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
       }()),
       reader_(process_.from_child()),
       errors_(process_.error_output()) {
-  greet();
+  say_hello();
+  if (options_.waited_for) await_greeting();
 }
 
 Json ForeignWorker::walls_facts() const {
@@ -147,7 +148,7 @@ bool ForeignWorker::talks() const {
   return options_.walls == judge::Profile::python && (options_.world_size > 1 || options_.starts_ranks);
 }
 
-void ForeignWorker::greet() {
+void ForeignWorker::say_hello() {
   Json hello{{"type", "hello"},
              {"protocol", kWireVersion},
              {"host", "syslab " + build_info().version},
@@ -158,7 +159,14 @@ void ForeignWorker::greet() {
   if (options_.device == "cuda" && options_.world_size == 1 && !options_.starts_ranks) share_gpu();
   if (gpu_) hello["gpu_memory_bytes"] = segment_.bytes();
   if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
-  const Json reply = exchange(hello, options_.start_timeout, "starting");
+  said_hello_ = Clock::now();
+  send(hello, "starting");
+  greets_ = true;
+}
+
+void ForeignWorker::await_greeting() {
+  if (!std::exchange(greets_, false)) return;
+  const Json reply = receive(said_hello_ + options_.start_timeout, options_.start_timeout, "starting");
   const Fields fields(reply, "the worker's greeting");
   if (fields.text("type") == "failed") raise(std::get<Failed>(call_reply_from_json(reply)), "hello");
   if (fields.text("type") != "hello") fields.fail("field 'type' must be \"hello\"");
@@ -185,7 +193,8 @@ void ForeignWorker::greet() {
 
 void ForeignWorker::turn_to(std::string about) {
   options_.about = std::move(about);
-  greet();
+  say_hello();
+  await_greeting();
 }
 
 void ForeignWorker::fail_dead(std::string_view doing) {
@@ -203,11 +212,6 @@ void ForeignWorker::fail_dead(std::string_view doing) {
   if (const std::string lines = errors_.last_lines(12); !lines.empty()) text += "; its last lines:\n" + lines;
   broken_ = text;
   throw Error(ErrorKind::comm, text);
-}
-
-Json ForeignWorker::exchange(const Json& message, std::chrono::milliseconds timeout, std::string_view doing) {
-  send(message, doing);
-  return receive(Clock::now() + timeout, timeout, doing);
 }
 
 void ForeignWorker::send(const Json& message, std::string_view doing) {

@@ -41,6 +41,7 @@ struct ForeignOptions {
   std::string about;                               // which of its things is called, where it has several
   bool starts_ranks = false;                       // it makes processes that talk to each other
   bool own_group = true;                           // core/process.hpp
+  bool waited_for = true;                          // else it starts while others do; await_greeting() is to follow
   std::optional<judge::Profile> walls;             // nothing: none
   bool constant_inputs = false;                    // a call that changed any has failed, and not only q, k and v
   // Whose memory may be shared with it, where that is asked for (worker/gpu_handover.hpp); nothing: tensors are copied.
@@ -87,6 +88,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
 
   // From now on its calls are about another of its things. Its greeting is said anew, and throws what the first may.
   void turn_to(std::string about);
+  // Of one that was not waited for (ForeignOptions::waited_for): until it has greeted. Throws what the constructor may.
+  void await_greeting();
   const Json& declared_domain() const override { return *declared_; }
   const std::string& name() const { return name_; }  // as its hello gives it
   const std::string& language() const { return language_; }
@@ -120,10 +123,9 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void greet();
+  void say_hello();
   void send(const Json& message, std::string_view doing);
   Json receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing);
-  Json exchange(const Json& message, std::chrono::milliseconds timeout, std::string_view doing);
   bool answers_within(std::chrono::milliseconds limit);
   Json run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
            const std::function<void()>& take_outputs);
@@ -152,6 +154,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Process process_;
   FrameReader reader_;
   TailReader errors_;
+  bool greets_ = false;  // it was told hello, then, and its answer was not read
+  Clock::time_point said_hello_;
   std::string name_, language_;
   std::shared_ptr<const Json> declared_;
   std::unique_ptr<FirstPage> words_;        // by which both streams wait

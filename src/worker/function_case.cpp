@@ -9,6 +9,7 @@
 
 #include "core/json_text.hpp"
 #include "core/refusal.hpp"
+#include "worker/bursts.hpp"
 #include "worker/fields.hpp"
 #include "worker/foreign.hpp"
 #include "worker/function_cases.hpp"
@@ -65,10 +66,12 @@ class FunctionCase {
  public:
   explicit FunctionCase(CaseContext& context)
       : context_(context),
-        reference_(context.reference(context.params().text(kFunctionCase))),
+        reference_(reference_while_it_starts(context)),
         described_(described(reference_->declared_domain(), context.params().text(kFunctionProblem))),
         function_(context.channel()),
-        probes_(context.probes(context.params().text(kFunctionCase))) {}
+        probes_(context.probes(context.params().text(kFunctionCase))) {
+    if (context.request().starts) context.bursts().started();
+  }
 
   Operation operation() {
     Operation made;
@@ -97,6 +100,12 @@ class FunctionCase {
   }
 
  private:
+  // Both import a framework, which takes a second each. Of both the reference's faults are told first.
+  static std::shared_ptr<ForeignWorker> reference_while_it_starts(CaseContext& context) {
+    context.start_channel();
+    return context.reference(context.params().text(kFunctionCase));
+  }
+
   // New content for each time that a call's arguments are renewed; the judged process never learns a seed. The first
   // are checked and are of the run's seed, all others timed.
   void make(std::vector<TensorView>& inputs) {

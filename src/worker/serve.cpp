@@ -136,7 +136,7 @@ void greet(const Json& message, int out) {
                     {"protocol", kWireVersion},
                     {"name", "syslab " + build_info().version},
                     {"language", "C++"},
-                    {"serves", {"case", "bursts", "fresh"}}});
+                    {"serves", {"case", "bursts", "fresh", "starts"}}});
   if (asked != kWireVersion) {
     throw Error(ErrorKind::comm,
                 fmt::format("the host speaks version {} of the worker's wire format, this worker version {}", asked,

@@ -329,6 +329,7 @@ Json to_json(const CaseRequest& request) {
   if (request.own_ranks > 1) json["own_ranks"] = request.own_ranks;
   if (request.task == "paired") json["burst_ns"] = request.burst.count();
   if (request.fresh) json["fresh"] = 1;
+  if (request.starts) json["starts"] = 1;
   if (request.kernel_code) json["kernel_code"] = 1;
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
   if (request.law_limit.count() > 0) json["law_limit_ns"] = request.law_limit.count();
@@ -376,6 +377,7 @@ CaseRequest case_request_from_json(const Json& json) {
   request.memory_limit_bytes = static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0));
   request.burst = Nanoseconds(fields.integer_or("burst_ns", 0));
   request.fresh = fields.count_or("fresh", 0) != 0;
+  request.starts = fields.count_or("starts", 0) != 0;
   request.kernel_code = fields.count_or("kernel_code", 0) != 0;
   if (request.task != "measure" && request.task != "law" && request.task != "paired" && request.task != "code") {
     fields.fail(

@@ -60,6 +60,7 @@ struct CaseRequest : MeasureSpec {
   std::string reproduce;     // task "law": replay exactly this counterexample (RapidCheck's string)
   Nanoseconds burst{};       // task "paired": length of one burst aimed at
   bool fresh = false;        // what is judged is started for this case, and ends with it
+  bool starts = false;       // it says `started` once that is there, and waits for `go` before its first call
   bool kernel_code = false;  // its kernels' code is asked for, too, once it was timed (worker/kernel_code.hpp)
 };
 

@@ -114,10 +114,10 @@ def says_hello(make, _):
         hello = worker.hello()
         need(hello is not None, "it ended without a hello")
         matches({"type": "hello", "protocol": VERSION, "name": "...", "language": "...", "serves": "..."}, hello)
-        for word in ("bursts", "fresh"):
+        for word in ("bursts", "fresh", "starts"):
             need(word not in hello["serves"] or "case" in hello["serves"], f"serves {word} but no cases")
         need("release" not in hello["serves"] or "call" in hello["serves"], "serves releases but no calls")
-        need(hello["serves"] and set(hello["serves"]) <= {"case", "call", "bursts", "fresh", "release"}, f"serves {hello['serves']}")
+        need(hello["serves"] and set(hello["serves"]) <= {"case", "call", "bursts", "fresh", "starts", "release"}, f"serves {hello['serves']}")
 
 
 def ends_at_bye(make, _):

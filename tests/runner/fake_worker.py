@@ -49,6 +49,18 @@ def leave_a_rank_alone():
         print("a word that nobody asked for", file=sys.stderr, flush=True)
 
 
+def start_with_the_other(folder):
+    """Is there once the other side's worker is there, too, and does nothing until it is told to."""
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    while len(os.listdir(folder)) < 2:
+        time.sleep(0.01)
+    if behaviour == "starts_badly":
+        say(type="end", status="error", detail="no such file")
+        return
+    say(type="started")
+    assert hear()["type"] == "go"
+
+
 rank = cases = 0
 taken = []
 while (message := hear())["type"] != "bye":
@@ -59,6 +71,10 @@ while (message := hear())["type"] != "bye":
     elif message["type"] == "case":
         rank = message["rank"]
         assert message["task"] == "paired" and message["burst_ns"] > 0, message
+        if message.get("starts"):
+            start_with_the_other(sys.argv[2])
+            if behaviour == "starts_badly":
+                continue
         if behaviour == "babbles":
             say(type="burp")
         if behaviour in ("knows_no_bursts", "ends_at_once"):

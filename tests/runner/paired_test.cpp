@@ -14,6 +14,7 @@
 #include "runner/side_workers.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/runner/lab.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -380,6 +381,45 @@ TEST(Paired, AFunctionsWorkerStaysForTheNextLaunchIfItKnowsHow) {
     }
   }
   EXPECT_EQ(workers_alive(), 0);
+}
+
+// Each side's worker waits for the other's before it says that it has started.
+struct StartedTogether : Pair {
+  test::TemporaryFolder folder;
+
+  StartedTogether(const std::string& of_a, const std::string& of_b) {
+    options.starts_together = true;
+    as_function(a, of_a);
+    as_function(b, of_b);
+  }
+  void as_function(PairedSide& side, const std::string& behaviour) {
+    side.worker_command = fake_worker(behaviour);
+    side.worker_command.push_back((folder / ".").string());
+    side.planned.implementation = "me";
+    side.mine = {plan::MineSpec{.name = "me", .path = "/f.py", .python_class = "f", .reference = "/f.py:g"}};
+  }
+};
+
+TEST(Paired, FunctionsOfBothSidesStartAtTheSameTime) {
+  StartedTogether pair("well", "well");
+  const PairedLaunch launch = pair.run();
+  ASSERT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
+  EXPECT_EQ(times_of(launch.a).size(), 6U);
+  EXPECT_EQ(paired_facts(launch.a).at("started"), "first");
+}
+
+TEST(Paired, WhereOneSideCannotStartTheOtherHasCalledNothing) {
+  for (const bool first : {true, false}) {
+    StartedTogether pair(first ? "starts_badly" : "well", first ? "well" : "starts_badly");
+    const PairedLaunch launch = pair.run();
+    const AttemptResult& bad = first ? launch.a : launch.b;
+    const AttemptResult& other = first ? launch.b : launch.a;
+    EXPECT_EQ(bad.status, Status::error);
+    EXPECT_EQ(bad.detail, "no such file");
+    EXPECT_EQ(other.status, Status::skipped);
+    expect_contains(other.detail, "ended error: nothing to compare with");
+    EXPECT_EQ(pair.events.size(), 2U) << "both are told to have started";
+  }
 }
 
 TEST(Paired, AForeignWorkerThatServesBurstsIsASide) {

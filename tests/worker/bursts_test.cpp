@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/process.hpp"
+#include "tests/expect_contains.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab::worker {
@@ -56,6 +57,16 @@ TEST(Bursts, AnswerEachOrderUntilTheHostSaysFinish) {
   EXPECT_EQ(line.heard(), (Json{{"type", "burst"}, {"seconds_per_call", 2.0}}));
 }
 
+TEST(Bursts, ACaseThatHasStartedSaysSoAndWaitsForItsTurn) {
+  Line line;
+  line.order("go");
+  line.line->started();
+  EXPECT_EQ(line.heard(), (Json{{"type", "started"}}));
+  EXPECT_FALSE(line.line->was_ready());
+  line.order("burst");
+  expect_contains(failure([&] { line.line->started(); }), "a case that has started takes 'go', found 'burst'");
+}
+
 TEST(Bursts, AHostThatGoesAwayOrSaysSomethingElseEndsTheCase) {
   Line gone;
   gone.host_out.reset();
@@ -95,6 +106,7 @@ struct Ordered final : BurstLine {
   std::vector<double> bursts;
   std::function<void()> at_order;
 
+  void started() override {}
   void say(const Ready& said) override { ready = said; }
   void say(const Burst& burst) override { bursts.push_back(burst.seconds_per_call); }
   bool ordered() override {

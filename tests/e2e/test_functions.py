@@ -87,6 +87,7 @@ class Functions(Lab):
                 "own_noise": "two calls with equal arguments differ: 'out'",
                 "flags": "it changes torch.backends.cuda.matmul.allow_tf32 from False to True",
                 "deterministic": "it changes torch.use_deterministic_algorithms from False to True",
+                "flushes": "it changes torch.set_flush_denormal from False to True",
                 "compiles": "it compiles at each call: with equal arguments it starts true again"}
         for (name, _), ended in self.of_each(said, "-a", "n=24", expect=1).items():
             with self.subTest(name):
@@ -94,6 +95,12 @@ class Functions(Lab):
                 self.assertIn(said[name], ended["detail"])
                 self.assertNotIn("\n", ended["detail"])
                 self.assertEqual(ended["params"]["case"], "n=24 dtype=float32")
+
+    def test_a_setting_that_one_case_changes_is_told_of_that_case_alone(self):
+        for (name, n), ended in self.of_each(("flags_for_one", "flags_late"), expect=1).items():
+            with self.subTest(f"{name} n={n}"):
+                self.assertEqual(ended["status"], "check_failed" if n == 24 else "ok", ended["detail"])
+                self.assertIn("it changes torch.backends.cudnn.benchmark from False to True" if n == 24 else "", ended["detail"])
 
     def test_modules_and_slow_first_calls_are_right_and_one_case_that_fails_leaves_the_others(self):
         ended = self.of_each(("Module", "compiles_once", "small_only"), expect=3)

@@ -301,26 +301,37 @@ def inexact_tensors(values):
 # --- what a call may not do -------------------------------------------------------------------------------------------
 
 
-def global_flags():
-    """Settings that change what others compute, by name."""
-    flags = {}
+TINIEST = 2.0 ** -1022  # that is normal
+
+
+def settings():
+    """Settings that change what others compute: for each name how to ask for it and how to set it."""
+    found = {}
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+
+    def attribute(name, of):
+        found[name] = (lambda: getattr(of, name.rpartition(".")[2])), (lambda value: setattr(of, name.rpartition(".")[2], value))
+
     if torch is not None:
-        backends = torch.backends
-        flags.update({
-            "torch.backends.cuda.matmul.allow_tf32": backends.cuda.matmul.allow_tf32,
-            "torch.backends.cudnn.allow_tf32": backends.cudnn.allow_tf32,
-            "torch.backends.cudnn.benchmark": backends.cudnn.benchmark,
-            "torch.backends.cudnn.deterministic": backends.cudnn.deterministic,
-            "torch.use_deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
-            "torch.set_float32_matmul_precision": torch.get_float32_matmul_precision(),
-            "torch.set_default_dtype": str(torch.get_default_dtype()),
-            "torch.set_num_threads": torch.get_num_threads(),
-            "torch.set_grad_enabled": torch.is_grad_enabled(),
+        attribute("torch.backends.cuda.matmul.allow_tf32", torch.backends.cuda.matmul)
+        for name in ("allow_tf32", "benchmark", "deterministic"):
+            attribute(f"torch.backends.cudnn.{name}", torch.backends.cudnn)
+        found.update({
+            "torch.use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+            "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+            "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
+            "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
+            "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
+            "torch.set_flush_denormal": (lambda: TINIEST * 0.75 == 0.0, torch.set_flush_denormal),
         })
     if numpy is not None:
-        flags["numpy.seterr"] = str(numpy.geterr())
-    return flags
+        found["numpy.seterr"] = numpy.geterr, lambda value: numpy.seterr(**value)
+    return found
+
+
+def global_flags():
+    """What they are, by name."""
+    return {name: ask() for name, (ask, _) in settings().items()}
 
 
 def generators():
@@ -477,10 +488,20 @@ class Function:
     def demand_right(self, results, expected, signature, values):
         """Of what was returned all but its content, which the host compares."""
         demand(results, expected)
+        self.demand_flags()
         if isinstance(self.function, Symbol) and (name := self.function.overrun()):
             raise WrongAnswer(f"the call wrote behind the end of its output '{name}'")
         for name, value in results if not signature.late else ():  # a gradient that goes through unchanged is right
             self.demand_own(name, value, values)
+
+    def demand_flags(self):
+        """Of every call: one that changes them late would be told of the case behind it, which begins with them as they were."""
+        changed = [(name, self.flags[name], now) for name, now in global_flags().items() if self.flags.get(name, now) != now]
+        for name, before, _ in changed:
+            settings()[name][1](before)
+        for name, before, now in changed:
+            raise WrongAnswer(f"it changes {name} from {before} to {now}, which others compute by; set it when the file is imported, or "
+                              "put it back")
 
     def timed(self, body, values):
         return host_time(body) if self.clock is None else self.clock.timed(body, inexact_tensors(values))
@@ -500,7 +521,7 @@ class Function:
             body, named, _ = self.prepared(signature, views, NoDoorbell())
             return named_results(named(body()))
 
-        flags, states = self.flags, generators()
+        states = generators()
         tensors = dict(zip((tensor["name"] for tensor in signature.tensors), views))
         before = {name: copy_of(value) for name, value in tensors.items()}
         first = called()
@@ -513,10 +534,7 @@ class Function:
             if states.get(name, state) != state:
                 raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved): two calls with equal "
                                   "arguments differ; let the case draw them and pass them as an argument")
-        for name, now in global_flags().items():
-            if flags.get(name, now) != now:
-                raise WrongAnswer(f"it changes {name} from {flags[name]} to {now}, which others compute by; set it when the file "
-                                  "is imported, or put it back")
+        self.demand_flags()
         second, compiled = self.watch.during(called)
         if compiled and (still := self.watch.during(called)[1]):
             raise WrongAnswer(f"it compiles at each call: with equal arguments it {still} again, which would be in every time; keep "

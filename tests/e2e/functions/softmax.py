@@ -97,6 +97,27 @@ def flags(x, scale):
     return reference(x, scale)
 
 
+def flags_for_one(x, scale):
+    if x.shape[0] == 24:
+        torch.backends.cudnn.benchmark = True
+    return reference(x, scale)
+
+
+LATE = [0]
+
+
+def flags_late(x, scale):
+    LATE[0] += x.shape[0] == 24
+    if LATE[0] > 4 and x.shape[0] == 24:
+        torch.backends.cudnn.benchmark = True
+    return reference(x, scale)
+
+
+def flushes(x, scale):
+    torch.set_flush_denormal(True)
+    return reference(x, scale)
+
+
 def small_only(x, scale):
     if x.shape[0] > 24:
         raise ValueError(f"no kernel for {x.shape[0]} rows")

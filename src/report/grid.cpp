@@ -33,6 +33,7 @@ std::string in_every_row(const Table& table, const Column& column) {
     }
   }
   if (value == "none" || value == "–" || value == "0" || told_by_footnote(table, column, value)) return {};
+  if (column.name == "wire" && value == "own") return {};  // gradients travel as they are, as anybody would expect
   if (column.format == "code") value = "`" + value + "`";
   const bool bears_unit = column.unit == "1" || column.format.back() == 'b';
   return unmarked(heading_of(column)) + " " + value + (bears_unit ? "" : " " + column.unit) +

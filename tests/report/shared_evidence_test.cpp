@@ -82,14 +82,15 @@ class Passes : public Writeup {
  protected:
   void add_pass(const std::string& experiment, const std::string& implementation, const std::string& model,
                 const std::string& precision, const std::string& mode, double forward_ms, double backward_ms,
-                double step_ms) {
+                double step_ms, const std::string& gpu = "") {
     Params params = model_step(model);
     params.set("precision", precision);
     params.set("mode", mode);
     if (experiment == "benchmarking_script") params.set("warmup", number(5));
     add(experiment, params, implementation,
         {metric("parameters", model == "small" ? 1000 : 5000), timed("time", 1e-3 * step_ms),
-         timed("forward", 1e-3 * forward_ms), timed("backward", 1e-3 * backward_ms)});
+         timed("forward", 1e-3 * forward_ms), timed("backward", 1e-3 * backward_ms)},
+        {.machine = gpu.empty() ? "box" : gpu, .gpu = gpu});
   }
 };
 
@@ -120,6 +121,21 @@ TEST_F(Passes, FusedStandBesideOpByOpWhoeverTimedThem) {
       << text;
   EXPECT_TRUE(has(text, "The largest gains least")) << text;
   EXPECT_EQ(table("torch_compile", "b_whole").result.rows.size(), 4U);
+}
+
+TEST_F(Passes, OfSeveralGpusStandInTheOrderOfModels) {
+  for (const auto& [model, gpu] : {std::pair{"large", "NVIDIA A"}, {"small", "NVIDIA B"}}) {
+    for (const char* implementation : {"eager", "fused"}) {
+      add_pass("benchmarking_script", implementation, model, "fp32", "train", 10, 20, 40, gpu);
+    }
+    add_pass("benchmarking_mixed_precision", "eager", model, "bf16_amp", "forward_backward", 5, 10, 15, gpu);
+  }
+  const store::ResultSet whole = table("torch_compile", "b_whole").result,
+                         half = table("benchmarking_mixed_precision", "c_models").result;
+  ASSERT_EQ(whole.rows.size(), 4U);
+  EXPECT_EQ(cell_of(whole, 0, "model").text, "small");
+  ASSERT_EQ(half.rows.size(), 2U);
+  EXPECT_EQ(cell_of(half, 0, "model").text, "small");
 }
 
 TEST_F(Passes, TimesBearTheDigitsOfTheirRatio) {

@@ -78,8 +78,8 @@ TEST_F(Beside, AllocationsOfBlocksAreToldOfOneBlock) {
   const std::string text = said("memory_profiling", "largest_said");
   EXPECT_TRUE(
       has(text,
-          "the largest allocations are in each of 2 blocks, freed before the next, what softmax keeps (2 GiB), "
-          "attention's scores (2 GiB), both inputs of SwiGLU (256 MiB); once logits and loss (234.4 MiB, 3 "
+          "the largest allocations are in each of 2 blocks (freed before the next): what softmax keeps (2 GiB), "
+          "attention's scores (2 GiB), both inputs of SwiGLU (256 MiB); once: logits and loss (234.4 MiB, 3 "
           "matrices of tokens × vocabulary). What softmax keeps is 2 matrices of B·H·T² values, 1.000 GiB each; "
           "so are the scores."))
       << text;
@@ -115,6 +115,7 @@ TEST_F(Beside, GathersOfLayersAreCountedByBlock) {
           "use, from `token_embeddings` to `lm_head` and from `layers.1.attn.q_proj` to `layers.0.attn.q_proj`"))
       << text;
   EXPECT_TRUE(has(text, "Backward finds the last two still gathered and needs no embeddings")) << text;
+  EXPECT_FALSE(has(shown("fsdp", "steps"), "wire own")) << "says nothing to who does not know the axis";
 }
 
 TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherGpu) {

@@ -28,4 +28,4 @@ SELECT e.model, e.batch, e.context, e."precision", e.what AS pass, e.mean_ms AS 
             AND EXISTS (SELECT 1 FROM passes x WHERE x.implementation = 'fused' AND x.what = e.what AND x.comparability_key = e.comparability_key
                            AND x.protocol = e.protocol AND x.context = e.context AND x."precision" = e."precision" AND x.parameters < e.parameters)))
  GROUP BY e.attempt_id, e.what
- ORDER BY e.device LIKE 'NVIDIA%' DESC, e.device, e."precision" <> 'fp32', e."precision", e.context, e.parameters, e.what, e.protocol;
+ ORDER BY e.device LIKE 'NVIDIA%' DESC, e."precision" <> 'fp32', e."precision", e.context, e.parameters, e.what, e.device, e.protocol;

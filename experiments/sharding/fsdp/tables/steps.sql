@@ -1,7 +1,7 @@
 -- title: FSDP
 -- caption: Median step time with its 95 % interval, slowest rank. Phases come from events in the step, each of its slowest rank; `exposed` is the time compute waited
---   for all-gathers. `state`: weights, gradients and moments of a rank; `slots`: where gathered weights (in the compute dtype) and unreduced gradients (in fp32
---   unless `wire` rounds them) take turns; bf16 compute halves only the former.
+--   for all-gathers. `state`: weights, gradients and moments of a rank; `slots`: where gathered weights (in the compute dtype) and unreduced gradients (in the dtype in
+--   which they travel, fp32 if not rounded) take turns; bf16 compute halves only the former.
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; granularity|1|s|left;

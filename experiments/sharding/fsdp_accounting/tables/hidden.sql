@@ -8,7 +8,7 @@
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
        1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.2g (%.1f to %.1f)', 1e3 * (metrics ->> '$.exposed_forward'), 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.4g', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
-       (SELECT printf(' (%d of them, %.2g ms each on average)', count(*), 1e3 * (v.metrics ->> '$.gathering') / count(*))
+       (SELECT printf(' (%d of %.2g ms on average)', count(*), 1e3 * (v.metrics ->> '$.gathering') / count(*))
           FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0) AS units,
        printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward')) AS share,
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,

@@ -39,4 +39,4 @@ SELECT *
          UNION ALL
         SELECT model, batch, context, implementation, "precision", forward_fp32, NULL, NULL, NULL, NULL, backward_fp32, NULL, NULL, NULL, NULL, protocol, device, run_uid, NULL, parameters
           FROM lone)
- ORDER BY device LIKE 'NVIDIA%' DESC, device, implementation, "precision" <> 'bf16_amp', "precision", context, parameters, protocol;
+ ORDER BY device LIKE 'NVIDIA%' DESC, implementation, "precision" <> 'bf16_amp', "precision", context, parameters, device, protocol;

@@ -1,5 +1,5 @@
 -- sentence: `syslab run benchmarking_script -a model=… -a context=… -a batch=…` makes the model and a random batch, warms up for 5 steps
---   (`-a warmup=`) and measures {n}; `-a mode=` `forward`, `forward_backward`, `train` (with AdamW). The host's monotonic
+--   (`-a warmup=`) and measures {n}; `-a mode=` is `forward`, `forward_backward` or `train` (with AdamW). The host's monotonic
 --   clock times each step and, in further steps, each phase, with the device synchronised before and after.
 -- experiment: benchmarking_script
 -- fills: a

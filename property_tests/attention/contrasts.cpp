@@ -203,19 +203,30 @@ std::string AskedAgain::line() const {
 std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample, Pass pass) {
   constexpr int kMostRight = 4;
   if (!subject.rung.domain || again.wrong_calls < again.calls) return {};
-  static std::map<std::string, int> asked;  // of what is asked in this process of ours, how often
-  int& times = asked[fmt::format("{} {} {}", subject.rung.name, subject.rung.digest, to_string(pass))];
-  if (times >= kMostRight) return {};
+  struct Asked {
+    int times = 0;
+    bool wrong = false;
+  };
+  static std::map<std::string, Asked> asked;  // of what is asked in this process of ours
+  auto& [times, wrong] = asked[fmt::format("{} {} {}", subject.rung.name, subject.rung.digest, to_string(pass))];
+  if (wrong) return {};
+  const char* const look_at = "look at statics, class attributes, and what is kept by shape or by address";
+  if (times >= kMostRight) {
+    return fmt::format(
+        "looks like state that an earlier call left: {} inputs before this one were right when called "
+        "first in a fresh process, in which this one was not called; {}",
+        times, look_at);
+  }
   const Company company({.first = true});
   if (tried(subject, sample, pass).wrong()) {
-    times = kMostRight;
+    wrong = true;
     return {};
   }
   ++times;
   return fmt::format(
       "looks like state that an earlier call left: right when it is called first in a fresh process, wrong in all {} "
-      "calls behind others; look at statics, class attributes, and what is kept by shape or by address",
-      again.calls);
+      "calls behind others; {}",
+      again.calls, look_at);
 }
 
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "check/tally.hpp"
 #include "property_tests/attention/contrasts.hpp"
+#include "property_tests/attention/patterns.hpp"
 #include "property_tests/attention/suspects.hpp"
 #include "property_tests/attention/trial.hpp"
 
@@ -47,12 +51,6 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
   return larger;
 }
 
-bool same(double found, double expected, double derived) {
-  if (std::isnan(found) || std::isnan(expected)) return std::isnan(found) && std::isnan(expected);
-  if (std::isinf(found) || std::isinf(expected)) return found == expected;  // a share of infinity allows everything
-  return Tally::error_of(found, expected) <= std::max(4 * derived, 1e-3 * (1 + std::abs(expected)));
-}
-
 bool explains(const Suspect& suspect, const Trial& trial) {
   for (std::size_t t = 0; t < trial.tensors.size(); ++t) {
     const Judged& judged = trial.tensors[t];
@@ -63,9 +61,18 @@ bool explains(const Suspect& suspect, const Trial& trial) {
   return true;
 }
 
-// The kinds of mistakes that explain a trial whole, with where to look.
-std::map<std::string, std::string> explaining(const Trial& trial, Pass pass) {
-  std::map<std::string, std::string> kinds;
+// A kind of mistake that explains a trial whole.
+struct Kind {
+  const char* look_at;
+  std::set<std::int64_t> tiles;  // of keys; with any of these
+  bool subtle;
+};
+using Kinds = std::map<std::string, Kind>;
+
+// `among`: only these kinds are tried.
+Kinds explaining(const Trial& trial, Pass pass, const Kinds* among = nullptr) {
+  Kinds kinds;
+  const auto tried = [among](const std::string& kind) { return among == nullptr || among->count(kind) > 0; };
   const auto as_found = [&](std::size_t tensor, std::int64_t first, std::span<const double> values) {
     const Judged& judged = trial.tensors[tensor];
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -74,176 +81,46 @@ std::map<std::string, std::string> explaining(const Trial& trial, Pass pass) {
     }
     return true;
   };
-  for (const Suspect& suspect : suspects(trial.sample, pass, as_found)) {
-    if (explains(suspect, trial)) kinds[suspect.kind] = suspect.look_at;
+  for (const Suspect& suspect : suspects(trial.sample, pass, as_found, tried)) {
+    // Of what is carried from tile to tile, one tile tells nothing.
+    if (among == nullptr && suspect.carried && suspect.tile >= trial.sample.problem.seq_k) continue;
+    if (!explains(suspect, trial)) continue;
+    Kind& kind = kinds.try_emplace(suspect.kind, Kind{suspect.look_at, {}, suspect.subtle}).first->second;
+    kind.tiles.insert(suspect.tile);
   }
   return kinds;
 }
 
-// Every element of a wrong tensor is one multiple of what is right.
-std::optional<std::string> one_factor(const Trial& trial) {
-  std::string text;
-  for (const Judged& judged : trial.tensors) {
-    if (!judged.wrong_anywhere()) continue;
-    double along = 0, squares = 0;
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (!std::isfinite(judged.exact[i])) continue;
-      along += judged.found.values[i] * judged.exact[i];
-      squares += judged.exact[i] * judged.exact[i];
-    }
-    const double factor = along / squares;
-    if (judged.exact.size() < 8 || !std::isfinite(factor)) return std::nullopt;
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (!same(judged.found.values[i], factor * judged.exact[i], std::abs(factor) * judged.derived[i]))
-        return std::nullopt;
-    }
-    text += fmt::format("{}{} is {:.4g} ×", text.empty() ? "" : ", ", judged.found.name, factor);
-  }
-  if (text.empty()) return std::nullopt;
-  return fmt::format("a factor that is wrong or missing: {} what is right in every element", text);
-}
-
-// The log-sum-exp alone is wrong, by as much everywhere.
-std::optional<std::string> one_summand(const Trial& trial) {
-  double first = 0;
-  std::size_t seen = 0;
-  for (const Judged& judged : trial.tensors) {
-    const bool is_lse = judged.found.name == std::string_view("lse");
-    if (judged.wrong_anywhere() != is_lse) return std::nullopt;
-    for (std::size_t i = 0; is_lse && i < judged.exact.size(); ++i) {
-      if (!std::isfinite(judged.exact[i])) continue;
-      const double more = judged.found.values[i] - judged.exact[i];
-      if (seen++ == 0) first = more;
-      if (!same(judged.found.values[i], judged.exact[i] + first, judged.derived[i])) return std::nullopt;
-    }
-  }
-  if (seen < 8) return std::nullopt;
-  return fmt::format(
-      "a summand that is wrong or missing: lse is {:+.4g} off what is right in every element; look at L = m + log l",
-      first);
-}
-
-// Wrong are only rows behind the last whole tile of queries.
-std::optional<std::string> tail_of_rows(const Trial& trial) {
-  const std::int64_t rows = trial.sample.problem.seq_q;
-  std::int64_t first = rows;
-  for (const Judged& judged : trial.tensors) {
-    if (judged.found.shape[2] != rows) return std::nullopt;
-    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (judged.wrong(i)) first = std::min(first, static_cast<std::int64_t>(i) / width % rows);
-    }
-  }
-  for (const std::int64_t tile : {128, 64, 32, 16, 8}) {
-    if (rows % tile == 0 || first == rows || rows < tile || first < rows / tile * tile) continue;
-    return fmt::format("the last, partial tile of queries: only rows from {} on are wrong, of {} (tiles of {})", first,
-                       rows, tile);
-  }
-  return std::nullopt;
-}
-
-// "wrong rows 16..63 of every 64": a part of each tile of rows, of the first wrong tensor, whatever the head.
-std::optional<std::string> rows_of_every_tile(const Trial& trial) {
-  for (const Judged& judged : trial.tensors) {
-    if (!judged.wrong_anywhere()) continue;
-    const std::int64_t rows = judged.found.shape[2];
-    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
-    std::vector<bool> wrong(static_cast<std::size_t>(rows), false);
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (judged.wrong(i)) wrong[i / static_cast<std::size_t>(width) % wrong.size()] = true;
-    }
-    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
-      if (rows < 2 * tile) break;
-      std::int64_t first = tile, last = -1;
-      for (std::int64_t row = 0; row < rows; ++row) {
-        if (!wrong[static_cast<std::size_t>(row)]) continue;
-        first = std::min(first, row % tile);
-        last = std::max(last, row % tile);
-      }
-      bool all = last - first + 1 < tile;
-      for (std::int64_t row = 0; all && row < rows; ++row) {
-        const bool within = row % tile >= first && row % tile <= last;
-        all = within == wrong[static_cast<std::size_t>(row)];
-      }
-      if (all) return fmt::format("wrong rows {}..{} of every {} of {}", first, last, tile, judged.found.name);
-    }
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-// Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it.
-std::optional<std::string> only_the_first(const Trial& trial) {
-  const char* const all[] = {"batch entry", "head", "head of the first batch entry"};
-  for (const int dim : {0, 1, 2}) {
-    bool first_right = true, others_wrong = true;
-    std::int64_t others = 0;
-    for (const Judged& judged : trial.tensors) {
-      if (!judged.wrong_anywhere()) continue;
-      const std::int64_t batch = judged.found.shape[0], heads = judged.found.shape[1];
-      const std::int64_t each = static_cast<std::int64_t>(judged.exact.size()) / (batch * heads);
-      std::vector<std::int64_t> wrong(static_cast<std::size_t>(batch * heads), 0);
-      for (std::size_t i = 0; i < judged.exact.size(); ++i)
-        wrong[i / static_cast<std::size_t>(each)] += judged.wrong(i);
-      for (std::int64_t i = 0; i < batch * heads; ++i) {
-        const std::int64_t place = dim == 0   ? i / heads
-                                   : dim == 1 ? i % heads
-                                              : i,
-                           count = wrong[static_cast<std::size_t>(i)];
-        if (place == 0) {
-          first_right = first_right && count == 0;
-        } else {
-          others_wrong = others_wrong && 2 * count > each;  // mostly: not by chance
-          ++others;
-        }
-      }
-    }
-    if (!first_right || !others_wrong || others == 0) continue;
-    return fmt::format(
-        "the first {} alone: it is right, and all others are wrong; look at how batch and head come into every index, "
-        "and at loops that end with the first",
-        all[dim]);
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> nothing_seen(const Trial& trial) {
-  const Problem& p = trial.sample.problem;
-  bool any = false;
-  for (const Judged& judged : trial.tensors) {
-    if (judged.found.shape[2] != p.seq_q) continue;
-    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (!judged.wrong(i)) continue;
-      if (p.visible_keys(static_cast<std::int64_t>(i) / width % p.seq_q) > 0) return std::nullopt;
-      any = true;
-    }
-  }
-  if (!any) return std::nullopt;
-  return "a division by nothing: only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf";
+// "tiles of 32 keys, ", where the mistake says as much.
+std::string tiles_of(const Kind& kind) {
+  if (kind.tiles.size() != 1 || *kind.tiles.begin() < 2) return {};
+  return fmt::format("tiles of {} keys, ", *kind.tiles.begin());
 }
 
 std::optional<std::string> looks_like(const Trial& here, const std::optional<Trial>& larger, Pass pass) {
   const Trial& trial = larger && larger->wrong() ? *larger : here;
-  std::map<std::string, std::string> kinds = explaining(trial, pass);
+  Kinds kinds = explaining(trial, pass);
   // Both must be explained, the larger one where it is right, too: there the mistake would be seen if it were made.
   if (larger && !kinds.empty()) {
-    const std::map<std::string, std::string> others = explaining(&trial == &here ? *larger : here, pass);
+    const Kinds others = explaining(&trial == &here ? *larger : here, pass, &kinds);
     std::erase_if(kinds, [&](const auto& kind) { return others.count(kind.first) == 0; });
+    for (auto& [name, kind] : kinds) {
+      const std::set<std::int64_t>& tiles = others.at(name).tiles;
+      std::erase_if(kind.tiles, [&](std::int64_t tile) { return tiles.count(tile) == 0; });
+    }
+  }
+  if (std::any_of(kinds.begin(), kinds.end(), [](const auto& kind) { return !kind.second.subtle; })) {
+    std::erase_if(kinds, [](const auto& kind) { return kind.second.subtle; });
   }
   if (kinds.size() == 1) {
     std::int64_t elements = 0;
     for (const Judged& judged : trial.tensors) elements += static_cast<std::int64_t>(judged.exact.size());
-    return fmt::format("{}: that alone gives all {} elements as found (S={}×{}); look at {}", kinds.begin()->first,
-                       elements, trial.sample.problem.seq_q, trial.sample.problem.seq_k, kinds.begin()->second);
+    const auto& [name, kind] = *kinds.begin();
+    return fmt::format("{}: that alone gives all {} elements as found ({}S={}×{}); look at {}", name, elements,
+                       tiles_of(kind), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at);
   }
   if (!kinds.empty()) return std::nullopt;
-  std::vector<std::string> patterns;
-  for (const auto& pattern :
-       {one_factor(trial), one_summand(trial), tail_of_rows(trial), only_the_first(trial), nothing_seen(trial)}) {
-    if (pattern) patterns.push_back(*pattern);
-  }
-  return patterns.size() == 1 ? std::optional(patterns.front()) : std::nullopt;
+  return pattern_of_errors(trial, &trial == &here ? (larger ? &*larger : nullptr) : &here, pass);
 }
 
 std::string input_words(const Sample& sample) {
@@ -266,13 +143,19 @@ std::string input_words(const Sample& sample) {
 // Where a fault can be, by which tensors are right: a pass makes one of another.
 std::string narrowed_by(const std::string& wrong, Pass pass) {
   static const std::map<std::string, const char*> forward{
-      {"10", "lse is right, so scores, mask and row sums are: look at P V and at the division"},
-      {"01", "out is right: look at L = m + log l alone"}};
+      {"10",
+       "lse is right, so scores, mask and row sums are: look at P V, at how its sum is rescaled, and at the division"},
+      {"01", "out is right: look at L = m + log l alone"},
+      {"11",
+       "out and lse are both wrong: look at what both are made of, the scores (Q Kᵀ, scale, mask) and the row sum"}};
   static const std::map<std::string, const char*> backward{
       {"001", "dQ and dK are right: look at dV = Pᵀ dO alone"},
       {"100", "dK and dV are right: look at dQ = dS K, and how it is added up, alone"},
       {"010", "dQ and dV are right: look at dK = dSᵀ Q, and how it is added up, alone"},
-      {"110", "dV is right, so P and the mask are: look at dP = dO Vᵀ, D and dS"}};
+      {"110", "dV is right, so P and the mask are: look at dP = dO Vᵀ, D and dS"},
+      {"111",
+       "dQ, dK and dV are all wrong, and O and L are right: look at P = exp(S − L) first, which all three are made "
+       "of"}};
   const auto& known = pass == Pass::forward ? forward : backward;
   const auto found = known.find(wrong);
   return found == known.end() ? "" : found->second;
@@ -291,6 +174,15 @@ std::string narrowed(const Trial& here, const std::optional<Trial>& larger, Pass
   if (larger && !wrong_given(*larger).empty()) return "";
   const std::string where = narrowed_by(wrong_tensors(here.wrong() || !larger ? here : *larger), pass);
   return both && narrowed_by(wrong_tensors(*larger), pass) != where ? "" : where;
+}
+
+// Of a forward pass: right far within its tolerance.
+bool has_exact_lse(const Trial& trial) {
+  const Judged& lse = trial.tensors[1];
+  for (std::size_t i = 0; i < lse.exact.size(); ++i) {
+    if (!same(lse.found.values[i], lse.exact[i], lse.derived[i])) return false;
+  }
+  return true;
 }
 
 // "first wrong: out[0, 0, 64, 3] (row 0 of tile 1 of 64): found …, expected … ± …; 16 of 64 elements wrong"
@@ -409,13 +301,22 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     add(first_wrong(here));
     if (larger_wrong && !here.wrong()) said.error_map = error_map(*larger, pass);
     if (here.wrong() || larger_wrong) {
-      const auto mistake = looks_like(here, larger, pass);
+      const auto alike = one_value_everywhere(here.wrong() ? here : *larger);
+      if (alike) add("looks like " + *alike);
+      const auto mistake = alike ? std::nullopt : looks_like(here, larger, pass);
       if (mistake) add("looks like " + *mistake);
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";
       // Where keys are left out, lse may be right by its tolerance alone.
       const bool left_out = !backward && right.find("right up to") != std::string::npos;
       if (!mistake && !left_out) add(narrowed(here, larger, pass));
+      if (!mistake && left_out && has_exact_lse(here) && (!larger || has_exact_lse(*larger))) {
+        add("lse is exact, so every key has its part in it: look at the values that P is multiplied with, and at how "
+            "their sum is rescaled");
+      }
+      if (here.wrong() && (law == "attention.keeps_no_state" || law == "attention.repeats")) {
+        add("the same input is wrong in a call by itself, too: look there before state");
+      }
       add(right);
     } else if (law == "attention.large_scores") {
       add(of_large_scores(subject, sample));

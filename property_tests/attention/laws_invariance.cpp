@@ -75,12 +75,33 @@ void demand_permutable(const Subject& subject, const Sample& sample, const std::
   demand_same(subject, permuted, found, expected, after, observation);
 }
 
+// "0, 1, 16, 3"
+std::string place_of(std::int64_t index, const Shape& shape) {
+  std::string place;
+  for (int dim = shape.rank() - 1; dim >= 0; --dim) {
+    place = fmt::format("{}{}{}", index % shape[dim], place.empty() ? "" : ", ", place);
+    index /= shape[dim];
+  }
+  return place;
+}
+
 void demand_same_bits(const check::GuardedTensor& again, const check::GuardedTensor& first, Observation& observation) {
   const std::vector<double> found = to_doubles(again.view()), expected = to_doubles(first.view());
   if (std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)) == 0) return observation.record(0, 0);
   const std::string name = "second run: " + again.spec().name;
-  property::demand_equal(name, found, again.spec().shape, expected, observation);
-  property::fail(name + ": differs from the first in the sign of a zero or in a NaN");
+  std::int64_t differ = 0, at = -1;
+  bool numbers = false;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (std::memcmp(&found[i], &expected[i], sizeof(double)) == 0) continue;
+    numbers = numbers || (found[i] != expected[i] && !std::isnan(expected[i]));
+    if (differ++ == 0) at = static_cast<std::int64_t>(i);
+  }
+  if (numbers) property::demand_equal(name, found, again.spec().shape, expected, observation);
+  property::fail(
+      fmt::format("{}[{}]: found {:.9g}, and {:.9g} before; {} of {} differ in their bits alone, the sign of a "
+                  "zero or the payload of a NaN",
+                  name, place_of(at, again.spec().shape), found[static_cast<std::size_t>(at)],
+                  expected[static_cast<std::size_t>(at)], differ, found.size()));
 }
 
 }  // namespace

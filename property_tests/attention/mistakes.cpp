@@ -63,6 +63,61 @@ void add_tile_mistakes(std::vector<Mistake>& list) {
   }
 }
 
+// Of the online softmax: of each sum that is carried from tile to tile of keys, alone and together.
+void add_rescaling_mistakes(std::vector<Mistake>& list, std::int64_t tile) {
+  const char* const factor = "the factor e^(m − m′) when the running maximum grows";
+  const char* const maximum = "m, which is the maximum of all keys so far, in e^(m − m′) and where it is kept";
+  struct Way {
+    Rescale rescale;
+    const char* words;
+    const char* look_at;
+    bool subtle = true;
+  };
+  const char *const other_base = "rescaled in another base or with another scale than the weights have",
+                    *const tiles_maximum = "rescaled by a tile's own maximum in place of the running one",
+                    *const seldom = "not rescaled in every second tile",
+                    *const once = "not rescaled in one of the tiles",
+                    *const late = "rescaled behind what a tile adds, not before";
+  const Way ways[] = {
+      {Rescale::kept, "not rescaled", factor, false},
+      {Rescale::backwards, "rescaled by e^(m′ − m), the wrong way round", factor, false},
+      {Rescale::twice, "rescaled twice", factor},
+      {Rescale::base_two, other_base, factor},
+      {Rescale::unscaled, other_base, factor},
+      {Rescale::scaled_again, other_base, factor},
+      {Rescale::own_maximum, tiles_maximum, maximum},
+      {Rescale::tile_before, tiles_maximum, maximum},
+      {Rescale::odd_kept, seldom, "the parts of a loop that is unrolled: each has its factor"},
+      {Rescale::even_kept, seldom, "the parts of a loop that is unrolled: each has its factor"},
+      {Rescale::second_kept, once, "the first and the last round of the loop over tiles of keys"},
+      {Rescale::last_kept, once, "the first and the last round of the loop over tiles of keys"},
+      {Rescale::after, late, "the order of the two lines: first the factor, then P V or the sum"},
+      {Rescale::after_with_first, late, "the order of the two lines: first the factor, then P V or the sum"}};
+  for (const Way& way : ways) {
+    const auto add = [&](const char* what, Mistake mistake) {
+      mistake.kind = std::string(what) + " " + way.words;
+      mistake.look_at = way.look_at;
+      mistake.tile = tile;
+      mistake.subtle = way.subtle;
+      list.push_back(std::move(mistake));
+    };
+    const Rescale r = way.rescale;
+    add("an accumulator that is", {.kind = "", .look_at = "", .accumulator = r});
+    add("a row sum that is", {.kind = "", .look_at = "", .sum = r});
+    add("an accumulator and a row sum that are", {.kind = "", .look_at = "", .accumulator = r, .sum = r});
+    add("the row sum that O is divided by, which is", {.kind = "", .look_at = "", .sum = r, .sum_of = SumOf::out});
+    add("the row sum of L, which is", {.kind = "", .look_at = "", .sum = r, .sum_of = SumOf::lse});
+  }
+  for (const Lse lse : {Lse::right, Lse::of_last_tile}) {
+    list.push_back({.kind = "a running maximum that forgets what came before the last tile",
+                    .look_at = maximum,
+                    .tile = tile,
+                    .short_memory = true,
+                    .subtle = true,
+                    .lse = lse});
+  }
+}
+
 }  // namespace
 
 std::vector<Mistake> forward_mistakes(const Problem& p) {
@@ -91,6 +146,9 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                   .first_batch = true});
   list.push_back(
       {.kind = "keys and values of the first head for all", .look_at = "the head's offset", .first_head = true});
+  list.push_back({.kind = "keys that are reshaped to (D, S), not transposed",
+                  .look_at = "Q Kᵀ: view or reshape keeps the order in memory, transpose exchanges the axes",
+                  .reshaped_keys = true});
   const char* const base = "a log-sum-exp in base 2";
   list.push_back({.kind = base, .look_at = "log and log2 at the end of the loop", .lse = Lse::base_two});
   list.push_back({.kind = base, .look_at = "log and log2 at the end of the loop", .lse = Lse::base_two_sum});
@@ -103,33 +161,25 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   list.push_back({.kind = "a log-sum-exp whose maximum is without its scale",
                   .look_at = "m + log l: m must be of the scores that l is made of",
                   .lse = Lse::unscaled_maximum});
+  list.push_back({.kind = "a log-sum-exp whose maximum is scaled twice",
+                  .look_at = "m + log l: m must be of the scores that l is made of",
+                  .lse = Lse::scaled_maximum});
   for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
-    const char* const rescale = "the factor e^(m − m′) when the running maximum grows";
-    list.push_back(
-        {.kind = "an accumulator that is not rescaled", .look_at = rescale, .tile = tile, .kept_accumulator = true});
-    list.push_back({.kind = "a row sum that is not rescaled", .look_at = rescale, .tile = tile, .kept_sum = true});
-    list.push_back({.kind = "neither accumulator nor row sum rescaled",
-                    .look_at = rescale,
-                    .tile = tile,
-                    .kept_accumulator = true,
-                    .kept_sum = true});
-    list.push_back({.kind = "a rescaling by e^(m′ − m), the wrong way round",
-                    .look_at = rescale,
-                    .tile = tile,
-                    .shrinks_backwards = true});
     const char* const carried = "m, l and the accumulator: each is carried from tile to tile";
-    list.push_back(
-        {.kind = "a row sum of the last tile of keys alone", .look_at = carried, .tile = tile, .last_sum = true});
+    list.push_back({.kind = "a row sum of the last tile of keys alone",
+                    .look_at = carried,
+                    .tile = tile,
+                    .sum = Rescale::nothing});
     list.push_back({.kind = "an accumulator of the last tile of keys alone",
                     .look_at = carried,
                     .tile = tile,
-                    .last_accumulator = true});
+                    .accumulator = Rescale::nothing});
     for (const Lse lse : {Lse::right, Lse::none}) {
       list.push_back({.kind = "the last tile of keys alone",
                       .look_at = carried,
                       .tile = tile,
-                      .last_sum = true,
-                      .last_accumulator = true,
+                      .accumulator = Rescale::nothing,
+                      .sum = Rescale::nothing,
                       .lse = lse});
     }
     list.push_back({.kind = "a log-sum-exp from before the last tile of keys",
@@ -151,6 +201,9 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                     .look_at = "the number of tiles, rounded up",
                     .tile = tile,
                     .cut = true});
+  }
+  for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
+    add_rescaling_mistakes(list, tile);
   }
   add_tile_mistakes(list);
   add_mask_mistakes(list);
@@ -174,6 +227,14 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
   list.push_back(
       {.kind = "a row term D of dO with itself", .look_at = kRowTerm, .row_term = RowTerm::dout_with_itself});
   list.push_back({.kind = "dK made with dO in place of Q", .look_at = "dK = dSᵀ Q", .dk_of_dout = true});
+  for (const double wrong : {1.0, 1.0 / static_cast<double>(p.head_dim), scale * scale}) {
+    list.push_back({.kind = "weights of the backward pass from scores with another scale",
+                    .look_at = "P = exp(S − L): S with the scale of the forward pass",
+                    .scale = wrong / scale});
+  }
+  list.push_back({.kind = "weights of the backward pass with the L of the first batch entry",
+                  .look_at = "the batch's offset in L",
+                  .first_lse = true});
   if (p.mask != Mask::none) {
     for (const bool but_first : {false, true}) {
       list.push_back({.kind = "dK and dV without the diagonal",

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ops/attention/attention.hpp"
@@ -12,22 +13,58 @@ namespace syslab::attention {
 inline constexpr double kLog2E = 1.4426950408889634;
 
 enum class RowTerm { right, out_with_itself, dout_with_itself };
-enum class Lse { right, none, base_two, base_two_sum, maximum, sum, stale, unscaled, unscaled_maximum };
+enum class Lse {
+  right,
+  none,
+  base_two,
+  base_two_sum,
+  maximum,
+  sum,
+  stale,
+  unscaled,
+  unscaled_maximum,
+  scaled_maximum,
+  of_last_tile
+};
+
+// What becomes of a sum over the tiles of keys before, when the running maximum grows from m to m′.
+enum class Rescale {
+  right,            // e^(m − m′)
+  kept,             // 1
+  nothing,          // 0
+  twice,            // e^2(m − m′)
+  backwards,        // e^(m′ − m)
+  base_two,         // 2^(m − m′)
+  unscaled,         // e^((m − m′)·√D)
+  scaled_again,     // e^((m − m′)/√D)
+  own_maximum,      // e^(m − the tile's own maximum)
+  tile_before,      // e^(the tile before's own maximum − m′)
+  odd_kept,         // 1 in every second tile, from the second on
+  even_kept,        // … from the third on
+  second_kept,      // 1 in the second tile
+  last_kept,        // 1 in the last tile
+  after,            // e^(m − m′), of the new tile as well, but for the first
+  after_with_first  // … and the first, which becomes 0
+};
+enum class SumOf { both, out, lse };  // which of a row's two results a wrong sum goes into; the other's is right
 
 struct Mistake {
-  const char* kind;
+  std::string kind;
   const char* look_at;
   std::int64_t tile = 0;  // of keys; 0: all keys at once
   double scale = 1;       // times the right one
   std::int64_t extra_keys = 0;
   bool no_mask = false, whole_diagonal = false, no_diagonal = false;
-  bool kept_accumulator = false, kept_sum = false, undivided = false;
+  Rescale accumulator = Rescale::right, sum = Rescale::right;
+  SumOf sum_of = SumOf::both;
+  bool short_memory = false;  // the running maximum is that of two tiles
+  bool subtle = false;        // named only where no mistake that is not explains as much
+  bool undivided = false;
   bool padded = false, cut = false;  // keys beyond the last whole tile: zeros take part, or none does
   bool first_batch = false, first_head = false;
+  bool reshaped_keys = false;                   // K, (S, D) in memory, read as (D, S)
   bool local_keys = false, local_rows = false;  // the mask compares indices within a tile
-  bool turned = false;  // a query sees itself and what is behind it, of the tiles that a right mask does not hide
-  bool last_sum = false, last_accumulator = false;  // of the last tile of keys alone
-  bool shrinks_backwards = false;                   // e^(m′ − m) in place of e^(m − m′)
+  bool turned = false;    // a query sees itself and what is behind it, of the tiles that a right mask does not hide
   std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
   bool aligned = false, aligned_up = false;  // causal with the other corner; or so where there are more keys alone
   bool first_sees = false;                   // a row that would see no key sees the first
@@ -36,6 +73,7 @@ struct Mistake {
   std::int64_t early_rows = 0;   // the same, and only one tile of keys from its first query on, though that is shorter
   Lse lse = Lse::right;
   // of the backward pass
+  bool first_lse = false;  // L of the first batch entry for all
   bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false, exp2_weights = false;
   RowTerm row_term = RowTerm::right;
   bool dk_of_dout = false;                     // dK = dSᵀ dO

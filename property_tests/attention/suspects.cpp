@@ -37,6 +37,12 @@ class WrongHead {
     return sum;
   }
 
+  double dot_reshaped(const double* query, std::int64_t j) const {
+    double sum = 0;
+    for (std::int64_t d = 0; d < p_.head_dim; ++d) sum += query[d] * key(s_.k, 0)[d * p_.seq_k + j];
+    return sum;
+  }
+
   std::int64_t keys_of(std::int64_t i) const {
     const bool all = m_.no_mask || m_.local_keys || p_.mask == Mask::none;
     std::int64_t count = all ? p_.seq_k : p_.visible_keys(m_.local_rows ? i % m_.tile : i) + m_.extra_keys;
@@ -70,38 +76,55 @@ class WrongHead {
     return !m_.local_keys || p_.mask == Mask::none || j % m_.tile < p_.visible_keys(i);
   }
   double score(std::int64_t i, std::int64_t j) const {
-    return j < p_.seq_k ? m_.scale * p_.effective_scale() * dot(query(s_.q, i), key(s_.k, j)) : 0.0;
+    if (j >= p_.seq_k) return 0;
+    return m_.scale * p_.effective_scale() *
+           (m_.reshaped_keys ? dot_reshaped(query(s_.q, i), j) : dot(query(s_.q, i), key(s_.k, j)));
   }
 
   // The online softmax of row i: its accumulator, maximum, sum and log-sum-exp.
   struct Row {
     std::vector<double> out;
     double largest = -kInfinite, sum = 0, stale = -kInfinite;
-    double unscaled = 0;  // Σ e^(score without its scale)
+    double of_lse = 0;        // the sum that the log-sum-exp is made of
+    double unscaled = 0;      // Σ e^(score without its scale)
+    double own = -kInfinite;  // the maximum of the last tile
   };
   Row forward(std::int64_t i) const {
     Row r;
     r.out.assign(static_cast<std::size_t>(p_.head_dim), 0.0);
     const std::int64_t keys = keys_of(i), tile = m_.tile == 0 ? std::max<std::int64_t>(keys, 1) : m_.tile;
+    const Rescale sum = m_.sum_of == SumOf::lse ? Rescale::right : m_.sum;
+    const Rescale of_lse = m_.sum_of == SumOf::out ? Rescale::right : m_.sum;
+    std::vector<double> scores;
     for (std::int64_t first = 0; first < keys; first += tile) {
-      r.stale = r.largest + std::log(r.sum);
+      r.stale = r.largest + std::log(r.of_lse);
       const std::int64_t last = std::min(first + tile, keys);
-      double grown = r.largest;
-      for (std::int64_t j = first; j < last; ++j) grown = sees(i, j) ? std::max(grown, score(i, j)) : grown;
-      const double fall = m_.shrinks_backwards ? grown - r.largest : r.largest - grown;
-      const double shrink = first == 0 ? 0.0 : std::exp(fall);
-      if (!m_.kept_sum) r.sum *= m_.last_sum ? 0.0 : shrink;
-      for (double& x : r.out) x *= m_.last_accumulator ? 0.0 : m_.kept_accumulator ? 1.0 : shrink;
-      r.largest = grown;
+      Step step{first / tile, last == keys, m_.short_memory ? r.own : r.largest, r.own, -kInfinite};
+      scores.clear();
       for (std::int64_t j = first; j < last; ++j) {
+        scores.push_back(sees(i, j) ? score(i, j) : -kInfinite);
+        step.own = std::max(step.own, scores.back());
+      }
+      const double grown = std::max(step.before, step.own);
+      r.sum *= before_adding(sum, step, grown);
+      r.of_lse *= before_adding(of_lse, step, grown);
+      for (double& x : r.out) x *= before_adding(m_.accumulator, step, grown);
+      r.largest = grown;
+      r.own = step.own;
+      for (std::int64_t j = first; j < last; ++j) {
+        const double exponent = scores[static_cast<std::size_t>(j - first)];
         if (!sees(i, j)) continue;
-        const double weight = std::exp(score(i, j) - grown);
+        const double weight = std::exp(exponent - grown);
         r.sum += weight;
-        if (m_.lse == Lse::unscaled) r.unscaled += std::exp(score(i, j) / p_.effective_scale());
+        r.of_lse += weight;
+        if (m_.lse == Lse::unscaled) r.unscaled += std::exp(exponent / p_.effective_scale());
         for (std::int64_t d = 0; d < p_.head_dim && j < p_.seq_k; ++d) {
           r.out[static_cast<std::size_t>(d)] += weight * key(s_.v, j)[d];
         }
       }
+      r.sum *= behind_adding(sum, step, grown);
+      r.of_lse *= behind_adding(of_lse, step, grown);
+      for (double& x : r.out) x *= behind_adding(m_.accumulator, step, grown);
     }
     if (r.sum > 0 && !m_.undivided) {
       for (double& x : r.out) x /= r.sum;
@@ -109,31 +132,85 @@ class WrongHead {
     return r;
   }
   double lse(const Row& r) const {
-    if (r.sum == 0) return -kInfinite;
+    if (r.of_lse == 0) return -kInfinite;
     switch (m_.lse) {
       case Lse::right:
         break;
       case Lse::none:
         return -kInfinite;
       case Lse::base_two:
-        return kLog2E * (r.largest + std::log(r.sum));
+        return kLog2E * (r.largest + std::log(r.of_lse));
       case Lse::base_two_sum:
-        return r.largest + std::log2(r.sum);
+        return r.largest + std::log2(r.of_lse);
       case Lse::maximum:
         return r.largest;
       case Lse::sum:
-        return std::log(r.sum);
+        return std::log(r.of_lse);
       case Lse::unscaled:
         return std::log(r.unscaled);
       case Lse::unscaled_maximum:
-        return r.largest / p_.effective_scale() + std::log(r.sum);
+        return r.largest / p_.effective_scale() + std::log(r.of_lse);
+      case Lse::scaled_maximum:
+        return r.largest * p_.effective_scale() + std::log(r.of_lse);
+      case Lse::of_last_tile:
+        return r.own + std::log(r.of_lse);
       case Lse::stale:
-        return std::isfinite(r.stale) ? r.stale : r.largest + std::log(r.sum);
+        return std::isfinite(r.stale) ? r.stale : r.largest + std::log(r.of_lse);
     }
-    return r.largest + std::log(r.sum);
+    return r.largest + std::log(r.of_lse);
   }
 
  private:
+  // From one tile of keys to the next: which tile it is, the running maximum before it, and what each tile's own is.
+  struct Step {
+    std::int64_t index;
+    bool last;
+    double before, own_before, own;
+  };
+  double before_adding(Rescale rescale, const Step& step, double grown) const {
+    if (step.index == 0) return 0;  // nothing to rescale yet
+    const double fall = step.before - grown;
+    const auto kept = [&](bool here) { return here ? 1.0 : std::exp(fall); };
+    switch (rescale) {
+      case Rescale::right:
+        break;
+      case Rescale::kept:
+      case Rescale::after:
+      case Rescale::after_with_first:
+        return 1;
+      case Rescale::nothing:
+        return 0;
+      case Rescale::twice:
+        return std::exp(2 * fall);
+      case Rescale::backwards:
+        return std::exp(-fall);
+      case Rescale::base_two:
+        return std::exp2(fall);
+      case Rescale::unscaled:
+        return std::exp(fall / p_.effective_scale());
+      case Rescale::scaled_again:
+        return std::exp(fall * p_.effective_scale());
+      case Rescale::own_maximum:
+        return std::exp(step.before - step.own);
+      case Rescale::tile_before:
+        return std::exp(step.own_before - grown);
+      case Rescale::odd_kept:
+        return kept(step.index % 2 != 0);
+      case Rescale::even_kept:
+        return kept(step.index % 2 == 0);
+      case Rescale::second_kept:
+        return kept(step.index == 1);
+      case Rescale::last_kept:
+        return kept(step.last);
+    }
+    return std::exp(fall);
+  }
+  double behind_adding(Rescale rescale, const Step& step, double grown) const {
+    if (rescale != Rescale::after && rescale != Rescale::after_with_first) return 1;
+    if (step.index == 0) return rescale == Rescale::after ? 1 : 0;
+    return std::exp(step.before - grown);
+  }
+
   const Sample& s_;
   const Problem& p_;
   const Mistake& m_;
@@ -155,7 +232,8 @@ WrittenOrNot wrong_forward(const Sample& sample, const Mistake& mistake, const R
   std::vector<double> out(sample.q.size()), lse(static_cast<std::size_t>(sample.lse_shape().elements()));
   bool agrees = true;
   for_each_head(sample, mistake, [&](const WrongHead& head) {
-    for (std::int64_t i = 0; agrees && i < sample.problem.seq_q; ++i) {
+    // The last row first: under a mask it sees most, and most suspects are given up there.
+    for (std::int64_t i = sample.problem.seq_q - 1; agrees && i >= 0; --i) {
       const WrongHead::Row r = head.forward(i);
       std::copy(r.out.begin(), r.out.end(), out.begin() + head.row(i) * dim);
       double& logarithm = lse[static_cast<std::size_t>(head.row(i))];
@@ -202,7 +280,7 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
   const Mistake none{.kind = "", .look_at = ""};
   for (std::int64_t batch = 0; batch < p.batch; ++batch) {
     for (std::int64_t h = 0; h < p.heads_q; ++h) {
-      const WrongHead head(sample, mistake, batch, h), right(sample, none, batch, h);
+      const WrongHead head(sample, mistake, batch, h), right(sample, none, batch, h), first(sample, none, 0, h);
       for (std::int64_t i = 0; i < p.seq_q; ++i) {
         const WrongHead::Row r = right.forward(i);
         const double* dout = head.query(sample.dout, i);
@@ -215,7 +293,8 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
         const std::int64_t behind = mistake.last_keys ? p.seq_k : mistake.last_seen_keys ? keys : 0;
         const std::int64_t dq_from = behind > 0 ? (behind - 1) / mistake.tile * mistake.tile : 0;
         const bool keeps_dk = !mistake.last_queries || i >= (p.seq_q - 1) / mistake.tile * mistake.tile;
-        const double lse = (mistake.base_two_weights ? kLog2E : 1.0) * right.lse(r);
+        const double own_lse = mistake.first_lse ? first.lse(first.forward(i)) : right.lse(r);
+        const double lse = (mistake.base_two_weights ? kLog2E : 1.0) * own_lse;
         const TileSums sums(mistake, sample, head, i, keys, lse);
         const std::int64_t diagonal = i + (p.mask == Mask::bottom_right ? p.seq_k - p.seq_q : 0);
         const std::int64_t own = mistake.no_own_key && !(mistake.but_first && i == 0) ? diagonal : -1;
@@ -247,12 +326,18 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
 
 }  // namespace
 
-std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found) {
+std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found,
+                              const std::function<bool(const std::string& kind)>& tried) {
   const bool forward = pass == Pass::forward;
   std::vector<Suspect> list;
   for (const Mistake& mistake : forward ? forward_mistakes(sample.problem) : backward_mistakes(sample.problem)) {
+    if (!tried(mistake.kind)) continue;
     auto written = forward ? wrong_forward(sample, mistake, as_found) : wrong_backward(sample, mistake, as_found);
-    if (written) list.push_back({mistake.kind, mistake.look_at, *std::move(written)});
+    const bool carried = mistake.accumulator != Rescale::right || mistake.sum != Rescale::right ||
+                         mistake.short_memory || mistake.lse == Lse::stale;
+    if (written) {
+      list.push_back({mistake.kind, mistake.look_at, mistake.tile, mistake.subtle, carried, *std::move(written)});
+    }
   }
   return list;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "property_tests/attention/sample.hpp"
@@ -20,16 +21,20 @@ struct Written {
 };
 
 struct Suspect {
-  const char* kind;     // mistakes of one kind have the same cure: "the accumulator is not rescaled …"
+  std::string kind;     // mistakes of one kind have the same cure: "an accumulator that is not rescaled"
   const char* look_at;  // where it is mended
+  std::int64_t tile;    // of keys; 0: the mistake knows of none
+  bool subtle;          // named only where no suspect that is not explains as much
+  bool carried;         // a mistake of what is carried from tile to tile: it shows where there are two
   std::vector<Written> written;
 };
 
 // Whether elements of a tensor from `first` on are as a trial found them.
 using RowIsAsFound = std::function<bool(std::size_t tensor, std::int64_t first, std::span<const double> values)>;
 
-// The suspects of a pass on this sample, out and lse, or dq, dk and dv; without those of which a row is not as it was
-// found: most are given up after their first.
-std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found);
+// The suspects of a pass on this sample, out and lse, or dq, dk and dv, of the kinds that are `tried`; without those of
+// which a row is not as it was found: most are given up after their first.
+std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found,
+                              const std::function<bool(const std::string& kind)>& tried);
 
 }  // namespace syslab::attention

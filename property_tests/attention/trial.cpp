@@ -1,5 +1,7 @@
 #include "property_tests/attention/trial.hpp"
 
+#include <cmath>
+
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
 
@@ -11,7 +13,8 @@ Trial tried(const Subject& subject, const Sample& sample, Pass pass, bool with_g
     return Judged{{name, tensor.spec().shape, to_doubles(tensor.view())},
                   expected.value,
                   expected.tolerance,
-                  subject.allowed(expected.value, expected.tolerance)};
+                  subject.allowed(expected.value, expected.tolerance),
+                  tensor.unwritten()};
   };
   const auto of_forward = [&](const ForwardCall& call) {
     const ForwardOracle oracle =
@@ -29,6 +32,12 @@ Trial tried(const Subject& subject, const Sample& sample, Pass pass, bool with_g
                    judged(call.dv, "dv", oracle.dv)};
   if (with_given) trial.given = of_forward(call.forward);
   return trial;
+}
+
+bool same(double found, double expected, double derived) {
+  if (std::isnan(found) || std::isnan(expected)) return std::isnan(found) && std::isnan(expected);
+  if (std::isinf(found) || std::isinf(expected)) return found == expected;  // a share of infinity allows everything
+  return check::Tally::error_of(found, expected) <= std::max(4 * derived, 1e-3 * (1 + std::abs(expected)));
 }
 
 std::string wrong_given(const Trial& trial) {

@@ -42,6 +42,7 @@ struct Sizes {
 
 Comparison comparison_of(const Tally& tally, const Shape& shape) {
   Comparison result;
+  result.elements = shape.elements();
   result.compared = tally.compared;
   result.wrong = tally.wrong;
   result.unwritten = tally.unwritten;
@@ -88,17 +89,19 @@ Comparison compare(const ConstTensorView& found, std::span<const double> expecte
   const Sizes sizes(found.shape);
   const auto bound_of = [&](std::size_t i) { return tolerance.size() == 1 ? tolerance[0] : tolerance[i]; };
   Tally tally;
-  std::int64_t made_of_poison = 0;
+  std::int64_t made_of_poison = 0, nans = 0;
   for (std::size_t i = 0; i < elements; ++i) {
     const auto index = static_cast<std::int64_t>(i);
     // Only a NaN can be the poison, so the address is computed for few elements.
     const void* const nan = std::isnan(values[i]) ? element(found, index) : nullptr;
+    if (nan != nullptr) ++nans;
     const bool poisoned = nan != nullptr && is_poison(nan, found.dtype);
     if (nan != nullptr && is_made_of_poison(nan, found.dtype)) ++made_of_poison;
     tally.add(index, values[i], expected[i], bound_of(i), poisoned, sizes.size, sizes.rank);
   }
   Comparison result = comparison_of(tally, found.shape);
   result.made_of_poison = made_of_poison;
+  result.nans = nans;
   if (tally.worst >= 0) {
     const auto worst = static_cast<std::size_t>(tally.worst);
     set_worst(result, values[worst], expected[worst], bound_of(worst));
@@ -137,7 +140,12 @@ std::string Comparison::wrong_box() const {
 }
 
 std::string Comparison::describe(std::string_view name) const {
-  if (compared == 0) return fmt::format("{}: no element was compared", name);
+  if (elements == 0) return fmt::format("{}: it has no elements", name);
+  if (compared == 0) {
+    std::string text = fmt::format("{}: every value that it is compared with is NaN", name);
+    if (nans > 0) text += fmt::format(", and so are {} of the {} found", nans, elements);
+    return text;
+  }
   const std::string place = fmt::format("{}[{}]", name, fmt::join(worst_index, ", "));
   std::string text = fmt::format("{}: found {:.9g}, expected {:.9g} ± {:.3g}", place, found, expected, worst_tolerance);
   if (std::isfinite(worst_ratio)) text += fmt::format(" ({:.3g} × the bound)", worst_ratio);

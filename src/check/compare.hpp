@@ -13,7 +13,9 @@ namespace syslab::check {
 
 struct Comparison {
   bool passed = false;
+  std::int64_t elements = 0;              // found
   std::int64_t compared = 0;              // elements with an expected value (NaN in `expected` means: not asked)
+  std::int64_t nans = 0;                  // found that are NaN, asked for or not; counted on the host only
   std::int64_t wrong = 0;                 // beyond their tolerance, or NaN, or still poisoned
   std::int64_t unwritten = 0;             // still hold the poison
   std::int64_t made_of_poison = 0;        // computed from the poison, seen on the host only
@@ -26,7 +28,9 @@ struct Comparison {
   // The smallest box that holds all wrong elements, both ends included: a fault of tiles shows in its edges.
   std::vector<std::int64_t> wrong_first, wrong_last;
   std::string wrong_box() const;  // "2, 16…31, 0…63"
-  // "out[2, 17, 5]: found …, expected … ± …; 12 of 4096 wrong, within [2, 16…31, 0…63], 3 never written"
+  // "out[2, 17, 5]: found …, expected … ± …; 12 of 4096 wrong, within [2, 16…31, 0…63], 3 never written"; where another
+  // call's answer was expected and is NaN throughout: "out: every value that it is compared with is NaN, and so are 64
+  // of the 64 found"
   std::string describe(std::string_view name) const;
 };
 

@@ -54,6 +54,15 @@ TEST(Compare, CallsEveryFoundNaNWrongWhateverTheTolerance) {
   EXPECT_EQ(result.worst_index, (std::vector<std::int64_t>{1}));
 }
 
+// As where two calls are compared, and the first gave nothing but NaN.
+TEST(Compare, SaysWhatWasSeenWhereNothingIsExpected) {
+  const Comparison result = compare_floats({1.0F, std::nanf("")}, {kNaN, kNaN}, {0.0}, {2});
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.describe("out"), "out: every value that it is compared with is NaN, and so are 1 of the 2 found");
+  EXPECT_EQ(compare_floats({1.0F}, {kNaN}, {0.0}, {1}).describe("out"),
+            "out: every value that it is compared with is NaN");
+}
+
 TEST(Compare, MeetsInfiniteExpectationsOnlyExactly) {
   const float inf = std::numeric_limits<float>::infinity();
   EXPECT_TRUE(compare_floats({-inf}, {-kInf}, {0.0}, {1}).passed);

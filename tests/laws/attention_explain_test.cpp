@@ -9,10 +9,12 @@
 
 #include "property_tests/attention/contrasts.hpp"
 #include "property_tests/attention/explain.hpp"
+#include "property_tests/attention/laws.hpp"
 
 namespace syslab::attention {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -185,6 +187,61 @@ TEST(BackwardPass, IsLookedAtWhereTheForwardPassIsRight) {
     for (std::int64_t d = 0; d < problem.head_dim; ++d) dq[d] += static_cast<float>(d % 3);
   };
   EXPECT_THAT(explained(rung, Pass::backward, sample_of(16, 24)), HasSubstr("\ndK and dV are right: look at dQ"));
+}
+
+// Whatever is compared with what: the words of a law are of what was seen.
+TEST(NothingButNaN, IsSaidUnderEveryLawThatItBreaks) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    Candidate rung{find_rung("naive"), Domain{.usual = true}};
+    rung.forward = [inner = rung.forward, pass](const Problem& p, const ForwardArgs& args, ops::Workspace space,
+                                                device::Stream stream) {
+      inner(p, args, space, stream);
+      if (pass == Pass::forward) std::fill_n(args.out.as<float>(), args.out.elements(), std::nanf(""));
+    };
+    rung.backward = [inner = rung.backward](const Problem& p, const BackwardArgs& args, ops::Workspace space,
+                                            device::Stream stream) {
+      inner(p, args, space, stream);
+      std::fill_n(args.dk.as<float>(), args.dk.elements(), std::nanf(""));
+    };
+    int broken = 0;
+    for (const check::Law& law : laws_of(rung, pass, rung.domain)) {
+      const check::LawResult result = law.search({.contract = check::Contract::full, .seed = 1, .max_success = 5});
+      if (result.outcome != check::Outcome::falsified) continue;
+      ++broken;
+      EXPECT_THAT(result.message, AnyOf(HasSubstr("found nan"), HasSubstr("compared with is NaN"))) << law.id;
+      EXPECT_THAT(result.message, HasSubstr(pass == Pass::forward ? "\nlooks like NaN in every element of out: all "
+                                                                  : "\nlooks like NaN in every element of dk: all "))
+          << law.id;
+    }
+    EXPECT_GT(broken, pass == Pass::forward ? 7 : 2);
+  }
+}
+
+TEST(NothingButNaN, IsToldFromWhatWasNeverWritten) {
+  Candidate rung{find_rung("naive"), Domain{}};
+  rung.forward = [inner = rung.forward](const Problem& p, const ForwardArgs& args, ops::Workspace space,
+                                        device::Stream stream) {
+    std::vector<float> lse(static_cast<std::size_t>(args.lse.elements()));
+    ForwardArgs others = args;
+    others.lse = TensorView(lse.data(), DType::f32, args.lse.shape);
+    inner(p, others, space, stream);
+  };
+  EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 24)),
+              HasSubstr("\nlooks like nothing written to lse: all 16 "));
+}
+
+TEST(OneValueEverywhere, IsSaidWhateverElseWouldGiveIt) {
+  for (const float value : {0.0F, -std::numeric_limits<float>::infinity()}) {
+    Candidate rung{find_rung("naive"), Domain{}};
+    rung.forward = [inner = rung.forward, value](const Problem& p, const ForwardArgs& args, ops::Workspace space,
+                                                 device::Stream stream) {
+      inner(p, args, space, stream);
+      std::fill_n(args.lse.as<float>(), args.lse.elements(), value);
+    };
+    EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 24)),
+                HasSubstr(value == 0 ? "\nlooks like one value in every element of lse: all 16 are 0;"
+                                     : "\nlooks like one value in every element of lse: all 16 are -inf;"));
+  }
 }
 
 // Keys from 32 on have no part in out; of the log-sum-exp they do.

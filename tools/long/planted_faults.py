@@ -72,7 +72,7 @@ FORWARD = [
     Fault("last, partial tile of keys left out", "tiled", "(last - first + TILE - 1) / TILE : 0", "(last - first) / TILE : 0",
           "last whole tile|left out"),
     Fault("log-sum-exp from before the last tile", "tiled", "part->lse = largest + logarithm((float)sum);",
-          "(void)0;", "log-sum-exp"),
+          "(void)0;", "log-sum-exp|every element of lse"),
     Fault("rows of a partial tile of queries forgotten", "naive", "for (int64_t i = 0; i < queries; ++i) {\n        const float* q_row",
           "for (int64_t i = 0; i < (queries < 32 ? queries : queries / 32 * 32); ++i) {\n        const float* q_row", "tail|partial"),
 ]

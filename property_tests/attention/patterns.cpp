@@ -1,0 +1,302 @@
+#include "property_tests/attention/patterns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace syslab::attention {
+namespace {
+
+// Every element of a wrong tensor is one multiple of what is right.
+std::optional<std::string> one_factor(const Trial& trial) {
+  std::string text;
+  for (const Judged& judged : trial.tensors) {
+    if (!judged.wrong_anywhere()) continue;
+    double along = 0, squares = 0;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!std::isfinite(judged.exact[i])) continue;
+      along += judged.found.values[i] * judged.exact[i];
+      squares += judged.exact[i] * judged.exact[i];
+    }
+    const double factor = along / squares;
+    if (judged.exact.size() < 8 || !std::isfinite(factor)) return std::nullopt;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!same(judged.found.values[i], factor * judged.exact[i], std::abs(factor) * judged.derived[i]))
+        return std::nullopt;
+    }
+    text += fmt::format("{}{} is {:.4g} ×", text.empty() ? "" : ", ", judged.found.name, factor);
+  }
+  if (text.empty()) return std::nullopt;
+  return fmt::format("a factor that is wrong or missing: {} what is right in every element", text);
+}
+
+// The log-sum-exp alone is wrong, by as much everywhere.
+std::optional<std::string> one_summand(const Trial& trial) {
+  double first = 0;
+  std::size_t seen = 0;
+  for (const Judged& judged : trial.tensors) {
+    const bool is_lse = judged.found.name == std::string_view("lse");
+    if (judged.wrong_anywhere() != is_lse) return std::nullopt;
+    for (std::size_t i = 0; is_lse && i < judged.exact.size(); ++i) {
+      if (!std::isfinite(judged.exact[i])) continue;
+      const double more = judged.found.values[i] - judged.exact[i];
+      if (seen++ == 0) first = more;
+      if (!std::isfinite(first)) return std::nullopt;
+      if (!same(judged.found.values[i], judged.exact[i] + first, judged.derived[i])) return std::nullopt;
+    }
+  }
+  if (seen < 8) return std::nullopt;
+  return fmt::format(
+      "a summand that is wrong or missing: lse is {:+.4g} off what is right in every element; look at L = m + log l",
+      first);
+}
+
+constexpr std::int64_t kNoRows = -1;
+
+// The first row that is wrong in any head; as many as there are: none; kNoRows: a tensor has other rows than queries.
+std::int64_t first_wrong_row(const Trial& trial) {
+  const std::int64_t rows = trial.sample.problem.seq_q;
+  std::int64_t first = rows;
+  for (const Judged& judged : trial.tensors) {
+    if (judged.found.shape[2] != rows) return kNoRows;
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (judged.wrong(i)) first = std::min(first, static_cast<std::int64_t>(i) / width % rows);
+    }
+  }
+  return first;
+}
+
+bool is_tail(std::int64_t first, std::int64_t rows, std::int64_t tile) {
+  return rows % tile != 0 && rows >= tile && first >= rows / tile * tile;
+}
+
+// Wrong are only rows behind the last whole tile of queries, of the other trial as well if that is wrong.
+std::optional<std::string> tail_of_rows(const Trial& trial, const Trial* other) {
+  const std::int64_t rows = trial.sample.problem.seq_q, first = first_wrong_row(trial);
+  const std::int64_t others = other == nullptr ? 0 : other->sample.problem.seq_q;
+  const std::int64_t of_other = other == nullptr ? 0 : first_wrong_row(*other);
+  for (const std::int64_t tile : {128, 64, 32, 16, 8}) {
+    if (first == kNoRows || first == rows || !is_tail(first, rows, tile)) continue;
+    if (of_other != kNoRows && of_other != others && !is_tail(of_other, others, tile)) continue;
+    return fmt::format("the last, partial tile of queries: only rows from {} on are wrong, of {} (tiles of {})", first,
+                       rows, tile);
+  }
+  return std::nullopt;
+}
+
+// Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it.
+std::optional<std::string> only_the_first(const Trial& trial) {
+  const char* const all[] = {"batch entry", "head", "head of the first batch entry"};
+  for (const int dim : {0, 1, 2}) {
+    bool first_right = true, others_wrong = true;
+    std::int64_t others = 0;
+    for (const Judged& judged : trial.tensors) {
+      if (!judged.wrong_anywhere()) continue;
+      const std::int64_t batch = judged.found.shape[0], heads = judged.found.shape[1];
+      const std::int64_t each = static_cast<std::int64_t>(judged.exact.size()) / (batch * heads);
+      std::vector<std::int64_t> wrong(static_cast<std::size_t>(batch * heads), 0);
+      for (std::size_t i = 0; i < judged.exact.size(); ++i)
+        wrong[i / static_cast<std::size_t>(each)] += judged.wrong(i);
+      for (std::int64_t i = 0; i < batch * heads; ++i) {
+        const std::int64_t place = dim == 0   ? i / heads
+                                   : dim == 1 ? i % heads
+                                              : i,
+                           count = wrong[static_cast<std::size_t>(i)];
+        if (place == 0) {
+          first_right = first_right && count == 0;
+        } else {
+          others_wrong = others_wrong && 2 * count > each;  // mostly: not by chance
+          ++others;
+        }
+      }
+    }
+    if (!first_right || !others_wrong || others == 0) continue;
+    return fmt::format(
+        "the first {} alone: it is right, and all others are wrong; look at how batch and head come into every index, "
+        "and at loops that end with the first",
+        all[dim]);
+  }
+  return std::nullopt;
+}
+
+// The scores of a row of a query head, of the keys that it sees.
+std::vector<double> scores_of(const Sample& sample, std::int64_t head, std::int64_t row) {
+  const Problem& p = sample.problem;
+  const std::int64_t key_head = head / p.heads_q * p.heads_kv + head % p.heads_q / (p.heads_q / p.heads_kv);
+  const double* const query = sample.q.data() + (head * p.seq_q + row) * p.head_dim;
+  const double* const keys = sample.k.data() + key_head * p.seq_k * p.head_dim;
+  std::vector<double> scores(static_cast<std::size_t>(p.visible_keys(row)));
+  for (std::size_t j = 0; j < scores.size(); ++j) {
+    const double* const key = keys + static_cast<std::int64_t>(j) * p.head_dim;
+    scores[j] = p.effective_scale() * std::inner_product(query, query + p.head_dim, key, 0.0);
+  }
+  return scores;
+}
+
+// Whether any tensor differs from what is right in this row, counted through heads; nothing if one has no such rows.
+std::optional<bool> differs_in(const Trial& trial, std::int64_t row) {
+  const Problem& p = trial.sample.problem;
+  for (const Judged& judged : trial.tensors) {
+    if (judged.found.shape[1] != p.heads_q || judged.found.shape[2] != p.seq_q) return std::nullopt;
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    for (std::int64_t i = row * width; i < (row + 1) * width; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (!same(judged.found.values[at], judged.exact[at], judged.derived[at])) return true;
+    }
+  }
+  return false;
+}
+
+// Of a forward pass: right are the rows whose largest score is in their first tile of keys, wrong are others alone, and
+// that by more than chance, by which the largest score may be anywhere.
+std::optional<std::string> rises_late(const Trial& trial) {
+  constexpr std::int64_t kLeast = 12;                 // rows
+  constexpr double kBehind = 0.05, kChance = 1e-6;    // of a row's weight; that it is none
+  const std::int64_t tiles[] = {128, 64, 32, 16, 8};  // the largest that fits
+  const Problem& p = trial.sample.problem;
+  struct Rows {
+    std::int64_t early = 0, early_wrong = 0, late = 0, late_wrong = 0;
+    double chance = 1;  // that no wrong row is an early one
+  };
+  Rows by_tile[std::size(tiles)];
+  for (std::int64_t row = 0; row < p.batch * p.heads_q * p.seq_q; ++row) {
+    const std::optional<bool> wrong = differs_in(trial, row);
+    if (!wrong) return std::nullopt;
+    std::vector<double> weights = scores_of(trial.sample, row / p.seq_q, row % p.seq_q);
+    if (weights.empty()) continue;
+    const auto largest = std::max_element(weights.begin(), weights.end());
+    const auto place = largest - weights.begin(), visible = static_cast<std::ptrdiff_t>(weights.size());
+    const double top = *largest;
+    for (double& weight : weights) weight = std::exp(weight - top);
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (std::size_t t = 0; t < std::size(tiles); ++t) {
+      const std::ptrdiff_t tile = tiles[t];
+      Rows& rows = by_tile[t];
+      if (place >= tile) {
+        ++rows.late;
+        rows.late_wrong += *wrong ? 1 : 0;
+        if (*wrong) rows.chance *= 1 - static_cast<double>(tile) / static_cast<double>(visible);
+        continue;
+      }
+      rows.early_wrong += *wrong ? 1 : 0;
+      // Of the others nothing follows: what comes behind the tile may be left out, and nobody sees it.
+      const double behind = visible <= tile ? 0.0 : std::accumulate(weights.begin() + tile, weights.end(), 0.0);
+      rows.early += behind > kBehind * sum ? 1 : 0;
+    }
+  }
+  for (std::size_t t = 0; t < std::size(tiles); ++t) {
+    const Rows& rows = by_tile[t];
+    if (rows.early_wrong > 0 || rows.early < kLeast || rows.late_wrong < kLeast || rows.chance > kChance) continue;
+    return fmt::format(
+        "a wrong rescale where the running maximum grows: all {} rows are right whose largest score stands among the "
+        "first {} keys, {} of {} are wrong where it stands behind them (S={}×{}); look at m, and at what e^(m − m′) "
+        "multiplies",
+        rows.early, tiles[t], rows.late_wrong, rows.late, p.seq_q, p.seq_k);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> nothing_seen(const Trial& trial) {
+  const Problem& p = trial.sample.problem;
+  bool any = false;
+  for (const Judged& judged : trial.tensors) {
+    if (judged.found.shape[2] != p.seq_q) continue;
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!judged.wrong(i)) continue;
+      if (p.visible_keys(static_cast<std::int64_t>(i) / width % p.seq_q) > 0) return std::nullopt;
+      any = true;
+    }
+  }
+  if (!any) return std::nullopt;
+  return "a division by nothing: only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf";
+}
+
+}  // namespace
+
+std::optional<std::string> rows_of_every_tile(const Trial& trial) {
+  for (const Judged& judged : trial.tensors) {
+    if (!judged.wrong_anywhere()) continue;
+    const std::int64_t rows = judged.found.shape[2];
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    std::vector<bool> wrong(static_cast<std::size_t>(rows), false);
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (judged.wrong(i)) wrong[i / static_cast<std::size_t>(width) % wrong.size()] = true;
+    }
+    for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+      if (rows < 2 * tile) break;
+      std::int64_t first = tile, last = -1;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        if (!wrong[static_cast<std::size_t>(row)]) continue;
+        first = std::min(first, row % tile);
+        last = std::max(last, row % tile);
+      }
+      bool all = last - first + 1 < tile;
+      for (std::int64_t row = 0; all && row < rows; ++row) {
+        const bool within = row % tile >= first && row % tile <= last;
+        all = within == wrong[static_cast<std::size_t>(row)];
+      }
+      if (all) return fmt::format("wrong rows {}..{} of every {} of {}", first, last, tile, judged.found.name);
+    }
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> one_value_everywhere(const Trial& trial) {
+  constexpr std::size_t kLeast = 8;  // elements
+  const Judged* first = nullptr;
+  std::vector<std::string> names;
+  std::size_t elements = 0;
+  bool unwritten = true;
+  for (const Judged& judged : trial.tensors) {
+    const std::vector<double>& found = judged.found.values;
+    if (found.size() < kLeast || !judged.wrong_anywhere()) continue;
+    const auto alike = [](double one, double other) { return one == other || (std::isnan(one) && std::isnan(other)); };
+    const auto of_first = [&](double value) {
+      return alike(value, first == nullptr ? found[0] : first->found.values[0]);
+    };
+    const auto as_the_first = [&](double value) { return alike(value, judged.exact[0]); };
+    if (!std::all_of(found.begin(), found.end(), of_first)) continue;
+    if (!std::isnan(found[0]) && std::all_of(judged.exact.begin(), judged.exact.end(), as_the_first)) continue;
+    if (first == nullptr) first = &judged;
+    names.emplace_back(judged.found.name);
+    elements += found.size();
+    unwritten = unwritten && judged.unwritten == static_cast<std::int64_t>(found.size());
+  }
+  if (first == nullptr) return std::nullopt;
+  std::string all = names.front();
+  for (std::size_t i = 1; i < names.size(); ++i) all += (i + 1 == names.size() ? " and " : ", ") + names[i];
+  if (unwritten) {
+    return fmt::format(
+        "nothing written to {}: all {} elements hold what stood there before the call; look at where "
+        "results are stored",
+        all, elements);
+  }
+  if (std::isnan(first->found.values[0])) {
+    return fmt::format(
+        "NaN in every element of {}: all {} of them; look at 0/0, ∞ − ∞ (a maximum that begins at −∞ and "
+        "is taken off −∞) and the log of what is below 0",
+        all, elements);
+  }
+  return fmt::format(
+      "one value in every element of {}: all {} are {:.6g}; look at whether what is computed is stored, "
+      "and not only what it begins with",
+      all, elements, first->found.values[0]);
+}
+
+std::optional<std::string> pattern_of_errors(const Trial& trial, const Trial* other, Pass pass) {
+  std::vector<std::string> patterns;
+  for (const auto& pattern : {one_factor(trial), one_summand(trial), tail_of_rows(trial, other), only_the_first(trial),
+                              nothing_seen(trial), pass == Pass::forward ? rises_late(trial) : std::nullopt}) {
+    if (pattern) patterns.push_back(*pattern);
+  }
+  return patterns.size() == 1 ? std::optional(patterns.front()) : std::nullopt;
+}
+
+}  // namespace syslab::attention

@@ -54,16 +54,25 @@ echo "{\\"type\\": \\"submission\\", \\"adapters\\": [], \\"told\\": \\"$CUDA_VI
 
 class Checks(unittest.TestCase):
     def told(self, device, **options):
+        return self.check(device, **options)["told"]
+
+    def check(self, device, **options):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "syslab")
             program.write_text(PROGRAM)
             program.chmod(0o755)
             with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="3,4"):
-                return tool.check(mock.Mock(program=program, **options), "ada", "2025", device, "stubs", pathlib.Path(folder))["told"]
+                return tool.check(mock.Mock(program=program, **options), "ada", "2025", device, "stubs", pathlib.Path(folder))
 
     def test_ranks_are_where_those_of_the_tests_are_and_on_a_gpu_in_gloo_s_group(self):
         self.assertRegex(self.told("cuda", cases=None), "^3 check .*--device cuda --mine me=ada")
         self.assertRegex(self.told("cpu", cases=7), "^ check .*--device cpu --cases 7 --mine me=ada")
+
+    def test_a_check_that_does_not_end_is_said_of_each_test_and_of_nothing_else(self):
+        with mock.patch(f"{__name__}.PROGRAM", "#!/bin/sh\nexec sleep 20\n"), mock.patch.object(tool, "OF_A_FILE", 0.2):
+            record = self.check("cpu", cases=None)
+        self.assertEqual(record, {"adapters": [], "error": "check was stopped after 0.2 s"})
+        self.assertEqual(tool.verdict_of(record, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]"), (False, "check was stopped after 0.2 s"))
 
     def verdict(self, **law):
         row = {"function": "get_ddp", "state": "implemented", "not_checked": "",

@@ -264,6 +264,8 @@ def verdict_of(record, year, test):
     answered = answered_by(year, test)
     if answered is None:
         return None
+    if record.get("error"):
+        return False, record["error"]
     function, experiment, unseen = answered
     row = next((row for row in record["adapters"] if row["function"] == function), None)
     if row is None or row["state"] in ("not there", "not implemented"):
@@ -296,9 +298,12 @@ def check(options, repository, year, device, stubs, work):
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] if device == "cuda" else ""
     environment = {**os.environ, "PYTHONPATH": str(stubs), "XDG_STATE_HOME": str(work / "state"), "CUDA_VISIBLE_DEVICES": seen}
     depth = ["--cases", str(options.cases)] if options.cases else []
-    done = subprocess.run([str(options.program), "check", "--json", "--handout", year, "--contract", "handout", "--device", device, *depth, "--mine",
-                           f"me={repository}", "--python", sys.executable, "--db", str(work / "lab.db")],
-                          text=True, capture_output=True, env=environment, timeout=OF_A_FILE)
+    command = [str(options.program), "check", "--json", "--handout", year, "--contract", "handout", "--device", device, *depth, "--mine",
+               f"me={repository}", "--python", sys.executable, "--db", str(work / "lab.db")]
+    try:
+        done = subprocess.run(command, text=True, capture_output=True, env=environment, timeout=OF_A_FILE)
+    except subprocess.TimeoutExpired:
+        return {"adapters": [], "error": f"check was stopped after {OF_A_FILE} s"}
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     record = lines[-1] if lines else {}
     return record if record.get("type") == "submission" else {"adapters": [], "error": (done.stderr.strip() or "no answer").splitlines()[-1]}
@@ -314,6 +319,12 @@ def timed_check(options, repository, year, device, stubs, work):
 # --- both ---
 
 
+def store(options, report):
+    """As it comes: whoever is stopped has counted all the same."""
+    if options.output:
+        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
 def ours(options, suites, stubs, devices, work, report):
     well = True
     for (year, suite), device in itertools.product(sorted(suites.items()), devices):
@@ -324,6 +335,7 @@ def ours(options, suites, stubs, devices, work, report):
         counts = counts_of(results)
         where = device if backend == "gloo" else f"{device}, {backend}"
         report["ours"][f"{year} {where}"] = counts
+        store(options, report)
         print(f"ours, {year}, {where}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped", flush=True)
         for name, (outcome, why) in results.items():
             if outcome != "passed":
@@ -357,6 +369,7 @@ def published(options, suites, stubs, device, work, report):
         agree, compared = agree + same, compared + same + len(differ)
         counts = counts_of(results)
         report["published"].append({"number": number + 1, "year": year, **counts, "agree": same, "differ": len(differ), "not compared": aside})
+        store(options, report)
         print(f"submission {number + 1}, {year}, {device}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped; check "
               f"agrees on {same} of {same + len(differ)}{', ' + record['error'] if record.get('error') else ''}", flush=True)
         for line in differ:
@@ -434,8 +447,7 @@ def main():
             well = ours(options, suites, work / "stubs", devices, work, report) and well
         if "repositories" in options.only and options.repositories:
             well = published(options, suites, work / "stubs", devices[-1], work, report) and well
-    if options.output:
-        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    store(options, report)
     return 0 if well else 1
 
 

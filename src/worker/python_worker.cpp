@@ -15,6 +15,7 @@ namespace syslab::worker {
 extern const char* const kPythonAutogradText;
 extern const char* const kPythonCompilersText;
 extern const char* const kPythonFunctionsText;
+extern const char* const kPythonSignatureText;
 extern const char* const kPythonBesideText;
 extern const char* const kPythonKernelsText;
 extern const char* const kPythonGpuText;
@@ -102,23 +103,32 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
 
 // What every process of ranks stands on.
 std::vector<Script> scripts_of_ranks() {
-  return {{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
-          {"syslab_tensors", kPythonTensorsText},         {"syslab_compilers", kPythonCompilersText},
-          {"syslab_library", kPythonLibraryText},         {"syslab_functions", kPythonFunctionsText},
-          {"syslab_beside", kPythonBesideText},           {"syslab_kernels", kPythonKernelsText},
-          {"syslab_worker", kPythonWorkerText},           {"syslab_collectives", kPythonCollectivesText},
-          {"syslab_handed_in", kPythonHandedInText},      {"syslab_training", kPythonTrainingText},
-          {"syslab_transformer", kPythonTransformerText}, {"syslab_timing", kPythonTimingText}};
+  return {{"syslab_guards", kPythonGuardsText},
+          {"syslab_loading", kPythonLoadingText},
+          {"syslab_tensors", kPythonTensorsText},
+          {"syslab_compilers", kPythonCompilersText},
+          {"syslab_library", kPythonLibraryText},
+          {"syslab_signature", kPythonSignatureText},
+          {"syslab_functions", kPythonFunctionsText},
+          {"syslab_beside", kPythonBesideText},
+          {"syslab_kernels", kPythonKernelsText},
+          {"syslab_worker", kPythonWorkerText},
+          {"syslab_collectives", kPythonCollectivesText},
+          {"syslab_handed_in", kPythonHandedInText},
+          {"syslab_training", kPythonTrainingText},
+          {"syslab_transformer", kPythonTransformerText},
+          {"syslab_timing", kPythonTimingText}};
 }
 
 // What imports somebody's class or function, and what that stands on.
-std::array<Script, 11> worker_scripts() {
+std::array<Script, 12> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
            {"syslab_loading", kPythonLoadingText},
            {"syslab_tensors", kPythonTensorsText},
            {"syslab_gpu", kPythonGpuText},
            {"syslab_compilers", kPythonCompilersText},
            {"syslab_library", kPythonLibraryText},
+           {"syslab_signature", kPythonSignatureText},
            {"syslab_functions", kPythonFunctionsText},
            {"syslab_beside", kPythonBesideText},
            {"syslab_kernels", kPythonKernelsText},

@@ -1,4 +1,4 @@
-"""The Python side of functions (tools/python/syslab_reference.py, syslab_functions.py) without syslab: signatures, and the bounds
+"""The Python side of functions (tools/python/syslab_reference.py, syslab_functions.py, syslab_signature.py) without syslab: signatures, and the bounds
 that nobody declared, which right functions of many kinds must keep and planted faults must not."""
 import copy
 import ctypes
@@ -26,6 +26,7 @@ import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
 import syslab_library as libraries  # noqa: E402
 import syslab_reference as references  # noqa: E402
+import syslab_signature as signatures  # noqa: E402
 import syslab_tensors as tensors  # noqa: E402
 
 
@@ -301,9 +302,9 @@ class Compilers(unittest.TestCase):
 class Signatures(unittest.TestCase):
     def test_arguments_are_put_together_as_they_were(self):
         x = torch.rand(3)
-        signature, tensors = functions.take_apart({"a": x, "more": [np.arange(2), (1.5, None, {"k": x, "inf": math.inf})], "word": "é"})
+        signature, tensors = signatures.take_apart({"a": x, "more": [np.arange(2), (1.5, None, {"k": x, "inf": math.inf})], "word": "é"})
         self.assertEqual([each["name"] for each in signature.tensors], ["a", "more.0", "more.1.2.k"])
-        a, (b, (c, none, d)), word = functions.Signature.parse(signature.text()).build(tensors)
+        a, (b, (c, none, d)), word = signatures.Signature.parse(signature.text()).build(tensors)
         self.assertTrue(torch.equal(a, x) and torch.equal(d["k"], x))
         self.assertEqual((c, none, d["inf"], word, list(b)), (1.5, None, math.inf, "é", [0, 1]))
 
@@ -315,8 +316,8 @@ class Signatures(unittest.TestCase):
         for _ in range(2):
             x = torch.ones(4)
             gone.append(weakref.ref(x))
-            signature, values = functions.take_apart({"x": [x]})
-            functions.Signature.parse(signature.text()).build(values)
+            signature, values = signatures.take_apart({"x": [x]})
+            signatures.Signature.parse(signature.text()).build(values)
             del x, values
         self.assertEqual([each() for each in gone], [None, None])
 
@@ -385,7 +386,7 @@ class Signatures(unittest.TestCase):
         for value, said in ((object(), "'a' is a object"), (torch.eye(2).to_sparse(), "no dense tensor"),
                             (np.array(["x"]), "has dtype <U1")):
             with self.assertRaisesRegex(TypeError, said):
-                functions.take_apart({"a": value})
+                signatures.take_apart({"a": value})
 
 
 class MemoryOfTheLab:
@@ -437,22 +438,22 @@ class OnAGpu(unittest.TestCase):
 
     def called(self, function, arguments, expected, late=()):
         """The results as the host has them, by name; `expected`: (name, tensor of that shape and dtype)."""
-        signature, values = functions.take_apart(arguments)
+        signature, values = signatures.take_apart(arguments)
         values = [*values, *late]
         if late:
-            signature.tensors += [{"name": f"d({name})", "library": "torch", "dtype": functions.dtype_name(value), "shape": list(value.shape)}
+            signature.tensors += [{"name": f"d({name})", "library": "torch", "dtype": signatures.dtype_name(value), "shape": list(value.shape)}
                                   for (name, value) in zip(("out",), late)]
             signature.late = ["out"]
         offset, inputs, outputs, given = 4096, [], [], []
         for tensor, value in zip(signature.tensors, values):
-            wire = functions.wire_tensor(tensor["name"], functions.item_bytes(value), math.prod(value.shape))
-            content = (value.contiguous().numpy() if functions.is_torch(value) else value).tobytes()
+            wire = signatures.wire_tensor(tensor["name"], signatures.item_bytes(value), math.prod(value.shape))
+            content = (value.contiguous().numpy() if signatures.is_torch(value) else value).tobytes()
             inputs.append({"name": tensor["name"], "dtype": wire["dtype"], "shape": [wire["elements"]], "strides": [1], "offset": offset})
             given.append((tensor["name"], offset, content))
             offset += len(content) + 4096 - len(content) % 4096
         for name, value in expected:
-            kind = {"float32": "fp32", "float16": "fp16", "complex64": "fp32"}.get(functions.dtype_name(value), "fp64")
-            count = math.prod(value.shape) * (2 if "complex" in functions.dtype_name(value) else 1)
+            kind = {"float32": "fp32", "float16": "fp16", "complex64": "fp32"}.get(signatures.dtype_name(value), "fp64")
+            count = math.prod(value.shape) * (2 if "complex" in signatures.dtype_name(value) else 1)
             outputs.append({"name": name, "dtype": kind, "shape": [count], "strides": [1], "offset": offset})
             offset += 1 << 14
         lab = MemoryOfTheLab(offset)
@@ -464,7 +465,7 @@ class OnAGpu(unittest.TestCase):
                 own = functions.Function(str(file), "function", -1, "cpu")
         message = {"function": "function", "inputs": inputs, "outputs": outputs,
                    "options": {"signature": signature.text(),
-                               "outputs": functions.json.dumps([{"name": name, "dtype": functions.dtype_name(value), "shape": list(value.shape)}
+                               "outputs": functions.json.dumps([{"name": name, "dtype": signatures.dtype_name(value), "shape": list(value.shape)}
                                                                 for name, value in expected])}}
         self.assertEqual(own.call_on_gpu(message, lab, self.call), 7)
         self.assertEqual(self.call.done_with, len(outputs))

@@ -31,7 +31,7 @@ def accusations(syslab, name, folder, options):
     attempts = [line for line in lines if line.get("type") == "attempt"]
     if not attempts:
         sys.exit(f"{name}: {done.stderr.strip()}")
-    return [(line["law"], line["detail"].splitlines()[0]) for line in attempts if line["status"] != "ok"]
+    return [(line["law"], (line["detail"] or line["status"]).splitlines()[0]) for line in attempts if line["status"] not in ("ok", "unsupported")]
 
 
 def main():

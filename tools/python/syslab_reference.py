@@ -24,9 +24,9 @@ import resource
 import sys
 
 from syslab_autograd import BACKWARD, Backward
-from syslab_functions import (FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, load_callable, load_object,
-                              named_results, raw_view, take_apart, wire_tensor)
+from syslab_functions import load_callable, load_object, named_results
 from syslab_library import BadCases, ManifestCase, Symbol, manifest_cases
+from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
 from syslab_tensors import Memory
 from syslab_worker import PROTOCOL, Pipe, failed
 

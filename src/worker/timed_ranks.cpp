@@ -87,7 +87,13 @@ class Training {
   void step() {
     const double number = static_cast<double>(seeds_.size());  // a call with an input is timed, and no question
     const std::array<NamedInput, 1> inputs{{{"number", {&number, DType::f64, {1}}}}};
-    elapsed_ = channel_->call(kStepOfRanks, inputs, {}, {});
+    Params where;
+    if (a_step_ > 0) {
+      firsts_.push_back(
+          static_cast<std::int64_t>(places_.bits(firsts_.size()) % static_cast<std::uint64_t>(step_stride())));
+      where = {{"first", firsts_.back()}, {"stride", step_stride()}, {"count", a_step_}};
+    }
+    elapsed_ = channel_->call(kStepOfRanks, inputs, {}, where);
     ask();
     fresh_ = true;
   }
@@ -185,19 +191,16 @@ class Training {
 
   std::int64_t step_stride() const { return total_ / a_step_; }
 
-  // What a step has left, in no time: some weights of each rank at once, then what the ranks tell of it.
+  // What a step has left, in no time: some weights of each rank, which it has read behind its answer, and what it
+  // tells.
   void ask() {
     std::vector<NamedOutput> outputs;
-    Params where;
     if (a_step_ > 0) {
-      firsts_.push_back(
-          static_cast<std::int64_t>(places_.bits(firsts_.size()) % static_cast<std::uint64_t>(step_stride())));
-      where = {{"first", firsts_.back()}, {"stride", step_stride()}};
       std::vector<float>& found = after_.emplace_back(at(ranks_ * a_step_));
       outputs.push_back({"after", {found.data(), DType::f32, {ranks_, a_step_}}});
     }
     outputs.push_back({"told", {told_.data(), DType::f64, {ranks_, kFields}}});
-    channel_->call("told", {}, outputs, where);
+    channel_->call("told", {}, outputs, {});
   }
 
   // Every so many, from a place on that nobody knows before.

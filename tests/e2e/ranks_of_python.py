@@ -162,9 +162,30 @@ class Timed(unittest.TestCase):
         training.refresh(1)
         training.step()
         self.assertEqual([one() for one in kept], [None])
+        self.weights_are_those_behind_the_answer(training)
         told = torch.zeros(len(syslab_timing.FIELDS), dtype=torch.float64)
         training.tell(told)
         self.assertGreater(told[syslab_timing.FIELDS.index("loss")], 0)
+
+
+    def weights_are_those_behind_the_answer(self, training):
+        rank = syslab_ranks.TimedRank.__new__(syslab_ranks.TimedRank)
+        rank.rank, rank.path, rank.training, rank.tensors, rank.lost = 0, "", training, mock.Mock(), None
+        after = torch.zeros(1, 3)
+        rank.tensors.view = lambda tensor, size: {"after": after, "told": torch.zeros(1, 12, dtype=torch.float64)}[tensor["name"]]
+        message = {"memory_bytes": 0, "inputs": [], "outputs": [], "options": {"first": 1, "stride": 2, "count": 3}}
+        self.assertEqual(rank.answer({**message, "function": "step"})["type"], "returned")
+        first = training.parameters[0].detach().reshape(-1)
+        left = first[1:7:2].clone()
+        rank.behind()
+        with torch.no_grad():
+            training.parameters[0].add_(1)  # too late
+        answer = rank.answer({**message, "function": "told", "options": {}, "outputs": [{"name": "after"}, {"name": "told"}]})
+        self.assertEqual(answer["type"], "returned", answer)
+        self.assertEqual(after.tolist(), [left.tolist()])
+        rank.asked = {"first": 0, "stride": 1, "count": 1 << 20}  # more than there are
+        rank.behind()
+        self.assertIn("elements were found where", rank.answer({**message, "function": "told"})["message"])
 
 
 LEAF_ON_A_GPU = """

@@ -107,6 +107,9 @@ class Rank:
     def begin_anew(self):
         self.collectives.turn = 0
 
+    def behind(self):
+        """What is done right behind an answer, and is no part of it."""
+
     def answer(self, message):
         import syslab_training
 
@@ -129,6 +132,7 @@ class TimedRank(Rank):
         import syslab_timing
 
         self.followed, self.training = syslab_timing.join_group(self.board, self.rank, store, backend, self.device), None
+        self.asked, self.lost = {}, None  # of the weights that the last step has left; why they could not be read
 
     def answer(self, message):
         import syslab_timing
@@ -143,10 +147,13 @@ class TimedRank(Rank):
                 self.training.refresh(int(inputs["seed"][0]))
             elif function == "step":
                 began, ended = self.training.step()
+                self.asked = options
                 return {"type": "returned", "began": began, "ended": ended}
             elif function == "told":
+                if self.lost is not None:
+                    return self.lost
                 if "after" in outputs:
-                    self.training.weights_now(options, outputs["after"][self.rank])
+                    outputs["after"][self.rank].copy_(self.training.left)
                 self.training.tell(outputs["told"][self.rank])
             elif function == "weights":
                 self.training.weights(options, outputs["weights"][self.rank])
@@ -161,6 +168,14 @@ class TimedRank(Rank):
             return described(Unsupported(f"this torch cannot do it over the group that carries the bytes: {error}"), self.path)
         except BaseException as error:
             return described(error, self.path)
+
+    def behind(self):
+        asked, self.asked = self.asked, {}
+        try:
+            if "count" in asked:
+                self.training.read_weights(asked)
+        except BaseException as error:
+            self.lost = described(error, self.path)
 
     def begin_anew(self):
         """They are ended instead."""
@@ -204,6 +219,7 @@ def serve_rank(source, target, path, make):
                 if message["anew"]:
                     rank.begin_anew()
                 say(rank.answer(message))
+                rank.behind()
     except BaseException:
         code = 1
     finally:

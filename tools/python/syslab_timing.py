@@ -144,7 +144,7 @@ class Training:
 
     def __init__(self, case, mine, rank, board, device, followed):
         self.case, self.mine, self.rank, self.board, self.device, self.followed = case, mine, rank, board, device, followed
-        self.marks, self.turn, self.steps, self.made = followed.marks, 0, 0, []
+        self.marks, self.turn, self.steps, self.made, self.left = followed.marks, 0, 0, [], None
         torch.set_num_threads(case["threads"])
         mine.demand_way(case["way"])
         sharded = case["way"] == "fully_sharded"
@@ -237,9 +237,11 @@ class Training:
                   "peak": torch.cuda.max_memory_allocated() if self.device.type == "cuda" else NAN}
         told.copy_(torch.tensor([float(values[field]) for field in FIELDS], dtype=torch.float64))
 
-    def weights_now(self, asked, row):
-        """Some weights as a step has left them when it had ended: what goes on later is too late."""
-        sample(self.parameters, asked, row)
+    def read_weights(self, asked):
+        """Some weights as a step has left them when it had ended: what goes on later is too late. For `told`, which comes milliseconds
+        later where processors are busy."""
+        self.left = torch.empty(asked["count"], dtype=torch.float32)
+        sample(self.parameters, asked, self.left)
 
     def weights(self, asked, row):
         if self.case["way"] == "fully_sharded":

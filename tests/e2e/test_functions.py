@@ -88,6 +88,7 @@ class Functions(Lab):
                 "flags": "it changes torch.backends.cuda.matmul.allow_tf32 from False to True",
                 "deterministic": "it changes torch.use_deterministic_algorithms from False to True",
                 "flushes": "it changes torch.set_flush_denormal from False to True",
+                "traces": "it compiles at each call: with equal arguments it has TorchScript build another graph",
                 "compiles": "it compiles at each call: with equal arguments it starts true again"}
         for (name, _), ended in self.of_each(said, "-a", "n=24", expect=1).items():
             with self.subTest(name):

@@ -3,11 +3,15 @@ call on equal arguments is in each of its times.
 
 Needs the standard library alone.
 """
+import contextlib
 import os
 import sys
 
 CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "CUPY_CACHE_DIR")
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.system", "os.fork", "os.forkpty", "os.exec")
+
+
+TORCHSCRIPT = ("_create_function_from_trace", "_create_method_from_trace", "_jit_script_compile")  # of torch._C
 
 
 def graphs():
@@ -37,12 +41,33 @@ class Watch:
             if cache:
                 self.said.append(f"looks for compiled code in {cache}")
 
+    @contextlib.contextmanager
+    def hearing_torchscript(self):
+        """Which tells nobody that it builds a graph."""
+        inside = getattr(sys.modules.get("torch"), "_C", None)
+        builders = {name: getattr(inside, name) for name in TORCHSCRIPT if hasattr(inside, name)}
+
+        def heard(build):
+            def built(*arguments, **options):
+                self.said.append("has TorchScript build another graph")
+                return build(*arguments, **options)
+            return built
+
+        try:
+            for name, build in builders.items():
+                setattr(inside, name, heard(build))
+            yield
+        finally:
+            for name, build in builders.items():
+                setattr(inside, name, build)
+
     def during(self, body):
         """What body() returns, and the first thing that it did; None: nothing."""
         self.caches = [(name, os.path.join(os.environ[name], "")) for name in CACHES if os.environ.get(name)]
         built, self.said = graphs(), []
         try:
-            value = body()
+            with self.hearing_torchscript():
+                value = body()
         finally:
             said, self.said = self.said, None
         if graphs() > built:

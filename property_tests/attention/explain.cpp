@@ -173,7 +173,11 @@ std::string narrowed(const Trial& here, const std::optional<Trial>& larger, Pass
   if (const std::string given = wrong_given(here); !given.empty()) return wrong_before(given);
   if (larger && !wrong_given(*larger).empty()) return "";
   const std::string where = narrowed_by(wrong_tensors(here.wrong() || !larger ? here : *larger), pass);
-  return both && narrowed_by(wrong_tensors(*larger), pass) != where ? "" : where;
+  if (where.empty() || (both && narrowed_by(wrong_tensors(*larger), pass) != where)) return "";
+  const bool of_larger = !here.wrong() && larger;
+  return of_larger ? fmt::format("{} (of this input's kind, S={}×{})", where, larger->sample.problem.seq_q,
+                                 larger->sample.problem.seq_k)
+                   : where;
 }
 
 // Of a forward pass: right far within its tolerance.
@@ -302,9 +306,10 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     if (larger_wrong && !here.wrong()) said.error_map = error_map(*larger, pass);
     if (here.wrong() || larger_wrong) {
       const auto alike = one_value_everywhere(here.wrong() ? here : *larger);
-      if (alike) add("looks like " + *alike);
-      const auto mistake = alike ? std::nullopt : looks_like(here, larger, pass);
-      if (mistake) add("looks like " + *mistake);
+      // What is so of a short input alone, of one partial tile perhaps, may have a better name.
+      const bool throughout = alike && (!larger || one_value_everywhere(*larger));
+      const auto mistake = throughout ? std::nullopt : looks_like(here, larger, pass);
+      if (mistake || alike) add("looks like " + (mistake ? *mistake : *alike));
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";
       // Where keys are left out, lse may be right by its tolerance alone.

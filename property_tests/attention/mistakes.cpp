@@ -139,6 +139,14 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                     .extra_keys = extra});
   }
   list.push_back({.kind = "no mask at all", .look_at = "whether is_causal arrives", .no_mask = true});
+  list.push_back({.kind = "masked scores that are 0 in place of −∞",
+                  .look_at = "tril, or a product with the mask: of a hidden key e^0 takes part",
+                  .no_mask = true,
+                  .hidden_are_zero = true});
+  list.push_back({.kind = "a mask behind the softmax, not before",
+                  .look_at = "where the mask comes in: the row's sum is of visible keys alone",
+                  .no_mask = true,
+                  .masked_late = true});
   list.push_back(
       {.kind = "an output that is not divided by the row's sum", .look_at = "the end of the loop", .undivided = true});
   list.push_back({.kind = "keys and values of the first batch entry for all",

@@ -67,6 +67,8 @@ struct Mistake {
   bool turned = false;    // a query sees itself and what is behind it, of the tiles that a right mask does not hide
   std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
   bool aligned = false, aligned_up = false;  // causal with the other corner; or so where there are more keys alone
+  bool hidden_are_zero = false;              // scores of keys that a row must not see are 0
+  bool masked_late = false;                  // these keys have a part in the row's sum, and none in O
   bool first_sees = false;                   // a row that would see no key sees the first
   std::int64_t masked_rows = 0;  // of a tile of queries; only the tile of keys with its index is masked inside
   std::int64_t skip_rows = 0;    // of a tile of queries; keys behind its last query are not read

@@ -76,7 +76,7 @@ class WrongHead {
     return !m_.local_keys || p_.mask == Mask::none || j % m_.tile < p_.visible_keys(i);
   }
   double score(std::int64_t i, std::int64_t j) const {
-    if (j >= p_.seq_k) return 0;
+    if (j >= p_.seq_k || (m_.hidden_are_zero && j >= p_.visible_keys(i))) return 0;
     return m_.scale * p_.effective_scale() *
            (m_.reshaped_keys ? dot_reshaped(query(s_.q, i), j) : dot(query(s_.q, i), key(s_.k, j)));
   }
@@ -118,6 +118,7 @@ class WrongHead {
         r.sum += weight;
         r.of_lse += weight;
         if (m_.lse == Lse::unscaled) r.unscaled += std::exp(exponent / p_.effective_scale());
+        if (m_.masked_late && j >= p_.visible_keys(i)) continue;
         for (std::int64_t d = 0; d < p_.head_dim && j < p_.seq_k; ++d) {
           r.out[static_cast<std::size_t>(d)] += weight * key(s_.v, j)[d];
         }

@@ -244,6 +244,26 @@ TEST(OneValueEverywhere, IsSaidWhateverElseWouldGiveIt) {
   }
 }
 
+TEST(HiddenKeys, AreNamedWhereTheyTakePartWithAScoreOfZeroOrInTheSumAlone) {
+  const Sample causal = sample_of(32, 32, Mask::top_left);
+  const Candidate zeros = with_softmax([](auto scores, auto visible) {
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      if (!visible[j]) scores[j] = 0;
+      visible[j] = true;
+    }
+    return right(scores, visible);
+  });
+  EXPECT_THAT(explained(zeros, Pass::forward, causal),
+              HasSubstr("\nlooks like masked scores that are 0 in place of −∞: "));
+  const Candidate late = with_softmax([](const auto& scores, const auto& visible) {
+    Row row = right(scores, std::vector<bool>(scores.size(), true));
+    for (std::size_t j = 0; j < scores.size(); ++j) row.weights[j] = visible[j] ? row.weights[j] : 0;
+    return row;
+  });
+  EXPECT_THAT(explained(late, Pass::forward, causal),
+              HasSubstr("\nlooks like a mask behind the softmax, not before: "));
+}
+
 // Keys from 32 on have no part in out; of the log-sum-exp they do.
 TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
   const Candidate rung = with_softmax([](const auto& scores, const auto& visible) {

@@ -114,7 +114,7 @@ TEST_F(CopyEnginesOfRanks, ARankThatLeavesWithoutAWaitEndsAtTheLimit) {
 
 TEST_F(CopyEnginesOfRanks, RefuseOptionsThatNoRankCouldUse) {
   const auto errors = run(
-      2, {.limit = 2s}, [](Communicator&, device::Stream) {}, copying({.slot_bytes = 100, .slots = 0}));
+      2, {.limit = 20s}, [](Communicator&, device::Stream) {}, copying({.slot_bytes = 100, .slots = 0}));
   for (const std::string& error : errors) EXPECT_TRUE(has(error, "with 0 slots of 100 bytes")) << error;
 }
 

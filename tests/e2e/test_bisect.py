@@ -7,9 +7,11 @@ import subprocess
 import time
 import unittest
 
+from comparing import judged_by_time
 from revisions import WORK, CourseOfPrograms, Programs, Repository
 
 
+@judged_by_time
 class Bisect(Repository):
     def bisect(self, *options, expect=0, mine="fn", protocol="quick", **others):
         function = ["--mine", f"me=lib/work.py:{mine}", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
@@ -125,6 +127,7 @@ class Bisect(Repository):
             self.assertEqual(waiting.returncode, 3, said)
 
 
+@judged_by_time
 class BuildOfARevision(Programs):
     def test_it_is_built_once_kept_and_measured_as_a_program_is(self):
         one = self.compared("main~2", "main~1", 6)
@@ -174,6 +177,7 @@ class BuildOfARevision(Programs):
         self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[1]))
 
 
+@judged_by_time
 class Course(CourseOfPrograms):
     def test_a_step_is_a_suspicion_until_both_were_measured_in_turns(self):
         self.measured_at((self.commits[1], 1.4), (self.commits[0], 1), (self.commits[0], 1.002))

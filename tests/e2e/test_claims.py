@@ -6,7 +6,7 @@ import re
 import signal
 import unittest
 
-from comparing import Comparing
+from comparing import Comparing, judged_by_time
 
 PUBLISHED = pathlib.Path(__file__).resolve().parents[2] / "reports/examples/claims.md"
 
@@ -15,6 +15,7 @@ CASES = ("selftest_compare", "-a", "steps=100000", "--protocol", "quick", "--lau
 TRUE, FALSE = "slowdown=0 >= 1.3 x slowdown=40", "slowdown=0 >= 1.5 x slowdown=40"
 
 
+@judged_by_time
 class Claims(Comparing):
     def claimed(self, statement=TRUE, name="x.claim", **options):
         self.syslab("claim", statement, *CASES, "-o", name, **options)

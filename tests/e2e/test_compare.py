@@ -11,10 +11,11 @@ import sys
 import time
 import unittest
 
-from comparing import Comparing, TWO, WORK
+from comparing import Comparing, TWO, WORK, judged_by_time
 from lab import SYSLAB, Lab
 
 
+@judged_by_time
 class Compare(Comparing):
     def test_swapping_the_sides_swaps_the_verdict(self):
         slower, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=40", expect=6)

@@ -3,10 +3,11 @@ import shlex
 import sqlite3
 import unittest
 
-from comparing import Gating, OnGithub
+from comparing import Gating, OnGithub, judged_by_time
 from lab import SYSLAB, make_views
 
 
+@judged_by_time
 class Gate(Gating):
     def test_slower_twice_is_slower(self):
         self.pinned()
@@ -61,6 +62,7 @@ class Gate(Gating):
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt t JOIN run r ON r.id = t.run_id WHERE r.verb = 'gate'"), [(3,)])
 
 
+@judged_by_time
 class Github(Gating, OnGithub):
     def test_a_build_in_turns_and_a_case_that_is_missing(self):
         self.pinned()

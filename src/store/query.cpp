@@ -14,9 +14,6 @@
 namespace syslab::store {
 namespace {
 
-// The limit of one query. Queries of a report take less; a query that takes more is a mistake, or meant to exhaust this
-// process.
-constexpr std::chrono::seconds kLongest{20};
 constexpr std::size_t kMostRows = 1'000'000;
 constexpr std::size_t kMostBytes = std::size_t{512} << 20;
 constexpr int kInstructionsBetweenLooks = 100'000;
@@ -79,7 +76,9 @@ class ReadingOnly {
 // Interrupts a query that runs longer than it may.
 class Deadline {
  public:
-  explicit Deadline(sqlite3* db) : db_(db) { sqlite3_progress_handler(db_, kInstructionsBetweenLooks, is_over, this); }
+  Deadline(sqlite3* db, std::chrono::milliseconds longest) : db_(db), end_(std::chrono::steady_clock::now() + longest) {
+    sqlite3_progress_handler(db_, kInstructionsBetweenLooks, is_over, this);
+  }
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
   ~Deadline() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
@@ -90,7 +89,7 @@ class Deadline {
   }
 
   sqlite3* db_;
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kLongest;
+  std::chrono::steady_clock::time_point end_;
 };
 
 std::vector<std::string> first_column(Connection& db, std::string_view sql) {
@@ -198,7 +197,8 @@ Cell cell_at(sqlite3_stmt* row, int column) {
 
 }  // namespace
 
-ResultSet Store::query(const std::string& sql, const std::vector<Cell>& parameters) const {
+ResultSet Store::query(const std::string& sql, const std::vector<Cell>& parameters,
+                       std::chrono::milliseconds longest) const {
   Connection& db = impl_->db();
   if (sql.find('\0') != std::string::npos) refuse("the text has a zero byte in it");
   const char* tail = nullptr;
@@ -218,7 +218,7 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
   for (int i = 0; i < columns; ++i) result.columns.emplace_back(sqlite3_column_name(statement.get(), i));
   int code = SQLITE_OK;
   std::size_t bytes = 0;
-  const Deadline deadline(db.handle());
+  const Deadline deadline(db.handle(), longest);
   while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
     if (result.rows.size() == kMostRows) {
       refuse(fmt::format("this gives more than {} rows; add a WHERE or a LIMIT", kMostRows));
@@ -235,8 +235,8 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
   }
   if (code == SQLITE_DONE) return result;
   if (code == SQLITE_INTERRUPT) {
-    refuse(fmt::format("this takes longer than {} s; narrow it with a WHERE or a LIMIT (a recursion needs an end)",
-                       kLongest.count()));
+    refuse(fmt::format("this takes longer than {:g} s; narrow it with a WHERE or a LIMIT (a recursion needs an end)",
+                       std::chrono::duration<double>(longest).count()));
   }
   const int primary = code & 0xff;
   // "malformed JSON", "integer overflow": the query's own mistakes, unlike a damaged or locked file.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -226,8 +227,11 @@ class Store {
   std::vector<PinRow> pins() const;                               // by name, newest first
   std::optional<PinRow> find_pin(const std::string& name) const;  // the newest of that name
   std::optional<StoredCheck> find_check(const std::string& uid_or_prefix) const;
-  // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write.
-  ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {}) const;
+  // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write, and when it takes
+  // longer than `longest`: queries of a report take less; what takes more is a mistake, or meant to exhaust this
+  // process.
+  ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {},
+                  std::chrono::milliseconds longest = std::chrono::seconds{20}) const;
   // For many queries on the views of attempts, as a report makes them: what v_attempt, v_newest and v_measured hold is
   // computed once and kept in memory, and every query from now on sees these attempts and no later ones. Nothing is
   // written to the file, and no reading transaction stays open. Only on a store opened read_only.

@@ -1,14 +1,13 @@
-"""bisect and compare A:build=REVISION: a small repository with a slow commit in it, built, measured in turns, found. Nothing
-else runs beside these; what needs no quiet: test_revisions.py."""
+"""bisect: a small repository with a slow commit in it, measured in turns, found. Nothing else runs beside these; what needs no
+quiet: test_revisions.py."""
 import fcntl
 import signal
-import sqlite3
 import subprocess
 import time
 import unittest
 
 from comparing import judged_by_time
-from revisions import WORK, CourseOfPrograms, Programs, Repository
+from revisions import WORK, Repository
 
 
 @judged_by_time
@@ -125,101 +124,6 @@ class Bisect(Repository):
             said, _ = waiting.communicate(timeout=30)
             self.assertLess(time.monotonic() - interrupted, 10)  # a second, on a machine that does nothing else
             self.assertEqual(waiting.returncode, 3, said)
-
-
-@judged_by_time
-class BuildOfARevision(Programs):
-    def test_it_is_built_once_kept_and_measured_as_a_program_is(self):
-        one = self.compared("main~2", "main~1", 6)
-        self.assertEqual(one["verdict"], "slower")
-        self.assertEqual([one[side]["build"]["facts"]["git_sha"] for side in ("side_a", "side_b")], self.commits[:2])
-        kept = sorted(path for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab"))
-        self.assertEqual(sorted(path.parent.name for path in kept), sorted(self.commits[:2]))
-        made = {path: path.stat().st_mtime_ns for path in kept}
-        self.syslab("compare", *self.options, "A:build=main~2", "B:build=main~1", "-a", "slowdown=0", cwd=self.repository, expect=6)
-        self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, made)
-        self.assertEqual(self.git("status", "--porcelain"), "", "the checkout is untouched")
-        self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
-
-    def test_old_builds_make_room(self):
-        self.compared("main~2", "main~1", 6)
-        of_others = [self.folder / "builds" / "photos" / "2025", self.folder / "builds" / "syslab-builds" / "photos" / "2025"]
-        for folder in of_others:
-            folder.mkdir(parents=True)
-            (folder / "done").write_text("")
-        # Checkouts: of a build that did not end, of one in which somebody is, and that in which another history builds.
-        recipe, = (self.folder / "builds" / "syslab-builds").glob("*/tree")
-        late, busy, another = recipe.parent / ("a" * 40), recipe.parent / ("b" * 40), recipe.parent.parent / ("c" * 12)
-        for folder in (late, busy, another):
-            (folder / "tree").mkdir(parents=True)
-            (folder / "tree" / "file").write_bytes(bytes(10_000))
-        (another / "lock").write_text("")
-        environment = self.environment
-        self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1K"}
-
-        def kept():
-            return sorted(path.parent.name for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab"))
-
-        lock, = (self.folder / "builds" / "syslab-builds").glob(f"*/{self.commits[1]}.lock")
-        with open(lock) as other_process, open(f"{busy}.lock", "w") as one_more:
-            fcntl.flock(other_process, fcntl.LOCK_SH)
-            fcntl.flock(one_more, fcntl.LOCK_SH)
-            self.compared("main~2", "main", 6)
-            self.assertEqual(kept(), sorted(self.commits), "what another process may run stays, whatever the limit")
-            self.assertEqual([(folder / "tree").exists() for folder in (late, busy, another, recipe.parent)], [False, True, False, True])
-        self.commit("one more", {"note": "one more"})
-        self.compared("main~3", "main", 6)
-        self.assertEqual(kept(), sorted((self.commits[0], self.commits[3])), "what is in use stays, whatever the limit")
-        self.assertTrue(all(folder.exists() for folder in of_others), "what is no build stays, too")
-
-    def test_bisect_finds_it_among_programs(self):
-        *steps, end = self.lines("bisect", "main~2", "main", *self.options[1:], "--", self.options[0], "-a", "slowdown=0", cwd=self.repository)
-        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[1]))
-
-
-@judged_by_time
-class Course(CourseOfPrograms):
-    def test_a_step_is_a_suspicion_until_both_were_measured_in_turns(self):
-        self.measured_at((self.commits[1], 1.4), (self.commits[0], 1), (self.commits[0], 1.002))
-        series, = self.json("log", "selftest_compare", cwd=self.repository)["series"]
-        self.assertEqual([(point["revision"], point["attempts"]) for point in series["points"]],
-                         [(self.commits[0], 2), (self.commits[1], 1)], "in the order of commits, not of runs")
-        change, = series["changes"]
-        self.assertEqual((change["before"], change["revision"], change["in_turns"]), (self.commits[0], self.commits[1], None))
-        self.assertIn("not a finding", change["text"])
-        self.assertIn(f"syslab compare selftest_compare A:build={self.commits[0]} B:build={self.commits[1]} -a", change["text"])
-        said = self.syslab("log", "selftest_compare", "-o", "course.svg", "-a", "steps=100000", cwd=self.repository).stdout
-        self.assertIn("▁█", said)
-        drawn = (self.repository / "course.svg").read_text()
-        self.assertEqual((drawn.count("<polyline"), drawn.count("<circle"), drawn.count("stroke-dasharray")), (1, 2, 1))
-        self.assertEqual(self.json("log", "selftest_compare", "-a", "steps=1")["series"], [])
-        self.trap(self.commits[1])  # a file that is called like a commit is none
-        said = self.json("log", "selftest_compare", "--confirm", "--budget", "6s", cwd=self.repository)  # a document, and nothing else
-        self.assertFalse((self.folder / "sprung").exists())
-        (change,), = [one["changes"] for one in said["series"]]
-        self.assertEqual(change["in_turns"], "slower")
-        self.assertIn("measured in turns", change["text"])
-
-    def test_what_only_the_machine_did_is_told_as_that(self):
-        self.measured_at((self.commits[1], 1), (self.commits[2], 1.4))  # both take the same
-        self.syslab("compare", "selftest_compare", f"A:build={self.commits[2]}", f"B:build={self.commits[1]}", "--launches", "3",
-                    "--protocol", "quick", "-a", "steps=100000", "--delta", "30%", cwd=self.repository)
-        (change,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
-        self.assertEqual(change["in_turns"], "same")
-        connection = sqlite3.connect(self.db)
-        for table in ("comparison", "run"):
-            connection.execute(f"DROP TRIGGER {table}_no_update")
-        for table, column, place, other in (("comparison", "side_b", "build.facts.git_dirty", "json('true')"),
-                                            ("comparison", "side_b", "world_size", "2"), ("run", "protocol", "of.name", "'kernel'")):
-            with self.subTest("a comparison of something else", place=place):
-                kept = connection.execute(f"SELECT id, {column} FROM {table}").fetchall()
-                connection.execute(f"UPDATE {table} SET {column} = json_set({column}, '$.{place}', {other})")
-                connection.commit()
-                (one,), = [one["changes"] for one in self.json("log", "selftest_compare", cwd=self.repository)["series"]]
-                self.assertEqual(one["in_turns"], None)
-                connection.executemany(f"UPDATE {table} SET {column} = ?2 WHERE id = ?1", kept)
-        connection.close()
-        self.assertIn("what moved by +40", change["text"])
 
 
 if __name__ == "__main__":

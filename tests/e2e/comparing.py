@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import traceback
+import unittest
 
 from lab import SYSLAB, Lab
 
@@ -65,7 +66,9 @@ def judged_by_time(cls):
             for _ in range(2):
                 try:
                     return test(self)
-                except AssertionError:
+                except unittest.SkipTest:
+                    raise
+                except Exception:  # what a test reads of an answer that is unclear may not be there
                     print(f"{test.__name__} is asked again, since it failed:\n{traceback.format_exc()}", file=sys.stderr)
                 self.doCleanups()
                 self.setUp()

@@ -9,6 +9,7 @@ namespace syslab::worker {
 
 class ThreeOrders final : public BurstLine {
  public:
+  void started() override {}
   void say(const Ready& ready) override { told.push_back(ready); }
   void say(const Burst& burst) override { bursts.push_back(burst.seconds_per_call); }
   bool ordered() override { return bursts.size() < 3; }

@@ -8,15 +8,16 @@ import sys
 from comparing import OTHER_BUILD, Comparing
 from lab import SYSLAB
 
-# A function whose time is that of `rounds` matrix products; a commit changes the number.
+# A function whose time is mostly that of a sleep of `tenths` of a millisecond, which hardly differs from launch to launch
+# whatever the machine does: two that computed were told apart, or the same, by chance. A commit changes the number.
 WORK = """\
+import time
+
 import numpy as np
 
 
 def fn(x):
-    y = x
-    for _ in range({rounds}):
-        y = np.tanh(x @ y / 64)
+    time.sleep(({tenths}) * 1e-4)
     return np.tanh(x @ x / 64)
 
 
@@ -71,9 +72,9 @@ class Repository(Comparing):
         self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "-m", message, GIT_COMMITTER_DATE=date)
         self.commits.append(self.git("rev-parse", "HEAD"))
 
-    def history(self, slow=2, last=4, rounds=(10, 80), broken=()):
+    def history(self, slow=2, last=4, tenths=(10, 80), broken=()):
         for index in range(last + 1):
-            self.commit(f"change {index}", {"lib/work.py": WORK.format(rounds=rounds[index >= slow]), "note": str(index),
+            self.commit(f"change {index}", {"lib/work.py": WORK.format(tenths=tenths[index >= slow]), "note": str(index),
                                             "state": "broken" if index in broken else "whole"})
 
 

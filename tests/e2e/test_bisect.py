@@ -40,7 +40,7 @@ class Bisect(Repository):
 
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
         """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""
-        text = WORK.format(rounds="80 if SLOW else 10") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
+        text = WORK.format(tenths="80 if SLOW else 10") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
         for index, slow in enumerate((False, False, True)):
             self.commit(f"change {index}", {"lib/work.py": text})
             for attempt in range(100):
@@ -58,7 +58,7 @@ class Bisect(Repository):
         *_, end = self.bisect(mine="steady", expect=5)  # another function of the same file
         self.assertIn("nothing to find", end["text"])
         self.assertEqual([step["remembered"] for step in self.bisect(protocol="kernel")[:-1]], [False])
-        (self.repository / "lib" / "work.py").write_text(WORK.format(rounds=80) + "# other inputs, as far as anybody can tell\n")
+        (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=80) + "# other inputs, as far as anybody can tell\n")
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
 
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
@@ -66,7 +66,7 @@ class Bisect(Repository):
         *_, end = self.bisect(expect=5)
         self.assertEqual(end["verdict"], "unclear")
         self.assertIn("nothing to find", end["text"])
-        self.commit("faster", {"lib/work.py": WORK.format(rounds=10)})
+        self.commit("faster", {"lib/work.py": WORK.format(tenths=10)})
         *_, end = self.bisect(expect=5)
         self.assertIn("exchange them", end["text"])
 
@@ -102,7 +102,7 @@ class Bisect(Repository):
         self.environment = environment
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
-        self.commit("endless", {"lib/work.py": WORK.format(rounds=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
+        self.commit("endless", {"lib/work.py": WORK.format(tenths=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
         *_, end = self.bisect("--budget", "5s", expect=5)
         self.assertIn("--budget 5s is spent", end["text"])
         self.assertLess(time.monotonic() - began, 300)

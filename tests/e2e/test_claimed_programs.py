@@ -3,9 +3,10 @@ import json
 import stat
 import unittest
 
-from comparing import Comparing
+from comparing import Comparing, judged_by_time
 
 
+@judged_by_time
 class ClaimedPrograms(Comparing):
     def test_a_program_is_claimed_and_a_claim_starts_none(self):
         script = self.folder / "bench.sh"

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import unittest
 
-from comparing import Comparing
+from comparing import Comparing, judged_by_time
 from lab import SYSLAB
 from revisions import WORK
 from worker_conformance import Worker
@@ -42,6 +42,7 @@ MANIFEST = {"axes": {"n": [16384]}, "reference": "twice.py:reference", "referenc
                           {"name": "n", "type": "int64", "value": "n"}]}
 
 
+@judged_by_time
 class SameCode(Comparing):
     @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
     def test_a_difference_of_the_same_code_is_noise(self):
@@ -60,11 +61,11 @@ class SameCode(Comparing):
 
     def test_equal_files_beside_unequal_ones_are_not_the_same_code(self):
         """Two folders with an equal work.py; what it imports is another file in each."""
-        text = "from rounds import ROUNDS\n" + WORK.format(rounds="ROUNDS")
-        for name, rounds in (("a", 10), ("b", 80)):
+        text = "from tenths import TENTHS\n" + WORK.format(tenths="TENTHS")
+        for name, tenths in (("a", 10), ("b", 80)):
             (self.folder / name).mkdir()
             (self.folder / name / "work.py").write_text(text)
-            (self.folder / name / "rounds.py").write_text(f"ROUNDS = {rounds}\n")
+            (self.folder / name / "tenths.py").write_text(f"TENTHS = {tenths}\n")
         one, = self.comparisons("A:impl=a", "B:impl=b", "--mine", "a=a/work.py:fn", "--mine", "b=b/work.py:fn", "--reference",
                                 "a/work.py:reference", "--inputs", "a/work.py:cases", "--launches", "3", "--protocol", "quick", expect=6)
         self.assertEqual(one["verdict"], "slower")

@@ -73,7 +73,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
                           e.rate, iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
-                          iif(e.longest > 0.05, printf('. Sizes between take up to %.0f %% longer than the two together', 100 * e.longest), ''))
+                          iif(e.longest > 0.05, printf('. Sizes between take up to %.0f %% longer than that latency plus bytes over that rate', 100 * e.longest), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

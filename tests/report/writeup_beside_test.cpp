@@ -58,7 +58,10 @@ TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
          worker::MemoryEventRecord{1, matrices * kMatrix, "layers.0.attn.kept", "temporaries"}});
     const std::string text = said("memory_profiling", "largest_said");
     EXPECT_EQ(has(text, "; what softmax keeps is one matrix of B·H·T² scores, 1.000 MiB."), matrices == 1) << text;
-    EXPECT_EQ(has(text, ". What softmax keeps is 2 matrices of B·H·T² values, 1.000 MiB each."), matrices == 2) << text;
+    EXPECT_EQ(has(text, "the largest tensors are B·H·T² matrices of 1.000 MiB each, the largest allocations are "),
+              matrices == 2)
+        << text;
+    EXPECT_EQ(has(text, "what softmax keeps (2 × 1.000 MiB)."), matrices == 2) << text;
   }
 }
 
@@ -78,10 +81,9 @@ TEST_F(Beside, AllocationsOfBlocksAreToldOfOneBlock) {
   const std::string text = said("memory_profiling", "largest_said");
   EXPECT_TRUE(
       has(text,
-          "the largest allocations are in each of 2 blocks (freed before the next): what softmax keeps (2 GiB), "
-          "attention's scores (2 GiB), both inputs of SwiGLU (256 MiB); once: logits and loss (234.4 MiB, 3 "
-          "matrices of tokens × vocabulary). What softmax keeps is 2 matrices of B·H·T² values, 1.000 GiB each; "
-          "so are the scores."))
+          "the largest tensors are B·H·T² matrices of 1.000 GiB each, the largest allocations are in each of 2 blocks "
+          "(freed before the next): what softmax keeps (2 × 1.000 GiB), attention's scores (2 × 1.000 GiB), both "
+          "inputs of SwiGLU (2 × 128 MiB); once: logits and loss (3 × 78.12 MiB, tokens × vocabulary)."))
       << text;
 }
 

@@ -1,4 +1,4 @@
--- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). From the shortest to the longest T it grows, because unfused
+-- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). They are larger at long T, because unfused
 --   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip and one float a row{short}{products}.
 -- experiment: flash_benchmarking
 -- with: flash_benchmarking/speedup

@@ -1,6 +1,6 @@
--- sentence: Fusing by hand stands in for the compiler: the table of `pytorch_attention` has unfused attention and, behind →, the same with a fused
---   softmax ({softmax}) at {points} points up to T = {longest} ({device}), {least}× to {most}× as fast, {forward} in forward and {backward} in
---   backward at the largest, because softmax then touches the scores once instead of once per operation.
+-- sentence: Fusing by hand stands in for the compiler: behind → the table of `pytorch_attention` has attention with a fused softmax ({softmax}, {device}).
+--   At {points} points up to T = {longest} it is {least}× to {most}× as fast, at the largest {forward} in forward and {backward} in backward. It
+--   touches the scores once, not once per operation.
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper
 -- fills: a

@@ -1,6 +1,6 @@
--- sentence: A block's two products take T_math = 4·B·D·F/(X·Y·C). FSDP gathers 4DF/Y bytes of bf16 weights over X devices, T_FSDP = 4·D·F/(Y·W·M_X); tensor
+-- sentence: Compute is the limit from {each} tokens per device, {tokens} over all {devices} (X = {x}, Y = {y}, M_X = {x_links}), with the axes in parallel. A block's two products take T_math = 4·B·D·F/(X·Y·C). FSDP gathers 4DF/Y bytes of bf16 weights over X devices, T_FSDP = 4·D·F/(Y·W·M_X); tensor
 --   parallelism gathers and reduces 2BD/X bytes of activations each, T_TP = 4·B·D/(X·W·M_Y). In parallel T_comm = max(T_FSDP, T_TP). T_FSDP ≤ T_math is B ≥ X·α/M_X with α = C/W = {alpha}, and T_TP ≤ T_math is F ≥
---   Y·α/M_Y, which holds for any B. The least batch is {each} tokens per device, {tokens} over all {devices} (X = {x}, Y = {y}, M_X = {x_links}).
+--   Y·α/M_Y, which holds for any B.
 -- experiment: communication_accounting
 -- fills: c
 -- columns: alpha|1|.5g|right; each|1|.4g|right; tokens|1|d|right; devices|1|d|right; x|1|d|right; y|1|d|right; x_links|1|d|right

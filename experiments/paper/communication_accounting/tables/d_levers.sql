@@ -1,4 +1,4 @@
--- sentence: {before} tokens are needed with the axes in parallel. Each of these alone lowers that: {levers}.
+-- sentence: Each of these alone lowers the {before} tokens that are needed with the axes in parallel: {levers}.
 -- experiment: communication_accounting
 -- fills: d
 -- columns: before|1|d|right; levers|1|s|left

@@ -7,16 +7,16 @@
 --   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; units|1|s|left; exposed_forward|ms|s|right; share|%|s|right; exposed_backward|ms|.2g|right; verdict|1|s|left; why|1|s|left
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
-       1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.2g (%.1f to %.1f)', 1e3 * (metrics ->> '$.exposed_forward'), 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.4g', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
+       1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.2g (interval %.1f to %.1f)', 1e3 * (metrics ->> '$.exposed_forward'), 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.4g', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
        (SELECT printf(' (%d of %.2g ms on average)', count(*), 1e3 * (v.metrics ->> '$.gathering') / count(*))
           FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0) AS units,
        printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward')) AS share,
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,
-       CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'So they finish in time in both passes (under 5 % is waiting)', 'So they finish in time in forward (under 5 % is waiting), but not in backward')
+       CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'So they finish in time in both passes', 'So they finish in time in forward, but not in backward')
             WHEN 100 * e.ci_low / f.ci_high > 5 THEN 'So they do not finish in time in forward (over 5 % is waiting)'
             ELSE 'Whether they finish in time in forward cannot be told from these samples' END AS verdict,
        CASE WHEN metrics ->> '$.gathering' < metrics ->> '$.forward'
-              THEN 'Each starts two units ahead, and computing a unit takes longer than gathering the next.'
+              THEN 'Each starts up to two units ahead, and computing a unit takes longer than gathering the next.'
             ELSE 'Gathering takes longer than computing, so that starting two units ahead cannot hide it.' END AS why, run_uid
   FROM v_measured v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed_forward' AND e.rank = -1

@@ -6,8 +6,8 @@
 namespace syslab::report {
 namespace {
 
-constexpr const char* kForward[] = {"equals_oracle", "lse_equals_oracle", "causal_prefix",           "rows_sum_to_one",
-                                    "large_scores",  "split_keys",        "half_no_worse_than_naive"};
+constexpr const char* kForward[] = {"equals_oracle",   "lse_equals_oracle", "causal_prefix",
+                                    "rows_sum_to_one", "large_scores",      "half_no_worse_than_naive"};
 
 class TestedTables : public Writeup {
  protected:
@@ -50,7 +50,7 @@ TEST_F(TestedTables, AKernelThatLostALawHasNotPassedTheTests) {
   for (const char* const law : kForward) search("flash_forward", "flash_mma", law, 20);
   EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), "The tests of (a) pass, too.");
   search("flash_forward", "flash_mma", "large_scores", 3, "falsified");
-  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), "Of the tests of (a) 6 pass, on 20 random inputs each.");
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), "Of the tests of (a) 5 pass, on 20 random inputs each.");
 }
 
 TEST_F(TestedTables, WhatFp32HasNotIsNotLost) {

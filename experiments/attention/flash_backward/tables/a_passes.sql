@@ -8,9 +8,9 @@ WITH passed AS MATERIALIZED (
   SELECT implementation, CASE substr(law, instr(law, '.') + 1)
            WHEN 'gradients_equal_oracle' THEN 'match fp64' WHEN 'finite_differences' THEN 'match finite differences'
            WHEN 'half_gradients_no_worse_than_naive' THEN 'in half precision err at most twice as much as unfused'
-           WHEN 'bitwise_repeatable' THEN 'are bitwise repeatable' WHEN 'repeats' THEN 'differ between calls by rounding alone' END AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
+           WHEN 'bitwise_repeatable' THEN 'are bitwise repeatable' END AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
     FROM v_coverage
-   WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable', 'attention.repeats')
+   WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable')
    GROUP BY implementation, law
   HAVING min(outcome = 'passed') = 1
    ORDER BY implementation, law
@@ -27,9 +27,7 @@ SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `tes
        -- A law is named once, with those that pass it.
        (SELECT group_concat(names || ' (' || who || ')', '; ')
           FROM (SELECT group_concat(name, ' and ') AS names, who FROM (SELECT name, iif(count(*) > 1 AND count(*) = (SELECT count(*) FROM tests), 'all', group_concat('`' || implementation || '`', ', ')) AS who
-                  FROM passed p
-                 -- Repeatable to the bit says it all.
-                 WHERE name NOT LIKE 'differ between%' OR NOT EXISTS (SELECT 1 FROM passed b WHERE b.implementation = p.implementation AND b.name = 'are bitwise repeatable')
+                  FROM passed
                  GROUP BY name
                  ORDER BY count(*) DESC, name) GROUP BY who ORDER BY min(name) )) AS tests,
        coalesce((SELECT 'The worst errors of dQ, dK and dV against fp64, of what is allowed: ' || group_concat(text, '; ') || '.'

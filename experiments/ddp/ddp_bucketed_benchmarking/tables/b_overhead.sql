@@ -45,7 +45,7 @@ SELECT law, ranks, device, 1e6 * o AS o, 1e-9 / per_byte AS w, bytes / 107374182
                         sqrt(bytes * per_byte / o), sqrt(bytes * o / per_byte) / 1048576, 2e3 * sqrt(bytes * per_byte * o)) END AS numbers,
        -- What it gives at the ends of (a), beside what was exposed there; and why, where its premise does not hold.
        iif(fits AND o > 0,
-           coalesce((SELECT printf(' For the %d calls at %d MiB it gives %.2g ms, and %.2g were exposed in (a); for the %d at %d MiB %.2g, and %.2g%s.',
+           coalesce((SELECT printf(' For the %d calls at %d MiB it gives %.2g ms, and %.2g ms were exposed in (a); for the %d calls at %d MiB it gives %.2g ms, and %.2g ms were exposed%s.',
                                    g.buckets, g.bucket_mb, 1e3 * (f.bytes * per_byte / g.buckets + g.buckets * o), g.exposed,
                                    l.buckets, l.bucket_mb, 1e3 * (f.bytes * per_byte / l.buckets + l.buckets * o), l.exposed,
                                    iif(n.backward > 2e3 * f.bytes * per_byte AND l.exposed < 5e2 * l.buckets * o,

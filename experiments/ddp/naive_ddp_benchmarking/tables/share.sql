@@ -12,7 +12,7 @@ SELECT model, "precision", batch, context, ranks, backend, iif(wire = 'own', 'un
        -- Each rank waits in its first all-reduce for those whose backward pass ends later.
        CASE WHEN exposed > over_none_high AND over_none > 0 THEN printf(' It lengthens the step by %.3g ms; the rest is waiting for the slower rank.', over_none)
             WHEN over_none > 0 THEN printf(' The step is %.3g ms longer than without it%s.', over_none,
-              coalesce((SELECT printf('; ranks spend %.3g to %.3g ms, so up to %.2g ms is waiting for the slower one', 1e3 * min(m.value), 1e3 * max(m.value), 1e3 * (max(m.value) - min(m.value)))
+              coalesce((SELECT printf('; of communication up to %.2g ms is waiting for the slower rank', 1e3 * (max(m.value) - min(m.value)))
                           FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'exposed' AND m.rank >= 0 HAVING min(m.value) < max(m.value)), '')) ELSE '' END AS skew, run_uid
   FROM v_data_parallel v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1

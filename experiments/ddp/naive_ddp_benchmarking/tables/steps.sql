@@ -1,5 +1,5 @@
 -- title: Naive DDP
--- caption: Median step time with its 95 % interval, slowest rank; phases by events, each of its slowest rank, may add up to more. `over none`:
+-- caption: Median step time with its 95 % interval, slowest rank; phases by events (on a CPU by the clock), each of its slowest rank, may add up to more. `over none`:
 --   beyond the same step without communication; `exposed`: communication left after backward.
 -- experiment: naive_ddp_benchmarking
 -- fills: *

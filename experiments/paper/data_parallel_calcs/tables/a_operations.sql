@@ -17,6 +17,6 @@ SELECT params ->> '$.ranks' AS ranks, min(params ->> '$.ranks', 64) AS tried, pa
        1e3 * (found ->> '$.forward_communication') AS forward_ms, 1e3 * (found ->> '$.backward_communication') AS backward_ms,
        1e3 * (found ->> '$.forward_compute') AS forward_compute, 1e3 * (found ->> '$.backward_compute') AS backward_compute,
        found ->> '$.forward_limit' AS forward_limit, found ->> '$.backward_limit' AS backward_limit,
-       CAST(found ->> '$.forward_limit' AS INTEGER) AS forward_devices, CAST(found ->> '$.backward_limit' AS INTEGER) AS backward_devices, run_uid
+       CAST((found ->> '$.forward_limit') * (1 + 1e-12) AS INTEGER) AS forward_devices, CAST((found ->> '$.backward_limit') * (1 + 1e-12) AS INTEGER) AS backward_devices, run_uid
   FROM t
  WHERE place = 1;

@@ -1,9 +1,9 @@
 -- title: Mixed precision: forward and backward
--- caption: Mean of ten passes (forward with the loss) in fp32, of runs of this problem where it has some, and in half precision; speed-ups are of medians, with 95 % intervals.
+-- caption: Mean of ten passes (forward with the loss) in fp32 and in half precision; speed-ups are of medians, with 95 % intervals. Times in fp32 are those of “Benchmarking script” where this problem has no run of its own.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run benchmarking_script benchmarking_mixed_precision --impl eager
 -- fills: c
--- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; implementation?|1|code|left; precision?|1|s|left;
+-- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; implementation?|1|code|left; precision as half is?|1|s|left;
 --   forward_fp32 as forward fp32|ms|.4g|right; forward as forward half|ms|.4g|right;
 --   forward_gain as speed-up|×|ci(forward_low, forward_high)|right; backward_fp32 as backward fp32|ms|.4g|right; backward as backward half|ms|.4g|right;
 --   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; protocol?|1|s|left; device?|1|s|left

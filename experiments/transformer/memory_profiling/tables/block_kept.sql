@@ -6,7 +6,7 @@
 SELECT model, context, "precision", implementation, device, total, forecast, group_concat(text, ', ') AS list, max(run_uid) AS run_uid
   FROM (SELECT c.attempt_id, c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.params ->> '$.precision' AS "precision", c.implementation, c.device,
                m.total / 1048576.0 AS total, c.run_uid,
-               coalesce((SELECT iif(abs(e.value / m.total - 1) < 0.0005, ', as by its shapes', printf(' (by its shapes: %.4g)', e.value / 1048576)) FROM metric e WHERE e.attempt_id = c.attempt_id AND e.name = 'predicted_block_bytes'), '') AS forecast,
+               coalesce((SELECT iif(abs(e.value / m.total - 1) < 0.0005, '', printf(' (by its shapes: %.4g)', e.value / 1048576)) FROM metric e WHERE e.attempt_id = c.attempt_id AND e.name = 'predicted_block_bytes'), '') AS forecast,
                printf('%s (%.3g %%)', CASE m.tensor WHEN 'attn.kept' THEN 'what softmax keeps' WHEN 'ffn.gate_up' THEN 'both inputs of SwiGLU' WHEN 'ffn.gated' THEN 'its output'
                                     WHEN 'attn.qkv' THEN 'Q, K and V' WHEN 'ln1.normalized' THEN 'the first norm''s output' WHEN 'ln2.normalized' THEN 'the second norm''s output' WHEN 'attn.merged' THEN 'the heads'' output' ELSE printf('`%s`', m.tensor) END,
                       100.0 * m.bytes / m.total) AS text

@@ -34,9 +34,9 @@ SELECT c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.p
        iif(t.t_ns <= p.forward_ends, 'in the forward pass', 'in the backward pass') AS where_at, t.bytes / 1073741824.0 AS peak,
        (SELECT l.bytes FROM live l WHERE l.attempt_id = c.attempt_id AND l.t_ns <= p.update_begins ORDER BY l.t_ns DESC, l.bytes LIMIT 1)
          / 1073741824.0 AS floor,
-       coalesce((SELECT iif(k.value >= 1000 * 1048576, printf(' Inference frees each block''s activations at once: of its peak of %.4g GiB %.4g are weights.', k.value / 1073741824,
+       coalesce((SELECT iif(k.value >= 1000 * 1048576, printf(' Inference frees each block''s activations at once: of its peak of %.4g GiB, %.4g are weights.', k.value / 1073741824,
                                                                   4.0 * n.value / 1073741824),
-                            printf(' Inference frees each block''s activations at once: of its peak of %.4g MiB %.4g are weights.', k.value / 1048576,
+                            printf(' Inference frees each block''s activations at once: of its peak of %.4g MiB, %.4g are weights.', k.value / 1048576,
                                    4.0 * n.value / 1048576))
                    FROM v_measured f
                    JOIN metric k ON k.attempt_id = f.attempt_id AND k.name = 'peak_bytes'

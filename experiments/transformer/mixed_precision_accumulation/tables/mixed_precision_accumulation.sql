@@ -3,10 +3,10 @@
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: case_name|1|code|left; accumulator|1|s|left; addend|1|s|left; additions|1|d|right; value|1|.10f|right;
---   error|1|.2e|right; last_change|1|d|right; bits|1|code|left; implementation|1|code|left; agrees|1|s|left;
+--   error|1|.2e|right; last_change|1|d|right; bits|1|code|left; implementation|1|code|left; agrees as sums|1|s|left;
 --   device?|1|s|left; status|1|status|left
 -- note: `last change`: last addition that changed the sum; below `additions` the sum stalled.
--- note: `agrees`: bit-identical to all other implementations; `reference` computes in integers.
+-- note: `sums` equal to the bit: bit-identical to all other implementations; `reference` computes in integers.
 WITH t AS (
   SELECT * FROM v_newest WHERE experiment = 'mixed_precision_accumulation' AND task = 'measure'
 )
@@ -14,7 +14,7 @@ SELECT t.params ->> '$.case' AS case_name, t.facts ->> '$.accumulator' AS accumu
        t.params ->> '$.additions' AS additions,
        max(m.value) FILTER (WHERE m.name = 'value') AS value, max(m.value) FILTER (WHERE m.name = 'error') AS error,
        max(m.value) FILTER (WHERE m.name = 'last_change') AS last_change, t.facts ->> '$.bits' AS bits,
-       t.implementation, iif(t.checked, 'yes', 'no') AS agrees, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device,
+       t.implementation, iif(t.checked, 'equal on CPU and GPU to the bit', 'not compared') AS agrees, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device,
        t.status, t.message, t.run_uid
   FROM t
   LEFT JOIN metric m ON m.attempt_id = t.attempt_id

@@ -1,4 +1,4 @@
--- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), converted before the addition or by it; {share} because
+-- sentence: An {accumulator} sum of {addend_type} addends gives {value} (error {error}), {share}because
 --   {addend_type} rounds each 0.01 to {addend}.
 -- experiment: mixed_precision_accumulation
 -- fills: *
@@ -24,7 +24,7 @@ both_ways AS (
   HAVING count(*) > 1 AND min(value) = max(value)
 )
 SELECT accumulator, addend_type, printf('%.8g', value) AS value, printf('%+.3g', error) AS error,
-       printf('%.10f', addend) AS addend, additions, iif(abs(additions * (addend - 0.01) / error - 1) < 0.005, 'that is', printf('%.3g %% of that is', 100 * additions * (addend - 0.01) / error)) AS share, run_uid
+       printf('%.10f', addend) AS addend, additions, iif(abs(additions * (addend - 0.01) / error - 1) < 0.005, '', printf('%.3g %% of it ', 100 * additions * (addend - 0.01) / error)) AS share, run_uid
   FROM (SELECT *, row_number() OVER (PARTITION BY accumulator, addend_type ORDER BY additions <> 1000, additions) AS place
           FROM both_ways)
  WHERE place = 1 AND error <> 0;

@@ -1,5 +1,5 @@
 -- sentence: From inference to a training step of {model} (context {context}, {precision}, {implementation}, {device}) the share of matrix products
---   {goes} ({forward} % to {step} %); AdamW takes {optimizer} %, norms, SwiGLU, RoPE and casts go from {between_forward} % to {between_step} %, and
+--   {goes} ({forward} % to {step} %); AdamW takes {optimizer} %, norms, SwiGLU and RoPE go from {between_forward} % to {between_step} %, and
 --   {softmax}.
 -- experiment: nsys_profile
 -- fills: d

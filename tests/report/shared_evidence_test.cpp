@@ -62,6 +62,23 @@ TEST_F(StepsOfRanks, AreHeldAgainstThoseOfAnEarlierProblem) {
             (std::set<std::string>{"none", "naive"}));
 }
 
+TEST_F(StepsOfRanks, TellHowLongTheFasterRankWaits) {
+  add_step("naive_ddp_benchmarking", "none", 900, 0);
+  add("naive_ddp_benchmarking",
+      {{"model", word("xl26")},
+       {"batch", number(8)},
+       {"context", number(512)},
+       {"precision", word("fp32")},
+       {"strategy", word("naive")}},
+      "fused",
+      {timed("time", 0.975, worker::kAllRanks), timed("exposed", 0.057, worker::kAllRanks), timed("exposed", 0.057, 0),
+       timed("exposed", 0.054, 1), metric("buckets", 291), metric("gradient_bytes", 8e9)},
+      {.gpu = "Example_GPU", .ranks = 2});
+  const std::string text = said("naive_ddp_benchmarking", "share");
+  EXPECT_TRUE(has(text, "75 ms longer than without it; of communication up to 3 ms is waiting for the slower rank."))
+      << text;
+}
+
 TEST_F(StepsOfRanks, AreAnExperimentsOwnWhereItHasThem) {
   add_all();
   add_step("minimal_ddp_flat_benchmarking", "naive", 1000, 80);
@@ -74,6 +91,46 @@ TEST_F(StepsOfRanks, HaveTheirTimelinesInWords) {
   const std::string text = said("ddp_overlap_individual_parameters_benchmarking", "timelines");
   EXPECT_TRUE(has(text, "backward ends at 600 ms and the first of 1 all-reduces starts at 610 ms")) << text;
   EXPECT_TRUE(has(text, "With overlap the first starts at 100 ms, 1 of 1 before backward ends at 600 ms")) << text;
+}
+
+class ShardedState : public Writeup {
+ protected:
+  void add_step(const std::string& experiment, const std::string& model, const std::string& sharding, double sent) {
+    add(experiment,
+        {{"model", model},
+         {"batch", number(8)},
+         {"context", number(512)},
+         {"precision", word("fp32")},
+         {"sharding", sharding},
+         {"updates", word("at_end")}},
+        "fused", {timed("time", 1, worker::kAllRanks), metric("sent", sent), metric("calls", 7)},
+        {.gpu = "Example_GPU", .ranks = 2});
+  }
+};
+
+TEST_F(ShardedState, IsHeldAgainstZeROsBytesWhereZeRODidNotRun) {
+  constexpr double kGiB = 1 << 30;
+  add_step("optimizer_state_sharding_accounting", "xl26", "optimizer", 3 * kGiB);
+  const std::string calculated = said("optimizer_state_sharding_accounting", "c_zero1");
+  EXPECT_TRUE(has(calculated, "3.000 GiB for xl26 on 2 ranks")) << calculated;
+  EXPECT_TRUE(has(calculated, "2Ψ(n − 1)/n: 2.000 GiB (calculated), as much as")) << calculated;
+  add_step("optimizer_state_sharding_accounting", "xl26", "zero1", 2.5 * kGiB);
+  const std::string measured = said("optimizer_state_sharding_accounting", "c_zero1");
+  EXPECT_TRUE(has(measured, "2Ψ(n − 1)/n: 2.500 GiB, as much as")) << measured;
+}
+
+TEST(NamesOfAYear, AreThoseOfItsTests) {
+  store::ResultSet found;
+  found.columns = {"how"};
+  found.rows.resize(1);
+  found.rows[0].resize(1);
+  found.rows[0][0].type = Cell::Type::text;
+  found.rows[0][0].text = "`tests/test_ddp_individual_parameters.py` passes";
+  store::ResultSet later = found;
+  keep_models_of("2025", found);
+  EXPECT_EQ(found.rows[0][0].text, "`tests/test_ddp_individual_parameters.py` passes");
+  keep_models_of("2026", later);
+  EXPECT_EQ(later.rows[0][0].text, "`tests/test_ddp.py` passes");
 }
 
 // --- one process ---

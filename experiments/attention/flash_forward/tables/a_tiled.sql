@@ -29,7 +29,7 @@ errors AS (
    GROUP BY implementation, output
 )
 SELECT t.cases, t.laws,
-       coalesce((SELECT printf('The worst errors against fp64, over all dtypes, are %.2g of the %.2g allowed in O, %.2g of %.2g in L. The bound is 4√n·u times the value for n roundings of at most u each.',
+       coalesce((SELECT printf('The worst errors against fp64, over all dtypes, are %.2g of the %.2g allowed in O, %.2g of %.2g in L. The bound is 4√n·u times the value for n roundings of u each.',
                         o.error, o.tolerance, l.error, l.tolerance)
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
                   WHERE o.implementation = t.implementation AND o.output = 'out'),

@@ -54,7 +54,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
                   WHERE sizes = (SELECT group_concat(bytes) FROM (SELECT bytes FROM point p WHERE p.implementation = a.implementation
                                     AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol ORDER BY bytes))), '') AS more,
        -- An interval that is longer than the time itself has a few calls in it that took as long: the median is of the others.
-       coalesce((SELECT printf('; at %.4g MB a few calls took up to %.3g ms', p.bytes * 1e-6, p.high_ms) FROM point p
+       coalesce((SELECT printf('; at %.4g MB a few took up to %.3g ms', p.bytes * 1e-6, p.high_ms) FROM point p
                   WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol AND p.high_ms > 2 * p.time_ms
                   ORDER BY p.high_ms / p.time_ms DESC LIMIT 1), '') AS widest,
        coalesce((SELECT printf('; mean of ranks up to %.2g %% less', 100 * max(1 - mean / slowest))
@@ -73,7 +73,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
                           e.rate, iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
-                          iif(e.longest > 0.05, printf('. Sizes between take up to %.0f %% longer than that latency plus bytes over that rate', 100 * e.longest), ''))
+                          iif(e.longest > 0.05, printf('. Sizes between take up to %.0f %% longer than latency plus bytes over rate', 100 * e.longest), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

@@ -83,7 +83,7 @@ TEST_F(Beside, AllocationsOfBlocksAreToldOfOneBlock) {
       has(text,
           "the largest tensors are B·H·T² matrices of 1.000 GiB each, the largest allocations are in each of 2 blocks "
           "(freed before the next): what softmax keeps (2 × 1.000 GiB), attention's scores (2 × 1.000 GiB), both "
-          "inputs of SwiGLU (2 × 128 MiB); once: logits and loss (3 × 78.12 MiB, tokens × vocabulary)."))
+          "inputs of SwiGLU (2 × 128 MiB); once: logits and loss (3 × 78.13 MiB, tokens × vocabulary)."))
       << text;
 }
 

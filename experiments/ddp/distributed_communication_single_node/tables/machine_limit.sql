@@ -2,8 +2,7 @@
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left; growth|1|s|left
--- What ten times the bytes take, of a machine's GPUs: far less than ten times the time where latency dominates.
-WITH tenfold AS (
+WITH tenfold AS (  -- what ten times the bytes take on a machine's GPUs: far less than ten times the time where latency dominates
   SELECT a.params ->> '$.bytes' AS bytes, b.time_ms / a.time_ms AS factor,
          dense_rank() OVER (ORDER BY a.world_size, a.comparability_key, a.implementation, a.protocol) AS machine
     FROM v_measured a

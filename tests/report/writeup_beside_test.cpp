@@ -58,7 +58,7 @@ TEST_F(Beside, AnAllocationOfScoresSaysHowManyMatricesItIs) {
          worker::MemoryEventRecord{1, matrices * kMatrix, "layers.0.attn.kept", "temporaries"}});
     const std::string text = said("memory_profiling", "largest_said");
     EXPECT_EQ(has(text, "; what softmax keeps is one matrix of B·H·T² scores, 1.000 MiB."), matrices == 1) << text;
-    EXPECT_EQ(has(text, "the largest tensors are B·H·T² matrices of 1.000 MiB each, the largest allocations are "),
+    EXPECT_EQ(has(text, "the largest tensors are B·H·T² matrices of 1.000 MiB each; the largest allocations are "),
               matrices == 2)
         << text;
     EXPECT_EQ(has(text, "what softmax keeps (2 × 1.000 MiB)."), matrices == 2) << text;
@@ -81,7 +81,7 @@ TEST_F(Beside, AllocationsOfBlocksAreToldOfOneBlock) {
   const std::string text = said("memory_profiling", "largest_said");
   EXPECT_TRUE(
       has(text,
-          "the largest tensors are B·H·T² matrices of 1.000 GiB each, the largest allocations are in each of 2 blocks "
+          "the largest tensors are B·H·T² matrices of 1.000 GiB each; the largest allocations are in each of 2 blocks "
           "(freed before the next): what softmax keeps (2 × 1.000 GiB), attention's scores (2 × 1.000 GiB), both "
           "inputs of SwiGLU (2 × 128 MiB); once: logits and loss (3 × 78.13 MiB, tokens × vocabulary)."))
       << text;

@@ -27,7 +27,7 @@ left_out AS (
 SELECT CASE WHEN gpus > most THEN printf('Measured on %s GPUs, not on %s.', (SELECT group_concat(n, ', ') FROM (SELECT DISTINCT n FROM here WHERE on_gpus ORDER BY n)), others)
             WHEN on_cpu IS NULL THEN printf('More ranks were not run: the machines had %d GPUs at most.', gpus)
             ELSE printf('The machines had %d GPUs at most, so %s ranks ran on the CPU alone%s.', gpus, on_cpu, coalesce(' and ' || nowhere || ' not at all', '')) END AS "limit",
-       coalesce((SELECT printf(' Ten times the bytes take %s times as long: latency dominates the small.', group_concat(printf('%.2g', factor), ', '))
+       coalesce((SELECT printf(' On GPUs ten times the bytes take %s times as long: latency dominates the small.', group_concat(printf('%.2g', factor), ', '))
                    FROM (SELECT * FROM tenfold WHERE machine = 1 ORDER BY bytes)
                  HAVING count(*) > 1 AND min(factor) < 5 AND max(factor) > 5), '') AS growth,
        (SELECT max(run_uid) FROM here) AS run_uid

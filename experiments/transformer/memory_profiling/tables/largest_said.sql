@@ -36,7 +36,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        coalesce(printf('in each of %d blocks (freed before the next): ', max(blocks)) || nullif(group_concat(iif(of_blocks, text, NULL), ', '), ''), '')
          || iif(min(of_blocks) < max(of_blocks), '; once: ', '') || coalesce(group_concat(iif(of_blocks, NULL, text), ', '), '') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
-       iif(max(of_scores), printf('tensors are B·H·T² matrices of %s each, the largest ', max(matrix)), '') AS lead,
+       iif(max(of_scores), printf('tensors are B·H·T² matrices of %s each; the largest ', max(matrix)), '') AS lead,
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
                         iif(round(matrices) = 1, printf('; what softmax keeps is one matrix of B·H·T² scores, %s', matrix),
                             iif(of_scores, NULL,

@@ -1,6 +1,6 @@
 -- title: FlashAttention-2 backward pass: by shape
 -- caption: Median time of one call and its rate, causal, by length T and head dimension d: `flash_mma` in bf16, `flash_fp32` in fp32; `vs naive`: speed-up
---   over the kernel that materialises the scores, in the same run.
+--   over the kernel that materialises the scores, in the same run (below 1: slower than that).
 -- experiment: flash_backward
 -- fills: *
 -- empty: The shapes compare GPU kernels (`flash_mma`, `flash_fp32`); none ran here.

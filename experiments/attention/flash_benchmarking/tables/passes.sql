@@ -1,4 +1,4 @@
--- sentence: Each pass alone was measured in {configurations} of the 80 configurations ({where}; {pairing}, {device}{elsewhere}): {gains} as fast; {said}.
+-- sentence: Each pass alone was measured in {configurations} of 80 configurations ({where}; {pairing}, {device}{elsewhere}): {gains} as fast; {said}.
 -- experiment: flash_benchmarking
 -- fills: *
 -- columns: configurations|1|d|right; where|1|s|left; gains|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left; elsewhere|1|s|left
@@ -49,7 +49,10 @@ gained AS (
   HAVING count(iif(pass = 'forward', gain, NULL)) > 0 AND count(iif(pass = 'backward', gain, NULL)) > 0
 )
 SELECT g.configurations, g.gains,
-       printf('d = %s, ', g.dims) || iif(t.low < t.high, printf('T = %d to %d', t.low, t.high), printf('T = %d', t.low)) AS "where",
+       printf('d = %s, ', g.dims) || (SELECT iif(count(*) > 5 OR g.dims <> CAST(t.head_dim AS TEXT), printf('T = %d to %d', min(seq), max(seq)), 'T = ' || group_concat(seq, ', '))
+                                            FROM (SELECT DISTINCT e.seq FROM ends e
+                                                   WHERE e.comparability_key = g.comparability_key AND e.protocol = g.protocol AND e.head_dim = t.head_dim
+                                                   ORDER BY e.seq)) AS "where",
        iif(g.dims = CAST(t.head_dim AS TEXT), '', printf('at d = %d ', t.head_dim)) || group_concat(t.text, '; ') AS said,
        -- Then what forward and backward add up to is not to be held against the table's times of both.
        iif(g.comparability_key = (SELECT b.comparability_key FROM v_measured b

@@ -48,7 +48,7 @@ WeightBounds compare_weights(std::span<const float> found, std::span<const float
 
 // What judged ranks tell of their steps' phases, added up, beside the steps' times, in seconds: what is wrong with it,
 // or nothing. It is where nearly every step's phases leave out, or add, more than 2 % and 1 ms: a busy machine makes
-// waits long, and hardly all of them.
+// waits long, and hardly all of them. Of fewer than ten steps it may be all: 10 % and 10 ms.
 std::string phases_apart(std::span<const double> told, std::span<const double> times);
 
 }  // namespace syslab::worker

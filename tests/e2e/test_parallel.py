@@ -96,7 +96,7 @@ class Parallel(Lab):
 
     def test_a_missing_wait_is_named(self):
         said, _ = self.accused("NoWait", expect=1)
-        line = next(n for n, text in enumerate(open(f"{MINE}/parallel.py"), 1) if "self.handles.append((dist.all_reduce(p.grad, async_op=True), p))" in text)
+        line = next(n for n, text in enumerate(pathlib.Path(MINE, "parallel.py").read_text().splitlines(), 1) if "self.handles.append((dist.all_reduce(p.grad, async_op=True), p))" in text)
         self.assertRegex(said, rf"no wait\(\) was called for the collective of \d+ elements of step 0, begun at parallel\.py:{line}\)")
         self.assertRegex(self.accused("NoWaitForWeights", expect=1)[0], r"no wait\(\) was called for the collective of .*, begun at parallel_faults\.py:\d+\)")
 
@@ -135,10 +135,10 @@ class Parallel(Lab):
         self.assertEqual({one["status"] for one in attempts(lines)}, {"unsupported"})
         self.assertIn("checked and not timed here: syslab check naive_ddp; `syslab run naive_ddp_benchmarking` times it", attempts(lines)[0]["detail"])
 
-    def timed(self, experiment, name, *arguments, path=None, expect=0):
+    def timed(self, experiment, name, *arguments, path=None, expect=0, protocol="few"):
         """Status and detail by implementation, where they were not skipped."""
         spec = f"me={path or MINE + '/' + file_of(name)}:{name}"
-        lines = self.lines("run", experiment, "--preset", "smoke", "--mine", spec, "--laws", "none", "--protocol", "few", *arguments, expect=expect)
+        lines = self.lines("run", experiment, "--preset", "smoke", "--mine", spec, "--laws", "none", "--protocol", protocol, *arguments, expect=expect)
         return {one["impl"]: (one["status"], one.get("detail", "")) for one in attempts(lines) if one["status"] != "skipped"}
 
     def test_a_class_is_timed_beside_ours_around_the_same_module_and_a_slow_one_is_slower(self):
@@ -163,7 +163,8 @@ class Parallel(Lab):
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
 
     def test_ranks_that_slow_their_clocks_gain_nothing_and_are_told(self):
-        status, detail = self.timed("naive_ddp_benchmarking", "HalfItsClock", "--impl", "me", "-a", "strategy=naive", path=f"{HOSTILE}/ranks.py")["me"]
+        status, detail = self.timed("naive_ddp_benchmarking", "HalfItsClock", "--impl", "me", "-a", "strategy=naive", path=f"{HOSTILE}/ranks.py",
+                                    protocol="cs336")["me"]  # of fewer steps than ten a busy machine may have made all longer
         self.assertEqual(status, "ok", detail)
         ((facts,),) = self.sql("SELECT facts FROM attempt_facts")
         self.assertRegex(json.loads(facts)["suspect"], "its own clock tells of .* the lab's of")

@@ -142,39 +142,30 @@ TEST_F(FakeNccl, LeavesNoTextsOfTheHostInTheStore) {
   EXPECT_LE(ended, begun + 4) << "two of each rank stand, and drafts come and go";
 }
 
-// Whoever begins a collective before the others counts their delay as its time: 1.03 ms were stored for 0.04. The
-// median of the rounds is 1 µs where ranks agree on a start, 0.1 ms where they leave as they read the texts, and 0.6 ms
-// and more with naps of 1 ms besides; on a machine with other work not each time.
-TEST_F(FakeNccl, RanksLeaveABarrierOverAFolderTogether) {
+// Whoever begins a collective before the others counts their delay as its time: 1.03 ms were stored for 0.04. So no
+// rank leaves before the start that they agree on, half a millisecond after the last has come (common_start_test.cpp).
+// Ranks that leave as they read the texts do so within 0.1 ms, but for some rounds on a machine with other work.
+TEST_F(FakeNccl, NoRankLeavesABarrierOverAFolderBeforeTheCommonStart) {
   constexpr std::size_t kRounds = 24;
   const TestFolder folder;
-  const auto median_apart = [&](const std::string& meeting) {
-    std::array<std::array<Clock::time_point, kRounds>, 2> left;
-    const auto errors = as_threads(2, [&](int rank) {
-      const std::shared_ptr<Rendezvous> rendezvous = open_rendezvous(
-          {.address = "file:" + (folder.path() / meeting).string(), .rank = rank, .size = 2, .limit = 20s});
-      const auto ranks = make_nccl(rendezvous, {.limit = 10s}, fake());
-      for (std::size_t round = 0; round < kRounds; ++round) {
-        const std::chrono::microseconds late = rank == 0 ? 0us : round % 2 == 0 ? 300us : 4000us;
-        for (const auto begin = Clock::now(); Clock::now() - begin < late;) {
-        }
-        ranks->barrier();
-        left.at(static_cast<std::size_t>(rank)).at(round) = Clock::now();
-      }
-    });
-    EXPECT_EQ(errors, kTwoWell);
-    std::vector<Clock::duration> apart;
+  std::array<std::array<Clock::time_point, kRounds>, 2> came, left;
+  const auto errors = as_threads(2, [&](int rank) {
+    const std::shared_ptr<Rendezvous> rendezvous = open_rendezvous(
+        {.address = "file:" + (folder.path() / "meeting").string(), .rank = rank, .size = 2, .limit = 20s});
+    const auto ranks = make_nccl(rendezvous, {.limit = 10s}, fake());
     for (std::size_t round = 0; round < kRounds; ++round) {
-      apart.push_back(std::max(left[0][round], left[1][round]) - std::min(left[0][round], left[1][round]));
+      const std::chrono::microseconds late = rank == 0 ? 0us : round % 2 == 0 ? 300us : 4000us;
+      for (const auto begin = Clock::now(); Clock::now() - begin < late;) {
+      }
+      came.at(static_cast<std::size_t>(rank)).at(round) = Clock::now();
+      ranks->barrier();
+      left.at(static_cast<std::size_t>(rank)).at(round) = Clock::now();
     }
-    std::ranges::sort(apart);
-    return apart[kRounds / 2];
-  };
-  Clock::duration nearest = 1h;
-  for (int attempt = 0; attempt < 30 && nearest >= 20us; ++attempt) {
-    nearest = std::min(nearest, median_apart("meeting" + std::to_string(attempt)));
+  });
+  EXPECT_EQ(errors, kTwoWell);
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    EXPECT_GE(std::min(left[0][round], left[1][round]) - std::max(came[0][round], came[1][round]), 500us) << round;
   }
-  EXPECT_LT(nearest, 20us);
 }
 
 TEST_F(FakeNccl, WhatDoesNotEndIsAbortedAtTheLimit) {

@@ -189,6 +189,7 @@ TEST(Runner, ASignalThatIsIgnoredStopsNothing) {
 }
 
 TEST(Runner, ASignalBetweenTwoCasesStartsNoOther) {
+  const SignalDoes ends_the_process(SIGINT, SIG_DFL);  // which a shell ignores for what it starts in the background
   Lab lab;
   const auto keep = lab.observer.finished;
   lab.observer.finished = [&](const AttemptResult& result) {

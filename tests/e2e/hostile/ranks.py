@@ -29,7 +29,8 @@ class Honest(torch.nn.Module):
 
 
 class HalfItsClock(Honest):
-    """All clocks of the process go at half the speed, events of the GPU, too."""
+    """All clocks of the process go at half the speed, events of the GPU, too. Its steps are long: of two short ones a busy machine may have
+    taken half."""
 
     def __init__(self, module):
         super().__init__(module)
@@ -40,6 +41,11 @@ class HalfItsClock(Honest):
             setattr(time, name, lambda true=true, whole=name.endswith("_ns"): true() // 2 if whole else true() / 2)
         told = torch.cuda.Event.elapsed_time
         torch.cuda.Event.elapsed_time = lambda self, end: told(self, end) / 2
+
+    def finish_gradient_synchronization(self):
+        super().finish_gradient_synchronization()
+        if self.is_worth_it():
+            time.sleep(0.1)
 
 
 class UpdatesLater(Honest):
@@ -68,7 +74,7 @@ class UpdatesLater(Honest):
             return None
 
         def work():
-            time.sleep(0.05)
+            time.sleep(0.2)  # a busy machine may read the weights of a step tens of milliseconds behind it
             self.update()
 
         self.later = threading.Thread(target=work)

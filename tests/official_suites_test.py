@@ -92,5 +92,43 @@ class Checks(unittest.TestCase):
         self.assertEqual(self.verdict(out_of_time=True), (True, ""))
 
 
+class NotTried(unittest.TestCase):
+    """Exit code 3, where all that was tried is well."""
+
+    TEST = "test_ddp:test_DistributedDataParallel[ToyModel]"
+
+    def published(self, results, **law):
+        row = {"function": "get_ddp", "state": "implemented", "not_checked": "", "out_of_time": False,
+               "laws": [{"experiment": "ddp_overlap_individual_parameters", "contract": "handout", "law": "ddp.waits", "message": "",
+                         "out_of_time": False, "outcome": "passed", **law}]}
+        report = {"published": [], "not tried": []}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tool, put_suite=mock.DEFAULT, run_suite=lambda *_: results,
+                                                                          timed_check=lambda *_: {"adapters": [row]}):
+            own = pathlib.Path(folder)
+            (own / "repositories/2026/ada").mkdir(parents=True)
+            well = tool.published(mock.Mock(repositories=own / "repositories", output=None), {"2026": own}, own, "cpu", own, report)
+        return tool.verdict(well, report["not tried"])
+
+    def test_all_that_was_tried_and_held_is_well(self):
+        self.assertEqual(self.published({self.TEST: ("passed", "")}), 0)
+
+    def test_a_law_for_which_check_had_no_time(self):
+        self.assertEqual(self.published({self.TEST: ("passed", "")}, outcome="gave_up", out_of_time=True), 3)
+
+    def test_a_file_of_tests_that_was_stopped(self):
+        self.assertEqual(self.published({self.TEST: ("passed", ""), "test_ddp:": ("not tried", "stopped after 900 s")}), 3)
+
+    def test_a_test_that_differs_counts_for_more(self):
+        self.assertEqual(self.published({self.TEST: ("failed", ""), "test_ddp:": ("not tried", "stopped after 900 s")}), 1)
+
+    def test_what_is_stopped_is_neither_passed_nor_failed(self):
+        ended = [('{"test": "test_a", "outcome": "passed", "why": ""}', ""), (None, "stopped after 900 s")]
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(tool, "lines_of", lambda *_: iter(ended)):
+            (pathlib.Path(folder) / "tests").mkdir()
+            (pathlib.Path(folder) / "tests/test_ddp.py").touch()
+            results = tool.run_suite(pathlib.Path(folder), "2026", "cpu", [], mock.Mock(limit=1, library=None, start="fork"))
+        self.assertEqual(tool.in_words(tool.counts_of(results)), "1 passed, 0 failed, 0 skipped, 1 not tried")
+
+
 if __name__ == "__main__":
     unittest.main()

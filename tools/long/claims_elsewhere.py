@@ -9,7 +9,8 @@ Small ones: work of known length, two copies of one library, rungs beside each o
 `.claim` says one percent less than that, and a `.false` of the same measurement three percent more. --public: the statements of
 reports/examples/claims.md too, with the figure that was published or, where that does not hold, one that does. One at a time on each GPU
 of CUDA_VISIBLE_DEVICES; a line of JSON each in made.jsonl and verified.jsonl, as they come. Exit code of `verify`, 1: fewer than 19 of 20
-true ones confirmed, or a false one that was not refuted.
+true ones confirmed, or a false one that was not refuted; otherwise 3, and so of `make`: for lack of time not all were begun, those that were not
+are named last. A claim that an earlier call has verified counts as it did then.
 """
 import argparse
 import json
@@ -152,6 +153,7 @@ class Claims:
         self.tell("verified.jsonl", {**row, "wanted": wanted, "right": row["said"].get("verdict") == wanted})
 
     def run(self):
+        """The tasks that were not begun when the time was over."""
         tasks = queue.Queue()
         for kind, known in (("small", self.small), ("public", self.public)):
             for name in known:
@@ -175,9 +177,10 @@ class Claims:
             thread.start()
         for thread in threads:
             thread.join()
-        print(f"{tasks.qsize()} not begun")
+        return list(tasks.queue)
 
-    def verdict(self):
+    def verdict(self, left):
+        """The exit code, where the tasks `left` were not begun."""
         told = self.options.folder / "verified.jsonl"
         lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
         rows = list({row["name"]: row for row in map(json.loads, lines)}.values())  # of each claim the last time
@@ -185,11 +188,14 @@ class Claims:
         right = {wanted: sum(row["right"] for row in these) for wanted, these in of.items()}
         for wanted, these in of.items():
             print(f"{right[wanted]} of {len(these)} {wanted}; others: {[(row['name'], row['said'].get('verdict'), row['ended']) for row in these if not row['right']]}")
-        return 0 if rows and right["confirmed"] >= ENOUGH * len(of["confirmed"]) and right["refuted"] == len(of["refuted"]) else 1
+        known = {row["name"] for row in rows}
+        not_tried = [name for _, _, name in left if name not in known]
+        well = right["confirmed"] >= ENOUGH * len(of["confirmed"]) and right["refuted"] == len(of["refuted"])
+        return 1 if not well or not (rows or not_tried) else 3 if not_tried else 0
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=["make", "verify"])
     parser.add_argument("syslab", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("folder", type=pathlib.Path)
@@ -204,8 +210,10 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         claims = Claims(options, pathlib.Path(scratch))
-        claims.run()
-    return claims.verdict() if options.verb == "verify" else 0
+        left = claims.run()
+    code = claims.verdict(left) if options.verb == "verify" else 3 if left else 0
+    print(f"{len(left)} not begun{': ' * bool(left)}{', '.join(name for _, _, name in left)}")
+    return code
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ that do not hold. pytest, einops, jaxtyping and cs336_basics.model are stubbed w
 that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side, with `check` beside them, and a
 rank that does not end within --limit says where each of its threads stands, and ends. Ranks are forked by a server that has imported torch, and not started
 anew a test (--start spawn), since importing it takes longer than all else: each test is said with its seconds as it ends.
-Exit code 1: one of our own does not pass, or less than 95 % of the tests agree.
+Exit code 1: one of our own does not pass, or less than 95 % of the tests agree. Otherwise 3 if not everything was tried for lack of time: a file
+of tests was stopped, or the time of `check` was over before its laws had found anything out; what that is of is said last.
 """
 import argparse
 import concurrent.futures
@@ -225,7 +226,9 @@ def run_suite(folder, year, device, more_paths, options):
                 print(f"  {year} {device} {file.stem}:{told['test']}: {told['outcome']}, {told.get('seconds', 0)} s"
                       + (f": {told['why']}" if told["outcome"] == "failed" else "")
                       + (f"\n  where ranks stood:\n{beside[stuck:stuck + 6000]}" if stuck >= 0 else ""), file=sys.stderr, flush=True)
-        if not done or ended != "exit code 0":
+        if ended.startswith("stopped"):  # what it had not begun
+            done[f"{file.stem}:"] = ("not tried", ended)
+        elif not done or ended != "exit code 0":
             done[f"{file.stem}:"] = ("failed", ended)
         return done
 
@@ -235,7 +238,11 @@ def run_suite(folder, year, device, more_paths, options):
 
 
 def counts_of(results):
-    return {outcome: sum(1 for found, _ in results.values() if found == outcome) for outcome in ("passed", "failed", "skipped")}
+    return {outcome: sum(1 for found, _ in results.values() if found == outcome) for outcome in ("passed", "failed", "skipped", "not tried")}
+
+
+def in_words(counts):
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count or outcome != "not tried")
 
 
 # --- what `check` says of the same ---
@@ -259,6 +266,10 @@ def is_seen(law, test):
     return not masked or "[True]" in test or not test.startswith("test_attention")
 
 
+def laws_of(row, experiment, unseen):
+    return [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout" and law["law"] not in unseen]
+
+
 def verdict_of(record, year, test):
     """(whether the laws hold, why not), or None where nothing was checked."""
     answered = answered_by(year, test)
@@ -274,7 +285,7 @@ def verdict_of(record, year, test):
         return None if row["out_of_time"] else (False, row["why"])
     if row["not_checked"]:
         return None
-    laws = [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout" and law["law"] not in unseen]
+    laws = laws_of(row, experiment, unseen)
     if not laws or any(law["message"].startswith("needs torch >=") or untried(law) for law in laws):
         return None
     lost = [law for law in laws if law["outcome"] != "passed" and is_seen(law, test)]
@@ -284,6 +295,15 @@ def verdict_of(record, year, test):
 def untried(law):
     """Whether the time was over before anything was found out."""
     return law["out_of_time"] and law["outcome"] not in ("passed", "falsified")
+
+
+def had_no_time(record, year, test):
+    """Whether verdict_of() knows nothing since the time of `check` was over."""
+    answered = answered_by(year, test)
+    row = next((row for row in record["adapters"] if answered and row["function"] == answered[0]), None)
+    if row is None or row["not_checked"]:
+        return False
+    return row["out_of_time"] if row["state"] != "implemented" else any(untried(law) for law in laws_of(row, *answered[1:]))
 
 
 def in_short(message):
@@ -336,10 +356,12 @@ def ours(options, suites, stubs, devices, work, report):
         where = device if backend == "gloo" else f"{device}, {backend}"
         report["ours"][f"{year} {where}"] = counts
         store(options, report)
-        print(f"ours, {year}, {where}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped", flush=True)
+        print(f"ours, {year}, {where}: {in_words(counts)}", flush=True)
         for name, (outcome, why) in results.items():
             if outcome != "passed":
                 print(f"  {outcome}: {name}: {why}", flush=True)
+            if outcome == "not tried":
+                report["not tried"].append(f"ours, {year}, {where}, {name.rstrip(':')}: {why}")
         well = well and counts["failed"] == 0 and counts["passed"] > 0
     return well
 
@@ -360,7 +382,11 @@ def published(options, suites, stubs, device, work, report):
         same, differ, aside = 0, [], 0
         for name, (outcome, why) in results.items():
             verdict = verdict_of(record, year, name)
-            if outcome == "skipped" or verdict is None:
+            if outcome == "not tried":
+                report["not tried"].append(f"submission {number + 1}, {year}, {device}, {name.rstrip(':')}: {why}")
+            elif outcome != "skipped" and had_no_time(record, year, name):
+                report["not tried"].append(f"submission {number + 1}, {year}, {device}, {name}: check had no time for it")
+            if outcome in ("skipped", "not tried") or verdict is None:
                 aside += 1
             elif (outcome == "passed") == verdict[0]:
                 same += 1
@@ -370,8 +396,8 @@ def published(options, suites, stubs, device, work, report):
         counts = counts_of(results)
         report["published"].append({"number": number + 1, "year": year, **counts, "agree": same, "differ": len(differ), "not compared": aside})
         store(options, report)
-        print(f"submission {number + 1}, {year}, {device}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped; check "
-              f"agrees on {same} of {same + len(differ)}{', ' + record['error'] if record.get('error') else ''}", flush=True)
+        print(f"submission {number + 1}, {year}, {device}: {in_words(counts)}; check agrees "
+              f"on {same} of {same + len(differ)}{', ' + record['error'] if record.get('error') else ''}", flush=True)
         for line in differ:
             print(f"  {line}", flush=True)
     if compared:
@@ -422,6 +448,13 @@ def parsed():
     return options, {year: pathlib.Path(folder).resolve() for year, folder in suites.items()}
 
 
+def verdict(well, not_tried):
+    """The exit code; says what was not tried."""
+    if not_tried:
+        print("\n  ".join(["not tried for lack of time:", *not_tried]), flush=True)
+    return 1 if not well else 3 if not_tried else 0
+
+
 def main():
     options, suites = parsed()
     if options.file:
@@ -437,7 +470,7 @@ def main():
         if getattr(options, name):
             setattr(options, name, getattr(options, name).resolve())
     devices = options.device or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-    report = {"python": sys.version.split()[0], "torch": torch.__version__, "ours": {}, "published": []}
+    report = {"python": sys.version.split()[0], "torch": torch.__version__, "ours": {}, "published": [], "not tried": []}
     with tempfile.TemporaryDirectory(prefix="official-") as temporary:
         work = pathlib.Path(temporary)
         report["stubbed"] = official_stubs.write(work / "stubs")
@@ -448,7 +481,7 @@ def main():
         if "repositories" in options.only and options.repositories:
             well = published(options, suites, work / "stubs", devices[-1], work, report) and well
     store(options, report)
-    return 0 if well else 1
+    return verdict(well, report["not tried"])
 
 
 if __name__ == "__main__":

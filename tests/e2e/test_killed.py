@@ -6,6 +6,7 @@ import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import termios
 import threading
@@ -89,10 +90,20 @@ class Killed(Lab):
         self.assertGreaterEqual(killed, ROUNDS // 2, "too few rounds met their kill")
 
     def await_an_attempt(self):
+        self.await_attempts(1)
+
+    def await_attempts(self, count):
+        """Until so many cases have begun; a busy machine may take seconds to its first."""
         deadline = time.monotonic() + 20
-        while not self.sql("SELECT 1 FROM attempt"):
-            self.assertLess(time.monotonic(), deadline, "no case was begun")
+        while self.begun() < count:
+            self.assertLess(time.monotonic(), deadline, f"{count} cases were not begun")
             time.sleep(0.02)
+
+    def begun(self):
+        try:
+            return self.sql("SELECT count(*) FROM attempt")[0][0]
+        except sqlite3.OperationalError:  # no file yet, or no table in it
+            return 0
 
     def test_resume_leaves_alone_what_is_still_running(self):
         process = self.start("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "6s", "--json")
@@ -169,7 +180,7 @@ class Killed(Lab):
         process, stray = self.start_what_leaves_its_group()
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 3)
-        self.assert_gone(stray, within=0.1)
+        self.assert_gone(stray, within=0.5)  # its end is on its way
 
     def test_what_left_its_group_ends_with_a_killed_parent(self):
         process, stray = self.start_what_leaves_its_group()
@@ -205,7 +216,7 @@ class Killed(Lab):
         process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "3s"),
                                    cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
-        time.sleep(1)
+        self.await_attempts(1)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 3)
@@ -244,7 +255,7 @@ class Killed(Lab):
                                    cwd=self.folder, env=self.environment(), stdin=theirs, stdout=theirs, stderr=theirs,
                                    preexec_fn=make_it_the_terminal)
         os.close(theirs)
-        time.sleep(1)
+        self.await_attempts(2)
         os.close(ours)
         process.wait(timeout=30)
         self.assert_intact()
@@ -264,17 +275,18 @@ class Killed(Lab):
         process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang", "--timeout", "3s"),
                                    cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
-        time.sleep(1)
+        self.await_attempts(1)
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 3)
         self.assertIn("next: syslab resume", out)
 
     def stopped_again(self, number):
+        before = self.begun()
         process = subprocess.Popen(self.command("resume", "--json"), cwd=self.folder, stdout=subprocess.PIPE,
                                    env={**self.environment(), "SLURM_JOB_ID": "7"}, stderr=subprocess.DEVNULL)
         process.stdout.readline()
-        time.sleep(0.5)  # its one case hangs for seconds
+        self.await_attempts(before + 1)  # its one case hangs for seconds
         process.send_signal(number)
         process.communicate(timeout=30)
         return process.returncode
@@ -291,7 +303,7 @@ class Killed(Lab):
             sent = time.monotonic()
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
-            self.assertLess(time.monotonic() - sent, 1)
+            self.assertLess(time.monotonic() - sent, 2.5)  # and not when the case has hung for its three seconds
             self.assertEqual(process.returncode, 75)
             self.assertEqual(summary([json.loads(line) for line in out.splitlines()])["exit"], 75)
             self.assertEqual(self.sql("SELECT status, message FROM v_attempt"),

@@ -209,7 +209,7 @@ TEST(Runner, ASignalDuringAHangIsAnsweredAtOnce) {
   });
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(lab.run({"hang"}).status, Status::aborted);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1500ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s);  // and not at the next heartbeat
   later.join();
 }
 

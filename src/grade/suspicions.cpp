@@ -41,6 +41,7 @@ constexpr std::array kSigns = std::to_array<Sign>({
     {"shm", "uses memory that other hand-ins see"},
     {"shared_memory", "uses memory that other hand-ins see"},
     {"syslab_worker", "names a part of the laboratory"},
+    {"syslab_wire", "names a part of the laboratory"},
     {"syslab_ranks", "names a part of the laboratory"},
     {"syslab_training", "names a part of the laboratory"},
 });

@@ -15,11 +15,9 @@
 #include "core/text.hpp"
 #include "submission/script.hpp"
 #include "worker/python_probe.hpp"
+#include "worker/python_scripts.hpp"
 
 namespace syslab::submission {
-
-// tools/python/syslab_unzip.py, put in by the build.
-extern const char* const kUnzipText;
 
 namespace {
 
@@ -98,8 +96,9 @@ fs::path project_of(const fs::path& path) {
 }
 
 void unpack(const fs::path& zip, const fs::path& folder) {
+  const char* const script = worker::python_script("syslab_unzip").text;
   const ScriptOutput done =
-      run_script({worker::python_interpreter(), "-I", "-c", kUnzipText, fs::absolute(zip).string(), folder.string()},
+      run_script({worker::python_interpreter(), "-I", "-c", script, fs::absolute(zip).string(), folder.string()},
                  kUnpacking, nullptr, {});
   if (!done.timed_out && !done.ended.signalled && done.ended.code == 0) return;
   empty(folder);

@@ -17,13 +17,10 @@
 
 namespace syslab::submission {
 
-// tools/python/syslab_submission.py, put in by the build.
-extern const char* const kSurveyText;
-
 namespace {
 
 std::vector<std::string> command_for(const Folder& folder, std::uint64_t memory_limit_bytes) {
-  std::vector<std::string> command = worker::python_command_beside_worker(kSurveyText);
+  std::vector<std::string> command = worker::python_script_command("syslab_submission");
   command.insert(command.end(), {folder.adapters().string(), std::to_string(memory_limit_bytes)});
   for (const Adapter& one : adapters()) {
     if (!one.is_getter) command.emplace_back(one.function);

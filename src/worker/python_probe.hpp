@@ -2,13 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace syslab::worker {
 
 std::string python_interpreter();  // SYSLAB_PYTHON, else python3
-// That interpreter running `program`, a text, which can import tools/python/syslab_worker.py; its arguments may follow.
-std::vector<std::string> python_command_beside_worker(const char* program);
+// That interpreter running tools/python/SCRIPT.py, of the copies inside this binary (worker/python_scripts.hpp); its
+// arguments may follow.
+std::vector<std::string> python_script_command(std::string_view script);
 
 // Why the class, or function, of the file at `path` cannot be served, and what to do: the interpreter is not there or
 // lacks a module that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class.

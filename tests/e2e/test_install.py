@@ -103,6 +103,11 @@ class Elsewhere(unittest.TestCase):
             run_alone(syslab, "report", "weighted_sum", "--db", "a lab.db", "--to", to, "-o", f"a report.{to}", cwd=self.cwd)
             self.assertIn("tiled", (self.cwd / f"a report.{to}").read_text(encoding="utf-8"))
 
+    def has_all_scripts(self, folder):
+        """Those of tools/python; and the worker, which imports most of them, begins there."""
+        self.assertEqual({file.name for file in folder.glob("syslab_*.py")}, {file.name for file in (SOURCE / "tools/python").glob("*.py")})
+        self.assertIn("--mine", run_alone(sys.executable, "-B", folder / "syslab_worker.py", "--help", cwd=self.cwd))
+
     def knows_no_checkout(self, *files):
         for file in files:
             self.assertNotIn(bytes(SOURCE) + b"/", file.read_bytes(), f"{file} names the checkout")
@@ -155,9 +160,8 @@ class Installed(Elsewhere):
             self.assertEqual(run_alone(self.cwd / "main", cwd=self.cwd, LD_LIBRARY_PATH=str(library)), "1")
 
     def test_the_documents_and_the_way_in_from_python_are_there(self):
-        for name in ("README.md", "syslab_torch.py", "syslab_parallel.py", "syslab_ddp.py", "syslab_sharded.py", "syslab_fsdp.py", "syslab_planning.py",
-                     "syslab_worker.py", "syslab_beside.py", "syslab_tensors.py", "syslab_gpu.py", "syslab_guards.py",
-                     "check-your-own-kernel.md", "troubleshooting.md"):
+        self.has_all_scripts(next((self.prefix / "share").rglob("syslab/python")))
+        for name in ("README.md", "check-your-own-kernel.md", "troubleshooting.md"):
             self.assertEqual(len(list((self.prefix / "share").rglob(name))), 1, name)
 
 
@@ -181,6 +185,9 @@ class Bundled(Elsewhere):
         lines = run_alone(sys.executable, self.lab / "gpu_rows", "--dry-run", "--only", "all_reduce,pytorch-steps-2", cwd=self.cwd)
         self.assertIn(shlex.quote(f"{self.lab}/syslab") + " run distributed_communication_single_node ", lines)
         self.assertIn(shlex.quote(f"{self.lab}/peers/data_parallel.py"), lines)
+
+    def test_the_way_in_from_python_is_there(self):
+        self.has_all_scripts(self.lab / "python")
 
     def test_its_libraries_are_its_own(self):
         loader = "/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1"
@@ -250,6 +257,7 @@ class Released(Elsewhere):
 
     def test_the_way_in_from_python_finds_its_library(self):
         python = next((self.folder / "venv").rglob("lab/python"))
+        self.has_all_scripts(python)
         found = run(self.python, "-c", "import importlib.util as of\nprint(of.find_spec('syslab_torch').origin)",
                     cwd=self.cwd)
         self.assertEqual(found.strip(), str(python / "syslab_torch.py"))

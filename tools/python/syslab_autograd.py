@@ -4,7 +4,8 @@ A gradient arrives and leaves by name: `d(out)` is given, `d(x)` of an argument 
 """
 import sys
 
-from syslab_functions import WrongAnswer, named_results
+from syslab_failures import WrongAnswer
+from syslab_functions import named_results
 from syslab_signature import is_torch
 
 BACKWARD = " pass=backward"  # behind the name of a case whose gradients are asked for

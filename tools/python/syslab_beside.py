@@ -3,7 +3,7 @@ it left its inputs as they were, and whether it waited for them.
 
 Needs torch.
 """
-from syslab_functions import WrongAnswer
+from syslab_failures import WrongAnswer
 from syslab_tensors import NoDoorbell
 
 ROUNDS = 3  # so that calls overlap wherever their kernels begin

@@ -12,16 +12,13 @@ import random
 import sys
 
 from syslab_compilers import Watch
+from syslab_failures import Unsupported, WrongAnswer
 from syslab_library import Symbol
 from syslab_loading import load_module
 from syslab_signature import Signature, dtype_name, is_there, is_torch, on_host, raw_view, raw_view_on_gpu
-from syslab_tensors import Memory, NoDoorbell, TorchTensors, Unsupported, host_time
+from syslab_tensors import Memory, NoDoorbell, TorchTensors, host_time
 
 MODULE_SEED = 0  # of the parameters of a module that is constructed here
-
-
-class WrongAnswer(Exception):
-    """The function did what no result can be trusted after."""
 
 
 # --- the user's callable ----------------------------------------------------------------------------------------------
@@ -231,7 +228,7 @@ def largest_difference(first, second):
 
 
 class Function:
-    """A user's callable as an implementation of syslab_worker.py."""
+    """A user's callable, as syslab_implementation.py has it served."""
 
     domain = {}
 

@@ -7,8 +7,8 @@ import contextlib
 import importlib
 import typing
 
-import syslab_worker
-from syslab_tensors import Unsupported
+from syslab_failures import Unsupported
+from syslab_loading import load_class, load_module
 
 
 class Fault(Exception):
@@ -111,5 +111,5 @@ def load(path, name):
     """Of "DDP" its methods, of "get_ddp()" the functions beside it."""
     function = name.removesuffix("()")
     if name.endswith("()") and function in DOORS:
-        return Functions(syslab_worker.load_module(path), function)
-    return Methods(syslab_worker.load_class(path, name)[0])
+        return Functions(load_module(path), function)
+    return Methods(load_class(path, name)[0])

@@ -27,15 +27,17 @@ import argparse
 import importlib
 import json
 import os
-import resource
 import select
 import signal
 import sys
 import tempfile
 import time
 
-from syslab_tensors import Memory, Unsupported, TorchTensors
-import syslab_worker
+from syslab_failures import Unsupported, failed
+from syslab_limits import lift_memory_limit, limit_memory
+from syslab_loading import parse_mine
+from syslab_tensors import Memory, TorchTensors
+from syslab_wire import PROTOCOL, Pipe
 
 STARTING_S = 120.0  # until a rank has imported the user's file and met the others
 PATIENCE_S = 20.0  # of a case, which takes milliseconds; a busy machine makes it seconds
@@ -96,7 +98,7 @@ class Rank:
         self.device, gpus = own_gpu(rank) if device == "cuda" else (torch.device("cpu"), 0)
         self.join(store, "nccl" if gpus >= board.ranks else "gloo")
         self.mine = syslab_handed_in.load(*mine) if mine[0] else None
-        syslab_worker.limit_memory(memory_limit)
+        limit_memory(memory_limit)
 
     def join(self, store, backend):
         import syslab_collectives
@@ -195,7 +197,7 @@ def described(error, path):
         kind = "waits" if isinstance(error, syslab_collectives.Mismatch) else "exception"
         return {"type": "failed", "kind": kind, "message": str(error), "traceback": ""}
     newer = needs_newer(error)
-    return syslab_worker.failed(Unsupported(newer) if newer else error, path)
+    return failed(Unsupported(newer) if newer else error, path)
 
 
 def serve_rank(source, target, path, make):
@@ -377,10 +379,9 @@ def main():
     what.add_argument("--mine", metavar="NAME=FILE.py:CLASS")
     what.add_argument("--lab", action="store_true", help="no class: what one is timed beside")
     arguments = parser.parse_args()
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-    pipe = syslab_worker.Pipe()
-    mine = ("", "") if arguments.lab else syslab_worker.parse_mine(arguments.mine)
+    lift_memory_limit()
+    pipe = Pipe()
+    mine = ("", "") if arguments.lab else parse_mine(arguments.mine)
     calls = (*TIMED, "close", "alone") if arguments.lab else ("train", *TIMED, "close")
     conductor = None
     while (message := pipe.read()) is not None and message["type"] != "bye":
@@ -388,9 +389,9 @@ def main():
             try:
                 conductor = Conductor(mine, message, pipe)
             except BaseException as error:
-                pipe.write(syslab_worker.failed(error, mine[0]))
+                pipe.write(failed(error, mine[0]))
                 return 1
-            pipe.write({"type": "hello", "protocol": syslab_worker.PROTOCOL, "name": arguments.mine or "lab", "language": "Python",
+            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine or "lab", "language": "Python",
                         "serves": ["call"], "domain": {}})
         elif message["type"] == "call" and conductor is not None and message["function"] in calls:
             pipe.write(conductor.call(message))

@@ -20,15 +20,16 @@ import math
 import os
 import pathlib
 import random
-import resource
 import sys
 
 from syslab_autograd import BACKWARD, Backward
+from syslab_failures import failed
 from syslab_functions import load_callable, load_object, named_results
 from syslab_library import BadCases, ManifestCase, Symbol, manifest_cases
+from syslab_limits import lift_memory_limit
 from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
 from syslab_tensors import Memory
-from syslab_worker import PROTOCOL, Pipe, failed
+from syslab_wire import PROTOCOL, Pipe
 
 FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
 MOST_CASES = 10_000
@@ -450,8 +451,7 @@ def main():
     parser.add_argument("--list", type=int, metavar="FD")
     parser.add_argument("--backward", action="store_true")
     given = parser.parse_args()
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the host's own limit leaves no room for a framework
+    lift_memory_limit()
     if given.list is not None:
         descriptor = os.dup(given.list)
         os.dup2(2, 1)  # what the files print is no answer

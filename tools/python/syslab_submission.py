@@ -22,7 +22,6 @@ import resource
 import sys
 
 import syslab_loading
-import syslab_worker
 
 LONGEST = 300
 FOR_LIBRARIES = 4 << 30
@@ -115,7 +114,7 @@ def survey(path, wanted, getters):
     if not open_ones:
         return {**found, "functions": states}
     try:
-        module = syslab_worker.load_module(path)
+        module = syslab_loading.load_module(path)
     except BaseException as error:  # a sys.exit() at the top of the file, too
         for name in open_ones:
             states[name] = {"state": "fails", "why": why_it_fails(error, locked, folder)}

@@ -9,13 +9,11 @@ import ctypes
 import mmap
 import time
 
+from syslab_failures import Unsupported
+
 TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int64": "int64"}
 DTYPE_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
 NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int64": "int64"}
-
-
-class Unsupported(Exception):
-    """The implementation cannot do this case; no fault of it."""
 
 
 class Memory:

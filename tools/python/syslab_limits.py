@@ -1,0 +1,19 @@
+"""How much memory a process that serves calls may map.
+
+Needs the standard library alone.
+"""
+import pathlib
+import resource
+
+
+def lift_memory_limit():
+    """To what the system allows: the host's own limit leaves no room for a framework."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def limit_memory(limit_bytes):
+    """The case's allowance on top of what the libraries have mapped by now."""
+    if limit_bytes:
+        mapped = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + limit_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))

@@ -1,0 +1,197 @@
+"""How the named tensors of an operator's call meet the user's functions: a plain class, or a torch.autograd.Function. What either
+may be is said in syslab_worker.py.
+
+Needs the standard library alone; torch for a torch.autograd.Function.
+"""
+import contextlib
+
+from syslab_failures import Unsupported, WrongAnswer
+
+# What hand-outs give a form of its own; every other function is a method of its name.
+FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
+
+
+def flatten_heads(tensor, bell):
+    """(batch, heads, ...) to (batch * heads, ...): the hand-out's kernels know one batch dimension."""
+    shape = (tensor.shape[0] * tensor.shape[1], *tensor.shape[2:])
+    with contextlib.suppress(RuntimeError, AttributeError):  # it lies so that its content has to be copied
+        if hasattr(tensor, "data_ptr"):
+            return tensor.view(shape)
+        flat = tensor.view()
+        flat.shape = shape
+        return flat
+    bell.wait()
+    return tensor.reshape(shape)
+
+
+def attention_arguments(inputs, options, bell):
+    q, k = inputs["q"], inputs["k"]
+    if q.shape[1] != k.shape[1]:
+        raise Unsupported(f"grouped heads ({q.shape[1]} for queries, {k.shape[1]} for keys) have no place in the call "
+                          "(q, k, v, is_causal)")
+    if options.get("causal", 0) == 2 and q.shape[2] != k.shape[2]:
+        raise Unsupported("a causal mask aligned at the last key has no place in the call (q, k, v, is_causal)")
+    scale = options.get("scale", 0)
+    if scale and abs(scale * q.shape[3] ** 0.5 - 1) > 1e-5:
+        raise Unsupported(f"a scale of {scale} has no place in the call (q, k, v, is_causal), which means 1/sqrt(d)")
+    tensors = {name: flatten_heads(tensor, bell) for name, tensor in inputs.items()}
+    return tensors, bool(options.get("causal", 0))
+
+
+def expect_shape(name, value, shape):
+    if not hasattr(value, "shape"):
+        raise TypeError(f"{name} is of type {type(value).__name__}, expected an array of shape {tuple(shape)}")
+    if tuple(value.shape) != tuple(shape) and not (tuple(value.shape) == () and tuple(shape) == (1,)):
+        raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {tuple(shape)}")
+    return value
+
+
+def results(names, values):
+    """Pairs what the user's function returned with its names."""
+    if len(names) == 1:
+        return {names[0]: values}
+    if not isinstance(values, (tuple, list)) or len(values) != len(names):
+        found = f"{len(values)} values" if isinstance(values, (tuple, list)) else type(values).__name__
+        raise ValueError(f"expected a tuple of {len(names)} values ({', '.join(names)}), got {found}")
+    return dict(zip(names, values))
+
+
+class PlainClass:
+    """forward and backward as ordinary methods; timed(body, what it reads) runs one call and takes its time."""
+
+    def __init__(self, cls):
+        self.object = cls()
+
+    def named(self, function, inputs, options, shapes, timed):
+        """A method of the function's name, given tensors and numbers by their names: its results in the order of `shapes`."""
+        method = getattr(self.object, function, None)
+        if method is None:
+            raise Unsupported(f"{type(self.object).__name__} has no {function}")
+        arguments = tuple(inputs.values())
+        values = results(tuple(shapes), timed(lambda: method(**inputs, **options), arguments))
+        return {name: expect_shape(name, value, shapes[name]) for name, value in values.items()}
+
+    def attention_forward(self, inputs, options, timed, bell):
+        t, causal = attention_arguments(inputs, options, bell)
+        arguments = (t["q"], t["k"], t["v"])
+        values = results(("out", "lse"), timed(lambda: self.object.forward(*arguments, causal), arguments))
+        expect_shape("o", values["out"], t["q"].shape)
+        expect_shape("lse", values["lse"], t["q"].shape[:2])
+        return values
+
+    def has_method(self, function):
+        return hasattr(self.object, function)
+
+    def backward(self):
+        """The user's method; a class may leave it out."""
+        method = getattr(self.object, "backward", None)
+        if method is None:
+            raise Unsupported(f"{type(self.object).__name__} has no backward")
+        return method
+
+    def attention_backward(self, inputs, options, timed, bell):
+        t, causal = attention_arguments(inputs, options, bell)
+        backward = self.backward()
+        arguments = (t["q"], t["k"], t["v"], t["out"], t["lse"], t["dout"])
+        values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments, causal), arguments))
+        return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
+
+    def weighted_sum_forward(self, inputs, _options, timed, bell):
+        arguments = (inputs["x"], inputs["w"])
+        y = timed(lambda: self.object.forward(*arguments), arguments)
+        return {"y": expect_shape("y", y, inputs["x"].shape[:-1])}
+
+    def weighted_sum_backward(self, inputs, _options, timed, bell):
+        backward = self.backward()
+        arguments = (inputs["x"], inputs["w"], inputs["dy"])
+        values = results(("dx", "dw"), timed(lambda: backward(*arguments), arguments))
+        return {name: expect_shape(name, value, inputs[name[1:]].shape) for name, value in values.items()}
+
+
+class AutogradFunction:
+    """A torch.autograd.Function: the backward pass is what torch.autograd.grad runs, after an untimed forward."""
+
+    def __init__(self, cls):
+        import torch
+
+        self.torch, self.apply, self.name = torch, cls.apply, cls.__name__
+        base = torch.autograd.Function
+        self.has_backward = cls.backward is not base.backward or cls.vjp is not base.vjp
+
+    def has_method(self, _function):
+        return False
+
+    def named(self, function, *_arguments):
+        raise Unsupported(f"{self.name} is a torch.autograd.Function, which has attention or the weighted sum; {function} is a "
+                          "method of that name in a plain class")
+
+    def need_backward(self):
+        if not self.has_backward:
+            raise Unsupported(f"{self.name} has no backward")
+
+    @staticmethod
+    def leaves(*tensors):
+        return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
+
+    def another_call(self, options, tensors):
+        """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is another law's matter."""
+        def of_size(tensor, rows, width):
+            rows, width = (self.torch.arange(size, device=tensor.device) % had for size, had in zip((rows, width), tensor.shape[1:]))
+            return tensor.detach().flip(1)[:, rows][:, :, width].contiguous()
+
+        width = options["interleaved_width"]
+        q, k, v = (of_size(tensor, options[f"interleaved_{rows}"], width)
+                   for tensor, rows in zip(tensors, ("queries", "keys", "keys")))
+        try:
+            self.apply(*self.leaves(q, k, v), bool(options["interleaved_causal"]))
+        except Exception:
+            pass
+
+    def interleave(self, options, o, tensors):
+        """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's until backward."""
+        if not options.get("interleaved"):
+            return
+
+        def bits(tensor):
+            return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
+
+        saved = [tensor for tensor in getattr(o.grad_fn, "saved_tensors", ()) if tensor is not None]
+        before = [(tensor, bits(tensor).clone()) for tensor in (o, *saved)]
+        self.another_call(options, tensors)
+        if not all(self.torch.equal(bits(tensor), content) for tensor, content in before):
+            raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: each needs memory "
+                              "of its own, since a model keeps what every layer returned until its backward pass")
+
+    def attention_forward(self, inputs, options, timed, bell):
+        t, causal = attention_arguments(inputs, options, bell)
+        q, k, v = self.leaves(t["q"], t["k"], t["v"])
+        o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
+        self.interleave(options, o, (q, k, v))
+        expect_shape("o", o, q.shape)
+        saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
+        if len(saved) != 1:
+            raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:2])}, "
+                             f"the log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
+        return {"out": o, "lse": saved[0]}
+
+    def attention_backward(self, inputs, options, timed, bell):
+        self.need_backward()
+        t, causal = attention_arguments(inputs, options, bell)
+        bell.early(("q", "k", "v"))
+        q, k, v = self.leaves(t["q"], t["k"], t["v"])
+        o = self.apply(q, k, v, causal)
+        self.interleave(options, o, (q, k, v))
+        gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]), (t["dout"],))
+        return results(("dq", "dk", "dv"), gradients)
+
+    def weighted_sum_forward(self, inputs, _options, timed, bell):
+        x, w = self.leaves(inputs["x"], inputs["w"])
+        return {"y": expect_shape("y", timed(lambda: self.apply(x, w), (x, w)), x.shape[:-1])}
+
+    def weighted_sum_backward(self, inputs, _options, timed, bell):
+        self.need_backward()
+        bell.early(("x", "w"))
+        x, w = self.leaves(inputs["x"], inputs["w"])
+        y = self.apply(x, w)
+        gradients = timed(lambda: self.torch.autograd.grad(y, (x, w), inputs["dy"]), (inputs["dy"],))
+        return results(("dx", "dw"), gradients)

@@ -1,0 +1,40 @@
+"""Frames of the worker's wire format (docs/worker-wire.md), version 1, between syslab and one of its Python processes.
+
+Needs the standard library alone.
+"""
+import json
+import os
+import struct
+import sys
+
+PROTOCOL = 1
+MAX_FRAME_BYTES = 64 << 20
+
+
+class Pipe:
+    """Frames on what were standard input and output; prints of the user's code go to standard error."""
+
+    def __init__(self):
+        self.input = os.fdopen(os.dup(0), "rb")
+        self.output = os.fdopen(os.dup(1), "wb")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        sys.stdout.reconfigure(line_buffering=True)
+
+    def read(self):
+        """The next message, or None at the end of the pipe."""
+        header = self.input.read(4)
+        if len(header) < 4:
+            return None
+        (length,) = struct.unpack("<I", header)
+        if length > MAX_FRAME_BYTES:
+            raise ValueError(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
+        body = self.input.read(length)
+        return json.loads(body) if len(body) == length else None
+
+    def write(self, message):
+        body = json.dumps(message).encode()
+        self.output.write(struct.pack("<I", len(body)) + body)
+        self.output.flush()

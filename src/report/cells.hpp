@@ -3,7 +3,8 @@
 // Formats of a column:
 //   d            an integer                        s       a text
 //   .3g          three significant digits          code    a text as code
-//   .2f .1e      fixed, scientific                 flag    yes or no
+//   .2f .1e      fixed, scientific                 strong  a text that stands out: what was asked for
+//   flag         yes or no
 //   .4b          significant digits and a unit of bytes that fits, no larger than the column's: "3.015 MiB"
 //   ci(low, high)  value and interval, digits from the interval's width; low and high are columns of the result
 //   ratio(low, high)  of two measured times, in a sentence: as ci, "1.87 (no interval)" without bounds,

@@ -16,6 +16,7 @@
 #include "report/gnuplot.hpp"
 #include "report/handout_models.hpp"
 #include "report/provenance.hpp"
+#include "report/text.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::report {
@@ -60,6 +61,10 @@ Drawing prepare(const FigureSource& source, const store::Store& store, const std
   figure.experiment = source.experiment;
   figure.title = source.title;
   figure.caption = source.caption;
+  if (!drawing.data.common.empty()) {
+    figure.caption +=
+        fmt::format("{}Throughout: {}.", figure.caption.empty() ? "" : " ", unmarked(drawing.data.common));
+  }
   figure.fills = source.fills;
   figure.file = source.file;
   figure.notes = source.notes;

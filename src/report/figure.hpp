@@ -35,7 +35,7 @@
 //             drawn next to the axis, under that text ("all kept" next to segments of 1, 2, 4 blocks)
 //   panel     columns, separated by ','; their values are drawn next to each other with one pair of scales, in order of
 //             appearance; a panel's title shows those that differ ("dtype fp32, mask causal"), of a column `panel` the
-//             value alone
+//             value alone; the caption ends with those that do not ("Throughout: model xl, context 512.")
 //   ceiling   column|label|command: a horizontal line for each of its values in a panel; the command is what would
 //             measure it, shown in a note if the column is empty. More of them separated by ';'
 //   fills     parts of the experiment's problem for which this is the figure, as in a table (table.hpp)

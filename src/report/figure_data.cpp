@@ -105,7 +105,11 @@ class Reader {
     data_.x_scale = source_.x.scale;
     data_.y_scale = source_.y.scale;
     for (const std::string& column : source_.panel) {
-      if (varies(column)) telling_.push_back(column);
+      if (varies(column)) {
+        telling_.push_back(column);
+      } else {
+        add_common(column);
+      }
     }
     for (std::size_t row = 0; row < result_.rows.size(); ++row) read_row(row);
     std::string x_name = source_.x.column;
@@ -143,12 +147,20 @@ class Reader {
     return false;
   }
 
+  static std::string told(const std::string& column, const std::string& value) {
+    return column == "panel" ? value : label_of(column, "1") + " " + value;
+  }
+
+  // Gradients that travel as they are need no word.
+  void add_common(const std::string& column) {
+    const std::string value = result_.rows.empty() ? std::string() : text(0, column);
+    if (value.empty() || (column == "wire" && value == "own")) return;
+    data_.common += (data_.common.empty() ? "" : ", ") + told(column, value);
+  }
+
   std::string panel_of(std::size_t row) const {
     std::vector<std::string> words;
-    for (const std::string& column : telling_) {
-      const std::string value = text(row, column);
-      words.push_back(column == "panel" ? value : label_of(column, "1") + " " + value);
-    }
+    for (const std::string& column : telling_) words.push_back(told(column, text(row, column)));
     return fmt::format("{}", fmt::join(words, ", "));
   }
 

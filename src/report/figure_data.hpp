@@ -51,6 +51,7 @@ struct FigureData {
   std::vector<std::string> categories;  // of bars and stacks: the texts at x = 0, 1, …; of lanes, at y
   std::vector<std::string> apart;       // the texts next to the axis, from the outside inwards
   std::vector<FigurePanel> panels;      // none: nothing can be drawn
+  std::string common;                   // what all panels share: "model xl, context 512, device NVIDIA H200"
   std::vector<std::string> notes;       // what is not in the picture, and why
 
   // Names are shown next to the picture: not where there is but one, of samples or bars that nothing else is confused

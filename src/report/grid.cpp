@@ -9,6 +9,7 @@ namespace {
 
 Style style_of(const Column& column, const std::string& text) {
   if (column.format == "code" || column.format == "uid") return Style::code;
+  if (column.format == "strong") return Style::strong;
   if (column.format != "status" && column.format != "outcome") return Style::plain;
   return text == "passed" || text == "ok" ? Style::plain : Style::strong;
 }

@@ -108,7 +108,7 @@ std::string Provenance::warning() const {
   if (smoke_runs.empty()) return {};
   const bool all = smoke_runs.size() == runs.size();
   if (only_quick) {
-    return fmt::format("{} on {}: one sample or few, so their spread is not known.",
+    return fmt::format("{} on {}: too few samples to tell their spread.",
                        all ? "Protocol quick" : "Partly protocol quick", fmt::join(devices, "; "));
   }
   return fmt::format("{} on {}: made to see that everything works; its times are no results.",

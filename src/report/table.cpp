@@ -32,7 +32,7 @@ bool names_two_columns(std::string_view text) {
 }
 
 bool is_format(std::string_view format) {
-  constexpr std::array<std::string_view, 7> kWords{"d", "s", "code", "flag", "status", "outcome", "uid"};
+  constexpr std::array<std::string_view, 8> kWords{"d", "s", "code", "strong", "flag", "status", "outcome", "uid"};
   if (std::ranges::find(kWords, format) != kWords.end()) return true;
   for (const std::string_view of_interval : {"ci(", "ratio("}) {
     if (format.starts_with(of_interval)) return names_two_columns(format.substr(of_interval.size()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/adamw/eager.hpp"
 #include "tests/model/refusal.hpp"
 
 namespace syslab::model {
@@ -13,6 +14,18 @@ ModelConfig two_layers() {
   ModelConfig config = find_model("tiny");
   EXPECT_EQ(config.layers, 2);
   return config;
+}
+
+// What the caption of the profile's kernels (nsys_profile/tables/kernels.sql) says of medium.
+TEST(ParameterLayout, OfMediumHas219TensorsWhichTheEagerOptimizerTakesIn223Pieces) {
+  const ParameterLayout layout(find_model("medium"));
+  std::int64_t pieces = 0;
+  for (int index = 0; index < layout.size(); ++index) {
+    pieces += (layout.info(index).shape.elements() + adamw::kEagerPiece - 1) / adamw::kEagerPiece;
+  }
+  EXPECT_EQ(layout.size(), 219);
+  EXPECT_EQ(pieces, 223);
+  EXPECT_EQ(adamw::kEagerPiece, 4'194'304);
 }
 
 TEST(ParameterLayout, NamesAreInRegistrationOrder) {

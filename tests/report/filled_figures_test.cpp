@@ -120,6 +120,20 @@ TEST_F(FilledFigures, AnIntervalThatEndsBeforeItBeginsIsLeftOutAndTold) {
   EXPECT_NE(found.notes[0].find("1 point outside the axes left out"), std::string::npos);
 }
 
+TEST_F(FilledFigures, WhatAllPanelsShareIsToldAndWhatDiffersHeadsThem) {
+  const std::string text =
+      std::string(kAreas) +
+      "-- panel: pass, model, context, wire, device\n"
+      "WITH t(t, live, name, pass, model, context, wire, device) AS (VALUES "
+      "(0, 10, 'w', 'forward', 'xl', 512, 'own', NULL), (0, 12, 'w', 'step', 'xl', 512, 'own', NULL)) "
+      "SELECT *, NULL AS run_uid FROM t";
+  const FigureData found = data(text);
+  EXPECT_EQ(found.common, "model xl, context 512");
+  ASSERT_EQ(found.panels.size(), 2U);
+  EXPECT_EQ(found.panels[1].title, "pass step");
+  EXPECT_EQ(data(areas("(0, 1, 'a')")).common, "");
+}
+
 std::string refused(const std::string& text) {
   try {
     parse_figure("bad", text);

@@ -385,8 +385,8 @@ TEST_F(ProfileTables, WhatABlockGivesBackIsWhatTheLogSaysItKept) {
   ASSERT_EQ(found_.rows.size(), 1U);
   EXPECT_EQ(real(0, "saved"), 16) << "of the middle block";
   EXPECT_EQ(texts("framework"),
-            std::vector<std::string>{"; PyTorch, which by its shapes saves 60 MiB a block, allocates gradients "
-                                     "only then: there it would fall by 20 MiB"});
+            std::vector<std::string>{". PyTorch would free 60 MiB (calculated) and allocate the gradients then: "
+                                     "a fall of 20 MiB"});
 }
 
 TEST_F(ProfileTables, CountsOfASchemeStandOnceWhateverMachinesCounted) {

@@ -175,6 +175,16 @@ TEST(Sentence, ANegativeNumberHasAMinusAndAHyphenStays) {
   EXPECT_EQ(write_sentences(table), "- −2.0 (−0.9 to −3 %, T-1, pages 4-5): `run -1` of `x-1`\n");
 }
 
+TEST(Sentence, WhatWasAskedForStandsOut) {
+  Table table;
+  table.source = parse_table("s",
+                             "-- sentence: From {tokens} tokens on.\n-- experiment: toy\n"
+                             "-- columns: tokens|1|strong|right\nSELECT 1");
+  table.result.columns = {"tokens"};
+  table.result.rows = {{cell("20,445")}};
+  EXPECT_EQ(write_sentences(table), "- From **20,445** tokens on.\n");
+}
+
 TEST(Sentence, CountsOneThingInTheSingular) {
   Table table = sentence();
   table.source = parse_table("s",

@@ -87,6 +87,21 @@ TEST_F(Beside, AllocationsOfBlocksAreToldOfOneBlock) {
       << text;
 }
 
+// So that a phase has the same colour in the timelines of DDP and of FSDP.
+TEST_F(Beside, AGathersTimelineBeginsWithCompute) {
+  add("fsdp_accounting", {{"model", word("small")}, {"context", number(128)}, {"granularity", word("layer")}}, "fused",
+      {timed("time", 1e-3, worker::kAllRanks), metric("parameters", 1000),
+       worker::SpanRecord{"wait", "lm_head.weight", "forward", 0, 30'000},
+       worker::SpanRecord{"gather", "lm_head.weight", "forward", 0, 30'000},
+       worker::SpanRecord{"compute", "forward", "phase", 0, 100'000}},
+      {.ranks = 2});
+  const store::ResultSet found = drawn("fsdp_accounting", "timeline");
+  ASSERT_EQ(found.rows.size(), 3U);
+  EXPECT_EQ(plain(cell_of(found, 0, "kind")), "forward");
+  EXPECT_EQ(plain(cell_of(found, 1, "kind")), "all-gather");
+  EXPECT_EQ(plain(cell_of(found, 2, "kind")), "wait");
+}
+
 TEST_F(Beside, GathersOfLayersAreCountedByBlock) {
   std::vector<Record> records{timed("time", 1e-3, worker::kAllRanks)};
   std::int64_t now = 0;

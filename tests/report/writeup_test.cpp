@@ -470,8 +470,8 @@ TEST_F(Writeup, CheckpointsAndBlocksAreDrawnOnOneScale) {
        worker::SampleRecord{.series = "held_residuals", .unit = "1", .values = {1}}});
   const store::ResultSet found = drawn("gradient_checkpointing", "schemes");
   ASSERT_EQ(found.rows.size(), 2U);
-  EXPECT_NEAR(cell_of(found, 0, "held").real, 2, 1e-9);
-  EXPECT_NEAR(cell_of(found, 1, "held").real, 1, 1e-9);
+  EXPECT_NEAR(cell_of(found, 0, "streams_and_residuals_held").real, 2, 1e-9);
+  EXPECT_NEAR(cell_of(found, 1, "streams_and_residuals_held").real, 1, 1e-9);
 }
 
 TEST_F(Writeup, ARooflineHasBothCeilingsOrIsNotDrawn) {

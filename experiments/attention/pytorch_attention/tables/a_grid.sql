@@ -1,11 +1,11 @@
 -- title: PyTorch attention benchmark: the grid
 -- caption: Median times of forward / backward of unfused attention at batch 8, one head, by head dimension d, and what forward keeps for backward
 --   beside Q, K, V and O, which depends on T alone. →: the same with a fused
---   softmax (`naive_cuda` on a GPU), where measured. OOM: what did not fit into this GPU's memory; –: not run.
+--   softmax (`naive_cuda` on a GPU), where measured. OOM: what did not fit into this GPU's memory; –: not run (left out by the budget or the choice of cases).
 -- experiment: pytorch_attention
 -- fills: *
 -- blank: –
--- columns: seq as T|1|d|right; d16 as d = 16|ms|s|right; d32 as d = 32|ms|s|right; d64 as d = 64|ms|s|right; d128 as d = 128|ms|s|right; kept|MiB|.5g|right; protocol?|1|s|left; implementation?|1|code|left; device?|1|s|left
+-- columns: seq as T|1|d|right; d16 as d = 16|ms|s|right; d32 as d = 32|ms|s|right; d64 as d = 64|ms|s|right; d128 as d = 128|ms|s|right; kept|MiB|.5g|right; protocol?|1|s|left; implementation as before →?|1|code|left; device?|1|s|left
 WITH m AS MATERIALIZED (
   SELECT v.*, params ->> '$.seq' AS seq, params ->> '$.head_dim' AS d, params ->> '$.pass' AS pass, json_remove(params, '$.pass') AS point,
          (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'kept_bytes') AS kept,

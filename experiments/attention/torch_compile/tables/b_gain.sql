@@ -4,11 +4,17 @@
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
 -- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left
-WITH pair AS (
+WITH passes AS MATERIALIZED (SELECT * FROM v_pass),
+pair AS (
   SELECT f.model, f.context, f."precision", f.what, f.device, f.comparability_key, f.protocol, f.run_uid, f.parameters,
-         f.model AS name, e.ms / f.ms AS gain
-    FROM v_pass f
-    JOIN v_pass e ON e.point = f.point AND e.what = f.what AND e.within = f.within AND e.comparability_key = f.comparability_key
+         f.model AS name, e.ms / f.ms AS gain, e.mean_ms - f.mean_ms AS saved,
+         -- Of a step, what its optimizer gains.
+         (SELECT a.mean_ms - b.mean_ms
+            FROM passes a
+            JOIN passes b ON b.attempt_id = f.attempt_id AND b.what = 'optimizer'
+           WHERE a.attempt_id = e.attempt_id AND a.what = 'optimizer') AS saved_by_adamw
+    FROM passes f
+    JOIN passes e ON e.point = f.point AND e.what = f.what AND e.within = f.within AND e.comparability_key = f.comparability_key
                  AND e.protocol = f.protocol AND e.implementation = 'eager' AND e.place = 1
    WHERE f.implementation = 'fused' AND f.place = 1 AND f.what IN ('forward', 'step')
 ),
@@ -24,9 +30,11 @@ SELECT e.context, e."precision", e.device,
        max(iif(what = 'step' AND nth = 1, printf('%.3g to %.3g', first, last), NULL)) AS step,
        CASE WHEN max(iif(what = 'step', first > 1.05 * last, 0))
               THEN iif(max(iif(what = 'step', last = e.least, 0)), ' The largest gains least', ' The gain falls with size') ||
-                   ', because matrix products, which fusion leaves alone, take more of its time.'
+                   ', because more of its time is matrix products, which fusion leaves alone.'
             WHEN max(iif(what = 'step', last > 1.05 * first, 0)) THEN ' The gain grows with size.'
-            ELSE ' The gain hardly depends on size.' END AS trend,
+            ELSE ' The gain hardly depends on size.' END
+         || coalesce(max(iif(what = 'step' AND nth = models AND saved_by_adamw > 0 AND saved_by_adamw < saved,
+                             printf(' Of the %.3g ms that a step of %s gains, %.3g are AdamW''s.', saved, name, saved_by_adamw), NULL)), '') AS trend,
        max(e.run_uid) AS run_uid
   FROM ends e
  GROUP BY e.comparability_key, e.protocol, e.context, e."precision"

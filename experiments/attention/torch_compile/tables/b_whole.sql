@@ -6,7 +6,7 @@
 -- fills: b
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision?|1|s|left; pass|1|s|left; eager|ms|.4g|right; fused|ms|.4g|right;
 --   gain as eager / fused|×|.3g|right; torch_eager as PyTorch eager|ms|.4g|right; torch_compiled as PyTorch compiled|ms|.4g|right;
---   torch_gain as eager / compiled|×|.3g|right; paired as speed-up from?|1|s|left; protocol?|1|s|left; device?|1|s|left
+--   torch_gain as eager / compiled|×|.3g|right; paired as both sides from?|1|s|left; protocol?|1|s|left; device?|1|s|left
 -- note: A training step's passes are timed by `benchmarking_script`, with a wait before and after each; forward alone by `torch_compile`.
 -- note: PyTorch's numbers come from tools/peers/transformer.py by `syslab import`: another program, timed by CUDA events, outputs not compared.
 WITH passes AS MATERIALIZED (SELECT * FROM v_pass)

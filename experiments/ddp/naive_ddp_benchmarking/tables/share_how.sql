@@ -1,5 +1,4 @@
--- sentence: Over {n} steps after 5 of warm-up, the slowest rank of each; phases by events, communication from the end of backward to that of
---   the last all-reduce.
+-- sentence: Over {n} steps after 5 of warm-up, the slowest rank of each.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: n|1|d|right

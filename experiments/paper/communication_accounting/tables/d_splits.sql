@@ -3,7 +3,7 @@
 --   does, up to F = Y·α/M_Y.
 -- experiment: communication_accounting
 -- fills: d
--- columns: devices|1|d|right; x|1|d|right; y|1|d|right; tokens|1|d|right; x_once|1|d|right; y_once|1|d|right; tokens_once|1|d|right
+-- columns: devices|1|d|right; x|1|d|right; y|1|d|right; tokens|1|s|right; x_once|1|d|right; y_once|1|d|right; tokens_once|1|s|right
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
@@ -16,7 +16,7 @@ splits AS (
     FROM t, json_each(t.facts, '$.splits') s
    WHERE t.place = 1 AND t.status = 'ok'
 )
-SELECT a.devices, a.x, a.y, min(a.serial) AS tokens, b.x AS x_once, b.y AS y_once, b.overlapped AS tokens_once, a.run_uid
+SELECT a.devices, a.x, a.y, printf('%,d', min(a.serial)) AS tokens, b.x AS x_once, b.y AS y_once, printf('%,d', b.overlapped) AS tokens_once, a.run_uid
   FROM splits a
   JOIN splits b ON b.attempt_id = a.attempt_id AND b.overlapped = (SELECT min(c.overlapped) FROM splits c WHERE c.attempt_id = a.attempt_id)
  WHERE a.serial IS NOT NULL

@@ -1,6 +1,6 @@
 -- figure: lanes
 -- title: FSDP: all-gathers and compute
--- caption: Rank 0 in the last measured step: compute phases, all-gathers, and waits of compute for them of 0.02 ms and more, by
+-- caption: Rank 0 in the last measured step: compute phases, all-gathers, and, below, waits of compute for them of 0.02 ms and more (`wait`), by
 --   events in the step.
 -- experiment: fsdp_accounting
 -- x: time|ms|linear
@@ -17,10 +17,11 @@ WITH chosen AS (
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters' AND p.rank = 0
    WHERE v.experiment = ?1 AND v.is_good
 )
-SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until, s.track AS lane,
-       iif(s.track = 'compute', s.name, s.track) AS kind, c.params ->> '$.granularity' AS granularity,
+SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until, replace(s.track, 'gather', 'all-gather') AS lane,
+       CASE s.track WHEN 'compute' THEN s.name WHEN 'gather' THEN 'all-gather' ELSE s.track END AS kind, c.params ->> '$.granularity' AS granularity,
        c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.world_size AS ranks, c.device, 'ok' AS status, c.run_uid
   FROM chosen c
   JOIN span s ON s.attempt_id = c.attempt_id AND s.rank = 0
  WHERE c.place = 1 AND (s.track <> 'wait' OR s.end_ns - s.start_ns >= 20000)
- ORDER BY granularity DESC, lane DESC, s.start_ns;
+ -- In the order, and so in the colours, of the timelines of DDP: compute first.
+ ORDER BY granularity DESC, CASE s.track WHEN 'compute' THEN 0 WHEN 'gather' THEN 1 ELSE 2 END, s.start_ns;

@@ -6,7 +6,7 @@
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- x: passes_of_a_block|1|linear
--- y: held|1|linear
+-- y: streams_and_residuals_held|1|linear
 -- series: kind
 -- panel: panel
 -- fills: a
@@ -23,7 +23,7 @@ chosen AS (  -- a number of blocks that can be looked at: steps are seen, and th
   SELECT * FROM run
    WHERE place = 1 AND blocks = (SELECT blocks FROM run ORDER BY abs(blocks - 16), blocks LIMIT 1)
 )
-SELECT x.idx + 1 AS passes_of_a_block, x.value AS held, substr(s.name, 6) AS kind,
+SELECT x.idx + 1 AS passes_of_a_block, x.value AS streams_and_residuals_held, substr(s.name, 6) AS kind,
        c.scheme || ', ' || c.blocks || ' blocks' AS panel, 'ok' AS status, c.run_uid
   FROM chosen c
   JOIN series s ON s.attempt_id = c.attempt_id AND s.name IN ('held_streams', 'held_residuals')

@@ -56,6 +56,7 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        coalesce((SELECT printf(', %.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
                 '')
          || coalesce((SELECT printf(', %.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1), '') AS others,
+       iif(b.optimum < 1, ', below one block; the formula holds for whole blocks only', '') AS whole,
        CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
               THEN 'By this model another size would hold less, so the measured peak includes something else.'
             WHEN b.optimum < 1

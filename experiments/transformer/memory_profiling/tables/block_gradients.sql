@@ -28,7 +28,7 @@ middle AS (
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
        iif(found = expected, 'as expected', printf('where %.5g MiB are expected', expected / 1048576)) AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
-       coalesce(printf('; PyTorch, which by its shapes saves %.4g MiB a block, allocates gradients only then: there it would fall by %.4g MiB', framework / 1048576,
+       coalesce(printf('. PyTorch would free %.4g MiB (calculated) and allocate the gradients then: a fall of %.4g MiB', framework / 1048576,
                        (framework - found) / 1048576), '') AS framework, run_uid
   FROM t
   JOIN middle ON middle.attempt_id = t.attempt_id

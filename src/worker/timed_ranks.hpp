@@ -13,8 +13,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "check/law.hpp"
@@ -35,20 +34,5 @@ struct TimedRanks {
 // Emits a check record for each law, "reference:weights", series and metrics "time", "forward", "backward", "exposed",
 // "update" and, where it is known, "communicating", of each rank. Throws CheckFailed, Unsupported, Error.
 void run_timed_ranks(CaseContext& context, const TimedRanks& timed);
-
-// How far weights may be from those of one process (`alone`, computed in two ways that are right and round
-// differently), by parameter: eight times as far as the two are from one another, over that parameter or, where that is
-// more, its share of all; and what rounding an fp32 number 16 times may do to each.
-struct WeightBounds {
-  double worst = 0;  // distance over bound, of the parameter where that is largest
-  std::size_t parameter = 0;
-};
-WeightBounds compare_weights(std::span<const float> found, std::span<const float> alone,
-                             std::span<const float> otherwise, std::span<const std::int64_t> elements);
-
-// What judged ranks tell of their steps' phases, added up, beside the steps' times, in seconds: what is wrong with it,
-// or nothing. It is where nearly every step's phases leave out, or add, more than 2 % and 1 ms: a busy machine makes
-// waits long, and hardly all of them. Of fewer than ten steps it may be all: 10 % and 10 ms.
-std::string phases_apart(std::span<const double> told, std::span<const double> times);
 
 }  // namespace syslab::worker

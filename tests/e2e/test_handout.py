@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import unittest
 
+from comparing import asked_again
 from lab import Lab, attempts
 from submitted import make_parallel
 
@@ -40,6 +41,7 @@ class Handout(Lab):
         self.assertGreater(sum(one["within_budget"] for one in longer), sum(inside))
         self.assertFalse(self.db.exists())
 
+    @asked_again  # ten seconds of a busy machine may end before any of the runs that are looked at
     def test_a_sitting_measures_by_each_experiments_protocol_and_the_next_goes_on(self):
         whole = self.plan()
         first = self.sitting("--budget", "10s")

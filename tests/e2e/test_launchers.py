@@ -13,6 +13,7 @@ import sys
 import time
 import unittest
 
+from comparing import asked_again
 from lab import SYSLAB, attempts
 from launched import LIMIT, Launched, Together, srun, torchrun
 
@@ -47,6 +48,7 @@ class Imitated(Launched):
                          expect=3)
         self.assertIn("rank 1: device: the fault", attempts(lines)[0]["detail"])
 
+    @asked_again
     def test_sides_of_several_ranks_are_compared(self):
         self.ran(srun, "compare", "selftest_ranks", "A:share_us=500", "B:share_us=5000", "-a", "world_size=2",
                  "--launches", "3", expect=6)

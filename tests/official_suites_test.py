@@ -121,6 +121,17 @@ class NotTried(unittest.TestCase):
     def test_a_test_that_differs_counts_for_more(self):
         self.assertEqual(self.published({self.TEST: ("failed", ""), "test_ddp:": ("not tried", "stopped after 900 s")}), 1)
 
+    def ours(self, results):
+        report = {"ours": {}, "not tried": []}
+        with mock.patch.multiple(tool, put_suite=mock.DEFAULT, run_suite=lambda *_: results):
+            well = tool.ours(mock.Mock(adapters=pathlib.Path(), output=None), {"2026": pathlib.Path()}, "stubs", ["cpu"], pathlib.Path(), report)
+        return tool.verdict(well, report["not tried"])
+
+    def test_of_our_own_the_same(self):
+        stopped = {"test_ddp:": ("not tried", "stopped after 900 s")}
+        self.assertEqual([self.ours(results) for results in ({self.TEST: ("passed", "")}, stopped, {self.TEST: ("failed", ""), **stopped}, {})],
+                         [0, 3, 1, 1])
+
     def test_what_is_stopped_is_neither_passed_nor_failed(self):
         ended = [('{"test": "test_a", "outcome": "passed", "why": ""}', ""), (None, "stopped after 900 s")]
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(tool, "lines_of", lambda *_: iter(ended)):

@@ -7,6 +7,8 @@ test program prints is read right; and the page keeps no row of an older patch.
 import importlib.machinery
 import importlib.util
 import pathlib
+import signal
+import subprocess
 import sys
 import unittest
 from unittest import mock
@@ -113,6 +115,15 @@ class Patches(unittest.TestCase):
             self.assertEqual(list(mutants.run_all(build, three, lambda some: None)), ["a", "b", "c"])
             with mock.patch.object(mutants, "processor_seconds", side_effect=(100, 120, 155, 156)):
                 self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=55)), ["a", "b"], "of a processor")
+
+
+class Interrupts(unittest.TestCase):
+    def test_what_is_started_in_the_background_heeds_them(self):
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN))
+        kills_itself = ["sh", "-c", "kill -INT $$"]
+        self.assertEqual(subprocess.run(kills_itself, check=False).returncode, 0)
+        mutants.heed_interrupts()
+        self.assertEqual(subprocess.run(kills_itself, check=False).returncode, -signal.SIGINT)
 
 
 class Outcomes(unittest.TestCase):

@@ -39,7 +39,11 @@ const std::map<std::string, std::function<void(Job&)>> kActions{
     {"kill", [](Job&) { ::raise(SIGKILL); }},
     {"stop", [](Job&) { ::raise(SIGSTOP); }},
     {"terminate", [](Job&) { ::raise(SIGTERM); }},
-    {"interrupt", [](Job&) { ::raise(SIGINT); }},
+    {"interrupt",
+     [](Job&) {
+       ::signal(SIGINT, SIG_DFL);  // which a shell ignores for what it starts in the background
+       ::raise(SIGINT);
+     }},
     {"loop",
      [](Job&) {
        while (true) std::this_thread::sleep_for(1s);

@@ -9,12 +9,14 @@ import unittest
 from comparing import judged_by_time
 from revisions import WORK, Repository
 
+LAUNCHES = "5"  # of three an interval is almost three times as wide, and a busy machine fills it
+
 
 @judged_by_time
 class Bisect(Repository):
     def bisect(self, *options, expect=0, mine="fn", protocol="quick", **others):
         function = ["--mine", f"me=lib/work.py:{mine}", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
-        return self.lines("bisect", self.commits[0], "main", *options, "--launches", "3", "--protocol", protocol, "--", *function,
+        return self.lines("bisect", self.commits[0], "main", *options, "--launches", LAUNCHES, "--protocol", protocol, "--", *function,
                           expect=expect, cwd=self.repository, **others)
 
     def test_the_commit_is_named_and_one_that_does_not_build_is_left_out(self):
@@ -40,7 +42,7 @@ class Bisect(Repository):
 
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
         """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""
-        text = WORK.format(tenths="80 if SLOW else 10") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
+        text = WORK.format(tenths="500 if SLOW else 50") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
         for index, slow in enumerate((False, False, True)):
             self.commit(f"change {index}", {"lib/work.py": text})
             for attempt in range(100):
@@ -58,7 +60,7 @@ class Bisect(Repository):
         *_, end = self.bisect(mine="steady", expect=5)  # another function of the same file
         self.assertIn("nothing to find", end["text"])
         self.assertEqual([step["remembered"] for step in self.bisect(protocol="kernel")[:-1]], [False])
-        (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=80) + "# other inputs, as far as anybody can tell\n")
+        (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=500) + "# other inputs, as far as anybody can tell\n")
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
 
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
@@ -66,14 +68,14 @@ class Bisect(Repository):
         *_, end = self.bisect(expect=5)
         self.assertEqual(end["verdict"], "unclear")
         self.assertIn("nothing to find", end["text"])
-        self.commit("faster", {"lib/work.py": WORK.format(tenths=10)})
+        self.commit("faster", {"lib/work.py": WORK.format(tenths=50)})
         *_, end = self.bisect(expect=5)
         self.assertIn("exchange them", end["text"])
 
     def test_what_was_measured_before_an_interruption_is_kept(self):
         self.history()
         function = ["--mine", "me=lib/work.py:fn", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
-        words = self.command("bisect", self.commits[0], "main", "--launches", "3", "--protocol", "quick", "--json", "--", *function)
+        words = self.command("bisect", self.commits[0], "main", "--launches", LAUNCHES, "--protocol", "quick", "--json", "--", *function)
         process = subprocess.Popen(words, cwd=self.repository, env=self.environment(), text=True, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         begun = 0
@@ -102,7 +104,7 @@ class Bisect(Repository):
         self.environment = environment
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
-        self.commit("endless", {"lib/work.py": WORK.format(tenths=10).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
+        self.commit("endless", {"lib/work.py": WORK.format(tenths=50).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
         *_, end = self.bisect("--budget", "5s", expect=5)
         self.assertIn("--budget 5s is spent", end["text"])
         self.assertLess(time.monotonic() - began, 300)

@@ -10,9 +10,10 @@ from comparing import Comparing, judged_by_time
 
 PUBLISHED = pathlib.Path(__file__).resolve().parents[2] / "reports/examples/claims.md"
 
-# Work of known length: slowdown=40 takes 1.4 times as long.
-CASES = ("selftest_compare", "-a", "steps=100000", "--protocol", "quick", "--launches", "3")
-TRUE, FALSE = "slowdown=0 >= 1.3 x slowdown=40", "slowdown=0 >= 1.5 x slowdown=40"
+# Work of known length: slowdown=210 takes 3.1 times as long. What is claimed is far from that, and of four launches an interval is half as
+# wide as of three: a busy machine does not reach it.
+CASES = ("selftest_compare", "-a", "steps=100000", "--protocol", "quick", "--launches", "4")
+TRUE, FALSE = "slowdown=0 >= 2 x slowdown=210", "slowdown=0 >= 4.5 x slowdown=210"
 
 
 @judged_by_time
@@ -22,26 +23,26 @@ class Claims(Comparing):
         return self.folder / name
 
     def verified(self, name="x.claim", expect=0):
-        return json.loads(self.syslab("verify", name, "--launches", "3", "--json", expect=expect).stdout)
+        return json.loads(self.syslab("verify", name, "--launches", "4", "--json", expect=expect).stdout)
 
     def test_what_is_true_is_packed_and_confirmed(self):
         file = self.claimed()
         self.assertLess(file.stat().st_size, 100_000)
         held = json.loads(file.read_text())
         case, = held["cases"]
-        self.assertEqual((len(case["blocks"]), case["checked"]), (48, 3))
+        self.assertEqual((len(case["blocks"]), case["checked"]), (64, 4))
         verified = self.verified()
         self.assertEqual((verified["verdict"], verified["differing"]), ("confirmed", []))
-        self.assertAlmostEqual(verified["cases"][0]["times_as_fast"], 1.4, delta=0.07)
+        self.assertAlmostEqual(verified["cases"][0]["times_as_fast"], 3.1, delta=0.15)
         self.assertEqual(self.sql("SELECT verb FROM run ORDER BY id"), [("claim",), ("verify",)])
         page = self.syslab("report", "x.claim").stdout
         self.assertIn("syslab verify x.claim", page)
-        self.assertIn("1.4", page)
+        self.assertRegex(page, r"\b3\.[012]")
 
     def test_what_is_false_is_not_written(self):
         done = self.syslab("claim", FALSE, *CASES, "-o", "x.claim", expect=6)
         self.assertIn("refuted", done.stdout)
-        self.assertIn("would show 'slowdown=0 >= 1.", done.stdout)
+        self.assertRegex(done.stdout, r"would show 'slowdown=0 >= [23]\.")
         self.assertFalse((self.folder / "x.claim").exists())
 
     def test_a_false_claim_is_refuted_and_another_machine_is_told(self):

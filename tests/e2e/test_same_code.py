@@ -62,7 +62,7 @@ class SameCode(Comparing):
     def test_equal_files_beside_unequal_ones_are_not_the_same_code(self):
         """Two folders with an equal work.py; what it imports is another file in each."""
         text = "from tenths import TENTHS\n" + WORK.format(tenths="TENTHS")
-        for name, tenths in (("a", 10), ("b", 80)):
+        for name, tenths in (("a", 50), ("b", 500)):
             (self.folder / name).mkdir()
             (self.folder / name / "work.py").write_text(text)
             (self.folder / name / "tenths.py").write_text(f"TENTHS = {tenths}\n")

@@ -1,13 +1,13 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol},
---   {implementation}), gathered by {granularity}: the all-gathers of a step take {gathering} ms{units}; compute waits {exposed_forward} ms for them in
+--   {implementation}), gathered by {granularity}: the all-gathers of a step take {gathering} ms{units}; compute waits {exposed_forward} for them in
 --   forward, {share} % of it, and {exposed_backward} ms in backward. {verdict}. {why}
 -- experiment: fsdp_accounting
 -- fills: b
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
---   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; units|1|s|left; exposed_forward|ms|s|right; share|%|s|right; exposed_backward|ms|.2g|right; verdict|1|s|left; why|1|s|left
+--   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; units|1|s|left; exposed_forward|1|s|right; share|%|s|right; exposed_backward|ms|.2g|right; verdict|1|s|left; why|1|s|left
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
-       1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.2g (interval %.1f to %.1f)', 1e3 * (metrics ->> '$.exposed_forward'), 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.4g', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
+       1e3 * (metrics ->> '$.gathering') AS gathering, coalesce(printf('%.2g ms (interval %.1f to %.1f)', 1e3 * (metrics ->> '$.exposed_forward'), 1e3 * e.ci_low, 1e3 * e.ci_high), printf('%.4g ms', 1e3 * (metrics ->> '$.exposed_forward'))) AS exposed_forward,
        (SELECT printf(' (%d of %.2g ms on average)', count(*), 1e3 * (v.metrics ->> '$.gathering') / count(*))
           FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0) AS units,
        printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward')) AS share,

@@ -110,13 +110,17 @@ std::string factor_text(double factor) {
 
 std::string interval_text(const Speed& speed) { return factor_text(speed.low) + " … " + factor_text(speed.high); }
 
+double log_border(const Statement& statement, double tolerance) {
+  return std::log(statement.factor) - std::log1p(tolerance);
+}
+
 Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance) {
   Finding finding;
   if (measured.empty()) {
     finding.reason = "nothing was measured";
     return finding;
   }
-  const double border = std::log(statement.factor) - std::log1p(tolerance);
+  const double border = log_border(statement, tolerance);
   std::vector<Estimate> estimates;
   std::string missing;
   for (const Measured& one : measured) {

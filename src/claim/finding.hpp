@@ -54,6 +54,9 @@ struct Finding {
   double confirmable = 0;
 };
 
+// The claim's border, as a log ratio slower / faster.
+double log_border(const Statement& statement, double tolerance);
+
 // `tolerance` ≥ 0: how much less than claimed still counts as what was claimed, as a part: 0.01.
 Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance);
 

@@ -43,10 +43,10 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   const plan::ComparisonPlan plan = plan_of(context, file.statement, file.question, options.selection);
   require_writable(context, options.output);
   const Json environment = runner::environment_facts();
-  const ClaimRun run =
-      measure(context, "claim", plan, file.question,
-              {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
   // Who makes a claim has no tolerance.
+  const ClaimRun run =
+      measure(context, "claim", plan, file, 0,
+              {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
   const claim::Finding finding = claim::judge(file.statement, run.measured, 0);
   const bool shown = finding.verdict == claim::Verdict::confirmed;
   if (shown) {

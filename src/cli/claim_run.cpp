@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -57,6 +58,12 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
     one.faster_wrong = swept.judgement.failed_b == worker::Status::check_failed;
   }
   return one;
+}
+
+// Of log(faster / slower) in each case. A mean of several has its own, which no case has to leave: infinitely far.
+double border_of(const claim::Statement& statement, double tolerance, std::size_t cases) {
+  const bool each = cases == 1 || statement.quantifier == claim::Quantifier::every_case;
+  return each ? -claim::log_border(statement, tolerance) : -HUGE_VAL;
 }
 
 std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store, const std::string& run_uid) {
@@ -117,10 +124,10 @@ plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& sta
 }
 
 ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
-                 const claim::Question& question, const ClaimLimits& limits) {
+                 const claim::File& file, double tolerance, const ClaimLimits& limits) {
   ComparisonConditions conditions;
-  conditions.protocol = question.protocol;
-  conditions.data = question.data;
+  conditions.protocol = file.question.protocol;
+  conditions.data = file.question.data;
   conditions.launches = limits.launches;
   if (limits.budget || !limits.launches) {
     conditions.budget = duration_option("--budget", limits.budget.value_or(kClaimBudget));
@@ -128,6 +135,7 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   }
   conditions.timeout = duration_option("--timeout", limits.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", limits.memory_limit);
+  conditions.border = border_of(file.statement, tolerance, plan.points.size());
   store::Store store = open_for_writing(context);
   ComparisonSession session(context, store, verb, limits.label, plan, conditions, this_build(), this_build());
   std::vector<SweptComparison> sweep = measure_sweep(session, plan, {});

@@ -35,8 +35,9 @@ struct ClaimRun {
   // that refutes the claim.
   Exit exit = Exit::well;
 };
+// `tolerance`: as claim::judge has it.
 ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
-                 const claim::Question& question, const ClaimLimits& limits);
+                 const claim::File& file, double tolerance, const ClaimLimits& limits);
 
 claim::Side side_of(const plan::ComparisonPlan& plan, char side);
 

@@ -139,7 +139,8 @@ class Grammar {
                       "--mine me=lib.so:symbol --inputs manifest.json", "--command './bench {n}' -a n=1k:16k"});
     verb<CompareOptions>("compare", "Measure two sides again, in turns, and say which is faster", kHeadlines,
                          {"flash_forward A:impl=naive B:impl=flash_tiled -a seq=512",
-                          "flash_forward A:build=old/syslab B:build=new/syslab --preset smoke --delta 0.5",
+                          "--mine me=f.py:fn --reference f.py:ref --inputs f.py:cases --detect 2%",
+                          "flash_forward A:build=old/syslab B:build=new/syslab --preset smoke --delta 0.5%",
                           "--command old='./old {n}' --command new='./new {n}' -a n=4k --reads 'time: {} ms'"});
     verb<ReportOptions>("report", "The write-up from what is stored, or all of an experiment", kHeadlines,
                         {"-o report.html", "flash_forward --to md"});
@@ -169,7 +170,7 @@ class Grammar {
     verb<VerifyOptions>("verify", "Measure a claim again: confirmed, refuted, unclear or other hardware", kMore,
                         {"fast.claim", "me.claim --mine me=kernel.so --budget 5m"});
     verb<DiffOptions>("diff", "Two stored runs; weaker than compare, and says so", kMore,
-                      {"before latest", "before after --delta 2"});
+                      {"before latest", "before after --delta 2%"});
     verb<PinOptions>("pin", "Give a run a name that stays; without arguments, list the names", kMore,
                      {"baseline latest --note \"before the change\"", ""});
     verb<GateOptions>(

@@ -107,7 +107,7 @@ Exit execute(const Context& context, const VerifyOptions& options) {
     differing.push_back(one);
   }
   const ClaimRun run =
-      measure(context, "verify", plan, file.question,
+      measure(context, "verify", plan, file, file.tolerance,
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     add_differing_kernels(differing, file, file.cases[i], run.cases[i]);

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include "core/format_seconds.hpp"
 #include "core/text.hpp"
 #include "measure/host_load.hpp"
+#include "stats/detect.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -17,6 +19,24 @@ namespace {
 constexpr double kMostLaunches = 1000;  // that --launches takes
 constexpr double kPatience = 3600;      // seconds
 constexpr double kMostDelta = 1000;     // percent, that --delta takes
+
+// Of a part, in percent, rounded up to two digits: "5.2", "13".
+std::string rounded_up(double part) {
+  const double percent = 100 * part;
+  if (!(percent > 0) || !std::isfinite(percent)) return fmt::format("{:g}", percent);
+  const double step = std::pow(10, std::floor(std::log10(percent)) - 1);
+  return fmt::format("{:.6g}", step * std::ceil(percent / step - 1e-9));
+}
+
+// The fewest launches whose interval leaves `gap` with the power of stats::plan_detection; nothing: more than one waits
+// for.
+std::optional<int> launches_for(double gap, const stats::PairedSpread& spread, int blocks, const Ahead& ahead) {
+  for (int launches = ahead.launches + 1; launches <= kMostLaunches; ++launches) {
+    if (launches * ahead.seconds_per_launch > kPatience) return std::nullopt;
+    if (std::log1p(stats::smallest_detectable(0, spread, launches, blocks)) <= gap) return launches;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -52,6 +72,43 @@ std::string what_would_do(const Judgement& it, std::span<const double> launch_se
   text += fmt::format("At this noise no number of launches that one waits for tells {:g} %", 100 * it.delta);
   const double reach = std::ceil(100 * std::expm1(std::abs(*it.log_ratio) + half));
   return text + (reach < kMostDelta ? fmt::format("; with --delta {:.0f}% these do.", reach) : ".");
+}
+
+std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double delta, const Ahead& ahead) {
+  const std::vector<std::vector<double>> by_launch = stats::blocks_by_launch(blocks);
+  const int launches = static_cast<int>(by_launch.size());
+  if (ahead.launches <= launches || ahead.launches < kFewestLaunches || std::ssize(blocks) <= launches) return {};
+  const int each = static_cast<int>(std::ssize(blocks)) / launches;
+  // Of fewer launches only the scatter of their blocks is known. Launches differ by that, and by what is not known yet.
+  const bool few = launches < kFewestLaunches;
+  const stats::PairedSpread spread =
+      few ? stats::PairedSpread{stats::block_spread(blocks), 0} : stats::paired_spread(blocks);
+  const stats::PairedSpread least = few ? spread : stats::least_spread(spread, launches, each);
+  const double ratio = stats::paired_interval(blocks).log_ratio;
+  const double wanted = std::log1p(delta);
+  // How far the interval's middle will be from the border that it must leave: as the ratio is so far, or if there is no
+  // difference at all, whichever is the easier to tell. A ratio that is close to ±δ is no matter of noise.
+  const double beside = ahead.border ? std::abs(ratio - *ahead.border) : std::max(std::abs(ratio) - wanted, wanted);
+  if (beside >= stats::expected_half_width(least, ahead.launches, each)) return {};
+  const double half = stats::expected_half_width(spread, ahead.launches, each);
+  const std::string what = fmt::format("at this noise {} launches ({})", ahead.launches,
+                                       format_seconds(ahead.launches * ahead.seconds_per_launch));
+  const auto more = launches_for(ahead.border ? beside : wanted, spread, each, ahead);
+  const std::string would =
+      more ? fmt::format("--launches {} would, about {}", *more, format_seconds(*more * ahead.seconds_per_launch))
+           : "no number of launches that one waits for would";
+  if (ahead.border) {
+    return fmt::format(
+        "{} will know the ratio to ±{} %, and so far it is {:.2g} % beside the claim's border: too few to tell; {}; it "
+        "goes on unless you stop it (Ctrl-C)",
+        what, rounded_up(std::expm1(half)), 100 * std::expm1(beside), would);
+  }
+  const double told = stats::smallest_detectable(0, spread, ahead.launches, each);
+  // With that δ the interval around the ratio so far is `same`.
+  const double within = std::max(told, std::expm1(std::abs(ratio) + half));
+  return fmt::format("{} tell {} %{}, hardly {:g} %: {}{}; it goes on unless you stop it (Ctrl-C)", what,
+                     rounded_up(told), few ? " at best" : "", 100 * delta, would,
+                     100 * within < kMostDelta ? fmt::format(", --delta {}% these", rounded_up(within)) : "");
 }
 
 }  // namespace syslab::cli

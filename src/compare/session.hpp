@@ -30,6 +30,7 @@ struct ComparisonConditions : runner::PairedSpec {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::optional<double> delta;   // nothing: 1 %, 2 % under 20 µs
   bool same_on_purpose = false;  // a difference between equal sides is what is asked for
+  std::optional<double> border;  // a claim's, of log(B / A), in place of ±log(1 + δ)
 };
 Json to_json(const ComparisonConditions& conditions);
 
@@ -93,6 +94,8 @@ class ComparisonSession {
                    std::optional<std::chrono::steady_clock::time_point> until);
   // How long all points will take, if every launch takes as long as the first.
   void tell_forecast(double seconds) const;
+  // Where the launches to come will not tell what is asked, that; whether it was said. `seconds`: left of the budget.
+  bool tell_outlook(const MeasuredPoint& measured, double seconds) const;
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words

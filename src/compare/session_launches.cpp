@@ -95,10 +95,26 @@ void ComparisonSession::tell_forecast(double seconds) const {
                   counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
                   rule.max_launches, format_seconds(seconds), format_seconds(least), format_seconds(most));
   if (const double budget = Seconds(conditions_.budget).count(); budget > 0 && budget < most) {
-    text +=
-        fmt::format("; --budget ends it after {}, and what is not clear by then is called so", format_seconds(budget));
+    const std::string after = format_seconds(budget);
+    text += conditions_.keeps_budget ? fmt::format("; --budget ends it after {}", after)
+                                     : fmt::format("; it ends after {} where --budget does not say more", after);
+    text += ", and what is not clear by then is called so";
   }
   context_.console.note(text);
+}
+
+bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double seconds) const {
+  if (measured.failed || measured.blocks.empty()) return false;
+  const double one = mean_of(measured.launch_seconds);
+  const int wanted = conditions_.launches.value_or(stats::PairedStopRule{}.max_launches);
+  const double fit = measured.launches() + std::floor(std::max(seconds, 0.0) / one);
+  const double least = conditions_.keeps_budget ? 0 : kFewestLaunches;
+  const Ahead ahead{static_cast<int>(std::min<double>(std::max(fit, least), wanted)), one, conditions_.border};
+  const std::vector<stats::PairedBlock> blocks = for_stats(measured.blocks);
+  const std::string text = what_will_not_do(blocks, judge(measured.blocks, conditions_.delta).delta, ahead);
+  if (text.empty()) return false;
+  context_.console.note(plan_.points.size() == 1 ? text : title(*measured.point) + ": " + text);
+  return true;
 }
 
 void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
@@ -122,6 +138,7 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
   std::optional<Clock::time_point> until;
   if (conditions_.keeps_budget) until = point_began + std::chrono::duration_cast<Nanoseconds>(Seconds(share));
   const stats::PairedStopRule rule;
+  bool outlook_told = measured.launches() > 0;  // by --detect
   while (!measured.failed) {
     if (conditions_.launches && measured.launches() >= *conditions_.launches) {
       measured.stop = "launches";
@@ -150,6 +167,8 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
       return;
     }
     if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());
+    const double seconds = share - Seconds(Clock::now() - point_began).count();
+    outlook_told = outlook_told || tell_outlook(measured, seconds);
   }
 }
 

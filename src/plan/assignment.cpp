@@ -176,7 +176,12 @@ MineSpec parse_mine(std::string_view text) {
                 fmt::format("--mine '{}': {}; write NAME=kernel.so or NAME=flash.py:Class", text, why));
   };
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) refuse("has no NAME= before the file");
+  if (equals == std::string_view::npos || equals == 0) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--mine '{0}' has no name before the file, by which it is called in tables; "
+                            "write --mine me={0}",
+                            equals == 0 ? text.substr(1) : text));
+  }
   MineSpec mine;
   mine.name = trim(text.substr(0, equals));
   if (mine.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") !=

@@ -21,6 +21,13 @@ struct PairedSpread {
 // least two launches, one of them with two blocks.
 PairedSpread paired_spread(std::span<const PairedBlock> pilot);
 
+// between_blocks alone, which one launch tells, too. Error(usage) unless a launch has two blocks.
+double block_spread(std::span<const PairedBlock> pilot);
+
+// What of `spread` is sure once it was estimated from `launches` (≥ 2) of `blocks_per_launch` each: launches vary at
+// least so much with 80 % probability. Blocks are many, and theirs stays as it is.
+PairedSpread least_spread(const PairedSpread& spread, int launches, int blocks_per_launch);
+
 struct PairedCost {
   double seconds_per_block = 0, seconds_per_launch = 0;  // a launch: starting and warming both sides
 };
@@ -42,6 +49,9 @@ PairedPlan plan_detection(double effect, double delta, const PairedSpread& sprea
 // The smallest effect that `launches` of `blocks_per_launch` will call with that power: the inverse of plan_detection.
 double smallest_detectable(double delta, const PairedSpread& spread, int launches, int blocks_per_launch,
                            double power = 0.95);
+
+// Expected half-width of the 95 % interval of the log ratio from so many launches (≥ 2) of so many blocks.
+double expected_half_width(const PairedSpread& spread, int launches, int blocks_per_launch);
 
 // How often identical sides are called different, from a pilot of identical sides: `redraws` comparisons of `launches`
 // launches, each launch drawn from the pilot's, with replacement, and its sides swapped by chance, which changes

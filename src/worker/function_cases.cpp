@@ -41,7 +41,9 @@ std::vector<Params> function_cases(const std::string& reference, const std::stri
         why.find("ModuleNotFoundError") == std::string::npos
             ? ""
             : fmt::format("; '{}' was asked, and --python or SYSLAB_PYTHON names another", python_interpreter());
-    throw Error(ErrorKind::usage, fmt::format("--inputs {}: {}{}", inputs, why, remedy));
+    const bool of_reference = answer.value("of", std::string()) == "reference";
+    throw Error(ErrorKind::usage,
+                fmt::format("--{}: {}{}", of_reference ? "reference " + reference : "inputs " + inputs, why, remedy));
   }
   std::vector<Params> cases;
   for (const Json& each : answer.at("cases")) {

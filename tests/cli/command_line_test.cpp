@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "core/error.hpp"
 
@@ -185,6 +186,24 @@ TEST(CommandLine, TakesWhatFollowsTwoDashesForOptionsOfBisectAlone) {
       parsed<BisectOptions>({"--db", "run", "bisect", "a", "b", "--", "x", "--impl", "y"}).selection.implementations,
       (Words{"y"}));
   EXPECT_EQ(parsed<RunOptions>({"run", "--label", "bisect", "--", "--impl"}).selection.names, (Words{"--impl"}));
+}
+
+// What is said to be an example is taken: each stands on its line as it would be typed.
+TEST(CommandLine, PercentagesOfExamplesHaveTheirSign) {
+  int seen = 0;
+  for (const VerbWords& verb : words_of_command_line()) {
+    std::istringstream text(information({verb.verb, "--help"}));
+    for (std::string line; std::getline(text, line);) {
+      if (!line.starts_with("  syslab ")) continue;
+      for (const std::string option : {"--delta ", "--detect ", "--tolerance "}) {
+        const std::size_t at = line.find(option);
+        if (at == std::string::npos) continue;
+        EXPECT_EQ(line.substr(line.find_first_not_of("0123456789.", at + option.size()), 1), "%") << line;
+        ++seen;
+      }
+    }
+  }
+  EXPECT_GE(seen, 3);
 }
 
 TEST(CommandLine, KeepsTheHiddenWorkerVerb) { parsed<WorkerOptions>({"worker"}); }

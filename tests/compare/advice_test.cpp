@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <vector>
+
+#include "stats/detect.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -68,6 +71,110 @@ TEST(Advice, IsOfVerdictsThatWantIt) {
   EXPECT_EQ(what_would_do(few, kLaunchesOfTwoSeconds, {}), "");
   few.low.reset();
   EXPECT_EQ(what_would_do(few, kLaunchesOfTwoSeconds, {}), "");
+}
+
+// Launches of two blocks each, which hardly differ; the launches' middles are `ratio` and `noise` of it.
+std::vector<stats::PairedBlock> launched(const std::vector<double>& noise, double ratio = 0) {
+  std::vector<stats::PairedBlock> blocks;
+  for (std::size_t launch = 0; launch < noise.size(); ++launch) {
+    for (const double beside : {-1e-4, 1e-4}) {
+      blocks.push_back({static_cast<int>(launch), ratio + noise[launch] + beside});
+    }
+  }
+  return blocks;
+}
+
+const std::vector<double> kThree{-0.05, 0, 0.05}, kSix{-0.05, 0, 0.05, -0.05, 0, 0.05};
+const Ahead kTwenty{20, 2.0, {}};
+
+// Launches differ by 5 % (standard deviation): of twenty the standard error is 1.118 %, and 2.093 + 1.729 of it tell a
+// change from none (t of 19 degrees of freedom, 97.5 % and 95 %): 4.4 %. For 1 % it takes 331 of them: 3.617 · 5 % /
+// √331 = log 1.01.
+TEST(Outlook, SaysAfterThreeLaunchesThatTheBudgetWillNotDo) {
+  EXPECT_EQ(what_will_not_do(launched(kThree), 0.01, kTwenty),
+            "at this noise 20 launches (40.0 s) tell 4.4 %, hardly 1 %: --launches 331 would, about 11 m 2 s, --delta "
+            "4.4% these; it goes on unless you stop it (Ctrl-C)");
+}
+
+// Three launches that differ by 5 % may be of those that differ by 4 %, whose twenty are `same` within ±2 %.
+TEST(Outlook, WaitsUntilTheNoiseIsKnown) {
+  EXPECT_EQ(what_will_not_do(launched(kThree), 0.02, kTwenty), "");
+  EXPECT_NE(what_will_not_do(launched({-0.06, 0, 0.06, -0.06, 0, 0.06}), 0.02, kTwenty), "");
+}
+
+TEST(Outlook, IsSilentWhereTheLaunchesMayDo) {
+  EXPECT_EQ(what_will_not_do(launched({-0.005, 0, 0.005}), 0.02, kTwenty), "") << "little noise";
+  EXPECT_EQ(what_will_not_do(launched(kSix, 0.3), 0.02, kTwenty), "") << "a change that no noise hides";
+  EXPECT_EQ(what_will_not_do(launched({-0.002, 0, 0.002}, 0.0099), 0.01, kTwenty), "") << "a ratio on the border";
+  EXPECT_EQ(what_will_not_do(launched(kThree), 0.01, {3, 2.0, {}}), "") << "nothing is to come";
+  EXPECT_EQ(what_will_not_do(launched({-0.05}), 0.01, {2, 2.0, {}}), "") << "no verdict anyway";
+  EXPECT_EQ(what_will_not_do({}, 0.01, kTwenty), "");
+  EXPECT_EQ(what_will_not_do(std::vector<stats::PairedBlock>{{0, -0.5}, {1, 0.5}, {2, 0}}, 0.01, kTwenty), "")
+      << "launches of one block";
+}
+
+// One launch, whose blocks lie at ±2 %: of four winsorised values the midmean's standard error is 2.8 %, that of three
+// such launches 1.6 % or more, and with two degrees of freedom 4.303 of it are no 2 %.
+TEST(Outlook, KnowsByTheBlocksOfTheFirstLaunchThatThreeWillNotDo) {
+  const std::vector<stats::PairedBlock> one{{0, -0.02}, {0, -0.02}, {0, 0.02}, {0, 0.02}};
+  const std::string text = what_will_not_do(one, 0.02, {3, 20.0, {}});
+  EXPECT_TRUE(text.starts_with("at this noise 3 launches (1 m 0 s) tell ")) << text;
+  EXPECT_NE(text.find(" % at best, hardly 2 %: --launches "), std::string::npos) << text;
+}
+
+TEST(Outlook, SaysSoWhereNoNumberOfLaunchesWouldDo) {
+  const std::string text = what_will_not_do(launched(kSix), 0.001, {20, 30.0, {}});
+  EXPECT_NE(text.find("hardly 0.1 %: no number of launches that one waits for would, --delta 3.9% these"),
+            std::string::npos)
+      << text;
+}
+
+// With the --delta that it names the ratio so far, if it stays, is `same`; nor is anything foretold then.
+TEST(Outlook, WhatItSaysIsWithinReachIs) {
+  for (const double ratio : {0.0, 0.01, -0.015}) {
+    const std::string text = what_will_not_do(launched(kSix, ratio), 0.002, kTwenty);
+    const std::size_t at = text.find("--delta ");
+    ASSERT_NE(at, std::string::npos) << text;
+    const double delta = std::stod(text.substr(at + 8)) / 100;
+    EXPECT_EQ(what_will_not_do(launched(kSix, ratio), delta, kTwenty), "") << text;
+    const stats::PairedSpread spread = stats::paired_spread(launched(kSix));
+    EXPECT_LE(std::abs(ratio) + stats::expected_half_width(spread, 20, 2), std::log1p(delta)) << text;
+  }
+}
+
+// A claim has one border: 1.1 times as fast is log(B / A) = −log 1.1.
+TEST(Outlook, OfAClaimIsAboutItsBorder) {
+  const Ahead ahead{20, 2.0, -std::log(1.1)};
+  EXPECT_EQ(what_will_not_do(launched(kSix, -std::log(1.3)), 0.01, ahead), "");
+  const std::string text = what_will_not_do(launched(kSix, -std::log(1.11)), 0.01, ahead);
+  EXPECT_TRUE(
+      text.starts_with("at this noise 20 launches (40.0 s) will know the ratio to ±2.2 %, and so far it is 0.91 % "
+                       "beside the claim's border: too few to tell; "))
+      << text;
+  EXPECT_EQ(what_will_not_do(launched(kSix, 0), 0.01, {20, 2.0, -HUGE_VAL}), "") << "of a mean of several cases";
+}
+
+// How often it is said of launches with normal noise, within the first six of twenty: seldom where they will decide at
+// ±2 % (of a standard deviation of 3 % half of them do), nearly always where they will not.
+TEST(Outlook, IsSeldomWrongAndSeldomLate) {
+  std::mt19937_64 generator(23);
+  std::normal_distribution<double> normal;
+  const auto said = [&](double deviation) {
+    int count = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+      std::vector<double> noise;
+      std::string text;
+      while (noise.size() < 6 && text.empty()) {
+        noise.push_back(deviation * normal(generator));
+        if (noise.size() >= 3) text = what_will_not_do(launched(noise), 0.02, kTwenty);
+      }
+      count += !text.empty();
+    }
+    return count / 200.0;
+  };
+  EXPECT_EQ(said(0.01), 0);
+  EXPECT_LE(said(0.03), 0.1);
+  EXPECT_GE(said(0.1), 0.8);
 }
 
 }  // namespace

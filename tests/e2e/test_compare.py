@@ -226,6 +226,17 @@ class Compare(Comparing):
             self.assertIn("launch 1 of", told[1])
             self.assertRegex(told[2], r"1 comparison of 12 to 20 launches, \d.* each: .* to .*; --budget ends it after 1\.00 s")
 
+    def test_it_says_early_that_its_launches_will_not_tell(self):
+        """One launch of four differs by 40 %, and no noise of any machine makes that less."""
+        other = self.other_build(change={"slowdown": 40.0}, launches=1)
+        case = ("selftest_compare", "--protocol", "quick", "-a", "steps=100000", "--launches", "4")
+        told = self.told(*case, f"A:build={other}")
+        at, = [i for i, line in enumerate(told) if line.startswith("at this noise ")]
+        self.assertRegex(told[at], r"^at this noise 4 launches \(.*\) tell \d+ %( at best)?, hardly 1 %: "
+                                   r".* would.*, --delta \d+% these; it goes on unless you stop it \(Ctrl-C\)$")
+        self.assertTrue(any("launch 4 of 4" in line for line in told[at:]), told)
+        self.assertEqual([line for line in self.told(*case, "A:slowdown=0", "B:slowdown=300") if line.startswith("at this noise")], [])
+
     def test_progress_tells_where_it_is_and_how_long_it_will_take(self):
         lines = self.told(*WORK, "A:slowdown=0", "B:slowdown=40")
         self.assertEqual(len(lines), 3, lines)

@@ -115,7 +115,8 @@ class Functions(Lab):
                              ("Shape.misspelt", "has a field 'tolerence'"),
                              ("Shape.none", "gives no case"),
                              ("Shape.other_axes", "case 'm=1' has other axes than the first"),
-                             ("missing", "sums.py has no 'missing'")):
+                             ("missing", "sums.py has no 'missing'"),
+                             ("missing", "def missing(): yield {'arguments': lambda seed:")):
             self.assertIn(said, self.syslab("run", *self.files("mine", SUMS, inputs), expect=2).stderr)
         self.assertFalse(self.db.exists())
 
@@ -131,6 +132,10 @@ class Functions(Lab):
         self.assertIn("--reference", self.syslab("run", "function", expect=2).stderr)
         self.assertIn("leave the other names out",
                       self.syslab("run", "flash_forward", *self.files("fast"), expect=2).stderr)
+        self.assertRegex(self.syslab("run", "--mine", f"me={SOFTMAX}:fast", "--reference", f"{SOFTMAX}:slaw", expect=2).stderr,
+                         "--reference .*:slaw: .* has no 'slaw'")
+        self.assertIn(f"write --mine me={SOFTMAX}:fast",
+                      self.syslab("run", "--mine", f"{SOFTMAX}:fast", "--reference", f"{SOFTMAX}:reference", expect=2).stderr)
         self.assertIn("has no 'fats'", self.syslab("run", *self.files("fats"), expect=2).stderr)
         self.assertIn("a function is in a Python file",
                       self.syslab("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files(""), expect=2).stderr)

@@ -26,6 +26,19 @@ TEST(PairedSpread, IsNoneBetweenLaunchesThatAgreeTooWell) {
   EXPECT_THROW(paired_spread(std::vector<PairedBlock>{{0, 1}, {1, 3}}), Error);
 }
 
+// Of three launches the variance is known to be at least 2 / 3.2 of what they show, where their blocks agree.
+TEST(PairedSpread, AtLeastIsWhatFewLaunchesAreSureOf) {
+  EXPECT_NEAR(least_spread({0, 0.05}, 3, 16).between_launches, 0.05 * std::sqrt(2 / 3.198), 1e-5);
+  EXPECT_GT(least_spread({0, 0.05}, 12, 16).between_launches, 0.85 * 0.05);
+  EXPECT_EQ(least_spread({0.05, 0}, 3, 16).between_launches, 0.0);
+  EXPECT_EQ(least_spread({0.05, 0}, 3, 16).between_blocks, 0.05);
+}
+
+TEST(PairedSpread, OfBlocksIsKnownFromOneLaunch) {
+  EXPECT_DOUBLE_EQ(block_spread(std::vector<PairedBlock>{{0, 1}, {0, 3}}), std::sqrt(2.0));
+  EXPECT_THROW(block_spread(std::vector<PairedBlock>{{0, 1}, {1, 3}}), Error);
+}
+
 TEST(Detection, TakesBlocksWhereBlocksVaryAndLaunchesWhereLaunchesDo) {
   const PairedCost cost{0.1, 1.0};
   const PairedPlan noisy_blocks = plan_detection(0.02, 0.01, {0.01, 0.0001}, cost);

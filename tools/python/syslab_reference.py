@@ -27,6 +27,7 @@ from syslab_failures import failed
 from syslab_functions import load_callable, load_object, named_results
 from syslab_library import BadCases, ManifestCase, Symbol, manifest_cases
 from syslab_limits import lift_memory_limit
+from syslab_loading import load_module
 from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
 from syslab_tensors import Memory
 from syslab_wire import PROTOCOL, Pipe
@@ -84,9 +85,21 @@ def check_case(case, number, axes, names):
     return name
 
 
+def cases_object(path, name):
+    """What gives the cases. Whoever has a function and a reference has none yet: the message says how one looks."""
+    try:
+        return load_object(path, name)
+    except AttributeError as error:
+        if "." in name or hasattr(load_module(path), name):
+            raise  # out of the user's own code
+        raise BadCases(f"{error}. What gives the cases makes the arguments to call both sides with, new ones for each seed: def {name}(): yield "
+                       "{'arguments': lambda seed: [numpy.random.default_rng(seed).standard_normal((512, 512))]}. It may "
+                       "stand in another file: --inputs FILE.py:NAME (docs/any-function.md)") from None
+
+
 def read_cases(path, name):
     """The cases by name, in order."""
-    made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else load_object(path, name)
+    made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else cases_object(path, name)
     made = made() if callable(made) else made
     cases, axes = {}, []
     for number, case in enumerate(made, 1):
@@ -436,12 +449,14 @@ def of_case(error, name, path):
 
 def list_cases(reference, inputs, backward, descriptor):
     with os.fdopen(descriptor, "w") as out:
+        of = "reference"
         try:
             load_callable(*reference)
+            of = "inputs"
             cases = read_cases(*inputs)
             json.dump({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}, out)
         except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
-            json.dump({"failed": of_case(error, "", inputs[0])["message"]}, out)
+            json.dump({"failed": of_case(error, "", inputs[0])["message"], "of": of}, out)
 
 
 def main():

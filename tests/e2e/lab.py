@@ -3,10 +3,13 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
 import unittest
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts in the background, and so would syslab
 
 SYSLAB = os.environ["SYSLAB_BINARY"]
 ENDED = ("ok", "check_failed", "unsupported", "skipped", "oom", "timeout", "crashed", "error", "aborted")

@@ -36,8 +36,8 @@ class Lab(unittest.TestCase):
     def command(self, *arguments):
         return [SYSLAB, *map(str, arguments)]
 
-    def syslab(self, *arguments, expect=0, timeout=240, cwd=None, **options):
-        """Runs to the end; fails unless the exit code is `expect` (None: any)."""
+    def syslab(self, *arguments, expect=0, timeout=600, cwd=None, **options):
+        """Runs to the end; fails unless the exit code is `expect` (None: any). The limit ends what hangs: at load 20 a check took minutes."""
         done = subprocess.run(self.command(*arguments), cwd=cwd or self.folder, env=self.environment(), text=True,
                               capture_output=True, timeout=timeout, **options)
         if expect is not None:

@@ -53,7 +53,7 @@ class Usage(Lab):
         self.wrong("run", "flash_forward", "--memory-limit", "much", names="2Gi")
 
     def test_wrong_mine(self):
-        self.wrong("check", "flash_forward", "--mine", "kernel.so", names="NAME=")
+        self.wrong("check", "flash_forward", "--mine", "kernel.so", names="write --mine me=kernel.so")
         self.wrong("check", "flash_forward", "--mine", "me=none.so", names="none.so")
         self.wrong("run", "mixed_precision_accumulation", "--mine", f"me={__file__}:Class", names="--mine")
 

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <sstream>
 
 #include "check/tally.hpp"
 #include "property_tests/attention/contrasts.hpp"
+#include "property_tests/attention/hidden_scores.hpp"
+#include "property_tests/attention/kinds.hpp"
 #include "property_tests/attention/patterns.hpp"
-#include "property_tests/attention/suspects.hpp"
 #include "property_tests/attention/trial.hpp"
 
 namespace syslab::attention {
@@ -49,64 +49,12 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
   return larger;
 }
 
-bool explains(const Suspect& suspect, const Trial& trial) {
-  for (std::size_t t = 0; t < trial.tensors.size(); ++t) {
-    const Judged& judged = trial.tensors[t];
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (!same(judged.found.values[i], suspect.written[t].values[i], judged.derived[i])) return false;
-    }
-  }
-  return true;
-}
-
-// A kind of mistake that explains a trial whole.
-struct Kind {
-  const char* look_at;
-  std::set<std::int64_t> tiles;  // of keys; with any of these
-  bool subtle;
-};
-using Kinds = std::map<std::string, Kind>;
-
-// `among`: only these kinds are tried.
-Kinds explaining(const Trial& trial, Pass pass, const Kinds* among = nullptr) {
-  Kinds kinds;
-  const auto tried = [among](const std::string& kind) { return among == nullptr || among->count(kind) > 0; };
-  const auto as_found = [&](std::size_t tensor, std::int64_t first, std::span<const double> values) {
-    const Judged& judged = trial.tensors[tensor];
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t at = static_cast<std::size_t>(first) + i;
-      if (!same(judged.found.values[at], values[i], judged.derived[at])) return false;
-    }
-    return true;
-  };
-  for (const Suspect& suspect : suspects(trial.sample, pass, as_found, tried)) {
-    // Of what is carried from tile to tile, one tile tells nothing.
-    if (among == nullptr && suspect.carried && suspect.tile >= trial.sample.problem.seq_k) continue;
-    if (!explains(suspect, trial)) continue;
-    Kind& kind = kinds.try_emplace(suspect.kind, Kind{suspect.look_at, {}, suspect.subtle}).first->second;
-    kind.tiles.insert(suspect.tile);
-  }
-  return kinds;
-}
-
-// "tiles of 32 keys, ", where the mistake says as much.
-std::string tiles_of(const Kind& kind) {
-  if (kind.tiles.size() != 1 || *kind.tiles.begin() < 2) return {};
-  return fmt::format("tiles of {} keys, ", *kind.tiles.begin());
-}
-
-std::optional<std::string> looks_like(const Trial& here, const std::optional<Trial>& larger, Pass pass) {
+std::optional<std::string> looks_like(const Subject& subject, const Trial& here, const std::optional<Trial>& larger,
+                                      Pass pass) {
   const Trial& trial = larger && larger->wrong() ? *larger : here;
   Kinds kinds = explaining(trial, pass);
-  // Both must be explained, the larger one where it is right, too: there the mistake would be seen if it were made.
-  if (larger && !kinds.empty()) {
-    const Kinds others = explaining(&trial == &here ? *larger : here, pass, &kinds);
-    std::erase_if(kinds, [&](const auto& kind) { return others.count(kind.first) == 0; });
-    for (auto& [name, kind] : kinds) {
-      const std::set<std::int64_t>& tiles = others.at(name).tiles;
-      std::erase_if(kind.tiles, [&](std::int64_t tile) { return tiles.count(tile) == 0; });
-    }
-  }
+  // Both must be explained, the larger one where it is right, too.
+  if (larger) keep_those_of(kinds, &trial == &here ? *larger : here, pass);
   if (std::any_of(kinds.begin(), kinds.end(), [](const auto& kind) { return !kind.second.subtle; })) {
     std::erase_if(kinds, [](const auto& kind) { return kind.second.subtle; });
   }
@@ -115,9 +63,12 @@ std::optional<std::string> looks_like(const Trial& here, const std::optional<Tri
     for (const Judged& judged : trial.tensors) elements += static_cast<std::int64_t>(judged.exact.size());
     const auto& [name, kind] = *kinds.begin();
     return fmt::format("{}: that alone gives all {} elements as found ({}S={}×{}); look at {}", name, elements,
-                       tiles_of(kind), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at);
+                       kind.tiles_words(), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at);
   }
   if (!kinds.empty()) return std::nullopt;
+  if (pass == Pass::forward) {
+    if (auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr)) return number;
+  }
   return pattern_of_errors(trial, &trial == &here ? (larger ? &*larger : nullptr) : &here, pass);
 }
 
@@ -306,7 +257,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       const auto alike = one_value_everywhere(here.wrong() ? here : *larger);
       // What is so of a short input alone, of one partial tile perhaps, may have a better name.
       const bool throughout = alike && (!larger || one_value_everywhere(*larger));
-      const auto mistake = throughout ? std::nullopt : looks_like(here, larger, pass);
+      const auto mistake = throughout ? std::nullopt : looks_like(subject, here, larger, pass);
       if (mistake || alike) add("looks like " + (mistake ? *mistake : *alike));
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";
@@ -321,8 +272,12 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
         add("the same input is wrong in a call by itself, too: look there before state");
       }
       add(right);
-    } else if (law == "attention.large_scores") {
-      add(of_large_scores(subject, sample));
+    } else if (pass == Pass::forward) {
+      if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr)) {
+        add("looks like " + *number);
+      } else if (law == "attention.large_scores") {
+        add(of_large_scores(subject, sample));
+      }
     }
   } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do
     if (std::chrono::steady_clock::now() - begin < kBrief) add(right_with(subject, sample, pass));

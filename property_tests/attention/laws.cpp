@@ -1,5 +1,7 @@
 #include "property_tests/attention/laws.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 

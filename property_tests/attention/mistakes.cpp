@@ -26,6 +26,23 @@ void add_mask_mistakes(std::vector<Mistake>& list) {
   }
 }
 
+// Of a mask that the first tile goes without: of both passes.
+void add_first_tile_mistakes(std::vector<Mistake>& list) {
+  const char *const first = "a mask that is missing in the first tile",
+                    *const where = "the first round of the loop, and which tiles the diagonal goes through";
+  const auto add = [&](std::int64_t tile, bool keys, std::int64_t rows) {
+    // Subtle: a first tile that holds all of a short input is no mask at all.
+    list.push_back(
+        {.kind = first, .look_at = where, .tile = tile, .subtle = true, .first_keys = keys, .first_rows = rows});
+  };
+  for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
+    add(tile, true, 0);
+    add(tile, false, tile);
+    // Tiles of other sizes, where the loop over keys ends with the last that the tile of queries sees.
+    for (const std::int64_t rows : {tile / 4, tile / 2, 2 * tile, 4 * tile}) add(tile, true, rows);
+  }
+}
+
 // Of masks and of tiles: of both passes.
 void add_tile_mistakes(std::vector<Mistake>& list) {
   for (const std::int64_t tile : {0, 8, 16, 32, 64, 128}) {
@@ -60,6 +77,52 @@ void add_tile_mistakes(std::vector<Mistake>& list) {
                       .tile = tile,
                       .early_rows = times * tile});
     }
+  }
+}
+
+// Of a tile of keys that is added a second time.
+void add_twice_mistakes(std::vector<Mistake>& list, std::int64_t tile) {
+  struct Sums {
+    const char* kind;
+    bool sum, out;
+  };
+  for (const auto& [kind, sum, out] : {Sums{"a last tile of keys that counts twice", true, true},
+                                       Sums{"a last tile of keys that counts twice in the row sum", true, false},
+                                       Sums{"a last tile of keys that counts twice in P V", false, true}}) {
+    const Mistake any{.kind = kind,
+                      .look_at = "the end of the loop over keys, and what comes behind it",
+                      .tile = tile,
+                      .twice_in_sum = sum,
+                      .twice_in_out = out};
+    const auto add = [&](Twice twice, std::int64_t rows) {
+      list.push_back(any);
+      list.back().twice = twice;
+      list.back().twice_rows = rows;
+    };
+    add(Twice::last, 0);
+    for (const std::int64_t rows : {std::int64_t{1}, tile / 4, tile / 2, tile, 2 * tile, 4 * tile}) {
+      add(Twice::last_read, rows);
+    }
+    add(Twice::moved_back, 0);
+  }
+}
+
+// Of softmax along another axis.
+void add_axis_mistakes(std::vector<Mistake>& list, const Problem& p) {
+  for (const bool nan : {false, true}) {
+    const auto add = [&](Over over, bool lse) {
+      list.push_back({.kind = "a softmax over the wrong axis",
+                      .look_at = "dim or axis of the softmax, of its maximum and of its sum: it is over keys, the last",
+                      .over = over,
+                      .lse_over = lse,
+                      .nan_over = nan});
+    };
+    add(Over::queries, false);
+    if (p.seq_q == p.seq_k) add(Over::queries, true);
+    add(Over::whole_matrix, false);
+    if (p.heads_q > 1) add(Over::heads, false);
+    if (p.batch > 1) add(Over::batch_entries, false);
+    if (p.heads_q > 1 && p.batch > 1) add(Over::matrices, false);
   }
 }
 
@@ -142,7 +205,7 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   list.push_back({.kind = "masked scores that are 0 in place of −∞",
                   .look_at = "tril, or a product with the mask: of a hidden key e^0 takes part",
                   .no_mask = true,
-                  .hidden_are_zero = true});
+                  .hidden_score = 0.0});
   list.push_back({.kind = "a mask behind the softmax, not before",
                   .look_at = "where the mask comes in: the row's sum is of visible keys alone",
                   .no_mask = true,
@@ -195,6 +258,7 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
                     .tile = tile,
                     .lse = Lse::stale});
     if (tile == 1) continue;
+    add_twice_mistakes(list, tile);
     list.push_back(
         {.kind = "a diagonal tile that is not masked inside", .look_at = kMask, .tile = tile, .whole_diagonal = true});
     list.push_back({.kind = "a diagonal tile that is left out",
@@ -213,7 +277,9 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   for (const std::int64_t tile : {1, 8, 16, 32, 64, 128}) {
     add_rescaling_mistakes(list, tile);
   }
+  add_axis_mistakes(list, p);
   add_tile_mistakes(list);
+  add_first_tile_mistakes(list);
   add_mask_mistakes(list);
   return list;
 }
@@ -235,6 +301,17 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
   list.push_back(
       {.kind = "a row term D of dO with itself", .look_at = kRowTerm, .row_term = RowTerm::dout_with_itself});
   list.push_back({.kind = "dK made with dO in place of Q", .look_at = "dK = dSᵀ Q", .dk_of_dout = true});
+  for (const double factor : {1.0, scale}) {
+    const char* const where = "which of P and dS each product takes: dV = Pᵀ dO, dQ = dS K, dK = dSᵀ Q";
+    list.push_back({.kind = "dK made of P in place of dS", .look_at = where, .dk_of_p = true, .dk = factor});
+    list.push_back({.kind = "dQ made of P in place of dS", .look_at = where, .dq_of_p = true, .dq = factor});
+    list.push_back({.kind = "dQ and dK made of P in place of dS",
+                    .look_at = where,
+                    .dq_of_p = true,
+                    .dk_of_p = true,
+                    .dq = factor,
+                    .dk = factor});
+  }
   for (const double wrong : {1.0, 1.0 / static_cast<double>(p.head_dim), scale * scale}) {
     list.push_back({.kind = "weights of the backward pass from scores with another scale",
                     .look_at = "P = exp(S − L): S with the scale of the forward pass",
@@ -291,8 +368,17 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
                     .look_at = "= and += of dK and dV",
                     .tile = tile,
                     .last_queries = true});
+    const char *const keys = "a last tile of keys that counts twice",
+                      *const queries = "a last tile of queries that counts twice",
+                      *const end = "the end of the loop, and what comes behind it";
+    list.push_back({.kind = keys, .look_at = end, .tile = tile, .keys_again = true});
+    list.push_back({.kind = keys, .look_at = end, .tile = tile, .keys_again = true, .keys_again_in_all = true});
+    list.push_back({.kind = queries, .look_at = end, .tile = tile, .queries_again = true});
+    list.push_back(
+        {.kind = queries, .look_at = end, .tile = tile, .queries_again = true, .queries_again_in_all = true});
   }
   add_tile_mistakes(list);
+  add_first_tile_mistakes(list);
   add_mask_mistakes(list);
   return list;
 }

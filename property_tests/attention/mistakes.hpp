@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,17 @@ enum class Rescale {
 };
 enum class SumOf { both, out, lse };  // which of a row's two results a wrong sum goes into; the other's is right
 
+// Over what weights are normalised.
+enum class Over { keys, queries, heads, batch_entries, matrices, whole_matrix };
+
+// Which tile of keys counts twice.
+enum class Twice {
+  none,
+  last,       // of all keys
+  last_read,  // of those that its tile of queries sees
+  moved_back  // the last, partial one begins so early that it is whole: keys of the tile before are in both
+};
+
 struct Mistake {
   std::string kind;
   const char* look_at;
@@ -67,21 +79,35 @@ struct Mistake {
   bool turned = false;    // a query sees itself and what is behind it, of the tiles that a right mask does not hide
   std::int64_t rows = 0;  // of a tile of queries; as many tiles of keys are read as of queries, though these are longer
   bool aligned = false, aligned_up = false;  // causal with the other corner; or so where there are more keys alone
-  bool hidden_are_zero = false;              // scores of keys that a row must not see are 0
+  std::optional<double> hidden_score;        // of every key that a row must not see
+  std::optional<double> hidden_summand;      // what is added to the scores of those
   bool masked_late = false;                  // these keys have a part in the row's sum, and none in O
   bool first_sees = false;                   // a row that would see no key sees the first
   std::int64_t masked_rows = 0;  // of a tile of queries; only the tile of keys with its index is masked inside
   std::int64_t skip_rows = 0;    // of a tile of queries; keys behind its last query are not read
   std::int64_t early_rows = 0;   // the same, and only one tile of keys from its first query on, though that is shorter
+  bool first_keys = false;       // no mask in the first tile of keys
+  std::int64_t first_rows = 0;   // no mask in so many first queries; with first_keys, only where both are
+  Over over = Over::keys;
+  bool lse_over = false;  // L is of the same sums, one a key
+  bool nan_over = false;  // weights of a sum of nothing are NaN, not 0
+  Twice twice = Twice::none;
+  std::int64_t twice_rows = 0;  // of a tile of queries
+  bool twice_in_sum = false, twice_in_out = false;
   Lse lse = Lse::right;
   // of the backward pass
   bool first_lse = false;  // L of the first batch entry for all
   bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false, exp2_weights = false;
   RowTerm row_term = RowTerm::right;
   bool dk_of_dout = false;                     // dK = dSᵀ dO
+  bool dq_of_p = false, dk_of_p = false;       // dQ = P K, dK = Pᵀ Q, with the factors below
   bool last_keys = false;                      // dQ of the last tile of keys alone, since each is assigned
   bool last_seen_keys = false;                 // the same of the last tile that the row sees
   bool last_queries = false;                   // dK and dV of the last tile of queries alone
+  bool keys_again = false;                     // the last tile of keys counts twice in dQ
+  bool keys_again_in_all = false;              // … and in dK and dV
+  bool queries_again = false;                  // the last tile of queries counts twice in dK and dV
+  bool queries_again_in_all = false;           // … and in dQ
   bool tile_weights = false;                   // P is the softmax of a tile of keys
   bool tile_row_term = false;                  // D is a sum over that tile of keys
   bool no_own_key = false, but_first = false;  // dK and dV without the last key that a row sees; of all rows but one

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "property_tests/attention/mistakes.hpp"
+#include "property_tests/attention/axis_softmax.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -50,6 +50,7 @@ class WrongHead {
       const std::int64_t behind = p_.mask == Mask::top_left ? p_.seq_k - p_.seq_q : p_.seq_q - p_.seq_k;
       if (m_.aligned || (m_.aligned_up && behind > 0)) count += behind;
       if (m_.first_sees) count = std::max<std::int64_t>(count, 1);
+      count = std::max(count, shown_of_first_tile(i));
       if (m_.masked_rows > 0) {
         const std::int64_t rows_end = std::min((i / m_.masked_rows + 1) * m_.masked_rows, p_.seq_q);
         count = ((rows_end - 1) / m_.tile + 1) * m_.tile;
@@ -69,16 +70,34 @@ class WrongHead {
     const bool sees_all = count == p_.seq_k && p_.mask == Mask::none;
     return m_.padded && sees_all ? (count + m_.tile - 1) / m_.tile * m_.tile : count;
   }
+  // Keys up to this one are shown to row i by a mask that is missing in the first tile.
+  std::int64_t shown_of_first_tile(std::int64_t i) const {
+    if (m_.first_rows > 0 && i >= m_.first_rows) return 0;
+    if (!m_.first_keys) return m_.first_rows > 0 ? p_.seq_k : 0;
+    return (std::max<std::int64_t>(m_.first_rows, 1) + m_.tile - 1) / m_.tile * m_.tile;
+  }
   // Of the keys of row i: all, but where the mask has holes.
   bool sees(std::int64_t i, std::int64_t j) const {
     if (m_.turned && p_.mask != Mask::none) return j >= i + (p_.mask == Mask::bottom_right ? p_.seq_k - p_.seq_q : 0);
     if (m_.masked_rows > 0 && p_.mask != Mask::none) return j / m_.tile != i / m_.masked_rows || j < p_.visible_keys(i);
     return !m_.local_keys || p_.mask == Mask::none || j % m_.tile < p_.visible_keys(i);
   }
+  bool counts_twice(std::int64_t i, std::int64_t j) const {
+    if (m_.twice == Twice::none) return false;
+    const std::int64_t whole = p_.seq_k / m_.tile * m_.tile;
+    if (m_.twice == Twice::moved_back) return whole > 0 && j < whole && j >= p_.seq_k - m_.tile;
+    std::int64_t read = p_.seq_k;
+    if (m_.twice == Twice::last_read && m_.twice_rows > 0) {
+      read = p_.visible_keys(std::min((i / m_.twice_rows + 1) * m_.twice_rows, p_.seq_q) - 1);
+    }
+    return j / m_.tile == (std::max<std::int64_t>(read, 1) - 1) / m_.tile;
+  }
   double score(std::int64_t i, std::int64_t j) const {
-    if (j >= p_.seq_k || (m_.hidden_are_zero && j >= p_.visible_keys(i))) return 0;
-    return m_.scale * p_.effective_scale() *
-           (m_.reshaped_keys ? dot_reshaped(query(s_.q, i), j) : dot(query(s_.q, i), key(s_.k, j)));
+    if (j >= p_.seq_k) return 0;
+    const bool hidden = j >= p_.visible_keys(i);
+    if (hidden && m_.hidden_score) return *m_.hidden_score;
+    const double dots = m_.reshaped_keys ? dot_reshaped(query(s_.q, i), j) : dot(query(s_.q, i), key(s_.k, j));
+    return m_.scale * p_.effective_scale() * dots + (hidden ? m_.hidden_summand.value_or(0) : 0);
   }
 
   // The online softmax of row i: its accumulator, maximum, sum and log-sum-exp.
@@ -114,9 +133,10 @@ class WrongHead {
       for (std::int64_t j = first; j < last; ++j) {
         const double exponent = scores[static_cast<std::size_t>(j - first)];
         if (!sees(i, j)) continue;
-        const double weight = std::exp(exponent - grown);
-        r.sum += weight;
-        r.of_lse += weight;
+        const double once = std::exp(exponent - grown), twice = counts_twice(i, j) ? 2 * once : once;
+        r.sum += m_.twice_in_sum ? twice : once;
+        r.of_lse += m_.twice_in_sum ? twice : once;
+        const double weight = m_.twice_in_out ? twice : once;
         if (m_.lse == Lse::unscaled) r.unscaled += std::exp(exponent / p_.effective_scale());
         if (m_.masked_late && j >= p_.visible_keys(i)) continue;
         for (std::int64_t d = 0; d < p_.head_dim && j < p_.seq_k; ++d) {
@@ -228,7 +248,22 @@ void for_each_head(const Sample& sample, const Mistake& mistake, const Visit& vi
 // Nothing, as soon as a row is not what was found.
 using WrittenOrNot = std::optional<std::vector<Written>>;
 
+WrittenOrNot over_another_axis(const Sample& sample, const Mistake& mistake, const RowIsAsFound& as_found) {
+  const Problem& p = sample.problem;
+  if (!AxisSoftmax::is_small_enough(p)) return std::nullopt;
+  const AxisSoftmax softmax(sample, mistake);
+  std::vector<double> out, lse;
+  for (std::int64_t row = 0; row < p.batch * p.heads_q * p.seq_q; ++row) {
+    const AxisSoftmax::Row r = softmax.row(row);
+    if (!as_found(0, row * p.head_dim, r.out) || !as_found(1, row, {&r.lse, 1})) return std::nullopt;
+    out.insert(out.end(), r.out.begin(), r.out.end());
+    lse.push_back(r.lse);
+  }
+  return {{{"out", sample.query_shape(), std::move(out)}, {"lse", sample.lse_shape(), std::move(lse)}}};
+}
+
 WrittenOrNot wrong_forward(const Sample& sample, const Mistake& mistake, const RowIsAsFound& as_found) {
+  if (mistake.over != Over::keys) return over_another_axis(sample, mistake, as_found);
   const std::int64_t dim = sample.problem.head_dim;
   std::vector<double> out(sample.q.size()), lse(static_cast<std::size_t>(sample.lse_shape().elements()));
   bool agrees = true;
@@ -293,6 +328,8 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
             mistake.cut_queries && i >= p.seq_q / mistake.tile * mistake.tile ? 0 : std::min(head.keys_of(i), p.seq_k);
         const std::int64_t behind = mistake.last_keys ? p.seq_k : mistake.last_seen_keys ? keys : 0;
         const std::int64_t dq_from = behind > 0 ? (behind - 1) / mistake.tile * mistake.tile : 0;
+        const std::int64_t keys_again = mistake.keys_again ? (p.seq_k - 1) / mistake.tile * mistake.tile : p.seq_k;
+        const bool row_again = mistake.queries_again && i >= (p.seq_q - 1) / mistake.tile * mistake.tile;
         const bool keeps_dk = !mistake.last_queries || i >= (p.seq_q - 1) / mistake.tile * mistake.tile;
         const double own_lse = mistake.first_lse ? first.lse(first.forward(i)) : right.lse(r);
         const double lse = (mistake.base_two_weights ? kLog2E : 1.0) * own_lse;
@@ -305,13 +342,18 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
           const double weight = (mistake.exp2_weights ? std::exp2(exponent) : std::exp(exponent)) / sums.weights(j);
           if (mistake.tile_row_term) row_term = sums.row_term(j);
           const double ds = scale * weight * (head.dot(dout, head.key(sample.v, j)) - row_term);
+          const double dq_times = j >= keys_again || (row_again && mistake.queries_again_in_all) ? 2 : 1;
+          const double dk_times = row_again || (j >= keys_again && mistake.keys_again_in_all) ? 2 : 1;
+          const double of_dq = dq_times * mistake.dq * (mistake.dq_of_p ? weight : ds);
+          const double of_dk = dk_times * mistake.dk * (mistake.dk_of_p ? weight : ds);
+          const double of_dv = dk_times * mistake.dv * weight;
           for (std::int64_t d = 0; d < p.head_dim; ++d) {
             const auto q_at = static_cast<std::size_t>(head.row(i) * p.head_dim + d);
             const auto k_at = static_cast<std::size_t>(head.key_row(j) * p.head_dim + d);
-            if (j >= dq_from) dq[q_at] += mistake.dq * ds * head.key(sample.k, j)[d];
+            if (j >= dq_from) dq[q_at] += of_dq * head.key(sample.k, j)[d];
             if (!keeps_dk || j == own) continue;
-            dk[k_at] += mistake.dk * ds * (mistake.dk_of_dout ? dout : head.query(sample.q, i))[d];
-            dv[k_at] += mistake.dv * weight * dout[d];
+            dk[k_at] += of_dk * (mistake.dk_of_dout ? dout : head.query(sample.q, i))[d];
+            dv[k_at] += of_dv * dout[d];
           }
         }
         const std::span<const double> row{dq.data() + head.row(i) * p.head_dim, static_cast<std::size_t>(p.head_dim)};
@@ -328,14 +370,18 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
 }  // namespace
 
 std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found,
-                              const std::function<bool(const std::string& kind)>& tried) {
+                              const std::function<bool(const std::string& kind)>& tried,
+                              std::span<const Mistake> more) {
   const bool forward = pass == Pass::forward;
   std::vector<Suspect> list;
-  for (const Mistake& mistake : forward ? forward_mistakes(sample.problem) : backward_mistakes(sample.problem)) {
+  std::vector<Mistake> mistakes = forward ? forward_mistakes(sample.problem) : backward_mistakes(sample.problem);
+  mistakes.insert(mistakes.end(), more.begin(), more.end());
+  for (const Mistake& mistake : mistakes) {
     if (!tried(mistake.kind)) continue;
     auto written = forward ? wrong_forward(sample, mistake, as_found) : wrong_backward(sample, mistake, as_found);
     const bool carried = mistake.accumulator != Rescale::right || mistake.sum != Rescale::right ||
-                         mistake.short_memory || mistake.lse == Lse::stale;
+                         mistake.short_memory || mistake.lse == Lse::stale || mistake.twice != Twice::none ||
+                         mistake.keys_again || mistake.queries_again;
     if (written) {
       list.push_back({mistake.kind, mistake.look_at, mistake.tile, mistake.subtle, carried, *std::move(written)});
     }

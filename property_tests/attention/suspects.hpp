@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "property_tests/attention/mistakes.hpp"
 #include "property_tests/attention/sample.hpp"
 
 namespace syslab::attention {
@@ -33,8 +34,10 @@ struct Suspect {
 using RowIsAsFound = std::function<bool(std::size_t tensor, std::int64_t first, std::span<const double> values)>;
 
 // The suspects of a pass on this sample, out and lse, or dq, dk and dv, of the kinds that are `tried`; without those of
-// which a row is not as it was found: most are given up after their first.
+// which a row is not as it was found: most are given up after their first. `more`: mistakes of a number that was read
+// off the trial.
 std::vector<Suspect> suspects(const Sample& sample, Pass pass, const RowIsAsFound& as_found,
-                              const std::function<bool(const std::string& kind)>& tried);
+                              const std::function<bool(const std::string& kind)>& tried,
+                              std::span<const Mistake> more = {});
 
 }  // namespace syslab::attention

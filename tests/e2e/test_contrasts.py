@@ -151,6 +151,52 @@ class NoDiagonal(OtherWeights):
         return super().gradients(q, k, v, p, do, term, self.own)
 
 
+class FiniteMask(Naive):
+    def forward(self, q, k, v, is_causal):
+        n, m = q.shape[1], k.shape[1]
+        scores = np.where(np.tri(n, m, 0 if is_causal else m, dtype=bool), q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]), np.float32(-10))
+        top = scores.max(-1, keepdims=True)
+        lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
+        return np.exp(scores - lse) @ v, lse[..., 0]
+
+
+class AddedMask(Naive):
+    def forward(self, q, k, v, is_causal):
+        n, m = q.shape[1], k.shape[1]
+        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]) - 10 * (1 - np.tri(n, m, 0 if is_causal else m, dtype=q.dtype))
+        top = scores.max(-1, keepdims=True)
+        lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
+        return np.exp(scores - lse) @ v, lse[..., 0]
+
+
+class OverQueries(Naive):
+    def forward(self, q, k, v, is_causal):
+        p, lse = probabilities(q, k, is_causal)
+        weights = p * np.exp(lse)[..., None]
+        return weights / np.maximum(weights.sum(-2, keepdims=True), np.float32(1e-30)) @ v, lse
+
+
+class LastTileTwice(Naive):
+    def forward(self, q, k, v, is_causal):
+        _, lse = probabilities(q, k, is_causal)
+        again = 1 + (np.arange(k.shape[1]) >= (k.shape[1] - 1) // 32 * 32)
+        p = probabilities(q, k, is_causal)[0] * again
+        total = p.sum(-1, keepdims=True)
+        return (p / total) @ v, lse + np.log(total[..., 0])
+
+
+class FirstTileShown(Naive):
+    def forward(self, q, k, v, is_causal):
+        n, m = q.shape[1], k.shape[1]
+        return masked(q, k, v, np.tri(n, m, 0 if is_causal else m, dtype=bool) | (np.arange(m) < 32))
+
+
+class KeysOfWeights(OtherWeights):
+    def gradients(self, q, k, v, p, do, term, own=None):
+        dq, _, dv = super().gradients(q, k, v, p, do, term)
+        return dq, p.transpose(0, 2, 1) @ q / np.float32(np.sqrt(q.shape[-1])), dv
+
+
 class QuartersOfKeys(Naive):
     def forward(self, q, k, v, is_causal):
         whole = k.shape[1] // 4 * 4 if is_causal else k.shape[1]
@@ -267,6 +313,12 @@ class Contrasts(Lab):
             ("TileWeights", "flash_backward", "gradients_equal", "looks like weights of a tile of keys, each normalised by itself: "),
             ("TileTerm", "flash_backward", "gradients_equal", "looks like a row term D of one tile of keys: "),
             ("NoDiagonal", "flash_backward", "gradients_equal", "looks like dK and dV without the diagonal: "),
+            ("FiniteMask", "flash_forward", "large_scores", "looks like masked scores of -10 in place of −∞: "),
+            ("AddedMask", "flash_forward", "large_scores", "looks like a mask that adds -10 to scores in place of −∞: "),
+            ("OverQueries", "flash_forward", "attention.equals_oracle", "looks like a softmax over the wrong axis: "),
+            ("LastTileTwice", "flash_forward", "lse_equals", "looks like a last tile of keys that counts twice: "),
+            ("FirstTileShown", "flash_forward", "attention.equals_oracle", "looks like a mask that is missing in the first tile: "),
+            ("KeysOfWeights", "flash_backward", "gradients_equal", "looks like dK made of P in place of dS: "),
         ):
             with self.subTest(name):
                 self.assertIn("\n" + words, self.wrong(name, verb, law, "--contract", "full", "-a", "dtype=fp32"))

@@ -38,6 +38,7 @@ class Fault(NamedTuple):
 
 MASK = "mask that shows one key too"
 RESCALE = "rescaled"
+OUT = "o_row[d] /= sum;"
 FORWARD = [
     Fault("mask shows one key too many", "naive", "count += EXTRA_KEYS", "count += 1", MASK),
     Fault("mask shows one key too few", "naive", "count += EXTRA_KEYS", "count -= 1", MASK),
@@ -75,6 +76,20 @@ FORWARD = [
           "(void)0;", "log-sum-exp|every element of lse"),
     Fault("rows of a partial tile of queries forgotten", "naive", "for (int64_t i = 0; i < queries; ++i) {\n        const float* q_row",
           "for (int64_t i = 0; i < (queries < 32 ? queries : queries / 32 * 32); ++i) {\n        const float* q_row", "tail|partial"),
+    Fault("masked scores of -10", "naive", "for (int64_t d = 0; d < dim && seen > 0; ++d) o_row[d] /= sum;\n"
+          "        *lse_at(lse, b, h, i) = seen > 0 ? largest + logf(sum) : -INFINITY;",
+          "const float top = seen < keys ? fmaxf(largest, -10) : largest, shrink = expf(largest - top);\n"
+          "        sum = sum * shrink + (keys - seen) * expf(-10 - top);\n        for (int64_t d = 0; d < dim; ++d) {\n"
+          "          o_row[d] *= shrink;\n"
+          "          for (int64_t j = seen; j < keys; ++j) o_row[d] += expf(-10 - top) * row(v, b, h / group, j)[d];\n"
+          "          o_row[d] /= sum;\n        }\n        *lse_at(lse, b, h, i) = top + logf(sum);", "masked scores of -10"),
+    Fault("last tile counted twice", "tiled",
+          "for (int64_t n = 0; n < tiles; ++n) {\n    const int64_t begin = first + (REVERSED ? tiles - 1 - n : n) * TILE;",
+          "for (int64_t n = 0; n < tiles + (tiles > 0); ++n) {\n"
+          "    const int64_t begin = first + (n < tiles ? n : tiles - 1) * TILE;", "counts twice"),
+    Fault("no mask in the first tile", "naive", "const int64_t seen = visible(i, queries, keys, options->causal);",
+          "int64_t seen = visible(i, queries, keys, options->causal);\n        if (options->causal && seen < 32) seen = keys < 32 ? keys : 32;",
+          "missing in the first tile"),
 ]
 BACKWARD = [
     Fault("row term dropped", "naive", "(dot(do_row, v_row, dim) - delta)", "(dot(do_row, v_row, dim))", "row term"),
@@ -93,12 +108,12 @@ BACKWARD = [
           "j < keys; ++j", "mask in the backward pass"),
     Fault("backward mask one key too many", "naive", "j < visible(i, queries, keys, options->causal); ++j",
           "j < keys && j < visible(i, queries, keys, options->causal) + 1; ++j", "backward mask"),
+    Fault("dK made of P", "naive", "dk_row[d] += ds * q_row[d];", "dk_row[d] += p * q_row[d];", "dK made of P"),
     Fault("gradients of the last key only assigned", "naive", "dk_row[d] += ds * q_row[d];", "dk_row[d] = ds * q_row[d];", "sum|assigned"),
 ]
 
 
 # At few inputs, or in few calls.
-OUT = "o_row[d] /= sum;"
 RARE = [
     Fault("rows from 1,024 on", "naive", OUT, "o_row[d] /= (i >= 1024 ? 1.5F : 1) * sum;", ""),
     Fault("keys from 2,048 on", "naive", "for (int64_t j = 0; j < seen; ++j) {\n          const float p",

@@ -83,6 +83,12 @@ FORWARD = [
           "          o_row[d] *= shrink;\n"
           "          for (int64_t j = seen; j < keys; ++j) o_row[d] += expf(-10 - top) * row(v, b, h / group, j)[d];\n"
           "          o_row[d] /= sum;\n        }\n        *lse_at(lse, b, h, i) = top + logf(sum);", "masked scores of -10"),
+    Fault("softmax over the queries", "naive", "o_row[d] /= sum;",
+          "o_row[d] = 0;\n        for (int64_t j = 0; j < seen; ++j) {\n          double all = 0;\n"
+          "          for (int64_t n = 0; n < queries; ++n) if (j < visible(n, queries, keys, options->causal))\n"
+          "            all += exp(scale * dot(row(q, b, h, n), row(k, b, h / group, j), dim));\n"
+          "          const float p = expf(scale * dot(q_row, row(k, b, h / group, j), dim)) / all;\n"
+          "          for (int64_t d = 0; d < dim; ++d) o_row[d] += p * row(v, b, h / group, j)[d];\n        }", "wrong axis"),
     Fault("last tile counted twice", "tiled",
           "for (int64_t n = 0; n < tiles; ++n) {\n    const int64_t begin = first + (REVERSED ? tiles - 1 - n : n) * TILE;",
           "for (int64_t n = 0; n < tiles + (tiles > 0); ++n) {\n"

@@ -74,8 +74,15 @@ class LargeMaximum(Naive):
         return out, lse + scores.max(-1) * (1 - 1 / np.sqrt(q.shape[-1]))
 
 
+def scores_of(q, k):
+    return q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
+
+
 def masked(q, k, v, seen):
-    scores = np.where(seen, q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]), -np.inf)
+    return of_scores(np.where(seen, scores_of(q, k), -np.inf), v)
+
+
+def of_scores(scores, v):
     top = scores.max(-1, keepdims=True)
     lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
     return np.exp(scores - lse) @ v, lse[..., 0]
@@ -154,19 +161,13 @@ class NoDiagonal(OtherWeights):
 class FiniteMask(Naive):
     def forward(self, q, k, v, is_causal):
         n, m = q.shape[1], k.shape[1]
-        scores = np.where(np.tri(n, m, 0 if is_causal else m, dtype=bool), q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]), np.float32(-10))
-        top = scores.max(-1, keepdims=True)
-        lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
-        return np.exp(scores - lse) @ v, lse[..., 0]
+        return of_scores(np.where(np.tri(n, m, 0 if is_causal else m, dtype=bool), scores_of(q, k), np.float32(-10)), v)
 
 
 class AddedMask(Naive):
     def forward(self, q, k, v, is_causal):
         n, m = q.shape[1], k.shape[1]
-        scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]) - 10 * (1 - np.tri(n, m, 0 if is_causal else m, dtype=q.dtype))
-        top = scores.max(-1, keepdims=True)
-        lse = top + np.log(np.exp(scores - top).sum(-1, keepdims=True))
-        return np.exp(scores - lse) @ v, lse[..., 0]
+        return of_scores(scores_of(q, k) - 10 * (1 - np.tri(n, m, 0 if is_causal else m, dtype=q.dtype)), v)
 
 
 class OverQueries(Naive):
@@ -178,9 +179,8 @@ class OverQueries(Naive):
 
 class LastTileTwice(Naive):
     def forward(self, q, k, v, is_causal):
-        _, lse = probabilities(q, k, is_causal)
-        again = 1 + (np.arange(k.shape[1]) >= (k.shape[1] - 1) // 32 * 32)
-        p = probabilities(q, k, is_causal)[0] * again
+        p, lse = probabilities(q, k, is_causal)
+        p = p * (1 + (np.arange(k.shape[1]) >= (k.shape[1] - 1) // 32 * 32))
         total = p.sum(-1, keepdims=True)
         return (p / total) @ v, lse + np.log(total[..., 0])
 

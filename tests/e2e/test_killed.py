@@ -14,6 +14,7 @@ import time
 import unittest
 from collections import Counter
 
+from comparing import asked_again
 from lab import Lab, attempts, summary
 
 CASES = 40
@@ -176,11 +177,12 @@ class Killed(Lab):
             os.kill(int(pid), signal.SIGKILL)
             self.fail(f"process {pid} is left")
 
+    @asked_again
     def test_what_left_its_group_ends_with_its_case(self):
         process, stray = self.start_what_leaves_its_group()
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 3)
-        self.assert_gone(stray, within=0.5)  # its end is on its way
+        self.assert_gone(stray, within=0.1)
 
     def test_what_left_its_group_ends_with_a_killed_parent(self):
         process, stray = self.start_what_leaves_its_group()
@@ -291,6 +293,7 @@ class Killed(Lab):
         process.communicate(timeout=30)
         return process.returncode
 
+    @asked_again
     def test_a_scheduler_is_told_to_requeue_what_it_stopped(self):
         for number in (signal.SIGUSR1, signal.SIGTERM):
             self.db = self.folder / f"{number}.db"
@@ -303,7 +306,7 @@ class Killed(Lab):
             sent = time.monotonic()
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
-            self.assertLess(time.monotonic() - sent, 2.5)  # and not when the case has hung for its three seconds
+            self.assertLess(time.monotonic() - sent, 1)
             self.assertEqual(process.returncode, 75)
             self.assertEqual(summary([json.loads(line) for line in out.splitlines()])["exit"], 75)
             self.assertEqual(self.sql("SELECT status, message FROM v_attempt"),

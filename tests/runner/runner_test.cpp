@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -202,15 +203,19 @@ TEST(Runner, ASignalBetweenTwoCasesStartsNoOther) {
 }
 
 TEST(Runner, ASignalDuringAHangIsAnsweredAtOnce) {
-  Lab lab;
-  std::thread later([] {
-    std::this_thread::sleep_for(300ms);
-    ::kill(::getpid(), SIGTERM);
-  });
-  const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(lab.run({"hang"}).status, Status::aborted);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 4s);  // and not at the next heartbeat
-  later.join();
+  std::chrono::steady_clock::duration shortest = 1h;  // a busy machine makes one of them long
+  for (int attempt = 0; attempt < 3 && shortest >= 1500ms; ++attempt) {
+    Lab lab;
+    std::thread later([] {
+      std::this_thread::sleep_for(300ms);
+      ::kill(::getpid(), SIGTERM);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(lab.run({"hang"}).status, Status::aborted);
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - begin);
+    later.join();
+  }
+  EXPECT_LT(shortest, 1500ms);
 }
 
 TEST(Runner, AWorkersChildThatOutlivesItIsKilled) {

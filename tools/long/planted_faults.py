@@ -83,7 +83,7 @@ FORWARD = [
           "          o_row[d] *= shrink;\n"
           "          for (int64_t j = seen; j < keys; ++j) o_row[d] += expf(-10 - top) * row(v, b, h / group, j)[d];\n"
           "          o_row[d] /= sum;\n        }\n        *lse_at(lse, b, h, i) = top + logf(sum);", "masked scores of -10"),
-    Fault("softmax over the queries", "naive", "o_row[d] /= sum;",
+    Fault("softmax over the queries", "naive", OUT,
           "o_row[d] = 0;\n        for (int64_t j = 0; j < seen; ++j) {\n          double all = 0;\n"
           "          for (int64_t n = 0; n < queries; ++n) if (j < visible(n, queries, keys, options->causal))\n"
           "            all += exp(scale * dot(row(q, b, h, n), row(k, b, h / group, j), dim));\n"

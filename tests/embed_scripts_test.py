@@ -5,6 +5,7 @@ is listed nowhere.
     embed_scripts_test.py ROOT FILE...      the files that tools/python/meson.build lists
 """
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -54,6 +55,12 @@ class Scripts(unittest.TestCase):
         found = parts(embed_scripts.scripts_of(LISTED))
         self.assertNotIn("syslab_torch", found["syslab_ranks"])
         self.assertIn("syslab_torch", found["syslab_yardsticks"])
+
+    def test_what_serves_a_class_is_all_there_before_the_users_file_changes_where_modules_are_looked_for(self):
+        needed = parts(embed_scripts.scripts_of(LISTED))["syslab_implementation"]
+        program = "import sys; sys.path.insert(0, sys.argv[1]); import syslab_implementation; print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-Bc", program, ROOT / "tools/python"], capture_output=True, text=True, check=True)
+        self.assertEqual(set(needed) - set(done.stdout.split()), set())
 
 
 if __name__ == "__main__":

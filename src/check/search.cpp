@@ -71,7 +71,9 @@ class Watched {
   bool spent() const {
     if (!failed_at_) return false;
     if (was_gone_ && !request_.revives) return true;
-    return calls_since_failure_ >= request_.shrink_tries || Clock::now() - *failed_at_ >= request_.shrink_time;
+    constexpr int kWhereEachIsWaitedFor = 5;  // a try that hangs takes its limit, and one that crashes a new process
+    const auto most = request_.shrink_time * (was_gone_ ? kWhereEachIsWaitedFor : 1);
+    return calls_since_failure_ >= request_.shrink_tries || Clock::now() - *failed_at_ >= most;
   }
 
   [[noreturn]] void discard(const std::string& why) {

@@ -28,6 +28,7 @@ struct Kept {
   std::shared_ptr<ForeignWorker> worker;
   std::chrono::steady_clock::duration slowest{};  // of its calls in laws that came back
   bool hung = false;                              // one did not
+  bool first_call = false;                        // the next call is of a new kind, and may compile
   FirstCallsSoFar first_calls;                    // of laws
 };
 
@@ -92,10 +93,12 @@ std::string library_beside() {
 bool guards_wanted_on_a_gpu() { return environment_variable("SYSLAB_GPU_GUARDS") != "off"; }
 
 // A process that is started again once it has ended, lost its GPU, or hangs: laws then find a smaller input that does
-// it. `guarded`: its calls have a guard page behind each tensor.
+// it. `longest_first`: what a first call of its kind may take. `guarded`: its calls have a guard page behind each
+// tensor.
 class Revived : public CallChannel, public DeclaresDomain {
  public:
-  Revived(ForeignOptions options, bool guarded) : options_(std::move(options)), guarded_(guarded) {}
+  Revived(ForeignOptions options, std::chrono::milliseconds longest_first, bool guarded)
+      : options_(std::move(options)), longest_first_(longest_first), guarded_(guarded) {}
 
   Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
                    const Params& all_options) override {
@@ -107,7 +110,7 @@ class Revived : public CallChannel, public DeclaresDomain {
     if (anew || !kept().worker->usable()) kept().worker = std::make_shared<ForeignWorker>(options_);
     Kept& one = kept();
     one.worker->guard_pages(guarded_);
-    const std::chrono::milliseconds most = longest(one);
+    const std::chrono::milliseconds most = std::exchange(one.first_call, false) ? longest_first_ : longest(one);
     one.worker->call_timeout(most);
     const auto begin = std::chrono::steady_clock::now();
     const auto took = [&] { return std::chrono::steady_clock::now() - begin; };
@@ -123,16 +126,17 @@ class Revived : public CallChannel, public DeclaresDomain {
   const Json& declared_domain() const override { return kept().worker->declared_domain(); }
 
  private:
-  // A law's call takes milliseconds; a first one may compile. Of what has hung once, a hundred times the slowest that
-  // came back, so that there is time to make its input smaller.
+  // A law's call takes milliseconds. Of what has hung once, thirty times the slowest that came back, so that there
+  // is time to make its input smaller.
   std::chrono::milliseconds longest(const Kept& one) const {
     constexpr std::chrono::milliseconds kLeast{300};
     if (!one.hung || options_.call_timeout <= kLeast) return options_.call_timeout;
-    return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(100 * one.slowest), kLeast,
+    return std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(30 * one.slowest), kLeast,
                       options_.call_timeout);
   }
 
   ForeignOptions options_;
+  std::chrono::milliseconds longest_first_;
   bool guarded_;
 };
 
@@ -231,11 +235,16 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
   options.waited_for = waits || revives();
   // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
-  // What hangs is to be told with its input, before the host ends the case.
+  // What hangs is to be told with its input, before the host ends the case. torch.compile takes a minute where other
+  // processes keep the processors busy, and is no hang.
+  std::chrono::milliseconds longest_first{};
   if (revives()) {
     constexpr std::chrono::milliseconds kLongest{60'000}, kLongestThatCompiles{150'000};
-    const auto most = request_.device == "cpu" ? kLongest : kLongestThatCompiles;
-    options.call_timeout = std::min(most, std::chrono::duration_cast<std::chrono::milliseconds>(request_.timeout / 4));
+    const auto part = [&](int quarters) {
+      return std::chrono::duration_cast<std::chrono::milliseconds>(quarters * request_.timeout / 4);
+    };
+    options.call_timeout = std::min(request_.device == "cpu" ? kLongest : kLongestThatCompiles, part(1));
+    longest_first = python ? std::min(kLongestThatCompiles, part(3)) : options.call_timeout;
   }
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   if (is_code()) options.shares.reset();  // it tells of its kernels, and is not timed
@@ -254,9 +263,13 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
     return channel_ = kept().worker;
   }
   const bool on_gpu = request_.device != "cpu";
-  const auto revived = std::make_shared<Revived>(std::move(options), !on_gpu || guards_wanted_on_a_gpu());
+  const auto revived =
+      std::make_shared<Revived>(std::move(options), longest_first, !on_gpu || guards_wanted_on_a_gpu());
   const CallKinds kinds = on_gpu ? CallKinds::by_shape : CallKinds::by_function;
-  const auto told = [this] { progress(0, fmt::format("{}: a first call, which may compile", request_.law)); };
+  const auto told = [this] {
+    kept().first_call = true;
+    progress(0, fmt::format("{}: a first call, which may compile", request_.law));
+  };
   return channel_ = std::make_shared<FirstCalls>(revived, kinds, kept().first_calls, told);
 }
 

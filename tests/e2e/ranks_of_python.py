@@ -95,13 +95,14 @@ class Ranks(unittest.TestCase):
             self.assertEqual(gang.call(self.message), {"type": "returned", "elapsed_ns": 0})
 
     def test_the_rank_that_never_ends_is_named_and_not_the_one_that_waits_for_it(self):
-        gang = self.gang("NeverEnds")
-        before, syslab_ranks.PATIENCE_S = syslab_ranks.PATIENCE_S, 2.0
-        try:
+        before = syslab_ranks.PATIENCE_S
+        self.addCleanup(setattr, syslab_ranks, "PATIENCE_S", before)
+        for patience in (2, 8, 30):
+            gang, syslab_ranks.PATIENCE_S = self.gang("NeverEnds"), patience
             answer = gang.call(self.message)
-        finally:
-            syslab_ranks.PATIENCE_S = before
-        self.assertEqual(answer["message"], "rank 1 has not ended after 2 s: it is in step 0")
+            if "it is in the constructor" not in answer["message"]:  # where a busy machine can be for some seconds
+                break
+        self.assertEqual(answer["message"], f"rank 1 has not ended after {patience} s: it is in step 0")
         self.assertFalse(gang.usable)
 
     def test_a_rank_that_dies_is_named(self):

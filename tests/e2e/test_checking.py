@@ -181,6 +181,34 @@ class Hanging(Lab):
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'timeout'"), [(0,)])
 
 
+class Compiling(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def test_a_first_call_that_takes_longer_than_a_hang_may_is_waited_for(self):
+        (self.folder / "slow.py").write_text(textwrap.dedent("""
+            import time
+
+            import numpy
+
+            compiled = []
+
+
+            class Slow:
+                def forward(self, q, k, v, is_causal=False):
+                    if not compiled:
+                        time.sleep(3.5)  # a call that is no first one has three seconds, of a law's twelve
+                        compiled.append(1)
+                    s = q @ k.swapaxes(-1, -2) / numpy.sqrt(q.shape[-1])
+                    lse = numpy.log(numpy.exp(s).sum(-1))
+                    return numpy.exp(s - lse[..., None]) @ v, lse
+        """))
+        lines = self.lines("check", "flash_forward", "--mine", "me=slow.py:Slow", "--cases", "2", "-k", ".equals_oracle", "--timeout", "12s",
+                           "--contract", "handout", expect=None)
+        self.assertNotIn("still running", json.dumps(lines))
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"}, lines)
+
+
 class ForgottenOrComputed(Lab):
     """NaN in an output is called never written exactly where nobody wrote it, whatever word stands there."""
 

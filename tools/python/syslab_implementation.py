@@ -5,10 +5,13 @@ Needs the standard library and whichever of NumPy and torch the user's file impo
 import inspect
 import sys
 
+import syslab_autograd  # noqa: F401, of syslab_functions.py: all is here before the user's file changes where modules are looked for
 from syslab_beside import demand_same_inputs, look_for_early_reads, run_beside
 from syslab_failures import Unsupported, WrongAnswer
 from syslab_functions import Function
+from syslab_gpu import GpuCall, LabMemory
 from syslab_guards import GuardPages
+from syslab_kernels import run_listened
 from syslab_loading import load_class
 from syslab_operators import FUNCTIONS, AutogradFunction, PlainClass
 from syslab_tensors import DTYPE_BYTES, Doorbell, Memory, NoDoorbell, NumpyTensors, TorchTensors, extent
@@ -39,7 +42,6 @@ def memory_of_lab(tensors, bytes_of_memory):
     """The host's memory on a GPU (syslab_gpu.py), by which calls that are timed go; None where there is none."""
     if tensors is None:
         return None
-    from syslab_gpu import LabMemory
     try:
         return LabMemory(tensors.torch, tensors.memory.bytes(bytes_of_memory))
     except (OSError, RuntimeError) as error:
@@ -99,7 +101,6 @@ class Implementation:
             bell.wait()
             values = run_beside(self.tensors, function, inputs, message["options"], streams)
         elif message.get("kernels"):
-            from syslab_kernels import run_listened
             values, told = run_listened(self.tensors.torch, function, inputs, message["options"])
         else:
             values = function(inputs, message["options"], timed, bell)
@@ -115,7 +116,6 @@ class Implementation:
         return {"type": "returned", "elapsed_ns": elapsed, **told}
 
     def call_on_gpu(self, message, pipe):
-        from syslab_gpu import GpuCall
         function, options = self.function_of(message), message["options"]
         whole = options.pop("whole_numbers", "").split(",")
         options.pop("streams", 1)  # the host's memory there is for one call at a time
@@ -168,8 +168,6 @@ class CallableImplementation:
         if message["function"] not in CALLABLE:
             raise Unsupported(f"this worker knows '{CALLABLE[0]}', not '{message['function']}'")
         if "gpu_memory" in message:
-            from syslab_gpu import GpuCall
-
             self.lab.open(message["gpu_memory"])
             call = GpuCall(pipe, self.lab, self.function.clock, message["step"])
             return {"type": "returned", "elapsed_ns": self.function.call_on_gpu(message, self.lab, call)}

@@ -51,7 +51,17 @@ KeptReference& kept_reference() {
 // Which process of the asker's a case needs; empty: none.
 std::string reference_for(const CaseRequest& request) {
   if (!request.mine || !request.mine->is_function()) return {};
-  return fmt::format("{}\n{}", request.mine->reference, request.mine->inputs);
+  return fmt::format("{}\n{}\n{}", request.mine->reference, request.mine->inputs, request.device);
+}
+
+// Of a process that works on large arrays again and again and times nothing: what it frees it keeps, since half of its
+// time would go into clearing the pages of new ones.
+std::map<std::string, std::string> keeps_memory() {
+  std::map<std::string, std::string> environment;
+  for (const auto& [name, value] : {std::pair{"MALLOC_MMAP_MAX_", "0"}, {"MALLOC_TRIM_THRESHOLD_", "1000000000000"}}) {
+    if (std::getenv(name) == nullptr) environment.emplace(name, value);
+  }
+  return environment;
 }
 
 // Of a Python class on the CPU under a law, of which nothing is timed: OpenBLAS takes one thread, and threads of OpenMP
@@ -279,7 +289,8 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
     taken.worker->turn_to(case_name);
   } else {
     ForeignOptions options;
-    options.command = python_reference_command(request_.mine->reference, request_.mine->inputs);
+    options.command = python_reference_command(request_.mine->reference, request_.mine->inputs, request_.device);
+    options.environment = keeps_memory();
     options.about = case_name;
     if (judge::walls_wanted()) options.walls = judge::Profile::python;
     options.own_group = false;

@@ -63,7 +63,8 @@ std::vector<std::string> python_lab_ranks_command();
 
 // The command, without its task, of what makes a function's arguments and knows its results: syslab_reference.py.
 // Both are "file.py:name".
-std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs);
+std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs,
+                                                  const std::string& device);
 
 // The command that serves a library: this very binary, which opens it (docs/worker-wire.md). `device`: "cpu", "cuda".
 std::vector<std::string> library_worker_command(const MineRequest& mine, const std::string& device);

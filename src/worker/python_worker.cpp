@@ -106,9 +106,10 @@ std::vector<std::string> python_lab_ranks_command() {
   return command;
 }
 
-std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs) {
+std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs,
+                                                  const std::string& device) {
   std::vector<std::string> command = python_program(python_script("syslab_reference"));
-  command.insert(command.end(), {"--reference", reference, "--inputs", inputs});
+  command.insert(command.end(), {"--reference", reference, "--inputs", inputs, "--device", device});
   return command;
 }
 

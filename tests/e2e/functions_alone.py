@@ -22,6 +22,7 @@ except ImportError as missing:
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
 import syslab_beside as beside  # noqa: E402
+import syslab_bounds  # noqa: E402
 import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
 import syslab_library as libraries  # noqa: E402
@@ -116,6 +117,7 @@ def reference_of(function, arguments, backward=False, **fields):
         _, first = made.arguments(1)
     made.outputs = made.describe_outputs(made.run(function, first))
     made.precision = made.precision_of(first)
+    made.device = "cpu"
     made.terms = fields.get("terms") or max([1] + [size for each in first for size in made.sums_over(each)])
     return made
 
@@ -125,12 +127,39 @@ def worst_ratio(reference, function, seed):
     _, values = reference.arguments(seed)
     worst = 0.0
     for (value, tolerance), (_, found) in zip(reference.expect(values), reference.run(function, values)):
-        error = np.abs(references.doubles(found) - value)
+        value, tolerance = np.asarray(value), np.asarray(tolerance)
+        error = np.abs(np.asarray(syslab_bounds.doubles(found)) - value)
         worst = max(worst, np.max(np.where(error == 0, 0, error / np.maximum(tolerance, 1e-300))))
     return worst
 
 
 class Bounds(unittest.TestCase):
+    def test_both_libraries_say_the_same(self):
+        numbers = np.random.default_rng(5)
+        value, moved, erring = numbers.standard_normal((3, 7, 40)), numbers.standard_normal((7, 40)), numbers.standard_normal((7, 40)) ** 2
+        value = np.concatenate([value[0].ravel(), [1e39, -1e39, np.inf]]).reshape(1, -1), moved.ravel(), erring.ravel()
+        value = tuple(np.resize(each, (1, 283)) for each in value)
+        for dtype, exact, declared, others in (("float32", True, None, value), ("bfloat16", False, None, value), ("float32", True, (1e-3, 1e-5), (value[0], None, None))):
+            def of(made, dtype=dtype, exact=exact, declared=declared, others=others):
+                one, sensitivity, own = (None if each is None else made(each) for each in others)
+                return [np.asarray(each) for each in syslab_bounds.bound(one, dtype, given=2.0 ** -8, terms=40, sensitivity=sensitivity, erring=own, exact=exact,
+                                                                         declared=declared)]
+
+            for here, there in zip(of(np.asarray), of(torch.from_numpy)):
+                np.testing.assert_allclose(here, there, rtol=1e-13)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_a_reference_computes_on_the_gpu_where_it_can(self):
+        for function, moves in ((softmax, True), (lambda x: x + torch.ones(16), False)):
+            made = reference_of(function, random((64, 16), dtype=torch.float32))
+            _, values = made.arguments(7)
+            here = made.expect(values)
+            self.assertEqual(made.computes_on("cuda", values), moves)
+            made.device = "cuda" if moves else "cpu"
+            for (value, tolerance), (other, bound) in zip(here, made.expect(values)):
+                np.testing.assert_allclose(value, other.cpu(), rtol=1e-12)
+                np.testing.assert_allclose(tolerance, bound.cpu(), rtol=0.1)
+
     def test_right_functions_keep_them(self):
         for function, others, shapes, distribution in RIGHT:
             for dtype in (torch.float32, torch.bfloat16):  # torch 1.13 has little of float16 on the CPU

@@ -23,6 +23,7 @@ import random
 import sys
 
 from syslab_autograd import BACKWARD, Backward
+from syslab_bounds import bound, change_of, doubles, error_of, larger, probed, unit_roundoff, whole_bound, widened
 from syslab_failures import failed
 from syslab_functions import load_callable, load_object, named_results
 from syslab_library import BadCases, ManifestCase, Symbol, manifest_cases
@@ -35,13 +36,7 @@ from syslab_wire import PROTOCOL, Pipe
 FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
 MOST_CASES = 10_000
 
-PROBES = 4                    # random changes of the arguments, by which the result's sensitivity is known
-PROBE_STEP = 2.0 ** -26       # of an argument: sqrt of a double's epsilon
-SUM_ROUNDOFF = 2.0 ** -24     # half precision is summed in float32
-DEVIATIONS = 6                # standard deviations of a sum of roundings that a bound allows
-ROUNDINGS = 4                 # of each value on its way
-# A rounding error is uniform within the unit roundoff u, so its standard deviation is u / sqrt(3).
-FACTOR = DEVIATIONS * math.sqrt(ROUNDINGS / 3)
+PROBES = 4  # random changes of the arguments, by which the result's sensitivity is known
 
 
 # --- cases ------------------------------------------------------------------------------------------------------------
@@ -143,60 +138,11 @@ def problem_of(reference, inputs):
     return f"{reference[1]}@{digest[:8]}"
 
 
-# --- float64 ----------------------------------------------------------------------------------------------------------
-
-
-def widened(value):
-    """A float or complex tensor in double precision; others as they are."""
-    if is_torch(value):
-        torch = sys.modules["torch"]
-        return value.to(torch.complex128) if value.is_complex() else value.double() if value.is_floating_point() else value
-    return value.astype("c16") if value.dtype.kind == "c" else value.astype("f8") if value.dtype.kind == "f" else value
-
-
-def is_inexact(value):
-    return value.is_floating_point() or value.is_complex() if is_torch(value) else value.dtype.kind in "fc"
-
-
-def probed(value, generator):
-    """Each element of a float tensor times 1 ± PROBE_STEP."""
-    if not is_inexact(value):
-        return value
-    import numpy
-
-    signs = PROBE_STEP * (2.0 * generator.integers(0, 2, size=tuple(value.shape)) - 1.0)
-    if is_torch(value):
-        return value * (1.0 + sys.modules["torch"].from_numpy(numpy.asarray(signs)))
-    return value * (1.0 + signs)
-
-
-def doubles(value):
-    """As a NumPy array of doubles, complex numbers as pairs."""
-    import numpy
-
-    if is_torch(value):
-        torch = sys.modules["torch"]
-        value = value.detach()
-        value = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
-        return value.double().cpu().numpy()
-    if value.dtype.kind == "c":
-        value = numpy.stack([value.real, value.imag], -1)
-    return numpy.asarray(value, dtype="f8")
-
-
-def unit_roundoff(dtype):
-    return {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8,
-            "complex64": 2.0 ** -24, "complex128": 2.0 ** -53}.get(dtype, 0.0)
-
-
-def range_of(dtype):
-    """The largest number of a float dtype, and the smallest that is normal."""
-    return {"float32": (3.4028234663852886e38, 2.0 ** -126), "complex64": (3.4028234663852886e38, 2.0 ** -126),
-            "float16": (65504.0, 2.0 ** -14), "bfloat16": (3.3895313892515355e38, 2.0 ** -126)}.get(dtype, (math.inf, 2.0 ** -1022))
+# --- what was expected ------------------------------------------------------------------------------------------------
 
 
 class Reference:
-    def __init__(self, reference, inputs, case_name):
+    def __init__(self, reference, inputs, case_name, device):
         self.native = load_callable(*reference)
         cases = read_cases(*inputs)
         plain = case_name.removesuffix(BACKWARD)
@@ -215,6 +161,7 @@ class Reference:
         if "torch" in sys.modules and isinstance(self.native, sys.modules["torch"].nn.Module):
             self.wide = load_callable(*reference).double()
         self.precision = self.precision_of(first)
+        self.device = device if device != "cpu" and self.computes_on(device, first) else "cpu"
         self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in self.sums_over(each)])
 
     def sums_over(self, value):
@@ -301,6 +248,24 @@ class Reference:
                    if unit_roundoff(each["dtype"]))
         return "float64" if wide else "its own"
 
+    def computes_on(self, device, values):
+        """Whether the reference computes in float64 on the GPU as well, where it takes milliseconds for what takes the CPU seconds."""
+        torch = sys.modules.get("torch")
+        if torch is None or self.precision != "float64" or isinstance(self.native, Symbol) or not torch.cuda.is_available():
+            return False
+        modules = [each for each in (self.native, self.wide) if isinstance(each, torch.nn.Module)]
+        try:
+            for module in modules:
+                module.to(device)
+            results = self.run(self.wide, [widened(value).to(device) if is_torch(value) else widened(value) for value in values])
+            there = all(is_torch(value) and value.device.type == device for _, value in results)
+        except Exception:  # noqa: BLE001, whatever it is, the reference is of the CPU
+            there = False
+        if not there:
+            for module in modules:
+                module.cpu()
+        return there
+
     @contextlib.contextmanager
     def probed_parameters(self, generator):
         """A module's own numbers are rounded as its arguments are: they are moved with them, and put back."""
@@ -320,30 +285,22 @@ class Reference:
     def own_errors(self, values, results):
         """How far the reference in its own dtype is from itself in float64: a right function may err as much, where rounding of
         what lies between (a sum with a constant, say) is what counts and no argument's."""
-        import numpy
-
-        errors = []
-        for (_, value), (_, own) in zip(results, self.run(self.native, values)):
-            with numpy.errstate(all="ignore"):
-                errors.append(numpy.nan_to_num(numpy.abs(doubles(own) - doubles(value)), nan=0, posinf=0))
-        return errors
-
-    # --- what was expected
+        return [error_of(doubles(own), doubles(value)) for (_, value), (_, own) in zip(results, self.run(self.native, values))]
 
     def expect(self, values, probes=PROBES):
-        """For each output its value and its tolerance, as arrays of doubles. With fewer probes the tolerance is no wider, and
+        """For each output its value and its tolerance, as doubles. With fewer probes the tolerance is no wider, and
         takes less time: what lies within it is right, of what does not the whole has to be asked.
         """
         import numpy
 
         exact = self.precision == "float64"
         function = self.wide if exact else self.native
-        given = values
+        given = values = [value.to(self.device) if is_torch(value) else value for value in values]
         values = [widened(value) for value in values] if exact else values
         results = self.run(function, values)
-        sensitivity = [numpy.zeros(doubles(value).shape) for _, value in results]
+        sensitivity = [None] * len(results)
         rtol, atol = field(self.case, "rtol"), field(self.case, "atol")
-        declared = rtol is not None or atol is not None
+        declared = (rtol or 0.0, atol or 0.0) if rtol is not None or atol is not None else None
         own = [None] * len(results)
         if exact and not declared:
             own = self.own_errors(given, results) if probes == PROBES else own
@@ -351,49 +308,23 @@ class Reference:
             for _ in range(probes):
                 with self.probed_parameters(generator):
                     moved = self.run(function, [probed(value, generator) for value in values])
-                for i, ((_, value), (_, other)) in enumerate(zip(results, moved)):
-                    with numpy.errstate(all="ignore"):
-                        change = numpy.abs(doubles(other) - doubles(value)) / PROBE_STEP
-                    sensitivity[i] = numpy.maximum(sensitivity[i], numpy.where(numpy.isfinite(change), change, 0.0))
-        expected = []
-        for (name, value), each, moved, erring in zip(results, self.outputs, sensitivity, own):
-            value = doubles(value)
-            if numpy.isnan(value).any():
-                raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with that")
-            expected.append(self.bound(value, each["dtype"], moved, erring, exact, rtol or 0.0, atol or 0.0, declared))
-        return expected
+                changes = [change_of(doubles(other), doubles(value)) for (_, value), (_, other) in zip(results, moved)]
+                sensitivity = [larger(one, change) for one, change in zip(sensitivity, changes)]
+        return [self.bound(name, doubles(value), each, moved, erring, exact, declared)
+                for (name, value), each, moved, erring in zip(results, self.outputs, sensitivity, own)]
 
-    def bound(self, value, dtype, sensitivity, erring, exact, rtol, atol, declared):
-        import numpy
-
-        own = unit_roundoff(dtype)
-        if own == 0:
+    def bound(self, name, value, output, sensitivity, erring, exact, declared):
+        if bool((value != value).any()):
+            raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with that")
+        dtype = output["dtype"]
+        if unit_roundoff(dtype) == 0:
             if not dtype.startswith(("int", "uint", "bool")):
                 raise BadCases(f"an output of {dtype}; floats, integers, bool and complex numbers are compared")
-            if value.size and numpy.abs(value).max() >= 2.0 ** 53:
+            if math.prod(value.shape) and float(abs(value).max()) >= 2.0 ** 53:
                 raise BadCases("the reference's integers reach 2^53, from where they are not told apart")
-            return value, numpy.full(value.shape, atol) + rtol * numpy.abs(value)
-        largest, tiny = range_of(dtype)
-        size = numpy.where(numpy.isfinite(value), numpy.abs(value), 0.0)
-        if declared:
-            tolerance = atol + rtol * size
-        else:
-            given = max([own] + [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors])
-            summed = math.sqrt(self.terms) * min(given, SUM_ROUNDOFF)
-            if not exact:
-                sensitivity = size
-            # Neighbours along the last dimension lend each other what few probes have missed.
-            if value.ndim:
-                sensitivity = numpy.maximum(sensitivity, numpy.sqrt(numpy.mean(sensitivity ** 2, -1, keepdims=True)))
-            tolerance = FACTOR * (given * sensitivity + summed * (sensitivity + size)) + 2 * own * size + tiny
-            if not exact or own <= 2.0 ** -53:  # the reference errs as much
-                tolerance = 2 * tolerance
-            if erring is not None and (erring > tolerance).any():
-                # Of one row, so that an element at which the reference is right by chance is not held to that.
-                row = numpy.sqrt(numpy.mean(erring ** 2, -1, keepdims=True)) if erring.ndim else erring
-                tolerance = numpy.maximum(tolerance, FACTOR * numpy.maximum(erring, row))
-        value = numpy.where(size > largest * (1 + own / 2), numpy.copysign(numpy.inf, value), value)
-        return value, numpy.where(numpy.isfinite(value), tolerance, 0.0)
+            return value, whole_bound(value, *(declared or (0.0, 0.0)))
+        given = max([unit_roundoff(dtype)] + [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors])
+        return bound(value, dtype, given=given, terms=self.terms, sensitivity=sensitivity, erring=erring, exact=exact, declared=declared)
 
     # --- the wire
 
@@ -421,15 +352,25 @@ class Reference:
             for view, value in zip(self.views(memory, size, message["outputs"]), values):
                 view.copy_(value) if is_torch(view) else view.__setitem__(..., value)
         elif message["function"] == "expect":
-            import numpy
-
             probes = int(message["options"].get("probes", PROBES))
             parts = [part for pair in self.expect(self.views(memory, size, message["inputs"]), probes) for part in pair]
             for wire, part in zip(message["outputs"], parts):
-                numpy.ndarray(part.shape, "f8", memory.bytes(size), wire["offset"])[...] = part
+                write_doubles(part, memory.bytes(size), wire["offset"])
+            if self.device != "cpu":
+                sys.modules["torch"].cuda.empty_cache()  # the GPU's memory is for what is judged
         else:
             raise ValueError(f"a reference makes and expects; it does not '{message['function']}'")
         return {"type": "returned", "elapsed_ns": 0}
+
+
+def write_doubles(value, memory, offset):
+    import numpy
+
+    view = numpy.ndarray(tuple(value.shape), "f8", memory, offset)
+    if is_torch(value):
+        sys.modules["torch"].from_numpy(view).copy_(value)
+    else:
+        view[...] = value
 
 
 def parse_place(text):
@@ -465,6 +406,7 @@ def main():
     parser.add_argument("--inputs", required=True, type=parse_place, metavar="FILE.py:NAME")
     parser.add_argument("--list", type=int, metavar="FD")
     parser.add_argument("--backward", action="store_true")
+    parser.add_argument("--device", default="cpu", help="where the reference computes if it can")
     given = parser.parse_args()
     lift_memory_limit()
     if given.list is not None:
@@ -481,7 +423,7 @@ def main():
                 if before is not None and before.name == about and before.problem == problem_of(given.reference, given.inputs):
                     served = before  # of another launch of the same case
                 else:
-                    served = Reference(given.reference, given.inputs, about)
+                    served = Reference(given.reference, given.inputs, about, given.device)
                 pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python", "serves": ["call"],
                             "domain": served.domain()})
             else:

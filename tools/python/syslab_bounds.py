@@ -1,0 +1,134 @@
+"""How far from its float64 result a right function may be: the arithmetic of the bound that docs/any-function.md derives.
+
+On arrays of NumPy, or on tensors of torch where they lie: both libraries know the same operations by the same names.
+
+Needs NumPy, and torch only for its tensors.
+"""
+import math
+import sys
+
+from syslab_signature import is_torch
+
+PROBE_STEP = 2.0 ** -26       # of an argument: sqrt of a double's epsilon
+SUM_ROUNDOFF = 2.0 ** -24     # half precision is summed in float32
+DEVIATIONS = 6                # standard deviations of a sum of roundings that a bound allows
+ROUNDINGS = 4                 # of each value on its way
+# A rounding error is uniform within the unit roundoff u, so its standard deviation is u / sqrt(3).
+FACTOR = DEVIATIONS * math.sqrt(ROUNDINGS / 3)
+
+
+def library_of(value):
+    import numpy
+
+    return sys.modules["torch"] if is_torch(value) else numpy
+
+
+def quietly():
+    """NumPy warns of what infinities make; torch does not."""
+    import numpy
+
+    return numpy.errstate(all="ignore")
+
+
+def widened(value):
+    """A float or complex tensor in double precision; others as they are."""
+    if is_torch(value):
+        torch = sys.modules["torch"]
+        return value.to(torch.complex128) if value.is_complex() else value.double() if value.is_floating_point() else value
+    return value.astype("c16") if value.dtype.kind == "c" else value.astype("f8") if value.dtype.kind == "f" else value
+
+
+def is_inexact(value):
+    return value.is_floating_point() or value.is_complex() if is_torch(value) else value.dtype.kind in "fc"
+
+
+def probed(value, generator):
+    """Each element of a float tensor times 1 ± PROBE_STEP."""
+    if not is_inexact(value):
+        return value
+    import numpy
+
+    signs = PROBE_STEP * (2.0 * generator.integers(0, 2, size=tuple(value.shape)) - 1.0)
+    if is_torch(value):
+        return value * (1.0 + sys.modules["torch"].from_numpy(numpy.asarray(signs)).to(value.device))
+    return value * (1.0 + signs)
+
+
+def doubles(value):
+    """As doubles in the same library and place, complex numbers as pairs."""
+    if is_torch(value):
+        value = value.detach()
+        return (sys.modules["torch"].view_as_real(value.resolve_conj()) if value.is_complex() else value).double()
+    import numpy
+
+    if value.dtype.kind == "c":
+        value = numpy.stack([value.real, value.imag], -1)
+    return numpy.asarray(value, dtype="f8")
+
+
+def unit_roundoff(dtype):
+    return {"float64": 2.0 ** -53, "float32": 2.0 ** -24, "float16": 2.0 ** -11, "bfloat16": 2.0 ** -8,
+            "complex64": 2.0 ** -24, "complex128": 2.0 ** -53}.get(dtype, 0.0)
+
+
+def range_of(dtype):
+    """The largest number of a float dtype, and the smallest that is normal."""
+    return {"float32": (3.4028234663852886e38, 2.0 ** -126), "complex64": (3.4028234663852886e38, 2.0 ** -126),
+            "float16": (65504.0, 2.0 ** -14), "bfloat16": (3.3895313892515355e38, 2.0 ** -126)}.get(dtype, (math.inf, 2.0 ** -1022))
+
+
+def change_of(moved, value):
+    """How much a result moves with its arguments, in units of them; where that is no number, 0."""
+    library = library_of(value)
+    with quietly():
+        change = library.abs(moved - value) / PROBE_STEP
+    return library.where(library.isfinite(change), change, library.zeros_like(change))
+
+
+def larger(one, other):
+    """Of each element; `one` may be None."""
+    return other if one is None else library_of(other).maximum(one, other)
+
+
+def error_of(own, value):
+    with quietly():
+        return library_of(value).nan_to_num(abs(own - value), nan=0, posinf=0)
+
+
+def of_a_row(value):
+    """The root mean square along the last dimension, beside each element."""
+    return library_of(value).sqrt((value ** 2).mean(-1, keepdims=True)) if value.ndim else value
+
+
+def whole_bound(value, rtol, atol):
+    """The tolerance of an output that is no float."""
+    return atol + rtol * abs(value)
+
+
+def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared):
+    """What was expected of an output of that dtype, and its tolerance. `value`: the float64 result; `given`: the coarsest unit roundoff of
+    output and arguments; `terms`: of the longest sum; `sensitivity`: change_of() probes, or None; `erring`: the reference's own error
+    in its own dtype, or None; `exact`: it computed in float64; `declared`: (rtol, atol) of the case, or None.
+    """
+    library, own = library_of(value), unit_roundoff(dtype)
+    largest, tiny = range_of(dtype)
+    zero = library.zeros_like(value)
+    finite = library.isfinite(value)
+    size = library.where(finite, abs(value), zero)
+    if declared:
+        rtol, atol = declared
+        tolerance = atol + rtol * size
+    else:
+        summed = math.sqrt(terms) * min(given, SUM_ROUNDOFF)
+        sensitivity = size if not exact else zero if sensitivity is None else sensitivity
+        # Neighbours along the last dimension lend each other what few probes have missed.
+        sensitivity = library.maximum(sensitivity, of_a_row(sensitivity))
+        tolerance = FACTOR * (given * sensitivity + summed * (sensitivity + size)) + 2 * own * size + tiny
+        if not exact or own <= 2.0 ** -53:  # the reference errs as much
+            tolerance = 2 * tolerance
+        if erring is not None and (erring > tolerance).any():
+            # Of one row, so that an element at which the reference is right by chance is not held to that.
+            tolerance = library.maximum(tolerance, FACTOR * library.maximum(erring, of_a_row(erring)))
+    with quietly():
+        value = library.where(size > largest * (1 + own / 2), math.inf * library.sign(value), value)
+    return value, library.where(library.isfinite(value), tolerance, zero)

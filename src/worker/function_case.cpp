@@ -1,6 +1,7 @@
 #include "worker/function_case.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <array>
 #include <cstring>
@@ -61,6 +62,26 @@ Described described(const Json& domain, const std::string& planned) {
   found.bytes = fields.optional_number("bytes").value_or(0);
   return found;
 }
+
+// What a case frees it keeps until it ends: results and bounds of large tensors come with every call that is compared,
+// and half of a comparison's time would go into clearing new pages for them.
+class KeepsMemory {
+ public:
+  KeepsMemory() {
+    ::mallopt(M_MMAP_MAX, 0);
+    ::mallopt(M_TRIM_THRESHOLD, -1);
+  }
+  KeepsMemory(const KeepsMemory&) = delete;
+  KeepsMemory& operator=(const KeepsMemory&) = delete;
+  ~KeepsMemory() {
+    ::mallopt(M_MMAP_MAX, kUsualMaps);
+    ::mallopt(M_TRIM_THRESHOLD, kUsualThreshold);
+    ::malloc_trim(0);
+  }
+
+ private:
+  static constexpr int kUsualMaps = 65536, kUsualThreshold = 128 << 10;  // of the GNU C library
+};
 
 class FunctionCase {
  public:
@@ -187,6 +208,7 @@ void run_function_case(CaseContext& context) {
                             "file.py:function --inputs file.py:cases",
                             context.request().experiment));
   }
+  const KeepsMemory keeps;
   FunctionCase made(context);
   run_operator_case(context, made.operation());
   context.emit(FactRecord{json_text(made.facts())});

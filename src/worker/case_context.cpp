@@ -55,10 +55,13 @@ std::string reference_for(const CaseRequest& request) {
 }
 
 // Of a process that works on large arrays again and again and times nothing: what it frees it keeps, since half of its
-// time would go into clearing the pages of new ones.
-std::map<std::string, std::string> keeps_memory() {
+// time would go into clearing the pages of new ones, and its threads sleep while they wait.
+std::map<std::string, std::string> of_a_reference() {
   std::map<std::string, std::string> environment;
-  for (const auto& [name, value] : {std::pair{"MALLOC_MMAP_MAX_", "0"}, {"MALLOC_TRIM_THRESHOLD_", "1000000000000"}}) {
+  for (const auto& [name, value] : {std::pair{"MALLOC_MMAP_MAX_", "0"},
+                                    {"MALLOC_TRIM_THRESHOLD_", "1000000000000"},
+                                    {"OMP_WAIT_POLICY", "passive"},
+                                    {"KMP_BLOCKTIME", "0"}}) {
     if (std::getenv(name) == nullptr) environment.emplace(name, value);
   }
   return environment;
@@ -290,7 +293,7 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
   } else {
     ForeignOptions options;
     options.command = python_reference_command(request_.mine->reference, request_.mine->inputs, request_.device);
-    options.environment = keeps_memory();
+    options.environment = of_a_reference();
     options.about = case_name;
     if (judge::walls_wanted()) options.walls = judge::Profile::python;
     options.own_group = false;

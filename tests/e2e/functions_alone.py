@@ -115,9 +115,9 @@ def reference_of(function, arguments, backward=False, **fields):
     if backward:
         made.differentiate(first)
         _, first = made.arguments(1)
+    made.device = "cpu"
     made.outputs = made.describe_outputs(made.run(function, first))
     made.precision = made.precision_of(first)
-    made.device = "cpu"
     made.terms = fields.get("terms") or max([1] + [size for each in first for size in made.sums_over(each)])
     return made
 

@@ -141,6 +141,10 @@ def problem_of(reference, inputs):
 # --- what was expected ------------------------------------------------------------------------------------------------
 
 
+def is_module(function):
+    return "torch" in sys.modules and isinstance(function, sys.modules["torch"].nn.Module)
+
+
 class Reference:
     def __init__(self, reference, inputs, case_name, device):
         self.native = load_callable(*reference)
@@ -156,12 +160,13 @@ class Reference:
         if case_name.endswith(BACKWARD):
             self.differentiate(first)
             _, first = self.arguments(1)
-        self.outputs = self.describe_outputs(self.run(self.native, first))
-        self.wide = self.native
-        if "torch" in sys.modules and isinstance(self.native, sys.modules["torch"].nn.Module):
-            self.wide = load_callable(*reference).double()
-        self.precision = self.precision_of(first)
         self.device = device if device != "cpu" and self.computes_on(device, first) else "cpu"
+        there = self.there(first)
+        self.outputs = self.describe_outputs(self.run(self.native, there))
+        self.wide = self.native
+        if is_module(self.native):
+            self.wide = load_callable(*reference).double().to(self.device)
+        self.precision = self.precision_of(there)
         self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in self.sums_over(each)])
 
     def sums_over(self, value):
@@ -249,30 +254,32 @@ class Reference:
         return "float64" if wide else "its own"
 
     def computes_on(self, device, values):
-        """Whether the reference computes in float64 on the GPU as well, where it takes milliseconds for what takes the CPU seconds."""
+        """Whether the reference computes on the GPU, too, where it takes milliseconds for what takes the CPU seconds."""
         torch = sys.modules.get("torch")
-        if torch is None or self.precision != "float64" or isinstance(self.native, Symbol) or not torch.cuda.is_available():
+        if torch is None or isinstance(self.native, Symbol) or not torch.cuda.is_available():
             return False
-        modules = [each for each in (self.native, self.wide) if isinstance(each, torch.nn.Module)]
         try:
-            for module in modules:
-                module.to(device)
-            results = self.run(self.wide, [widened(value).to(device) if is_torch(value) else widened(value) for value in values])
-            there = all(is_torch(value) and value.device.type == device for _, value in results)
+            if is_module(self.native):
+                self.native.to(device)
+            results = self.run(self.native, [value.to(device) if is_torch(value) else value for value in values])
+            if all(is_torch(value) and value.device.type == device for _, value in results):
+                return True
         except Exception:  # noqa: BLE001, whatever it is, the reference is of the CPU
-            there = False
-        if not there:
-            for module in modules:
-                module.cpu()
-        return there
+            pass
+        if is_module(self.native):
+            self.native.cpu()
+        return False
+
+    def there(self, values):
+        return [value.to(self.device) if is_torch(value) else value for value in values]
 
     @contextlib.contextmanager
     def probed_parameters(self, generator):
         """A module's own numbers are rounded as its arguments are: they are moved with them, and put back."""
-        torch = sys.modules.get("torch")
-        if torch is None or not isinstance(self.wide, torch.nn.Module):
+        if not is_module(self.wide):
             yield
             return
+        torch = sys.modules["torch"]
         kept = {name: value.clone() for name, value in self.wide.state_dict().items()}
         try:
             with torch.no_grad():
@@ -295,7 +302,7 @@ class Reference:
 
         exact = self.precision == "float64"
         function = self.wide if exact else self.native
-        given = values = [value.to(self.device) if is_torch(value) else value for value in values]
+        given = values = self.there(values)
         values = [widened(value) for value in values] if exact else values
         results = self.run(function, values)
         sensitivity = [None] * len(results)

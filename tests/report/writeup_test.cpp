@@ -84,7 +84,7 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
                                     metric("slot_bytes", 8)};
   add("naive_ddp", params, "fused", records, {.ranks = 2});
   const std::string toys =
-      "on 4 integer-valued toy models, 1 with tied weights and 2 with frozen parameters, training on 2";
+      "On 4 integer-valued toy models, 1 with tied weights and 2 with frozen parameters, training on 2";
   const std::string end = "gives bit-identical weights to one process after 3 steps.";
   const auto proves = [&](const std::string& text) { return has(text, toys) && has(text, end); };
   EXPECT_TRUE(proves(said("naive_ddp", "certified"))) << said("naive_ddp", "certified");

@@ -1,22 +1,35 @@
--- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). They are larger at long T, because unfused
---   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip and one float a row{short}{products}.
+-- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). {growth}, because unfused
+--   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip{short}.
 -- experiment: flash_benchmarking
 -- with: flash_benchmarking/speedup
 -- fills: *
--- columns: head_dim|1|d|right; speedups|1|s|left; pairing|1|s|left; device|1|s|left; short|1|s|left;
---   products|1|s|left
+-- columns: head_dim|1|d|right; speedups|1|s|left; pairing|1|s|left; device|1|s|left; growth|1|s|left; short|1|s|left
 longest AS (SELECT * FROM ends WHERE place = 1 AND seq > low_seq AND NOT is_mine AND speedup > at_low),
-wide AS (SELECT *, max(iif(point ->> '$.head_dim' = 64, 1, 0)) OVER () AS has_64 FROM longest)
+-- Lengths are said once where all of a sentence have the same.
+wide AS (
+  SELECT *, max(iif(point ->> '$.head_dim' = 64, 1, 0)) OVER () AS has_64,
+         row_number() OVER (same ORDER BY implementation) = 1 OR low_seq <> lag(low_seq) OVER (same ORDER BY implementation)
+           OR seq <> lag(seq) OVER (same ORDER BY implementation) AS says_where
+    FROM longest
+  WINDOW same AS (PARTITION BY comparability_key, protocol, point ->> '$.head_dim')
+)
 SELECT point ->> '$.head_dim' AS head_dim,
-       group_concat(printf('`%s` (%s) %.3g× at T = %s and %.3g× at T = %s', implementation, point ->> '$.dtype', at_low, low_seq, speedup, seq), ', ') AS speedups,
+       group_concat(printf('`%s` (%s) %.3g×%s and %.3g×%s', implementation, point ->> '$.dtype', at_low, iif(says_where, ' at T = ' || low_seq, ''), speedup,
+                           iif(says_where, ' at T = ' || seq, '')), ', ') AS speedups,
        iif(min(paired AND low_paired), 'each from one run', 'in different runs') AS pairing, device,
-       iif(EXISTS (SELECT 1 FROM v_environment g WHERE g.gpu_name = device), '; at short T launches bound both', '') AS short,
-       iif(max(implementation = 'flash_tf32'), '; `flash_tf32` multiplies in TF32'
-           || coalesce((SELECT printf(' (worst error of O %.2g of the %.2g allowed)', p.worst_error, p.tolerance) FROM v_properties p
-                         WHERE p.experiment = ?1 AND p.implementation = 'flash_tf32' AND p.outcome = 'passed' AND p.property IN ('reference:out', 'samples:out') AND NOT p.is_mine
-                         ORDER BY p.ratio DESC LIMIT 1), '') || ', unfused attention in fp32', '') AS products,
+       CASE WHEN (SELECT count(DISTINCT x.device) FROM wide x WHERE x.point ->> '$.head_dim' = w.point ->> '$.head_dim') = 1 THEN 'They are larger at long T'
+            ELSE 'On each GPU of the table they are larger at long T' END AS growth,
+       -- Times that hardly follow the work.
+       coalesce((SELECT printf('; at short T launches bound both: from T = %d to %d (d = %d) 16 times the scores take %.3g and %.3g times as long',
+                               a.seq, b.seq, a.point ->> '$.head_dim', b.speedup * b.time_ms / (a.speedup * a.time_ms), b.time_ms / a.time_ms)
+                   FROM beside a
+                   JOIN beside b ON b.point = a.point AND b.implementation = a.implementation AND b.is_mine = a.is_mine AND b.comparability_key = a.comparability_key
+                                AND b.protocol = a.protocol AND b.seq = 4 * a.seq
+                  WHERE a.comparability_key = w.comparability_key AND a.protocol = w.protocol AND NOT a.is_mine AND a.implementation = 'flash_mma'
+                    AND b.time_ms < 1.5 * a.time_ms AND b.speedup * b.time_ms < 1.5 * a.speedup * a.time_ms
+                  ORDER BY a.seq, abs((a.point ->> '$.head_dim') - 64) LIMIT 1), '') AS short,
        max(run_uid) AS run_uid
-  FROM wide w
+  FROM (SELECT * FROM wide ORDER BY implementation) w
  WHERE has_64 = 0 OR point ->> '$.head_dim' = 64
  GROUP BY comparability_key, protocol, point ->> '$.head_dim'
  ORDER BY device, protocol;

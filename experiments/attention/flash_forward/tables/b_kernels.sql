@@ -1,6 +1,6 @@
 -- sentence: The fused kernels are {kernels}. The grid has a block for each tile of queries of each head and batch row; it loops once over tiles
 --   of keys, keeps maximum, sum and O in fp32 registers, casts P to V's dtype before the second product and O when it is written, and
---   writes L. The hand-out's `test_flash_forward_pass_triton` passes, full and causal. {laws} {error}
+--   writes L. The hand-out's `test_flash_forward_pass_triton` passes, full and causal{laws} {error}
 -- experiment: flash_forward
 -- command: syslab check flash_forward
 -- fills: b
@@ -30,8 +30,8 @@ errors AS (
 SELECT (SELECT group_concat(what, ' and ') FROM kernels k WHERE k.implementation IN (SELECT implementation FROM passed)) AS kernels,
        -- fp32 has no half precision to be judged: six of the seven.
        (SELECT iif(count(*) >= 5 AND NOT EXISTS (SELECT 1 FROM tried WHERE NOT passed AND NOT (implementation = 'flash_fp32' AND law = 'attention.half_no_worse_than_naive')),
-                   'The tests of (a) pass, too.',
-                   printf('Of the tests of (a) %d pass, on %d random inputs each.', count(*), min(cases)))
+                   ', as do the tests of (a).',
+                   printf('. Of the tests of (a) %d pass, on %d random inputs each.', count(*), min(cases)))
           FROM (SELECT law, min(cases) AS cases FROM passed GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed))) AS laws,
        coalesce((SELECT 'The worst errors against fp64, of what is allowed: ' ||
                         group_concat(printf('`%s` (%s) O %.2g of %.2g, L %.2g of %.2g', o.implementation, o.dtype, o.error, o.tolerance, l.error, l.tolerance), '; ') || '.'

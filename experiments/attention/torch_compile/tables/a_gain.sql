@@ -1,11 +1,11 @@
 -- sentence: Fusing by hand stands in for the compiler: behind → the table of `pytorch_attention` has attention with a fused softmax ({softmax}, {device}).
---   At {points} points up to T = {longest} it is {least}× to {most}× as fast, at the largest {forward} in forward and {backward} in backward. It
+--   At {points} points up to T = {longest} it is {least} to {most} times as fast, since it
 --   touches the scores once, not once per operation.
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper
 -- fills: a
 -- columns: softmax|1|code|left; least|1|.3g|right; most|1|.3g|right; points|1|d|right;
---   longest|1|d|right; forward|1|s|left; backward|1|s|left; device|1|s|left
+--   longest|1|d|right; device|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.* FROM v_measured v
    WHERE v.experiment = 'pytorch_attention' AND v.is_good AND NOT v.is_mine AND v.params ->> '$.pass' IN ('forward', 'backward')

@@ -1,6 +1,6 @@
 -- title: torch.compile: the whole model
 -- caption: Mean of ten passes, op by op (`eager`) and fused by hand (`fused`); `step`: forward, backward and AdamW.
---   `forward` is timed alone where a case of its own ran, otherwise as a phase of the step, so it may differ a little from “Benchmarking script”.
+--   `forward` is timed alone where a case of its own ran, otherwise as a phase of the step, so it may differ a little from “Benchmarking script”. Behind – stands why a model was not run fused.
 -- experiment: torch_compile
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
@@ -12,7 +12,11 @@
 WITH passes AS MATERIALIZED (SELECT * FROM v_pass)
 SELECT e.model, e.batch, e.context, e."precision", e.what AS pass, e.mean_ms AS eager, f.mean_ms AS fused, e.mean_ms / f.mean_ms AS gain,
        p.mean_ms AS torch_eager, c.mean_ms AS torch_compiled, p.mean_ms / c.mean_ms AS torch_gain,
-       CASE WHEN f.run_uid IS NULL THEN '–' WHEN e.run_uid = f.run_uid THEN 'one run' ELSE 'different runs' END AS paired, e.protocol, e.device,
+       CASE WHEN f.run_uid IS NULL THEN coalesce('– (its step ' || (SELECT substr(n.message, 1, instr(n.message || ',', ',') - 1)
+                   FROM v_newest n
+                  WHERE n.experiment IN (?1, 'benchmarking_script') AND n.status = 'oom' AND n.params ->> '$.model' = e.model AND n.params ->> '$.context' = e.context
+                    AND n.implementation = e.implementation
+                  ORDER BY n.attempt_uid DESC LIMIT 1) || ')', '– (left out by the budget or the choice of cases)') WHEN e.run_uid = f.run_uid THEN 'one run' ELSE 'different runs' END AS paired, e.protocol, e.device,
        max(e.run_uid, coalesce(f.run_uid, '')) AS run_uid
   FROM passes e
   -- A model that was measured op by op alone stands beside those that were fused.
@@ -24,7 +28,7 @@ SELECT e.model, e.batch, e.context, e."precision", e.what AS pass, e.mean_ms AS 
                     AND c.implementation GLOB 'pytorch_compiled*' AND c.place = 1
  WHERE e.implementation = 'eager' AND e.what IN ('forward', 'step') AND e.place = 1
    AND (f.attempt_id IS NOT NULL
-        OR (NOT EXISTS (SELECT 1 FROM passes x WHERE x.implementation = 'fused' AND x.point = e.point AND x.comparability_key = e.comparability_key)
+        OR (NOT EXISTS (SELECT 1 FROM passes x WHERE x.implementation = 'fused' AND x.what = e.what AND x.point = e.point AND x.comparability_key = e.comparability_key)
             AND EXISTS (SELECT 1 FROM passes x WHERE x.implementation = 'fused' AND x.what = e.what AND x.comparability_key = e.comparability_key
                            AND x.protocol = e.protocol AND x.context = e.context AND x."precision" = e."precision" AND x.parameters < e.parameters)))
  GROUP BY e.attempt_id, e.what

@@ -1,12 +1,12 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {fastest_ms} ms at {fastest} MiB and
---   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} {cost}.
+--   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} {cost}.{planned}
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; least|MiB|d|right; most|MiB|d|right;
 --   calls|1|s|left; handout|1|s|left; fastest|MiB|d|right; fastest_ms|ms|.4g|right; slowest|MiB|d|right; slowest_ms|ms|.4g|right;
---   verdict|1|s|left; cost|1|s|left; elsewhere|1|s|left
+--   verdict|1|s|left; cost|1|s|left; elsewhere|1|s|left; planned|1|s|left
 WITH RECURSIVE sizes(model, d, f, layers, vocab) AS (
   -- The hand-out's models: its buckets are packed in reverse registration order (lm_head, ln_final, of each layer ln2, ln1, w3, w2, w1, output, v, k, q,
   -- embedding), ours in the order in which backward finishes gradients, where two norms are never neighbours.
@@ -61,8 +61,18 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                  WHEN s.over_none > g.over_none
                    THEN printf('. %s small ones cost more: a step is %s ms over one without communication at %d MiB and %s at %d%s',
                                iif(g.exposed > s.exposed, 'But many', 'Many'), iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb,
-                               iif(s.backward > 1.01 * g.backward, printf(', because the small calls slow backward more (to %.3g ms, versus %.3g)', s.backward, g.backward), ''))
+                               iif(s.backward > 1.01 * g.backward,
+                                   (SELECT printf(', since backward takes %s ms at %s MiB', group_concat(printf('%.3g', x.backward), ', '), group_concat(x.bucket_mb, ', '))
+                                      FROM (SELECT * FROM one o WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key AND o.protocol IS v.protocol
+                                                AND o.implementation = v.implementation ORDER BY o.bucket_mb) x), ''))
                  ELSE printf('; a step is %s ms over one without communication at %d MiB and %s at %d', iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb) END AS cost,
+       -- Buckets that the lab chose from the machine's law, where they ran beside.
+       coalesce((SELECT printf(' `planned`, buckets chosen from the times of backward and all-reduces, takes %.4g ms in %d calls%s.', p.time_ms, p.buckets,
+                               CASE WHEN p.high_ms < v.low_ms THEN ', the fastest' WHEN p.low_ms > v.high_ms THEN '' ELSE ', not measurably different from the fastest limit' END)
+                   FROM v_data_parallel p
+                  WHERE p.experiment = ?1 AND p.strategy = 'planned' AND p.is_good AND p.point = v.point AND p.ranks = v.ranks
+                    AND p.comparability_key = v.comparability_key AND p.protocol IS v.protocol AND p.implementation = v.implementation
+                  ORDER BY p.run_started_at DESC LIMIT 1), '') AS planned,
        coalesce((SELECT ' On another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation

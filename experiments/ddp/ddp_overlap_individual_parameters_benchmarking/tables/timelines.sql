@@ -1,14 +1,14 @@
 -- sentence: {model} in {precision}, {ranks} ranks ({backend}, gradients {sent}, {device}, {implementation}; rank 0,
---   last step): naive, backward ends at {naive_back} ms and the first of {naive_count} all-reduces starts at {naive_first} ms.
---   With overlap the first starts at {first} ms, {under} of {count} before backward ends at {back} ms.
+--   last step): naive, all {naive_count} all-reduces start after backward, which ends at {naive_back} ms.
+--   With overlap the first starts at {first} ms, and {under} of {count} start before backward ends at {back} ms.{beside}
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: b
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
---   implementation|1|code|left; naive_count|1|d|right; naive_first|1|.3g|right; naive_back|1|.3g|right; under|1|d|right; count|1|d|right;
---   back|1|.3g|right; first|1|.3g|right
+--   implementation|1|code|left; naive_count|1|d|right; naive_back|1|.3g|right; under|1|d|right; count|1|d|right;
+--   back|1|.3g|right; first|1|.3g|right; beside|1|s|left
 WITH v AS MATERIALIZED (
   SELECT d.attempt_id, d.model, d."precision", d.batch, d.context, d.ranks, d.backend, d.wire, d.device, d.implementation, d.row_order, d.point,
-         d.comparability_key, d.protocol, d.strategy, d.run_uid,
+         d.comparability_key, d.protocol, d.strategy, d.run_uid, d.backward AS slowest,
          row_number() OVER (PARTITION BY d.point, d.ranks, d.comparability_key, d.protocol, d.implementation, d.strategy
                                 ORDER BY d.experiment <> ?1, d.run_started_at DESC) AS place
     FROM v_data_parallel d
@@ -16,15 +16,19 @@ WITH v AS MATERIALIZED (
 ),
 -- Backward ends where its span does; on the CPU, by the clock.
 told AS (
-  SELECT v.*, b.back, (SELECT count(*) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS count,
+  SELECT v.*, b.back, b.back - b.begin AS length, (SELECT count(*) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS count,
          (SELECT count(*) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication' AND s.start_ns < b.back) AS under,
          (SELECT min(s.start_ns) FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'communication') AS first
     FROM v
-    JOIN (SELECT attempt_id, max(end_ns) AS back FROM span WHERE rank = 0 AND track = 'compute' AND name = 'backward' GROUP BY attempt_id) b USING (attempt_id)
+    JOIN (SELECT attempt_id, max(end_ns) AS back, min(start_ns) AS begin FROM span WHERE rank = 0 AND track = 'compute' AND name = 'backward' GROUP BY attempt_id) b USING (attempt_id)
    WHERE v.place = 1
 )
 SELECT o.model, o."precision", o.batch, o.context, o.ranks, o.backend, iif(o.wire = 'own', 'uncompressed', 'in ' || o.wire) AS sent, o.device, o.implementation,
-       n.count AS naive_count, 1e-6 * n.first AS naive_first, 1e-6 * n.back AS naive_back, o.under, o.count, 1e-6 * o.back AS back, 1e-6 * o.first AS first,
+       n.count AS naive_count, 1e-6 * n.back AS naive_back, o.under, o.count, 1e-6 * o.back AS back, 1e-6 * o.first AS first,
+       -- Why (a) has another length of it.
+       iif(printf('%.3g', 1e-6 * o.length) <> printf('%.3g', o.slowest) AND n.slowest IS NOT NULL,
+           printf(' Backward takes %.3g ms in this step (naive %.3g); (a) has medians of the slower rank (%.3g and %.3g).',
+                  1e-6 * o.length, 1e-6 * n.length, o.slowest, n.slowest), '') AS beside,
        max(o.run_uid, n.run_uid) AS run_uid
   FROM told o
   JOIN told n ON n.point = o.point AND n.ranks = o.ranks AND n.comparability_key = o.comparability_key AND n.protocol IS o.protocol

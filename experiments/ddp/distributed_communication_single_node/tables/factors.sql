@@ -28,11 +28,11 @@ point AS (
 queued AS (
   SELECT p.*, (SELECT q.value FROM metric q WHERE q.attempt_id = p.attempt_id AND q.name = 'pipelined' ORDER BY q.rank LIMIT 1) AS t FROM point p
 ),
--- The rate of the largest size, what the smallest takes beyond it, and how much longer than both a size between takes.
+-- The rate of the largest size, what the smallest takes beyond it, and the size between that takes longest beside both.
 ends AS (
   SELECT small_id, large_id, small, large, alpha, rate,
          1e-9 * small_bytes * 2.0 * (world_size - 1) / world_size / rate AS at_rate,  -- of the rate as it is printed
-         (SELECT max(m.t / (alpha + m.bytes * beta) - 1) FROM queued m
+         (SELECT json_object('more', max(m.t / (alpha + m.bytes * beta) - 1), 'bytes', m.bytes, 't', m.t, 'sum', alpha + m.bytes * beta) FROM queued m
            WHERE m.implementation = x.implementation AND m.world_size = x.world_size AND m.device = x.device AND m.protocol = x.protocol) AS longest
     FROM (SELECT s.*, s.attempt_id AS small_id, g.attempt_id AS large_id, s.t AS small, g.t AS large, g.t / g.bytes AS beta, s.t - s.bytes * g.t / g.bytes AS alpha,
                  s.bytes AS small_bytes, CAST(printf('%.3g', 1e-9 * g.bytes * 2.0 * (g.world_size - 1) / g.world_size / g.t) AS REAL) AS rate
@@ -73,7 +73,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
                           e.rate, iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
-                          iif(e.longest > 0.05, printf('. Sizes between take up to %.0f %% longer than latency plus bytes over rate', 100 * e.longest), ''))
+                          iif(e.longest ->> '$.more' > 0.05, printf('. Together they predict %.3g µs for %.4g MB, which takes %.3g', 1e6 * (e.longest ->> '$.sum'), 1e-6 * (e.longest ->> '$.bytes'), 1e6 * (e.longest ->> '$.t')), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

@@ -1,4 +1,4 @@
--- sentence: {limit}{growth} Each added rank costs two more hops of latency (a ring takes 2(n − 1) steps); a rank sends 2(n − 1)/n of the data.
+-- sentence: {limit}{growth} In a ring of n ranks latency should grow as 2(n − 1), transfer time as 2(n − 1)/n.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left; growth|1|s|left

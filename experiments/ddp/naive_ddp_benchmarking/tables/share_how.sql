@@ -1,4 +1,4 @@
--- sentence: Over {n} steps after 5 of warm-up, the slowest rank of each.
+-- sentence: All are medians of {n} steps after 5 of warm-up.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: n|1|d|right

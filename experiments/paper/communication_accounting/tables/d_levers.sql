@@ -1,4 +1,4 @@
--- sentence: Each of these alone lowers the {before} tokens that are needed with the axes in parallel: {levers}.
+-- sentence: With the axes in parallel B ≥ X·α/M_X decides; each of these alone lowers its {before} tokens: {levers}.
 -- experiment: communication_accounting
 -- fills: d
 -- columns: before|1|s|right; levers|1|s|left
@@ -16,7 +16,11 @@ levers AS (
 )
 SELECT printf('%,d', b.overlapped) AS before,
        (SELECT group_concat(printf('to %,d if %s', overlapped, ways), '; ')
-          FROM (SELECT overlapped, group_concat(replace(replace(replace(says, ' stages, each on', ' pipeline stages work, each on'), '; the batch is that of one', ', of which each is a batch'), '; the batch is a micro-batch', ', counted per micro-batch'), ', or ') AS ways
+          FROM (SELECT overlapped, group_concat(CASE lever WHEN 'fp8 weights' THEN 'weights travel in one byte (half of T_FSDP)'
+                                                                      WHEN 'more links' THEN 'the FSDP axis has twice the links (twice M_X)'
+                                                                      WHEN 'gathers reused' THEN replace(says, '; the batch is that of one', ' (fewer gathers a batch, which is one of them)')
+                                                                      WHEN 'pipeline' THEN replace(replace(says, ' stages, each on', ' pipeline stages work, each on'), '; the batch is a micro-batch', ' (smaller X; a batch is then a micro-batch)')
+                                                                      ELSE says END, ', or ') AS ways
                   FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)
                  GROUP BY overlapped
                  ORDER BY min(place))) AS levers, b.run_uid

@@ -1,5 +1,5 @@
--- sentence: Weights of linear layers and embeddings are sharded, gathered for use, then freed, and their gradients reduce-scattered; norms are replicated. Proof:
---   on {toys}, training on {ranks} ranks gives bit-identical weights to one process after {steps}. In {model} in {precision} ({batch} ×
+-- sentence: Weights of linear layers and embeddings are sharded, gathered for use, then freed, and their gradients reduce-scattered; norms are replicated. On
+--   {toys}, training on {ranks} ranks gives bit-identical weights to one process after {steps}. In {model} in {precision} ({batch} ×
 --   {context} tokens, {backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}, gathered by {granularity}{unit}) a rank holds {state} of weights,
 --   gradients and moments, {expected}. Gathered weights and unreduced gradients take turns in {slots}{freed}.{laws}
 -- experiment: fsdp

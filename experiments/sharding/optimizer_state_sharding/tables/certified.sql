@@ -1,4 +1,4 @@
--- sentence: {owners} Proof: on {toys}, training on {ranks} ranks with {way} gives bit-identical weights to
+-- sentence: {owners} On {toys}, training on {ranks} ranks with {way} gives bit-identical weights to
 --   one process after {steps}. A rank of {model} ({millions} M parameters) holds {held_moments} of moments, {share}.{laws}
 -- experiment: optimizer_state_sharding
 -- fills: *

@@ -6,7 +6,7 @@
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; implementation?|1|code|left; precision as half is?|1|s|left;
 --   forward_fp32 as forward fp32|ms|.4g|right; forward as forward half|ms|.4g|right;
 --   forward_gain as speed-up|×|ci(forward_low, forward_high)|right; backward_fp32 as backward fp32|ms|.4g|right; backward as backward half|ms|.4g|right;
---   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; protocol?|1|s|left; device?|1|s|left
+--   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; why as why not measured?|1|s|left; protocol?|1|s|left; device?|1|s|left
 -- note: fp32 is without tensor cores; its passes may be those of a training step (`benchmarking_script`).
 WITH passes AS MATERIALIZED (SELECT * FROM v_pass),
 paired AS (
@@ -14,7 +14,7 @@ paired AS (
          f.least_ms / h.most_ms AS forward_low, f.most_ms / h.least_ms AS forward_high, b.mean_ms AS backward_fp32, k.mean_ms AS backward,
          b.ms / k.ms AS backward_gain, b.least_ms / k.most_ms AS backward_low, b.most_ms / k.least_ms AS backward_high, h.protocol, h.device,
          max(h.run_uid, f.run_uid) AS run_uid, min(f.experiment <> h.experiment) AS far,  -- of several rows in fp32 this experiment's
-         h.parameters
+         h.parameters, '–' AS why
     FROM passes h
     JOIN passes k ON k.attempt_id = h.attempt_id AND k.what = 'backward'
     JOIN passes f ON f.alike = h.alike AND f."precision" = 'fp32' AND f.implementation = h.implementation AND f.comparability_key = h.comparability_key
@@ -26,7 +26,11 @@ paired AS (
 -- Models that the timing program has in fp32 alone, beside those that were measured in both.
 lone AS (
   SELECT DISTINCT f.model, f.batch, f.context, f.implementation, p."precision", f.mean_ms AS forward_fp32, b.mean_ms AS backward_fp32, f.protocol, f.device, f.run_uid,
-         f.parameters
+         f.parameters, coalesce('its step ' || (SELECT substr(n.message, 1, instr(n.message || ',', ',') - 1)
+                   FROM v_newest n
+                  WHERE n.experiment IN (?1, 'benchmarking_script') AND n.status = 'oom' AND n.params ->> '$.model' = f.model AND n.params ->> '$.context' = f.context
+                    AND n.implementation = f.implementation
+                  ORDER BY n.attempt_uid DESC LIMIT 1), 'left out by the budget or the choice of cases') AS why
     FROM passes f
     JOIN paired p ON p.device = f.device AND p.protocol = f.protocol AND p.implementation = f.implementation AND p.context = f.context AND p.batch = f.batch
                  AND p.parameters < f.parameters
@@ -37,6 +41,6 @@ lone AS (
 SELECT *
   FROM (SELECT * FROM paired
          UNION ALL
-        SELECT model, batch, context, implementation, "precision", forward_fp32, NULL, NULL, NULL, NULL, backward_fp32, NULL, NULL, NULL, NULL, protocol, device, run_uid, NULL, parameters
+        SELECT model, batch, context, implementation, "precision", forward_fp32, NULL, NULL, NULL, NULL, backward_fp32, NULL, NULL, NULL, NULL, protocol, device, run_uid, NULL, parameters, why
           FROM lone)
  ORDER BY device LIKE 'NVIDIA%' DESC, implementation, "precision" <> 'bf16_amp', "precision", context, parameters, device, protocol;

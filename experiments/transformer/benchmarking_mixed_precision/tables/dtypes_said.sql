@@ -1,5 +1,5 @@
 -- sentence: Under {precision} ({implementation}): parameters {parameters}, output of the first linear layer {linear}, output of the norm {norm},
---   logits {logits}, loss {loss}, gradients {gradients}. Inputs of products, weights included, are cast down; norm and loss are computed in fp32.
+--   logits {logits}, loss {loss}, gradients {gradients}. Autocast casts down the inputs of products, weights included.
 -- experiment: benchmarking_mixed_precision
 -- fills: a
 -- columns: precision|1|s|left; implementation|1|code|left; parameters|1|s|left; linear|1|s|left; norm|1|s|left; logits|1|s|left; loss|1|s|left;

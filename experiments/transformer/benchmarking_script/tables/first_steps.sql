@@ -1,6 +1,6 @@
 -- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms and the others {median} ms, so the mean of {n} is
 --   {mean} ± {sd} ms. It is {steady_mean} ± {steady_sd} ms after five warm-up steps{few}. The
---   first step loads libraries and kernels, selects algorithms and allocates memory that later steps reuse.
+--   first step probably loads libraries and kernels and allocates memory.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
@@ -23,7 +23,7 @@ SELECT params ->> '$.model' AS model, implementation, device, first, median, n, 
                s.sd AS steady_sd,
                coalesce((SELECT group_concat(printf(', %.4g ± %.2f after %s', b.mean, b.sd, iif(b.w = 1, 'one', 'two')), '') ||
                                   -- Less time after fewer steps is no effect of warming up.
-                                  iif(max(b.mean) < s.mean, printf('; fewer are no slower (runs differ by %s %%), so one is enough', iif(min(b.mean) > 0.905 * s.mean, printf('%.1g', 100 * (1 - min(b.mean) / s.mean)), printf('%.0f', 100 * (1 - min(b.mean) / s.mean)))), '')
+                                  iif(max(b.mean) < s.mean, printf('; fewer are no slower (runs differ by %s %%)', iif(min(b.mean) > 0.905 * s.mean, printf('%.1g', 100 * (1 - min(b.mean) / s.mean)), printf('%.0f', 100 * (1 - min(b.mean) / s.mean)))), '')
                            FROM (SELECT * FROM t ORDER BY w DESC) b
                           WHERE b.point = c.point AND b.implementation = c.implementation AND b.comparability_key = c.comparability_key
                             AND b.protocol = c.protocol AND b.w IN (1, 2)), '') AS few, max(c.run_uid, s.run_uid) AS run_uid,

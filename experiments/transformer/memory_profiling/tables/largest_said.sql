@@ -10,7 +10,7 @@ named AS (
          max(iif(tag LIKE 'layers.%', times, NULL)) OVER (PARTITION BY ranked.attempt_id) AS blocks,
          iif(bytes >= 1073741824, printf('%.4g GiB', bytes / 1073741824.0), printf('%.4g MiB', bytes / 1048576.0)) AS size,
          -- What a workspace holds tells its size: as large as the weights that attention keeps, or three matrices of tokens × vocabulary.
-         CASE WHEN tag LIKE '%attn.kept' THEN 'what softmax keeps'
+         CASE WHEN tag LIKE '%attn.kept' THEN 'softmax''s exponentials and weights'
               WHEN tag = 'workspace' AND bytes IN (SELECT k.bytes FROM ranked k WHERE k.attempt_id = ranked.attempt_id AND k.tag LIKE '%attn.kept') THEN 'attention''s scores'
               WHEN tag = 'workspace' AND abs(bytes / (12.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000)) - 1) < 0.01
                 THEN 'logits and loss'
@@ -33,7 +33,7 @@ told AS (
    ORDER BY place
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS "precision", implementation, device,
-       coalesce(printf('in each of %d blocks (freed before the next): ', max(blocks)) || nullif(group_concat(iif(of_blocks, text, NULL), ', '), ''), '')
+       coalesce(printf('in each of %d blocks: ', max(blocks)) || nullif(group_concat(iif(of_blocks, text, NULL), ', '), ''), '')
          || iif(min(of_blocks) < max(of_blocks), '; once: ', '') || coalesce(group_concat(iif(of_blocks, NULL, text), ', '), '') AS list,
        -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
        iif(max(of_scores), printf('tensors are B·H·T² matrices of %s each; the largest ', max(matrix)), '') AS lead,

@@ -236,6 +236,14 @@ class Grammar {
     return fmt::format("; see `syslab{} --help`", &app == &app_ ? "" : " " + app.get_name());
   }
 
+  // Who comes from `compare` looks for its options here, too.
+  std::string size_of_claim(const std::string& option) const {
+    const std::string verb = current().get_name();
+    if ((verb != "claim" && verb != "verify") || (option != "--delta" && option != "--detect")) return {};
+    return std::string("; how much is asked for is the factor of the claim's statement, 'a >= 1.02 x b' for 2 %") +
+           (verb == "claim" ? ", and --tolerance how much less confirms it where it is verified" : "");
+  }
+
   std::string unknown_argument(const std::string& otherwise) const {
     for (const std::string& word : app_.remaining(true)) {
       if (word.empty() || word[0] != '-') continue;
@@ -247,7 +255,8 @@ class Grammar {
           }
         }
       }
-      return unknown_name("option", word.substr(0, word.find('=')), known);
+      const std::string option = word.substr(0, word.find('='));
+      return unknown_name("option", option, known) + size_of_claim(option);
     }
     return otherwise + see_help();
   }

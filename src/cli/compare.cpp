@@ -35,6 +35,24 @@ SideBuild build_of(const Console& console, const plan::SideSpec& side, const pla
   return build;
 }
 
+// A change of δ lies on the border between none and some, where no number of launches decides.
+void refuse_undecidable(double effect, std::optional<double> asked_delta) {
+  const double percent = 100 * effect;
+  if (!asked_delta && effect <= 0.01) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--detect {0:g}% is no more than δ = 1 %, up to which a change counts as none; add "
+                            "--delta {1:g}% to ask whether a change of {0:g} % is seen",
+                            percent, percent / 2));
+  }
+  if (!asked_delta || effect > *asked_delta) return;
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("beside --delta {1:g}% a change of {0:g} % counts as none, and --detect {0:g}% asks for it in "
+                  "vain; give one: --delta {1:g}% measures and judges whether the change is more than {1:g} %, "
+                  "--detect {0:g}% tells how long it takes to see one of {0:g} %",
+                  percent, 100 * *asked_delta));
+}
+
 // Runs pilots of every point; prints for each what a decision at `effect` takes. Points that cannot be measured are
 // listed with the reason.
 std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& session, const plan::ComparisonPlan& plan,
@@ -114,11 +132,7 @@ Exit execute(const Context& context, const CompareOptions& options) {
   if (options.detect) {
     effect = percent_option("--detect", *options.detect);
     // The default for short calls is only known once they were timed; plan_detection then refuses by itself.
-    if (*effect <= conditions.delta.value_or(0.01)) {
-      throw Error(ErrorKind::usage,
-                  fmt::format("--detect {} is no more than δ = {:g} %, the change that counts as none; lower --delta",
-                              *options.detect, 100 * conditions.delta.value_or(0.01)));
-    }
+    refuse_undecidable(*effect, conditions.delta);
   }
   conditions.same_on_purpose = options.same_on_purpose;
   SideBuild a = build_of(context.console, plan.sides.a, plan.sides.b, plan),

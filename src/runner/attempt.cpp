@@ -8,6 +8,7 @@
 #include "runner/combine.hpp"
 #include "runner/launch.hpp"
 #include "runner/ranks.hpp"
+#include "runner/ranks_code.hpp"
 #include "runner/request.hpp"
 
 namespace syslab::runner {
@@ -31,9 +32,17 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
                                               : run_launch(order, options, workers, observer, interruption));
     asked.kernel_code = false;  // all launches run the same
   } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);
+  Launch whole = combined(std::move(launches), wanted);
+  if (request.world_size > 1 && whole.status == worker::Status::ok) {
+    Watch watch(interruption, [&] {
+      if (observer.heartbeat) observer.heartbeat(planned);
+    });
+    whole.facts_json =
+        with_code_of_ranks(whole.facts_json, request, {options.worker_command, options.environment, options.places},
+                           planned.experiment->limit_of_waits(request.params), order.deadline, watch);
+  }
   result.wall = Clock::now() - begin;
   result.ended_at = utc_now();
-  Launch whole = combined(std::move(launches), wanted);
   result.status = whole.status;
   result.detail = std::move(whole.detail);
   result.records = std::move(whole.records);

@@ -7,6 +7,7 @@
 
 #include "core/json_text.hpp"
 #include "core/units.hpp"
+#include "runner/ranks_code.hpp"
 #include "runner/request.hpp"
 
 namespace syslab::runner {
@@ -21,11 +22,12 @@ GangSide::GangSide(const PairedSide& side, const PairedOptions& options, const O
       began_(Clock::now()),
       started_at_(utc_now()) {
   if (observer_.started) observer_.started(side_.planned);
-  gang_ = std::make_unique<Gang>(
-      burst_request(side, options),
-      WorkerProcess::Command{
-          side.worker_command.empty() ? own_worker_command() : side.worker_command, {}, options.places},
-      side.planned.experiment->limit_of_waits(side.planned.params));
+  gang_ = std::make_unique<Gang>(burst_request(side, options), command(),
+                                 side.planned.experiment->limit_of_waits(side.planned.params));
+}
+
+WorkerProcess::Command GangSide::command() const {
+  return {side_.worker_command.empty() ? own_worker_command() : side_.worker_command, {}, options_.places};
 }
 
 bool GangSide::hear(std::string_view wanted, const Gang::Use& use) {
@@ -88,7 +90,13 @@ AttemptResult GangSide::result(Json facts) {
   const std::string ended_at = utc_now();
   const Nanoseconds wall = Clock::now() - began_;
   std::vector<RankEnding> ranks = gang_->endings();
-  AttemptResult made = side_result(side_, judge_ranks(ranks, options_, witness_), abandoned_, std::move(facts));
+  Launch judged = judge_ranks(ranks, options_, witness_);
+  if (abandoned_.empty() && judged.status == worker::Status::ok) {
+    judged.facts_json =
+        with_code_of_ranks(judged.facts_json, burst_request(side_, options_), command(),
+                           side_.planned.experiment->limit_of_waits(side_.planned.params), deadline_, watch_);
+  }
+  AttemptResult made = side_result(side_, std::move(judged), abandoned_, std::move(facts));
   made.started_at = started_at_;
   made.ended_at = ended_at;
   made.wall = wall;

@@ -29,6 +29,7 @@ class GangSide final : public Side {
   AttemptResult result(Json facts) override;
 
  private:
+  WorkerProcess::Command command() const;
   bool hear(std::string_view wanted, const Gang::Use& use);
 
   const PairedSide& side_;

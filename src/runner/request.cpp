@@ -47,7 +47,8 @@ bool starts_ranks(const plan::PlannedCase& planned) {
 }
 
 bool wants_kernel_code(const plan::PlannedCase& planned) {
-  return planned.device == "cuda" && planned.world_size == 1 && planned.task != plan::Task::law;
+  return planned.device == "cuda" && planned.task != plan::Task::law &&
+         (planned.world_size == 1 || !starts_ranks(planned));
 }
 
 }  // namespace syslab::runner

@@ -98,9 +98,19 @@ void forget_memory(const CaseRequest& request) {
   device::allocator_of({device::Kind::cuda, request.device_index}).release_cached();
 }
 
+void listen_for_code_by(std::unique_ptr<trace::CodeWatch> watch) { listening() = {std::move(watch), "nobody listens"}; }
+
 void listen_for_code() {
   Listening& one = listening();
   if (!one.watch) one.watch = trace::CodeWatch::start(one.why);
+}
+
+Json told(const trace::CodeOfCall& of_call) {
+  Json code = of_call.digest.empty() ? without(of_call.why) : Json{{"digest", of_call.digest}};
+  for (const trace::CodeOfCall::Kernel& kernel : of_call.kernels) {
+    code["kernels"].push_back({{"name", kernel.name}, {"code", kernel.code}, {"launches", kernel.launches}});
+  }
+  return code;
 }
 
 // Of what runs in a process of its own: that process tells of its kernels, and of their code nobody.
@@ -124,12 +134,22 @@ void tell_code(CaseContext& context, const Operation& operation, InputSets& sets
     watch->begin();
     sets.call(operation.call, 0);
     device::synchronize(device::place_of(stream));
-    const trace::CodeOfCall told = watch->end();
-    code = told.digest.empty() ? without(told.why) : Json{{"digest", told.digest}};
-    for (const trace::CodeOfCall::Kernel& kernel : told.kernels) {
-      code["kernels"].push_back({{"name", kernel.name}, {"code", kernel.code}, {"launches", kernel.launches}});
-    }
+    code = told(watch->end());
   }
+  context.emit(FactRecord{json_text(Json{{"code", std::move(code)}})});
+}
+
+void tell_code(CaseContext& context, const std::function<void()>& prepare, const std::function<void()>& call,
+               device::Place where) {
+  trace::CodeWatch* const watch = listening().watch.get();
+  prepare();
+  call();  // a first call loads, and may do what no other does
+  device::synchronize(where);
+  prepare();
+  if (watch != nullptr) watch->begin();
+  call();
+  device::synchronize(where);
+  Json code = watch != nullptr ? told(watch->end()) : without(listening().why);
   context.emit(FactRecord{json_text(Json{{"code", std::move(code)}})});
 }
 
@@ -155,7 +175,8 @@ std::chrono::milliseconds patience_within(Nanoseconds left) {
 }
 
 Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience) {
-  if (request.device != "cuda" || request.world_size > 1 || switched_off()) return nullptr;
+  if (request.device != "cuda" || switched_off()) return nullptr;
+  if (request.world_size > 1) return without("it is asked of all ranks together");
   static std::chrono::steady_clock::duration left_for_judged = std::chrono::minutes(1);
   if (request.mine && left_for_judged.count() <= 0) return without("its kernels were asked for in earlier cases");
   if (patience.count() <= 0) return without("too little of --timeout was left");

@@ -5,8 +5,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 
 #include "core/json.hpp"
+#include "trace/code_watch.hpp"
 #include "worker/case_context.hpp"
 #include "worker/input_sets.hpp"
 
@@ -14,8 +17,14 @@ namespace syslab::worker {
 
 // Task `code`, in that process, before its first work on a GPU.
 void listen_for_code();
+// In place of CUPTI: a test's own; null: nobody.
+void listen_for_code_by(std::unique_ptr<trace::CodeWatch> watch);
 // There: runs the call twice, and emits what the second ran.
 void tell_code(CaseContext& context, const Operation& operation, InputSets& sets, device::Stream stream);
+// Of one rank, on all of them at once: runs `call` twice whether anybody listens or not, since others wait for it, each
+// time behind `prepare`, which brings them together. What `prepare` runs is not told.
+void tell_code(CaseContext& context, const std::function<void()>& prepare, const std::function<void()>& call,
+               device::Place where);
 
 // What the allocator of the case's GPU keeps goes back to the GPU: another process has work there now.
 void forget_memory(const CaseRequest& request);
@@ -25,7 +34,8 @@ void forget_memory(const CaseRequest& request);
 std::chrono::milliseconds patience_within(Nanoseconds left);
 
 // For the host of that process. An object with "digest" and "kernels", or with "why" there is none: never throws. Null
-// where nobody asked: the case is of the CPU, or SYSLAB_KERNEL_CODE=off.
+// where nobody asked: the case is of the CPU, or SYSLAB_KERNEL_CODE=off. Of several ranks no worker knows alone: each
+// says that it can tell, and the host asks all (runner/ranks_code.hpp).
 Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience);
 
 // What the process says, of its frames: "code" among the facts, or why not.

@@ -22,6 +22,7 @@
 #include "worker/bench.hpp"
 #include "worker/bursts.hpp"
 #include "worker/emit_times.hpp"
+#include "worker/kernel_code.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab::worker {
@@ -267,6 +268,20 @@ void time_in_bursts(CaseContext& context, const RankCase& rank_case, const measu
   context.emit(FactRecord{json_text(facts)});
 }
 
+// Task `code`, of what has been checked and timed in other processes.
+void tell_code_of_call(CaseContext& context, const RankCase& rank_case, device::Stream stream) {
+  const RankRun run = rank_case.start(stream);
+  const RankSeries& series = run.series.front();
+  const device::Place place = device::place_of(stream);
+  const auto together = [&] {
+    if (series.refresh) series.refresh();
+    device::synchronize(place);
+    rank_case.barrier();
+  };
+  tell_code(context, together, series.call, place);
+  rank_case.barrier();  // whoever ends takes away what others may still need
+}
+
 }  // namespace
 
 void emit_series(CaseContext& context, const std::string& name, const std::vector<double>& seconds) {
@@ -291,6 +306,8 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
         "--protocol kernel",
         protocol.name));
   }
+  if (context.is_code()) return tell_code_of_call(context, rank_case, bench.stream());
+  if (context.world_size() > 1 && !rank_case.in_another_process) context.can_tell_code();
   context.progress(0, "checking");
   {
     const device::NvtxRange range("check");

@@ -81,6 +81,7 @@ void emit_series(CaseContext& context, const std::string& name, std::span<const 
   emit_series(context, name, samples);
 }
 
+// In task `code` it runs the first series' call twice and emits the fact "code" of this rank alone.
 // Emits check records "reference:<name>" and "samples:<series>", samples and a metric for each series, facts. Throws
 // CheckFailed, Unsupported, Error.
 void run_rank_case(CaseContext& context, const RankCase& rank_case);

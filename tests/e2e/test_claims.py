@@ -78,6 +78,13 @@ class Claims(Comparing):
             file.write_text(text)
             self.assertIn("x.claim", self.syslab("verify", file, expect=2).stderr)
 
+    def test_how_much_is_asked_for_is_said_where_compare_has_an_option(self):
+        for option in ("--delta", "--detect"):
+            for verb, rest in (("claim", (*CASES, "-o", "x.claim")), ("verify", ())):
+                said = self.syslab(verb, TRUE, *rest, option, "2%", expect=2).stderr
+                self.assertIn("the factor of the claim's statement, 'a >= 1.02 x b' for 2 %", said)
+                self.assertEqual("--tolerance how much less" in said, verb == "claim", said)
+
     def test_laws_that_were_searched_with_the_same_code_go_with_it(self):
         self.syslab("check", "weighted_sum", "--impl", "tiled", "--device", "cpu", "--cases", "1")
         self.syslab("claim", "tiled >= 0.001 x naive", "weighted_sum", "--device", "cpu", "--protocol", "quick", "--launches", "3", "-a", "rows=64",

@@ -33,6 +33,9 @@ TEST(KernelCodeOfACase, IsAskedOnAGpuAlone) {
   EXPECT_TRUE(code_of_case(request, kPatience).is_null()) << "the CPU's";
   request.device = "cuda";
   request.world_size = 2;
+  EXPECT_NE(code_of_case(request, kPatience).at("why").get<std::string>().find("all ranks"), std::string::npos)
+      << "no rank starts a process by itself";
+  request.device = "cpu";
   EXPECT_TRUE(code_of_case(request, kPatience).is_null());
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,6 +22,7 @@
 
 #include "tests/worker/three_orders.hpp"
 #include "worker/bursts.hpp"
+#include "worker/kernel_code.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -109,6 +112,65 @@ std::vector<Left> run_ranks(const std::string& protocol, const Change& change = 
   }
   for (std::thread& thread : threads) thread.join();
   return left;
+}
+
+// Hears one kernel for each call between its two words.
+class FakeWatch final : public trace::CodeWatch {
+ public:
+  explicit FakeWatch(const std::atomic<int>& calls) : calls_(calls) {}
+  void begin() override { before_ = calls_; }
+  trace::CodeOfCall end() override { return {"d1", {{"add", "c0de", calls_ - before_}}, ""}; }
+
+ private:
+  const std::atomic<int>& calls_;
+  int before_ = 0;
+};
+
+// One process has one listener, so that one rank alone is heard here.
+TEST(RankCase, InTaskCodeTellsTheKernelsOfOneCallAndNothingElse) {
+  for (const bool heard : {true, false}) {
+    std::atomic<int> calls{0}, of_others{0}, refreshed{0};
+    std::vector<Left> left;
+    {
+      CaseRequest request;
+      request.experiment = "test";
+      request.protocol = "quick";
+      request.task = "code";
+      request.world_size = 2;
+      listen_for_code_by(heard ? std::make_unique<FakeWatch>(calls) : nullptr);
+      Left& mine = left.emplace_back();
+      CaseContext context(request, [&mine](const Record& record) { mine.records.push_back(record); });
+      RankCase made;
+      made.of_first = [](double own) { return own; };
+      made.barrier = [&] { ++calls; };  // kernels of its own, which are not the call's
+      made.check = [&](device::Stream) { return ++of_others, std::vector<StepCheck>{}; };
+      made.start = [&](device::Stream) {
+        RankRun run;
+        run.series = {{.name = "time",
+                       .refresh =
+                           [&] {
+                             ++refreshed;
+                             ++calls;
+                           },
+                       .call = [&] { ++calls; }},
+                      {.name = "pipelined", .call = [&] { ++of_others; }}};
+        return run;
+      };
+      run_rank_case(context, made);
+      listen_for_code_by(nullptr);
+    }
+    EXPECT_EQ(of_others, 0) << "neither checked nor timed again";
+    EXPECT_EQ(refreshed, 2);
+    EXPECT_EQ(calls, 2 + 2 + 3) << "calls, refreshes and barriers, the last behind all";
+    ASSERT_EQ(left[0].records.size(), 1U);
+    const Json code = Json::parse(left[0].all<FactRecord>().at(0).json).at("code");
+    if (heard) {
+      EXPECT_EQ(code.at("digest"), "d1");
+      EXPECT_EQ(code.at("kernels"), Json::parse(R"([{"name": "add", "code": "c0de", "launches": 1}])"));
+    } else {
+      EXPECT_EQ(code, (Json{{"why", "nobody listens"}}));
+    }
+  }
 }
 
 TEST(RankCase, TakesAsManySamplesOnEveryRankHoweverSlowTheyAre) {

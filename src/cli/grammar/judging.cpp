@@ -19,9 +19,10 @@ void declare(CLI::App& app, CompareOptions& options) {
   preset(app, options.selection);
   seed(app, options.selection);
   judging(app, options);
-  app.add_option("--detect", options.detect,
-                 "After a short pilot, say how long a decision at this change takes; goes on to decide only with "
-                 "--budget or --launches")
+  app.add_option(
+         "--detect", options.detect,
+         "After a short pilot, say how long seeing this change takes, more than --delta; goes on to decide only with "
+         "--budget or --launches")
       ->type_name("PERCENT");
   app.add_flag("--same-on-purpose", options.same_on_purpose,
                "Allow identical sides: what does this machine make of them?");

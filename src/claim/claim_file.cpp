@@ -146,6 +146,9 @@ File from_json(const Json& json) {
   if (file.cases.empty()) broken("it has no case");
   file.made_at = shown(json, "made_at");
   file.machine_kind = shown(json, "machine_kind");
+  for (const Json& gpu : json.at("environment").value("gpu", Json::array())) {
+    if (!gpu.is_object()) broken("a GPU of its machine is no object");
+  }
   file.environment_json = json_text(json.at("environment"));
   file.build_json = json_text(json.at("build"));
   return file;

@@ -93,6 +93,17 @@ void add_differing_kernels(std::vector<std::string>& differing, const claim::Fil
   compare(file.slower, then.slower_code, now.slower_code);
 }
 
+// Whether this machine is of the kind that the claim is about; where all of it runs on a single GPU, whether the GPU
+// is.
+bool is_same_kind(const claim::File& file, const plan::ComparisonPlan& plan, const Json& environment) {
+  if (runner::comparability_key(environment) == file.machine_kind) return true;
+  const auto on_one_gpu = [](const plan::PlannedCase& one) { return one.device == plan::kCuda && one.world_size == 1; };
+  const bool of_a_gpu = std::ranges::all_of(
+      plan.points, [&](const plan::ComparisonPoint& point) { return on_one_gpu(point.a) && on_one_gpu(point.b); });
+  return of_a_gpu && runner::comparability_key_on_one_gpu(parse_json(file.environment_json)) ==
+                         runner::comparability_key_on_one_gpu(environment);
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const VerifyOptions& options) {
@@ -101,7 +112,7 @@ Exit execute(const Context& context, const VerifyOptions& options) {
   const plan::ComparisonPlan plan = plan_of(context, file.statement, file.question, options.files);
   require_same_cases(file, plan);
   const Json environment = runner::environment_facts();
-  const bool same_kind = runner::comparability_key(environment) == file.machine_kind;
+  const bool same_kind = is_same_kind(file, plan, environment);
   std::vector<std::string> differing = differing_code(file, plan);
   for (const std::string& one : differing_machines(parse_json(file.environment_json), environment, "claim", "here")) {
     differing.push_back(one);

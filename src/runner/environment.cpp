@@ -157,6 +157,23 @@ std::string container_hint() {
 
 Json text_at(const Json& facts, const char* pointer) { return facts.value(Json::json_pointer(pointer), Json()); }
 
+// And of what drives it.
+Json kind_of_gpu(const Json& facts) {
+  // The kinds of GPU, not each GPU: one card of eight is as fast as a single one.
+  std::set<std::string> kinds;
+  for (const Json& gpu : facts.value("gpu", Json::array())) {
+    Json kind = Json::object();
+    for (const char* field : {"name", "memory_bytes", "power_limit_w", "ecc", "mig"}) {
+      kind[field] = gpu.value(field, Json());
+    }
+    kinds.insert(json_text(kind));
+  }
+  const std::string driver = text_at(facts, "/cuda/driver").is_string() ? text_at(facts, "/cuda/driver") : Json("");
+  return {{"gpu", kinds},
+          {"cpu_model", text_at(facts, "/cpu/model")},
+          {"driver_major", driver.substr(0, driver.find('.'))}};
+}
+
 }  // namespace
 
 Json environment_facts() {
@@ -174,22 +191,12 @@ Json environment_facts() {
 }
 
 std::string comparability_key(const Json& facts) {
-  // The kinds of GPU, not each GPU: one card of eight is as fast as a single one.
-  std::set<std::string> kinds;
-  for (const Json& gpu : facts.value("gpu", Json::array())) {
-    Json kind = Json::object();
-    for (const char* field : {"name", "memory_bytes", "power_limit_w", "ecc", "mig"}) {
-      kind[field] = gpu.value(field, Json());
-    }
-    kinds.insert(json_text(kind));
-  }
-  Json key{{"gpu", kinds},
-           {"cpu_model", text_at(facts, "/cpu/model")},
-           {"cpu_cores", text_at(facts, "/cpu/cores")},
-           {"cpu_usable", text_at(facts, "/cpu/usable")}};
-  const std::string driver = text_at(facts, "/cuda/driver").is_string() ? text_at(facts, "/cuda/driver") : Json("");
-  key["driver_major"] = driver.substr(0, driver.find('.'));
+  Json key = kind_of_gpu(facts);
+  key["cpu_cores"] = text_at(facts, "/cpu/cores");
+  key["cpu_usable"] = text_at(facts, "/cpu/usable");
   return sha256_hex(json_text(key));
 }
+
+std::string comparability_key_on_one_gpu(const Json& facts) { return sha256_hex(json_text(kind_of_gpu(facts))); }
 
 }  // namespace syslab::runner

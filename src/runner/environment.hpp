@@ -15,4 +15,7 @@ Json environment_facts();
 // model, cores; not host name, uuid, temperatures, clocks or free memory.
 std::string comparability_key(const Json& facts);
 
+// The same for what runs on a single GPU: how many cores and how many such GPUs the machine has changes nothing.
+std::string comparability_key_on_one_gpu(const Json& facts);
+
 }  // namespace syslab::runner

@@ -138,7 +138,13 @@ std::vector<std::string> differing_machines(const Json& facts_a, const Json& fac
                                             const std::string& name_b) {
   std::vector<std::string> differing;
   for (const char* part : {"cpu", "gpu", "cuda"}) {
-    list_differences(steady(facts_a, part), steady(facts_b, part), part, {name_a, name_b}, differing);
+    Json a = steady(facts_a, part), b = steady(facts_b, part);
+    if (a.is_array() && b.is_array() && a.size() != b.size()) {  // and of those that only one has, nothing
+      differing.push_back(fmt::format("{}s: {} {}, {} {}", part, name_a, a.size(), name_b, b.size()));
+      const std::size_t both = std::min(a.size(), b.size());
+      for (Json* const list : {&a, &b}) list->erase(list->begin() + static_cast<std::ptrdiff_t>(both), list->end());
+    }
+    list_differences(a, b, part, {name_a, name_b}, differing);
   }
   return differing;
 }

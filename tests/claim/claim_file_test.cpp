@@ -110,6 +110,9 @@ TEST(ClaimFile, DamageIsRefused) {
   damaged = whole;
   damaged["tolerance"] = 7;
   EXPECT_NE(refusal_of(damaged).find("tolerance"), std::string::npos);
+  damaged = whole;
+  damaged["environment"]["gpu"] = {1};
+  EXPECT_NE(refusal_of(damaged).find("a GPU of its machine is no object"), std::string::npos);
 }
 
 // Whoever changes a ratio by hand must change the times as well, and then they tell.

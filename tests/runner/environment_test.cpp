@@ -100,5 +100,21 @@ TEST(ComparabilityKey, ChangesWithWhatChangesSpeed) {
   }
 }
 
+TEST(ComparabilityKey, OnOneGpuIsThatOfTheGpuWhateverCoresAndOtherCardsThereAre) {
+  const std::string key = comparability_key_on_one_gpu(h100());
+  Json larger = h100();
+  larger["cpu"]["cores"] = 64;
+  larger["cpu"]["usable"] = 18;
+  larger["gpu"].push_back(larger["gpu"][0]);
+  EXPECT_EQ(comparability_key_on_one_gpu(larger), key);
+  EXPECT_NE(comparability_key(larger), comparability_key(h100()));
+  for (const auto& [where, value] :
+       {std::pair<const char*, Json>{"/gpu/0/name", "H200"}, {"/cpu/model", "EPYC"}, {"/cuda/driver", "590.1"}}) {
+    Json other = h100();
+    other[Json::json_pointer(where)] = value;
+    EXPECT_NE(comparability_key_on_one_gpu(other), key) << where;
+  }
+}
+
 }  // namespace
 }  // namespace syslab::runner

@@ -23,7 +23,7 @@ errors AS (
      AND property IN ('reference:dq', 'reference:dk', 'reference:dv', 'samples:dq', 'samples:dk', 'samples:dv') AND outcome = 'passed'
    GROUP BY implementation, dtype, output
 )
-SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `test_flash_backward_triton` pass. ' || printf('Also tested, on %d random inputs each, as in `flash_forward`: ', (SELECT min(cases) FROM passed)) ||
+SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `test_flash_backward_triton` pass. ' || printf('Tested on %d random inputs each: ', (SELECT min(cases) FROM passed)) ||
        -- A law is named once, with those that pass it.
        (SELECT group_concat(iif(who = 'all', 'all gradients ', 'those of ' || who || ' ') || names, '; ')
           FROM (SELECT group_concat(name, ' and ') AS names, who
@@ -33,7 +33,7 @@ SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `tes
                          ORDER BY name DESC)
                  GROUP BY who
                  ORDER BY who <> 'all', min(name) DESC)) AS tests,
-       coalesce((SELECT 'The worst errors against fp64, of what is allowed: ' || group_concat(text, '; ') || '.'
+       coalesce((SELECT 'Worst errors against fp64, of what is allowed: ' || group_concat(text, '; ') || '.'
                    FROM (SELECT printf('`%s` (%s) ', implementation, dtype) || group_concat(printf('d%s %.2g of %.2g', upper(substr(output, 2)), error, tolerance), ', ') AS text
                            FROM (SELECT * FROM errors ORDER BY output = 'dv', output = 'dk')
                           WHERE implementation IN (SELECT implementation FROM tests)

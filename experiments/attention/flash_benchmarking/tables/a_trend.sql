@@ -1,5 +1,5 @@
 -- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). {growth}, because unfused
---   attention writes and reads T² scores, while these kernels keep tiles of up to 128 × 128 on chip{short}.
+--   attention writes and reads T² scores, while these keep tiles of up to 128 × 128 on chip{short}.
 -- experiment: flash_benchmarking
 -- with: flash_benchmarking/speedup
 -- fills: *
@@ -16,7 +16,7 @@ wide AS (
 SELECT point ->> '$.head_dim' AS head_dim,
        group_concat(printf('`%s` (%s) %.3g×%s and %.3g×%s', implementation, point ->> '$.dtype', at_low, iif(says_where, ' at T = ' || low_seq, ''), speedup,
                            iif(says_where, ' at T = ' || seq, '')), ', ') AS speedups,
-       iif(min(paired AND low_paired), 'each from one run', 'in different runs') AS pairing, device,
+       iif(min(paired AND low_paired), 'one run each', 'in different runs') AS pairing, device,
        CASE WHEN (SELECT count(DISTINCT x.device) FROM wide x WHERE x.point ->> '$.head_dim' = w.point ->> '$.head_dim') = 1 THEN 'They are larger at long T'
             ELSE 'On each GPU of the table they are larger at long T' END AS growth,
        -- Times that hardly follow the work.

@@ -1,4 +1,4 @@
--- sentence: Each pass alone was measured in {configurations} of 80 configurations ({where}; {pairing}, {device}{elsewhere}), unfused → fused at {ends}: {said}{gains}.
+-- sentence: Passes alone, in {configurations} of 80 configurations ({where}; {pairing}, {device}{elsewhere}), unfused → fused at {ends}: {said}{gains}.
 -- experiment: flash_benchmarking
 -- fills: *
 -- columns: configurations|1|d|right; where|1|s|left; ends|1|s|left; gains|1|s|left; said|1|s|left; pairing|1|s|left; device|1|s|left; elsewhere|1|s|left
@@ -42,7 +42,7 @@ gained AS (
          count(DISTINCT head_dim || ' ' || seq || ' ' || dtype) AS configurations, comparability_key, protocol, device, min(paired) AS paired, max(run_uid) AS run_uid,
          (SELECT group_concat(head_dim, ', ')
             FROM (SELECT DISTINCT d.head_dim FROM chosen d WHERE d.comparability_key = c.comparability_key AND d.protocol = c.protocol ORDER BY 1)) AS dims,
-         '; in all, forward is ' || printf('%.3g to %.3g', min(iif(pass = 'forward', gain, NULL)), max(iif(pass = 'forward', gain, NULL)))
+         '; in all, forward ' || printf('%.3g to %.3g', min(iif(pass = 'forward', gain, NULL)), max(iif(pass = 'forward', gain, NULL)))
            || ' and backward ' || printf('%.3g to %.3g times as fast', min(iif(pass = 'backward', gain, NULL)), max(iif(pass = 'backward', gain, NULL))) AS gains
     FROM chosen c
    GROUP BY comparability_key, protocol, device

@@ -26,7 +26,7 @@ ends AS (
   WINDOW up AS (PARTITION BY point, implementation, is_mine, world_size, comparability_key, protocol ORDER BY seq)
 )
 SELECT point ->> '$.dtype' AS dtype, point ->> '$.head_dim' AS head_dim, implementation, at_low, at_low_low, at_low_high, low_seq,
-       speedup AS at_high, least AS at_high_low, most AS at_high_high, seq AS high_seq, iif(paired AND low_paired, 'each from one run', 'in different runs') AS pairing, protocol, device, run_uid
+       speedup AS at_high, least AS at_high_low, most AS at_high_high, seq AS high_seq, iif(paired AND low_paired, 'one run each', 'in different runs') AS pairing, protocol, device, run_uid
   FROM ends
  WHERE place = 1 AND seq > low_seq
  ORDER BY device, protocol, dtype <> 'bf16', dtype, head_dim, implementation;

@@ -1,13 +1,12 @@
 -- sentence: The fused kernels are {kernels}. The grid has a block for each tile of queries of each head and batch row; it loops once over tiles
---   of keys, keeps maximum, sum and O in fp32 registers, casts P to V's dtype before the second product and O when it is written, and
---   writes L. The hand-out's `test_flash_forward_pass_triton` passes, full and causal{laws} {error}
+--   of keys, keeps maximum, sum and O in fp32 registers, casts P to V's dtype before the second product, O when written, and writes L. The hand-out's `test_flash_forward_pass_triton` passes, full and causal{laws} {error}
 -- experiment: flash_forward
 -- command: syslab check flash_forward
 -- fills: b
 -- columns: kernels|1|s|left; laws|1|s|left; error|1|s|left
 WITH kernels AS (
   SELECT column1 AS implementation, column2 AS what
-    FROM (VALUES ('flash_mma', '`flash_mma` (bf16, fp16)'), ('flash_fp32', '`flash_fp32` (fp32, each number as a high and a low half, multiplied in three products)'))
+    FROM (VALUES ('flash_mma', '`flash_mma` (bf16, fp16)'), ('flash_fp32', '`flash_fp32` (fp32, each number in two halves, multiplied in three products)'))
 ),
 -- With the tests that all kernels passed.
 tried AS (
@@ -33,7 +32,7 @@ SELECT (SELECT group_concat(what, ' and ') FROM kernels k WHERE k.implementation
                    ', as do the tests of (a).',
                    printf('. Of the tests of (a) %d pass, on %d random inputs each.', count(*), min(cases)))
           FROM (SELECT law, min(cases) AS cases FROM passed GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed))) AS laws,
-       coalesce((SELECT 'The worst errors against fp64, of what is allowed: ' ||
+       coalesce((SELECT 'Worst errors against fp64, of what is allowed: ' ||
                         group_concat(printf('`%s` (%s) O %.2g of %.2g, L %.2g of %.2g', o.implementation, o.dtype, o.error, o.tolerance, l.error, l.tolerance), '; ') || '.'
                    FROM (SELECT * FROM errors WHERE output = 'out' AND implementation IN (SELECT implementation FROM passed) ORDER BY implementation DESC, dtype) o
                    JOIN errors l ON l.implementation = o.implementation AND l.dtype = o.dtype AND l.output = 'lse'

@@ -33,7 +33,7 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
     asked.kernel_code = false;  // all launches run the same
   } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);
   Launch whole = combined(std::move(launches), wanted);
-  if (request.world_size > 1 && whole.status == worker::Status::ok) {
+  if (request.world_size > 1 && whole.status == worker::Status::ok && is_code_of_ranks_wanted()) {
     Watch watch(interruption, [&] {
       if (observer.heartbeat) observer.heartbeat(planned);
     });

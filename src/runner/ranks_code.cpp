@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
@@ -102,6 +103,8 @@ Json joined_code(const std::vector<Json>& of_ranks) {
   if (!differ.empty()) code["ranks_differ"] = std::move(differ);
   return code;
 }
+
+bool is_code_of_ranks_wanted() { return environment_variable("SYSLAB_KERNEL_CODE") == "ranks"; }
 
 std::string with_code_of_ranks(const std::string& facts, const worker::CaseRequest& measured,
                                const WorkerProcess::Command& command, std::chrono::milliseconds limit_of_waits,

@@ -12,6 +12,9 @@
 
 namespace syslab::runner {
 
+// Whether SYSLAB_KERNEL_CODE=ranks asks for it: each case starts its ranks once more, which nobody has timed on GPUs.
+bool is_code_of_ranks_wanted();
+
 // `facts`, of ranks that ended ok, with "code" of all of them in the place of what each said that it could tell; as
 // they are where none did (the CPU, SYSLAB_KERNEL_CODE=off, a worker of an older build). Takes at most a minute, ends
 // well before `deadline`, and all in all no more than a minute and a quarter of the time since the first was asked.

@@ -15,7 +15,7 @@
 #include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "runner/gang.hpp"
-#include "worker/kernel_code.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 namespace {

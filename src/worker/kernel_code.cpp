@@ -167,16 +167,9 @@ Json code_among(const std::vector<Json>& messages) {
   return without("the process that listens did not end in time, or died");
 }
 
-std::chrono::milliseconds patience_within(Nanoseconds left) {
-  using std::chrono::milliseconds, std::chrono::seconds;
-  constexpr milliseconds kLongest = seconds(60), kMargin = seconds(5), kLeast = seconds(5);
-  const auto most = std::min(kLongest, std::chrono::duration_cast<milliseconds>(left) - kMargin);
-  return most < kLeast ? milliseconds(0) : most;
-}
-
 Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience) {
   if (request.device != "cuda" || switched_off()) return nullptr;
-  if (request.world_size > 1) return without("it is asked of all ranks together");
+  if (request.world_size > 1) return without("it is asked of all ranks together, with SYSLAB_KERNEL_CODE=ranks");
   static std::chrono::steady_clock::duration left_for_judged = std::chrono::minutes(1);
   if (request.mine && left_for_judged.count() <= 0) return without("its kernels were asked for in earlier cases");
   if (patience.count() <= 0) return without("too little of --timeout was left");

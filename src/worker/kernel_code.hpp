@@ -29,10 +29,6 @@ void tell_code(CaseContext& context, const std::function<void()>& prepare, const
 // What the allocator of the case's GPU keeps goes back to the GPU: another process has work there now.
 void forget_memory(const CaseRequest& request);
 
-// How long that process may take where so much is left of the case's own time, whose end waits for it: never so long
-// that a case which was measured would be ended.
-std::chrono::milliseconds patience_within(Nanoseconds left);
-
 // For the host of that process. An object with "digest" and "kernels", or with "why" there is none: never throws. Null
 // where nobody asked: the case is of the CPU, or SYSLAB_KERNEL_CODE=off. Of several ranks no worker knows alone: each
 // says that it can tell, and the host asks all (runner/ranks_code.hpp).

@@ -56,7 +56,7 @@ void for_each_run(const SharedTensor& tensor, const Run& run) {
 }
 
 // Whether bytes between its elements are nobody's: all of the zone is looked at then, and else what lies around them.
-bool has_gaps(const SharedTensor& tensor) {
+bool leaves_gaps(const SharedTensor& tensor) {
   return !tensor.lent && extent_elements(tensor.shape, tensor.strides) != tensor.shape.elements();
 }
 
@@ -134,9 +134,9 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
   }
   fill_to(bytes_);
   for (const SharedTensor& tensor : outputs) {
-    for_each_part(tensor, has_gaps(tensor),
+    for_each_part(tensor, leaves_gaps(tensor),
                   [&](std::size_t first, std::size_t bytes) { std::fill_n(data_ + first, bytes, kGuard); });
-    if (has_gaps(tensor)) fill_elements(tensor, kUnset);
+    if (leaves_gaps(tensor)) fill_elements(tensor, kUnset);
   }
   doorbell().reset();
 }
@@ -208,7 +208,7 @@ std::optional<std::string> SharedSegment::violation(std::span<const SharedTensor
     // With the elements erased, a whole zone must hold nothing but the pattern, whatever the strides are.
     if (!tensor.lent) fill_elements(tensor, kGuard);
     std::optional<std::string> violation;
-    for_each_part(tensor, has_gaps(tensor), [&](std::size_t first, std::size_t bytes) {
+    for_each_part(tensor, leaves_gaps(tensor), [&](std::size_t first, std::size_t bytes) {
       const std::byte* const begin = data_ + first;
       const std::byte* const found = std::find_if(begin, begin + bytes, [](std::byte byte) { return byte != kGuard; });
       if (found == begin + bytes || violation) return;

@@ -423,4 +423,11 @@ Record record_from_json(const Json& json) {
                                            type));
 }
 
+std::chrono::milliseconds patience_within(Nanoseconds left) {
+  using std::chrono::milliseconds, std::chrono::seconds;
+  constexpr milliseconds kLongest = seconds(60), kMargin = seconds(5), kLeast = seconds(5);
+  const auto most = std::min(kLongest, std::chrono::duration_cast<milliseconds>(left) - kMargin);
+  return most < kLeast ? milliseconds(0) : most;
+}
+
 }  // namespace syslab::worker

@@ -168,4 +168,8 @@ Json to_json(const Record& record);
 // Error(comm) naming the field when a record is not one: a foreign worker's mistake must be readable.
 Record record_from_json(const Json& json);
 
+// How long a process that tells which kernels ran (task `code`) may take where so much is left of the case's own time,
+// whose end waits for it: never so long that a case which was measured would be ended.
+std::chrono::milliseconds patience_within(Nanoseconds left);
+
 }  // namespace syslab::worker

@@ -158,7 +158,7 @@ TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherGpu) {
   point("both", "B_GPU");
   std::string text = said("flash_benchmarking", "passes");
   EXPECT_TRUE(has(text, "(d = 64; ")) << text;
-  EXPECT_TRUE(has(text, "most of the table on another GPU), unfused → fused at T = 128: ")) << text;
+  EXPECT_TRUE(has(text, "most of the table on another host), unfused → fused at T = 128: ")) << text;
   EXPECT_TRUE(has(text, ": `flash_mma` (bf16) forward 0.02 → 0.01 ms, backward 0.02 → 0.01 ms.")) << text;
   point("both", "A_GPU");
   text = said("flash_benchmarking", "passes");

@@ -58,7 +58,7 @@ SELECT g.configurations,
        iif(g.comparability_key = (SELECT b.comparability_key FROM v_measured b
                                    WHERE b.experiment = ?1 AND b.params ->> '$.pass' = 'both' AND b.is_good AND NOT b.is_mine AND b.measured_here AND b.implementation IN ('flash_mma', 'flash_tf32')
                                    GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1),
-           '', ', most of the table on another GPU') AS elsewhere, iif(g.paired, 'pairs from one run', 'in different runs') AS pairing, g.device, g.run_uid
+           '', ', most of the table on another host') AS elsewhere, iif(g.paired, 'pairs from one run', 'in different runs') AS pairing, g.device, g.run_uid
   FROM gained g
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1

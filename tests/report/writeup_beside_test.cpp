@@ -135,7 +135,7 @@ TEST_F(Beside, GathersOfLayersAreCountedByBlock) {
   EXPECT_FALSE(has(shown("fsdp", "steps"), "wire own")) << "says nothing to who does not know the axis";
 }
 
-TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherGpu) {
+TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherHost) {
   const auto point = [&](const std::string& pass, const std::string& machine) {
     for (const bool ours : {false, true}) {
       add("flash_benchmarking",
@@ -162,7 +162,7 @@ TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherGpu) {
   EXPECT_TRUE(has(text, ": `flash_mma` (bf16) forward 0.02 → 0.01 ms, backward 0.02 → 0.01 ms.")) << text;
   point("both", "A_GPU");
   text = said("flash_benchmarking", "passes");
-  EXPECT_FALSE(has(text, "another GPU")) << text;
+  EXPECT_FALSE(has(text, "another host")) << text;
 }
 
 TEST_F(Beside, TheFormulasBestBucketIsNamedWhereAnotherWasMeasured) {

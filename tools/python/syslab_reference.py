@@ -141,6 +141,11 @@ def problem_of(reference, inputs):
 # --- what was expected ------------------------------------------------------------------------------------------------
 
 
+def placed(values, device):
+    """Tensors of torch there; arrays of NumPy, which know no place, as they are."""
+    return [value.to(device) if is_torch(value) else value for value in values]
+
+
 def is_module(function):
     return "torch" in sys.modules and isinstance(function, sys.modules["torch"].nn.Module)
 
@@ -161,7 +166,7 @@ class Reference:
             self.differentiate(first)
             _, first = self.arguments(1)
         self.device = device if device != "cpu" and self.computes_on(device, first) else "cpu"
-        there = self.there(first)
+        there = placed(first, self.device)
         self.outputs = self.describe_outputs(self.run(self.native, there))
         self.wide = self.native
         if is_module(self.native):
@@ -261,7 +266,7 @@ class Reference:
         try:
             if is_module(self.native):
                 self.native.to(device)
-            results = self.run(self.native, [value.to(device) if is_torch(value) else value for value in values])
+            results = self.run(self.native, placed(values, device))
             if all(is_torch(value) and value.device.type == device for _, value in results):
                 return True
         except Exception:  # noqa: BLE001, whatever it is, the reference is of the CPU
@@ -269,9 +274,6 @@ class Reference:
         if is_module(self.native):
             self.native.cpu()
         return False
-
-    def there(self, values):
-        return [value.to(self.device) if is_torch(value) else value for value in values]
 
     @contextlib.contextmanager
     def probed_parameters(self, generator):
@@ -302,7 +304,7 @@ class Reference:
 
         exact = self.precision == "float64"
         function = self.wide if exact else self.native
-        given = values = self.there(values)
+        given = values = placed(values, self.device)
         values = [widened(value) for value in values] if exact else values
         results = self.run(function, values)
         sensitivity = [None] * len(results)

@@ -23,24 +23,6 @@ ends AS (
     FROM pair
   WINDOW up AS (PARTITION BY comparability_key, protocol, context, "precision", what ORDER BY parameters
                 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-),
--- What profiles say of matrix products, a model's at the context of the claim: shares of a step, in %.
-profiled AS (
-  SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, implementation, device, sum(ms) FILTER (WHERE phase = '') AS total,
-         100 * sum(ms) FILTER (WHERE phase = '' AND kind = 'matrix products') / sum(ms) FILTER (WHERE phase = '') AS share
-    FROM v_kernel
-   WHERE experiment = 'nsys_profile' AND is_good AND params ->> '$.precision' = 'fp32' AND params ->> '$.mode' = 'train'
-   GROUP BY attempt_id
-),
--- One profile a model; said where there are two and the share grows with each.
-shares AS (
-  SELECT context, implementation, group_concat(model, ', ') AS models, group_concat(printf('%#.3g', share), ', ') AS shares
-    FROM (SELECT *, lag(share) OVER (PARTITION BY context, implementation ORDER BY total) AS before
-            FROM (SELECT *, row_number() OVER (PARTITION BY context, implementation, model ORDER BY device) AS nth FROM profiled)
-           WHERE nth = 1
-           ORDER BY total)
-   GROUP BY context, implementation
-  HAVING count(*) > 1 AND min(share > before) = 1
 )
 SELECT e.context, e."precision", e.device,
        max(iif(what = 'forward' AND nth = 1, printf('%.3g (%s) to %.3g (%s)', first, name, last, (SELECT x.name FROM ends x WHERE x.comparability_key = e.comparability_key
@@ -49,7 +31,7 @@ SELECT e.context, e."precision", e.device,
        CASE WHEN max(iif(what = 'step', first > 1.05 * last, 0))
               THEN iif(max(iif(what = 'step', last = e.least, 0)), ' The largest gains least', ' The gain falls with size') ||
                    coalesce((SELECT printf(': fusion leaves matrix products alone, whose share grows (profiles: %s %% of %s).', p.shares, p.models)
-                               FROM shares p WHERE p.implementation = 'eager' AND p.context = e.context),
+                               FROM v_matrix_products p WHERE p.part = 'step' AND p.implementation = 'eager' AND p.context = e.context),
                             ', probably because more of its time is matrix products, which fusion leaves alone (not measured).')
             WHEN max(iif(what = 'step', last > 1.05 * first, 0)) THEN ' The gain grows with size.'
             ELSE ' The gain hardly depends on size.' END

@@ -25,24 +25,6 @@ gains AS (
             AND f.protocol = h.protocol AND f.precision = 'fp32'
    WHERE h.precision <> 'fp32' AND h.experiment = ?1
    GROUP BY h.attempt_id
-),
--- What profiles say of matrix products, a model's at the context of the claim: shares of forward + backward and of a step, in %.
-profiled AS (
-  SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, implementation, device, sum(ms) FILTER (WHERE phase = '') AS total,
-         100 * sum(ms) FILTER (WHERE phase IN ('forward', 'backward') AND kind = 'matrix products') / sum(ms) FILTER (WHERE phase IN ('forward', 'backward')) AS share
-    FROM v_kernel
-   WHERE experiment = 'nsys_profile' AND is_good AND params ->> '$.precision' = 'fp32' AND params ->> '$.mode' = 'train'
-   GROUP BY attempt_id
-),
--- One profile a model; said where there are two and the share grows with each.
-shares AS (
-  SELECT context, implementation, group_concat(model, ', ') AS models, group_concat(printf('%#.3g', share), ', ') AS shares
-    FROM (SELECT *, lag(share) OVER (PARTITION BY context, implementation ORDER BY total) AS before
-            FROM (SELECT *, row_number() OVER (PARTITION BY context, implementation, model ORDER BY device) AS nth FROM profiled)
-           WHERE nth = 1
-           ORDER BY total)
-   GROUP BY context, implementation
-  HAVING count(*) > 1 AND min(share > before) = 1
 )
 SELECT s.implementation, s.precision, s.device, s.params ->> '$.context' AS context, s.gain AS small_gain, s.low AS small_low, s.high AS small_high,
        s.params ->> '$.model' AS small_model, l.gain AS large_gain, l.low AS large_low, l.high AS large_high,
@@ -50,7 +32,7 @@ SELECT s.implementation, s.precision, s.device, s.params ->> '$.context' AS cont
        CASE WHEN l.low > s.high
               THEN 'The speed-up grows with model size' ||
                    coalesce((SELECT printf(', as does the share of matrix products, which half precision accelerates (profiles in fp32: %s %% of %s)', p.shares, p.models)
-                               FROM shares p WHERE p.implementation = s.implementation AND p.context = s.params ->> '$.context'),
+                               FROM v_matrix_products p WHERE p.part = 'passes' AND p.implementation = s.implementation AND p.context = s.params ->> '$.context'),
                             ', probably because matrix products, which half precision accelerates, take a larger share of it (not measured)')
             WHEN l.high < s.low THEN 'The speed-up shrinks with model size: something that half precision does not accelerate grows faster than the matrix products'
             WHEN l.low IS NULL OR s.low IS NULL THEN 'Too few samples to compare the two speed-ups'

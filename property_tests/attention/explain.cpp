@@ -13,6 +13,7 @@
 #include "property_tests/attention/contrasts.hpp"
 #include "property_tests/attention/hidden_scores.hpp"
 #include "property_tests/attention/kinds.hpp"
+#include "property_tests/attention/one_value.hpp"
 #include "property_tests/attention/patterns.hpp"
 #include "property_tests/attention/trial.hpp"
 
@@ -49,10 +50,11 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
   return larger;
 }
 
+// `among`: only these kinds, and no pattern.
 std::optional<std::string> looks_like(const Subject& subject, const Trial& here, const std::optional<Trial>& larger,
-                                      Pass pass) {
+                                      Pass pass, const Kinds* among = nullptr) {
   const Trial& trial = larger && larger->wrong() ? *larger : here;
-  Kinds kinds = explaining(trial, pass);
+  Kinds kinds = explaining(trial, pass, among);
   // Both must be explained, the larger one where it is right, too.
   if (larger) keep_those_of(kinds, &trial == &here ? *larger : here, pass);
   if (std::any_of(kinds.begin(), kinds.end(), [](const auto& kind) { return !kind.second.subtle; })) {
@@ -65,11 +67,17 @@ std::optional<std::string> looks_like(const Subject& subject, const Trial& here,
     return fmt::format("{}: that alone gives all {} elements as found ({}S={}×{}); look at {}", name, elements,
                        kind.tiles_words(), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at);
   }
-  if (!kinds.empty()) return std::nullopt;
+  if (!kinds.empty() || among != nullptr) return std::nullopt;
   if (pass == Pass::forward) {
     if (auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr)) return number;
   }
   return pattern_of_errors(trial, &trial == &here ? (larger ? &*larger : nullptr) : &here, pass);
+}
+
+Kinds zero_kinds(Pass pass) {
+  Kinds kinds;
+  for (const Mistake& mistake : zero_mistakes(pass)) kinds.try_emplace(mistake.kind, Kind{mistake.look_at, {}, false});
+  return kinds;
 }
 
 std::string input_words(const Sample& sample) {
@@ -93,10 +101,12 @@ std::string input_words(const Sample& sample) {
 std::string narrowed_by(const std::string& wrong, Pass pass) {
   static const std::map<std::string, const char*> forward{
       {"10",
-       "lse is right, so scores, mask and row sums are: look at P V, at how its sum is rescaled, and at the division"},
+       "lse is right, so the scores, mask and row sums that it takes are: look at the softmax that P takes (over keys, "
+       "the last axis), at P V, at how its sum is rescaled, and at the division"},
       {"01", "out is right: look at L = m + log l alone"},
       {"11",
-       "out and lse are both wrong: look at what both are made of, the scores (Q Kᵀ, scale, mask) and the row sum"}};
+       "out and lse are both wrong: look at what both are made of, the scores (Q Kᵀ, scale, mask) and the softmax (its "
+       "maximum and row sum, over keys, the last axis)"}};
   static const std::map<std::string, const char*> backward{
       {"001", "dQ and dK are right: look at dV = Pᵀ dO alone"},
       {"100", "dK and dV are right: look at dQ = dS K, and how it is added up, alone"},
@@ -254,10 +264,12 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     add(first_wrong(here));
     if (larger_wrong && !here.wrong()) said.error_map = error_map(*larger, pass);
     if (here.wrong() || larger_wrong) {
-      const auto alike = one_value_everywhere(here.wrong() ? here : *larger);
+      const Trial* const other = here.wrong() && larger ? &*larger : nullptr;
+      const auto alike = one_value_everywhere(here.wrong() ? here : *larger, other, pass);
       // What is so of a short input alone, of one partial tile perhaps, may have a better name.
-      const bool throughout = alike && (!larger || one_value_everywhere(*larger));
-      const auto mistake = throughout ? std::nullopt : looks_like(subject, here, larger, pass);
+      const bool throughout = alike && (!larger || one_value_everywhere(*larger, nullptr, pass));
+      const Kinds zeros = zero_kinds(pass);
+      const auto mistake = looks_like(subject, here, larger, pass, throughout ? &zeros : nullptr);
       if (mistake || alike) add("looks like " + (mistake ? *mistake : *alike));
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";

@@ -281,6 +281,8 @@ std::vector<Mistake> forward_mistakes(const Problem& p) {
   add_tile_mistakes(list);
   add_first_tile_mistakes(list);
   add_mask_mistakes(list);
+  const std::vector<Mistake> zeros = zero_mistakes(Pass::forward);
+  list.insert(list.end(), zeros.begin(), zeros.end());
   return list;
 }
 
@@ -380,7 +382,29 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
   add_tile_mistakes(list);
   add_first_tile_mistakes(list);
   add_mask_mistakes(list);
+  const std::vector<Mistake> zeros = zero_mistakes(Pass::backward);
+  list.insert(list.end(), zeros.begin(), zeros.end());
   return list;
+}
+
+std::vector<Mistake> zero_mistakes(Pass pass) {
+  if (pass == Pass::forward) {
+    return {{.kind = "scores that are all 0",
+             .look_at = "Q, K and the scale in the scores: one of them is 0 there, as 1/√D in integers is",
+             .scale = 0}};
+  }
+  const char* const read = "where it is loaded, and P = exp(S − L), whose scores it leaves at 0";
+  return {{.kind = "queries that are 0 in the backward pass", .look_at = read, .scale = 0, .dk = 0},
+          {.kind = "keys that are 0 in the backward pass", .look_at = read, .scale = 0, .dq = 0},
+          {.kind = "a scale of the backward pass that is 0",
+           .look_at = "1/√D, which is 0 in integers; the scores in P = exp(S − L) are 0 by it, and dQ and dK",
+           .scale = 0,
+           .dq = 0,
+           .dk = 0},
+          {.kind = "scores of the backward pass that are all 0",
+           .look_at = "Q, K and the scale in P = exp(S − L): one of them is 0 there",
+           .scale = 0},
+          {.kind = "dP = dO Vᵀ that is 0", .look_at = "V and dO in dP, and where dP is computed", .no_dp = true}};
 }
 
 }  // namespace syslab::attention

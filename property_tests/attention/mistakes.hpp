@@ -100,6 +100,7 @@ struct Mistake {
   bool no_row_term = false, plus_row_term = false, swapped = false, base_two_weights = false, exp2_weights = false;
   RowTerm row_term = RowTerm::right;
   bool dk_of_dout = false;                     // dK = dSᵀ dO
+  bool no_dp = false;                          // dS = −P ∘ D
   bool dq_of_p = false, dk_of_p = false;       // dQ = P K, dK = Pᵀ Q, with the factors below
   bool last_keys = false;                      // dQ of the last tile of keys alone, since each is assigned
   bool last_seen_keys = false;                 // the same of the last tile that the row sees
@@ -117,5 +118,7 @@ struct Mistake {
 
 std::vector<Mistake> forward_mistakes(const Problem& p);
 std::vector<Mistake> backward_mistakes(const Problem& p);
+// Of these, operands that are 0: one of the tensors may then be of one value, and the others say which operand it is.
+std::vector<Mistake> zero_mistakes(Pass pass);
 
 }  // namespace syslab::attention

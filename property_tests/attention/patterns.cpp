@@ -248,48 +248,6 @@ std::optional<std::string> rows_of_every_tile(const Trial& trial) {
   return std::nullopt;
 }
 
-std::optional<std::string> one_value_everywhere(const Trial& trial) {
-  constexpr std::size_t kLeast = 8;  // elements
-  const Judged* first = nullptr;
-  std::vector<std::string> names;
-  std::size_t elements = 0;
-  bool unwritten = true;
-  for (const Judged& judged : trial.tensors) {
-    const std::vector<double>& found = judged.found.values;
-    if (found.size() < kLeast || !judged.wrong_anywhere()) continue;
-    const auto alike = [](double one, double other) { return one == other || (std::isnan(one) && std::isnan(other)); };
-    const auto of_first = [&](double value) {
-      return alike(value, first == nullptr ? found[0] : first->found.values[0]);
-    };
-    const auto as_the_first = [&](double value) { return alike(value, judged.exact[0]); };
-    if (!std::all_of(found.begin(), found.end(), of_first)) continue;
-    if (!std::isnan(found[0]) && std::all_of(judged.exact.begin(), judged.exact.end(), as_the_first)) continue;
-    if (first == nullptr) first = &judged;
-    names.emplace_back(judged.found.name);
-    elements += found.size();
-    unwritten = unwritten && judged.unwritten == static_cast<std::int64_t>(found.size());
-  }
-  if (first == nullptr) return std::nullopt;
-  std::string all = names.front();
-  for (std::size_t i = 1; i < names.size(); ++i) all += (i + 1 == names.size() ? " and " : ", ") + names[i];
-  if (unwritten) {
-    return fmt::format(
-        "nothing written to {}: all {} elements hold what stood there before the call; look at where "
-        "results are stored",
-        all, elements);
-  }
-  if (std::isnan(first->found.values[0])) {
-    return fmt::format(
-        "NaN in every element of {}: all {} of them; look at 0/0, ∞ − ∞ (a maximum that begins at −∞ and "
-        "is taken off −∞) and the log of what is below 0",
-        all, elements);
-  }
-  return fmt::format(
-      "one value in every element of {}: all {} are {:.6g}; look at whether what is computed is stored, "
-      "and not only what it begins with",
-      all, elements, first->found.values[0]);
-}
-
 std::optional<std::string> pattern_of_errors(const Trial& trial, const Trial* other, Pass pass) {
   std::vector<std::string> patterns;
   for (const auto& pattern : {one_factor(trial), one_summand(trial), tail_of_rows(trial, other), only_the_first(trial),

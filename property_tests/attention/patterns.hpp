@@ -13,10 +13,6 @@ namespace syslab::attention {
 // contradict, or null.
 std::optional<std::string> pattern_of_errors(const Trial& trial, const Trial* other, Pass pass);
 
-// "NaN in every element of out and lse: …", "nothing written to lse: …", "one value in every element of out: …": of
-// wrong tensors that are so throughout.
-std::optional<std::string> one_value_everywhere(const Trial& trial);
-
 // "wrong rows 16..63 of every 64 of out": a part of each tile of rows, of the first wrong tensor, whatever the head.
 std::optional<std::string> rows_of_every_tile(const Trial& trial);
 

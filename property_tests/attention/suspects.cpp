@@ -341,7 +341,8 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
           const double exponent = head.score(i, j) - lse;
           const double weight = (mistake.exp2_weights ? std::exp2(exponent) : std::exp(exponent)) / sums.weights(j);
           if (mistake.tile_row_term) row_term = sums.row_term(j);
-          const double ds = scale * weight * (head.dot(dout, head.key(sample.v, j)) - row_term);
+          const double dp = mistake.no_dp ? 0.0 : head.dot(dout, head.key(sample.v, j));
+          const double ds = scale * weight * (dp - row_term);
           const double dq_times = j >= keys_again || (row_again && mistake.queries_again_in_all) ? 2 : 1;
           const double dk_times = row_again || (j >= keys_again && mistake.keys_again_in_all) ? 2 : 1;
           const double of_dq = dq_times * mistake.dq * (mistake.dq_of_p ? weight : ds);

@@ -124,7 +124,7 @@ class SaysWhy(Lab):
                     dq, dk, dv = super().backward(*arguments)
                     return dq, dk, np.roll(dv, 1, axis=1)
             """))
-        for name, verb, said in (("OtherValues", "flash_forward", "lse is right, so scores, mask and row sums are: look at P V"),
+        for name, verb, said in (("OtherValues", "flash_forward", "lse is right, so the scores, mask and row sums that it takes are: look at the softmax that P takes"),
                                  ("LastTile", "flash_forward", "looks like the last tile of keys alone: "),
                                  ("OtherGradient", "flash_backward", "dQ and dK are right: look at dV = Pᵀ dO alone")):
             [law] = [one for one in attempts(self.lines("check", verb, "--mine", f"me=flash.py:{name}", "--impl", "me", "--cases", "10",

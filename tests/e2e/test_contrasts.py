@@ -197,6 +197,20 @@ class KeysOfWeights(OtherWeights):
         return dq, p.transpose(0, 2, 1) @ q / np.float32(np.sqrt(q.shape[-1])), dv
 
 
+class NoScores(Naive):
+    def forward(self, q, k, v, is_causal):
+        return super().forward(q * 0, k, v, is_causal)
+
+
+class IntegerScale(Naive):
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        scale = 1 // q.shape[-1]
+        p = np.exp(scale * scores_of(q, k) - lse[..., None])
+        if is_causal:
+            p = p * np.tri(*p.shape[1:], dtype=q.dtype)
+        return scale * q, scale * k, p.transpose(0, 2, 1) @ do
+
+
 class QuartersOfKeys(Naive):
     def forward(self, q, k, v, is_causal):
         whole = k.shape[1] // 4 * 4 if is_causal else k.shape[1]
@@ -318,6 +332,8 @@ class Contrasts(Lab):
             ("OverQueries", "flash_forward", "attention.equals_oracle", "looks like a softmax over the wrong axis: "),
             ("LastTileTwice", "flash_forward", "lse_equals", "looks like a last tile of keys that counts twice: "),
             ("FirstTileShown", "flash_forward", "attention.equals_oracle", "looks like a mask that is missing in the first tile: "),
+            ("NoScores", "flash_forward", "lse_equals", "looks like scores that are all 0: "),
+            ("IntegerScale", "flash_backward", "gradients_equal", "looks like a scale of the backward pass that is 0: "),
             ("KeysOfWeights", "flash_backward", "gradients_equal", "looks like dK made of P in place of dS: "),
         ):
             with self.subTest(name):

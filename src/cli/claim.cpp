@@ -59,7 +59,7 @@ Exit execute(const Context& context, const ClaimOptions& options) {
     file.cases = run.cases;
     file.made_at = utc_now();
     file.machine_kind = runner::comparability_key(environment);
-    file.environment_json = json_text(environment);
+    file.environment_json = json_text(runner::facts_for_strangers(environment));
     file.build_json = json_text(to_json(build_info()));
     write_output(context, options.output, claim::to_text(file));
   }

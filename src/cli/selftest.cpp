@@ -33,15 +33,6 @@ SELECT a.experiment, a.implementation, coalesce(a.facts ->> '$.device', '') AS d
   FROM v_attempt a
  ORDER BY a.experiment, a.implementation, a.law, a.case_text)";
 
-// Of the facts about a machine, those that tell of its kind and not of whose it is.
-Json facts_for_strangers() {
-  Json facts = runner::environment_facts();
-  facts.erase("env");
-  if (facts.contains("host")) facts["host"].erase("name");
-  for (Json& gpu : facts["gpu"]) gpu.erase("uuid");
-  return facts;
-}
-
 // What ended it early: somebody's signal, or a lab that failed.
 std::optional<Exit> run_all(const Context& context) {
   CheckOptions laws;
@@ -118,7 +109,7 @@ Exit run_selftest(const Context& context, const std::string& output) {
   const Json document{{"format", "syslab selftest"},
                       {"format_version", kFormat},
                       {"build", to_json(build_info())},
-                      {"environment", facts_for_strangers()},
+                      {"environment", runner::facts_for_strangers(runner::environment_facts())},
                       {"endings", endings},
                       {"not_reached", not_reached},
                       {"cases", cases}};

@@ -190,6 +190,20 @@ Json environment_facts() {
   return facts;
 }
 
+Json facts_for_strangers(Json facts) {
+  if (facts.contains("host")) facts["host"].erase("name");
+  if (facts.contains("gpu")) {
+    for (Json& gpu : facts["gpu"]) gpu.erase("uuid");
+  }
+  Json kept = Json::object();
+  const Json variables = facts.value("env", Json::object());
+  for (const auto& [name, value] : variables.items()) {
+    if (value.is_string() && is_for_strangers(name, value.get<std::string>())) kept[name] = value;
+  }
+  facts["env"] = kept;
+  return facts;
+}
+
 std::string comparability_key(const Json& facts) {
   Json key = kind_of_gpu(facts);
   key["cpu_cores"] = text_at(facts, "/cpu/cores");

@@ -1,10 +1,12 @@
 """claim and verify: what is shown, what is packed, and what the same file is worth elsewhere."""
 import hashlib
 import json
+import os
 import pathlib
 import re
 import signal
 import unittest
+from unittest import mock
 
 from comparing import Comparing, judged_by_time
 
@@ -38,6 +40,17 @@ class Claims(Comparing):
         page = self.syslab("report", "x.claim").stdout
         self.assertIn("syslab verify x.claim", page)
         self.assertRegex(page, r"\b3\.[012]")
+
+    def test_a_claim_and_its_rows_tell_nobodys_folders_and_no_name_of_the_machine(self):
+        told = {"SYSLAB_LIBRARY": "/home/ann/lab/libsyslab.so", "CUDA_HOME": "/home/ann/cuda", "SYSLAB_AUTHOR": "ann", "OMP_NUM_THREADS": "2"}
+        with mock.patch.dict(os.environ, told):
+            held = json.loads(self.claimed().read_text())
+        self.assertNotIn("name", held["environment"]["host"])
+        self.assertEqual({name: value for name, value in held["environment"]["env"].items() if name in told or "/" in value}, {"OMP_NUM_THREADS": "2"})
+        (facts, key), = self.sql("SELECT facts, comparability_key FROM environment")
+        self.assertNotIn("/home/ann", facts)
+        self.assertEqual(key, held["machine_kind"])
+        self.assertEqual(self.verified()["verdict"], "confirmed")
 
     def test_what_is_false_is_not_written(self):
         done = self.syslab("claim", FALSE, *CASES, "-o", "x.claim", expect=6)

@@ -57,6 +57,39 @@ TEST(Environment, NothingThatLooksLikeASecretIsKept) {
   EXPECT_TRUE(is_storable_variable("NCCL_SOCKET_IFNAME", "eth0"));
 }
 
+// They change no time, and tell of their owner's folders.
+TEST(Environment, WhereSomethingLiesIsNotKept) {
+  for (const char* name : {"SYSLAB_BINARY", "SYSLAB_BUILDS", "SYSLAB_DB", "SYSLAB_LIBRARY", "SYSLAB_PYTHON",
+                           "SYSLAB_PYTHON_DIR", "SYSLAB_RENDEZVOUS", "SYSLAB_WALLS_HIDE", "NCCL_DEBUG_FILE"}) {
+    EXPECT_FALSE(is_storable_variable(name, "build/syslab")) << name;
+  }
+  for (const char* value : {"/home/ann/cuda", "~/cuda", "./cuda", "../cuda", "file:///home/ann/cuda"}) {
+    EXPECT_FALSE(is_storable_variable("CUDA_HOME", value)) << value;
+  }
+  EXPECT_TRUE(is_storable_variable("LD_PRELOAD", "/home/ann/libjemalloc.so")) << "what is measured has it in it";
+  EXPECT_TRUE(is_storable_variable("NCCL_TOPO_FILE", "/etc/topology.xml"));
+}
+
+TEST(Environment, StrangersReadOfAMachineWhatItIsAndNotWhoseItIs) {
+  const Json told = facts_for_strangers({{"host", {{"name", "annsbox"}, {"kernel", "6.1"}}},
+                                         {"cpu", {{"model", "Xeon"}}},
+                                         {"gpu", {{{"name", "H100"}, {"uuid", "GPU-1"}}}},
+                                         {"env",
+                                          {{"OMP_NUM_THREADS", "2"},
+                                           {"SYSLAB_KERNEL_CODE", "off"},
+                                           {"SYSLAB_AUTHOR", "ann"},
+                                           {"SLURM_JOB_ACCOUNT", "anns-group"},
+                                           {"MASTER_ADDR", "annsbox"},
+                                           {"NVIDIA_REQUIRE_CUDA", "cuda>=13.0"},
+                                           {"CUDA_HOME", "/home/ann/cuda"},
+                                           {"NCCL_TOPO_FILE", "/home/ann/topology.xml"},
+                                           {"LD_PRELOAD", "/home/ann/libjemalloc.so"}}}});
+  EXPECT_EQ(told, (Json{{"host", {{"kernel", "6.1"}}},
+                        {"cpu", {{"model", "Xeon"}}},
+                        {"gpu", {{{"name", "H100"}}}},
+                        {"env", {{"OMP_NUM_THREADS", "2"}, {"SYSLAB_KERNEL_CODE", "off"}}}}));
+}
+
 TEST(Environment, ASecretOfThisProcessDoesNotReachTheFacts) {
   ::setenv("NCCL_TEST_TOKEN", "hunter2", 1);
   EXPECT_EQ(environment_facts().dump().find("hunter2"), std::string::npos);

@@ -78,8 +78,7 @@ void add_hand_in(const Context& context, const ReportOptions& options, report::R
   if (wanted.extent == report::Extent::appendix) return;
   wanted.own_words = own_words(context.console);
   const auto [handout, standing] = stood(context, wanted.handout);
-  wanted.standing = fmt::format("cases not run would cover {:.0f} of {:.0f} points", standing.points - standing.worth,
-                                standing.points);
+  wanted.standing = fmt::format("{:.0f} of {:.0f} points", standing.points - standing.worth, standing.points);
   wanted.missing = missing_of(handout, standing);
 }
 

@@ -15,7 +15,8 @@ namespace syslab::report {
 namespace {
 
 // "2 × NVIDIA H200 (AMD EPYC 9654, 96 cores), Intel Core i7, 8 cores, 2026-11-21 to 2026-11-23"; of several machines
-// with the same kind of CPU "2 × NVIDIA H200 (32 cores), NVIDIA H100 (16 cores), all with AMD EPYC 9654, …"
+// with the same kind of CPU "2 × NVIDIA H200 (32 cores), NVIDIA H100 (16 cores, flash_benchmarking alone), all with AMD
+// EPYC 9654, …"
 std::string machines_of(const store::Store& store) {
   const store::ResultSet found = store.query(
       "WITH machine AS (SELECT environment_id, coalesce(cpu_model, 'a machine without a name') AS model,"
@@ -24,15 +25,28 @@ std::string machines_of(const store::Store& store) {
       "SELECT coalesce(gpus || ' (' || model || coalesce(', ' || cores, '') || ')', model || coalesce(', ' || cores, "
       "'')), count(*),"
       " min(min(substr(r.started_at, 1, 10))) OVER (), max(max(substr(r.started_at, 1, 10))) OVER (), min(model),"
-      " coalesce(gpus || coalesce(' (' || cores || ')', ''), 'a CPU of ' || cores, '')"
-      " FROM run r JOIN machine USING (environment_id) GROUP BY 1 ORDER BY 2 DESC, 1");
+      " coalesce(gpus || coalesce(' (' || cores || ')', ''), 'a CPU of ' || cores, ''),"
+      " iif(count(DISTINCT experiment) = 1, max(experiment), NULL)"
+      " FROM run r JOIN machine USING (environment_id)"
+      " LEFT JOIN (SELECT DISTINCT p.run_id, c.experiment FROM plan_case p JOIN case_def c ON c.id = p.case_id"
+      "            WHERE EXISTS (SELECT 1 FROM attempt a WHERE a.run_id = p.run_id AND a.plan_seq = p.seq)) ON run_id "
+      "= r.id"
+      " GROUP BY 1 ORDER BY count(DISTINCT r.id) DESC, 1");
   if (found.rows.empty()) return {};
   const std::string model = found.rows[0][4].text;
   const bool alike = found.rows.size() > 1 && std::ranges::all_of(found.rows, [&](const auto& row) {
                        return row[4].text == model && !row[5].text.empty();
                      });
   std::vector<std::string> machines;
-  for (const auto& row : found.rows) machines.push_back(row[alike ? 5 : 0].text);
+  for (const auto& row : found.rows) {
+    std::string machine = row[alike ? 5 : 0].text;
+    // What only one experiment ran on says nothing of the others.
+    if (found.rows.size() > 1 && row[6].type == store::Cell::Type::text) {
+      const std::string alone = "`" + row[6].text + "` alone)";
+      machine.ends_with(')') ? machine.replace(machine.size() - 1, 1, ", " + alone) : machine.append(" (" + alone);
+    }
+    machines.push_back(std::move(machine));
+  }
   if (alike) machines.push_back("all with " + model);
   const std::string first = found.rows[0][2].text, last = found.rows[0][3].text;
   return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
@@ -66,8 +80,8 @@ std::string title_of(const std::string& problem) {
   return found == handout_problems().end() ? problem : found->title;
 }
 
-// " Still to run: Leaderboard (1 of 2 cases, 1.7 points), FSDP (4 of 9 cases, 1.2 points); less in 3
-// more problems." Problems that are open are named already.
+// "Leaderboard (1 of 2), FSDP (4 of 9), less in 3 more problems": by what they are worth. Problems that are open are
+// named already.
 std::string told(std::vector<Missing> missing, const std::vector<Answered>& problems) {
   constexpr double kWorthTelling = 0.05;
   constexpr std::size_t kMost = 3;
@@ -81,14 +95,10 @@ std::string told(std::vector<Missing> missing, const std::vector<Answered>& prob
   missing.resize(missing.size() - others);
   std::vector<std::string> most;
   for (const Missing& one : missing) {
-    most.push_back(fmt::format("{} ({} of {}, {:.1f} points)", title_of(one.problem), one.cases,
-                               counted(one.of, "case"), one.points));
+    most.push_back(fmt::format("{} ({} of {})", title_of(one.problem), one.cases, one.of));
   }
-  std::string text = fmt::format(" Still to run: {}", fmt::join(most, ", "));
-  if (others > 0) {
-    text += fmt::format("; less in {}", counted(static_cast<std::int64_t>(others), "more problem"));
-  }
-  return text + ".";
+  if (others > 0) most.push_back(fmt::format("less in {}", counted(static_cast<std::int64_t>(others), "more problem")));
+  return fmt::format("{}", fmt::join(most, ", "));
 }
 
 }  // namespace
@@ -148,16 +158,16 @@ std::vector<Block> first_page(const store::Store& store, const FirstPage& page, 
   }
   const std::string whole = answers == parts ? fmt::format("All {}", counted(parts, "part"))
                                              : fmt::format("{} of {}", answers, counted(parts, "part"));
-  std::string state = fmt::format("{} have an answer{}.", whole, page.standing.empty() ? "" : "; " + page.standing);
-  std::string missing = open.empty() ? "" : fmt::format(" Open: {}.", fmt::join(open, ", "));
-  missing += told(page.missing, problems);
-  if (!missing.empty()) {
+  std::string state = fmt::format("{} have an answer.", whole);
+  if (!open.empty()) state += fmt::format(" Open: {}.", fmt::join(open, ", "));
+  const std::string missing = told(page.missing, problems);
+  if (!page.standing.empty()) {
+    const std::string which = missing.empty() ? "" : ": " + missing;
+    state += fmt::format(" Measurements not made are worth {}{}.", page.standing, which);
+  }
+  if (!open.empty() || !missing.empty()) {
     const std::string year = page.handout.empty() ? "2026" : page.handout;
-    state += fmt::format(
-        "{} `syslab run --handout {}` runs what a "
-        "machine "
-        "can of it (`plan` lists it).",
-        missing, year);
+    state += fmt::format(" `syslab run --handout {}` makes those that a machine can.", year);
   }
   std::vector<Block> blocks;
   blocks.emplace_back(Paragraph{std::move(about)});

@@ -19,7 +19,7 @@ struct Missing {
 
 struct FirstPage {
   std::string handout;           // empty: both
-  std::string standing;          // "cases not run would cover 25 of 137 points"; empty: not known
+  std::string standing;          // "25 of 137 points" that measurements not made are worth; empty: not known
   std::string appendix;          // the file; empty: none is written
   std::vector<Missing> missing;  // by problem
 };

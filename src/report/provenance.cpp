@@ -108,8 +108,8 @@ std::string Provenance::warning() const {
   if (smoke_runs.empty()) return {};
   const bool all = smoke_runs.size() == runs.size();
   if (only_quick) {
-    return fmt::format("{} on {}: too few samples to tell their spread.",
-                       all ? "Protocol quick" : "Partly protocol quick", fmt::join(devices, "; "));
+    return fmt::format("{} on {}: too few samples for an interval.", all ? "Protocol quick" : "Partly protocol quick",
+                       fmt::join(devices, "; "));
   }
   return fmt::format("{} on {}: made to see that everything works; its times are no results.",
                      all ? "Smoke run" : "Partly from a smoke run", fmt::join(devices, "; "));

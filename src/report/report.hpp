@@ -24,7 +24,7 @@ struct ReportOptions {
   std::vector<std::string> experiments;  // empty: every problem of the hand-out, then what no hand-out poses
   Extent extent = Extent::hand_in;
   std::string appendix;                          // the file of it beside a hand-in, which refers to it; empty: none
-  std::string standing;                          // "71 of 85 deliverables are measured, …", for the first page
+  std::string standing;                          // "25 of 137 points" that measurements not made are worth
   std::vector<Missing> missing;                  // for the first page
   std::map<std::string, std::string> own_words;  // by problem: the person's own
   std::string handout = "2026";                  // empty: both

@@ -32,7 +32,7 @@ class Calculators(Lab):
         self.assertEqual(splits[16, 4], ("20445", "25302"))
         self.assertEqual((splits[8, 8][1], splits[4, 16][0], splits[2, 32]), ("16594", "5112", ("never", "never")))
         text = self.syslab("report", "communication_accounting").stdout
-        for part in ("219,848,638,464", "43.97", "Compute-bound from **320** tokens per device, **20,445** over all 64", "396 tokens per device, 25,302", "X = 8, Y = 8"):
+        for part in ("219,848,638,464", "43.97", "Compute-bound from **320** tokens per device (rounded up), **20,445** over all 64", "396 tokens per device, 25,302", "X = 8, Y = 8"):
             self.assertIn(part, text)
         self.assertNotIn("Smoke run", text)
 

@@ -106,7 +106,7 @@ class Communication(Lab):
             self.assertGreater(min(found["forward"], found["backward"], found["update"]), 0)
             self.assertLessEqual(sum(phases), found["time"] + 1e-6)
         report = self.syslab("report", *DDP, "--to", "md").stdout
-        for words in ("bit-identical weights to one process after 3 steps", "is communication: 21 all-reduces of", "ms flat with copies",
+        for words in ("give weights bit-identical to one process after 3 steps", "is communication: 21 all-reduces, ", "ms flat with copies",
                       "; without communication ", "bucket limits from "):
             self.assertIn(words, " ".join(report.split()))
         # Of two sizes on a busy machine the law may have no cost of a call, or not fit: then no number of buckets is best.
@@ -234,7 +234,7 @@ class Communication(Lab):
             # The account's own: what it says is the optimizer's is the moments and a few numbers.
             self.assertAlmostEqual(row["optimizer"] * 2**30, held[sharding], delta=4096, msg=(sharding, moment))
         report = " ".join(self.syslab("report", "optimizer_state_sharding", name, "--to", "md").stdout.split())
-        for words in ("bit-identical weights to one process after 3 steps", "ZeRO stage 1 reduce-scatters gradients", "% less than the "):
+        for words in ("give weights bit-identical to one process after 3 steps", "ZeRO stage 1 reduce-scatters gradients", "% less than the "):
             self.assertIn(words, report)
 
     def test_steps_of_one_limit_of_buckets_never_meet_those_of_another(self):
@@ -292,7 +292,7 @@ class Communication(Lab):
             self.assertLessEqual(row["ended"], row["first_use"] + 1e-3)
             self.assertGreaterEqual(row["exposed"], 0)
         report = " ".join(self.syslab("report", "fsdp", "fsdp_accounting", "--to", "md").stdout.split())
-        for words in ("bit-identical weights to one process after 3 steps", "FSDP saves "):
+        for words in ("give weights bit-identical to one process after 3 steps", "FSDP saves "):
             self.assertIn(words, report)
 
 

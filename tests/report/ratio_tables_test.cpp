@@ -19,7 +19,7 @@ TEST_F(RatioTables, OneRingBesideTheOther) {
   ASSERT_EQ(table_.result.rows.size(), 1U);
   EXPECT_EQ(at(0, "expected").real, 2);  // of four ranks
   EXPECT_EQ(at(0, "ratio").text, "1.14 to 2.22×");
-  EXPECT_EQ(at(0, "verdict").text, ", around that but too wide to confirm it");
+  EXPECT_EQ(at(0, "verdict").text, ", an interval too wide to confirm it");
 }
 
 TEST_F(RatioTables, ANarrowRatioOfRingsIsAsPredicted) {
@@ -36,7 +36,7 @@ TEST_F(RatioTables, ANarrowRatioOfRingsIsAsPredicted) {
       {time_record("time", {2e-3, 1.95e-3, 2.05e-3}, worker::kAllRanks)}, 4);
   fill_from(kRing, "ratio");
   EXPECT_EQ(at(0, "ratio").text, "1.85 to 2.36×");
-  EXPECT_EQ(at(0, "verdict").text, ", around that but too wide to confirm it");
+  EXPECT_EQ(at(0, "verdict").text, ", an interval too wide to confirm it");
 }
 
 class Crossing : public RatioTables {

@@ -147,7 +147,7 @@ TEST(HandIn, OfAFullStoreIsWhatItWas) {
   ReportOptions options;
   options.figures = false;
   options.files = true;
-  options.standing = "cases not run would cover 130 of 137 points";
+  options.standing = "130 of 137 points";
   options.own_words["leaderboard"] = "We tried `split_k`.\n\nIt was slower.\n";
   golden::expect("report/handin.md", steady(render(fixture_registry(), fixture.store(), options).text));
 }

@@ -1,6 +1,7 @@
 -- title: FlashAttention-2 benchmark: forward + backward over the grid
 -- caption: Median times of both passes, unfused attention (products in the inputs' dtype) → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32`, whose products are TF32,
---   in fp32). Batch 1, one head, causal. Tiles as in “FlashAttention-2 forward pass: by shape”, of `flash_tf32` those of `flash_fp32`. †: measured on another GPU; both sides in one run, like the others. OOM: that side ran out of that GPU's memory.
+--   in fp32). Batch 1, one head, causal. Tiles are those of “FlashAttention-2 forward pass: by shape”; `flash_tf32` has those of `flash_fp32`. †: measured on another GPU. Both sides of a cell are from one run. OOM: that side ran out of that GPU's memory.
+--   Protocol do_bench is Triton's: 25 ms of warm-up, 100 ms of repeats.
 -- experiment: flash_benchmarking
 -- empty: The grid compares GPU kernels (`flash_mma`, `flash_tf32`); none ran here. The other rungs are in the next table.
 -- fills: *

@@ -8,7 +8,7 @@
 WITH tests AS (
   SELECT implementation, group_concat(name, ', ') AS laws, min(cases) AS cases, max(run_uid) AS run_uid
     FROM (SELECT implementation, CASE substr(law, instr(law, '.') + 1)
-                WHEN 'equals_oracle' THEN 'O matches fp64' WHEN 'lse_equals_oracle' THEN 'L likewise' WHEN 'causal_prefix' THEN 'later keys change no row'
+                WHEN 'equals_oracle' THEN 'O matches fp64' WHEN 'lse_equals_oracle' THEN 'L likewise' WHEN 'causal_prefix' THEN 'masked keys change nothing'
                 WHEN 'rows_sum_to_one' THEN 'rows of P sum to 1' WHEN 'large_scores' THEN 'scores of ±10⁴ do not overflow'
                 WHEN 'half_no_worse_than_naive' THEN 'half precision errs at most twice as much as unfused' END AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
             FROM v_coverage
@@ -28,8 +28,8 @@ errors AS (
      AND property IN ('reference:out', 'reference:lse', 'samples:out', 'samples:lse', 'attention.equals_oracle', 'attention.lse_equals_oracle')
    GROUP BY implementation, output
 )
-SELECT t.cases, t.laws,
-       coalesce((SELECT printf('The worst errors against fp64, over all dtypes, are %.2g of the %.2g allowed in O, %.2g of %.2g in L. The bound is 4√n·u times the value for n roundings of u each.',
+SELECT t.cases, replace(t.laws, 'O matches fp64, L likewise', 'O and L match fp64') AS laws,
+       coalesce((SELECT printf('Worst errors against fp64 (bound): O %.2g (%.2g), L %.2g (%.2g). The bound is 4√n·u times the value for n roundings of u each.',
                         o.error, o.tolerance, l.error, l.tolerance)
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
                   WHERE o.implementation = t.implementation AND o.output = 'out'),

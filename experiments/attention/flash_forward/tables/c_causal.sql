@@ -1,5 +1,5 @@
 -- sentence: `causal` is a flag saved for backward. Tiles of keys beyond the last visible one are skipped, and in the tiles on the diagonal
---   masked scores are −∞. In {cases} random cases later keys change no output.
+--   masked scores are −∞. In {cases} random cases changing masked keys changed no output.
 -- experiment: flash_forward
 -- command: syslab check flash_forward
 -- fills: c

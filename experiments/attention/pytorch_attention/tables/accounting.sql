@@ -1,9 +1,9 @@
--- sentence: Smallest case out of memory: {implementation}, {pass}, B = {rows}, T = {seq}, d = {head_dim}, {dtype} on {device} ({why}). It needs
+-- sentence: {lead} out of memory: {implementation}, {pass}, B = {rows}, T = {seq}, d = {head_dim}, {dtype} on {device} ({why}). It needs
 --   {tensors} tensors of B·T·d ({tensor_mib} each) and {kept} kept and {work} temporary matrices of B·T² floats ({matrix_gib} each):
 --   {total_gib}.
 -- experiment: pytorch_attention
 -- command: syslab run pytorch_attention -a seq=2048 -a head_dim=64 --impl literal --laws none --memory-limit 256Mi
--- columns: implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;
+-- columns: lead|1|s|left; implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;
 --   device|1|s|left; why|1|s|left; tensors|1|d|right; tensor_mib|MiB|.4b|right; kept|1|d|right; work|1|d|right;
 --   matrix_gib|GiB|.4b|right; total_gib|GiB|.4b|right; share|%|.3g|right
 WITH counts(implementation, pass, tensors, kept, work) AS (  -- of matrices: src/ops/attention/autograd.hpp
@@ -16,7 +16,7 @@ WITH counts(implementation, pass, tensors, kept, work) AS (  -- of matrices: src
 sizes AS (
   SELECT v.implementation, c.pass, v.params ->> '$.batch' * (v.params ->> '$.heads') AS rows, v.params ->> '$.seq' AS seq,
          v.params ->> '$.head_dim' AS head_dim, v.params ->> '$.dtype' AS dtype, v.device, v.comparability_key,
-         v.message AS why, c.tensors, c.kept, c.work, iif(v.params ->> '$.dtype' = 'fp32', 4, 2) AS element, v.run_uid
+         coalesce(nullif(substr(v.message, instr(v.message, ' has ') + 5), substr(v.message, 5)), v.message) AS why, c.tensors, c.kept, c.work, iif(v.params ->> '$.dtype' = 'fp32', 4, 2) AS element, v.run_uid
     FROM v_measured v
     JOIN counts c ON c.implementation = v.implementation AND c.pass = v.params ->> '$.pass'
    WHERE v.experiment = ?1 AND v.status = 'oom' AND NOT v.is_mine AND v.params ->> '$.seq_k' IN (0, v.params ->> '$.seq')
@@ -25,10 +25,10 @@ sizes AS (
 totals AS (
   SELECT *, 1.0 * rows * seq * head_dim * element AS tensor, 4.0 * rows * seq * seq AS matrix FROM sizes
 )
-SELECT implementation, pass, rows, seq, head_dim, dtype, device, why, tensors, tensor / 1048576 AS tensor_mib, kept, work,
+SELECT iif(cases = 1, 'The only case', 'The smallest case') AS lead, implementation, pass, rows, seq, head_dim, dtype, device, why, tensors, tensor / 1048576 AS tensor_mib, kept, work,
        matrix / 1073741824 AS matrix_gib, total / 1073741824 AS total_gib, 100 * (kept + work) * matrix / total AS share,
        run_uid
-  FROM (SELECT *, tensors * tensor + (kept + work) * matrix AS total,
+  FROM (SELECT *, tensors * tensor + (kept + work) * matrix AS total, count(*) OVER (PARTITION BY comparability_key) AS cases,
                row_number() OVER (PARTITION BY comparability_key ORDER BY tensors * tensor + (kept + work) * matrix,
                                                implementation DESC, pass) AS place
           FROM totals)

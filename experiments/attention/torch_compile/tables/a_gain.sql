@@ -1,6 +1,5 @@
--- sentence: Fusing by hand stands in for the compiler: behind → the table of `pytorch_attention` has attention with a fused softmax ({softmax}, {device}).
---   At {points} points up to T = {longest} it is {least} to {most} times as fast, since it
---   touches the scores once, not once per operation.
+-- sentence: Fusing by hand stands in for the compiler: with a fused softmax ({softmax}, {device}; the times after → in the table of `pytorch_attention`)
+--   attention is {least} to {most} times as fast at {points} points up to T = {longest}, since it touches the scores once, not once per operation.
 -- experiment: torch_compile
 -- command: syslab run pytorch_attention --preset paper
 -- fills: a

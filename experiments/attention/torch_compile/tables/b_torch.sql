@@ -1,4 +1,4 @@
--- sentence: PyTorch{version}'s own `torch.compile` ({device}, {precision}) speeds its step up by {gains}.
+-- sentence: `torch.compile` itself (PyTorch{version}, {device}, {precision}) speeds a step of PyTorch up {gains}.
 -- experiment: torch_compile
 -- command: python3 tools/peers/transformer.py time --models small,medium --contexts 512 --precisions fp32 --phases forward,step
 -- fills: b

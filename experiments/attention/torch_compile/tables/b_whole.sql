@@ -1,6 +1,6 @@
 -- title: torch.compile: the whole model
 -- caption: Mean of ten passes, op by op (`eager`) and fused by hand (`fused`); `step`: forward, backward and AdamW.
---   `forward` is timed alone where a case of its own ran, otherwise as a phase of the step, so it may differ a little from “Benchmarking script”. Behind – stands why a model was not run fused.
+--   `forward` is timed alone where a case of its own ran, otherwise as a phase of the step, so it may differ a little from “Benchmarking script”.
 -- experiment: torch_compile
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
@@ -12,11 +12,7 @@
 WITH passes AS MATERIALIZED (SELECT * FROM v_pass)
 SELECT e.model, e.batch, e.context, e."precision", e.what AS pass, e.mean_ms AS eager, f.mean_ms AS fused, e.mean_ms / f.mean_ms AS gain,
        p.mean_ms AS torch_eager, c.mean_ms AS torch_compiled, p.mean_ms / c.mean_ms AS torch_gain,
-       CASE WHEN f.run_uid IS NULL THEN coalesce('– (its step ' || (SELECT substr(n.message, 1, instr(n.message || ',', ',') - 1)
-                   FROM v_newest n
-                  WHERE n.experiment IN (?1, 'benchmarking_script') AND n.status = 'oom' AND n.params ->> '$.model' = e.model AND n.params ->> '$.context' = e.context
-                    AND n.implementation = e.implementation
-                  ORDER BY n.attempt_uid DESC LIMIT 1) || ')', '– (left out by the budget or the choice of cases)') WHEN e.run_uid = f.run_uid THEN 'one run' ELSE 'different runs' END AS paired, e.protocol, e.device,
+       CASE WHEN f.run_uid IS NULL THEN 'fused was not run' WHEN e.run_uid = f.run_uid THEN 'one run' ELSE 'different runs' END AS paired, e.protocol, e.device,
        max(e.run_uid, coalesce(f.run_uid, '')) AS run_uid
   FROM passes e
   -- A model that was measured op by op alone stands beside those that were fused.

@@ -16,7 +16,7 @@ WITH pair AS (
 )
 SELECT ranks, bytes, iif(bytes % 1048576 = 0, printf('%d MiB', bytes / 1048576), bytes || ' bytes') AS size, expected, coalesce(printf('%.2f to %.2f×', ratio_low, ratio_high), printf('%.3g×', ratio)) AS ratio,
        CASE WHEN ratio_low IS NULL THEN '' WHEN expected BETWEEN ratio_low AND ratio_high AND ratio_high > 1.2 * ratio_low
-              THEN ', around that but too wide to confirm it'
+              THEN ', an interval too wide to confirm it'
             WHEN expected BETWEEN ratio_low AND ratio_high THEN ', as predicted' WHEN ratio_low > expected THEN ', more than that' ELSE ', less than that' END AS verdict,
        whole, parts, device, protocol, run_uid
   FROM pair

@@ -53,7 +53,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
             WHEN v.most_calls = 1 THEN 'one all-reduce each' ELSE printf('%d all-reduces each', v.most_calls) END AS calls,
        v.bucket_mb AS fastest, v.time_ms AS fastest_ms, w.bucket_mb AS slowest, w.time_ms AS slowest_ms,
        iif(v.high_ms < w.low_ms, 'their intervals do not overlap', 'no measurable difference') AS verdict,
-       CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' in the order in which backward finishes (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
+       CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
        CASE WHEN g.exposed > s.exposed THEN printf('As expected large buckets delay the last all-reduce, of which %s ms are exposed at %d MiB and %s at %d',
                                                    iif(g.exposed >= 99.5, printf('%.0f', g.exposed), printf('%.2g', g.exposed)), g.bucket_mb, iif(s.exposed >= 99.5, printf('%.0f', s.exposed), printf('%.2g', s.exposed)), s.bucket_mb)
             ELSE printf('One would expect large buckets to delay the last all-reduce, but %s ms are exposed at %d MiB and %s at %d', iif(g.exposed >= 99.5, printf('%.0f', g.exposed), printf('%.2g', g.exposed)), g.bucket_mb, iif(s.exposed >= 99.5, printf('%.0f', s.exposed), printf('%.2g', s.exposed)), s.bucket_mb) END
@@ -67,13 +67,15 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                                                 AND o.implementation = v.implementation ORDER BY o.bucket_mb) x), ''))
                  ELSE printf('; a step is %s ms over one without communication at %d MiB and %s at %d', iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb) END AS cost,
        -- Buckets that the lab chose from the machine's law, where they ran beside.
-       coalesce((SELECT printf(' `planned`, buckets chosen from the times of backward and all-reduces, takes %.4g ms in %d calls%s.', p.time_ms, p.buckets,
-                               CASE WHEN p.high_ms < v.low_ms THEN ', the fastest' WHEN p.low_ms > v.high_ms THEN '' ELSE ', not measurably different from the fastest limit' END)
+       coalesce((SELECT printf(' `planned`, which chooses buckets from the times of backward and all-reduces, takes %.4g ms in %d calls%s.', p.time_ms, p.buckets,
+                               -- By the intervals as they are printed: the longer side on both.
+                               CASE WHEN abs(p.time_ms - v.time_ms) <= max(p.high_ms - p.time_ms, p.time_ms - p.low_ms) + max(v.high_ms - v.time_ms, v.time_ms - v.low_ms) THEN printf(', no measurable difference from %d MiB', v.bucket_mb)
+                                    WHEN p.time_ms < v.time_ms THEN ', the fastest' ELSE '' END)
                    FROM v_data_parallel p
                   WHERE p.experiment = ?1 AND p.strategy = 'planned' AND p.is_good AND p.point = v.point AND p.ranks = v.ranks
                     AND p.comparability_key = v.comparability_key AND p.protocol IS v.protocol AND p.implementation = v.implementation
                   ORDER BY p.run_started_at DESC LIMIT 1), '') AS planned,
-       coalesce((SELECT ' On another machine: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
+       coalesce((SELECT ' Measured on another machine, so not comparable: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation
                     AND o.gpu_name IS NOT NULL AND v.gpu_name IS NOT NULL

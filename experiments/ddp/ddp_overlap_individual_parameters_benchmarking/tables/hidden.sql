@@ -40,11 +40,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
             WHEN v.back_high IS NULL OR o.back_high IS NULL THEN 'Whether backward slows under the all-reduces was not measured.'
             ELSE 'Backward is not measurably slower under the all-reduces.' END AS why,
        iif(v.run_uid = n.run_uid AND v.run_uid = f.run_uid AND v.run_uid = o.run_uid,
-           -- Its own run, so that an earlier problem's time of the same step differs a little.
-           iif(EXISTS (SELECT 1 FROM v_data_parallel e WHERE e.experiment IN ('naive_ddp_benchmarking', 'minimal_ddp_flat_benchmarking') AND e.is_good AND e.strategy = 'naive'
-                          AND e.point = v.point AND e.ranks = v.ranks AND e.protocol IS v.protocol AND e.comparability_key = v.comparability_key
-                          AND e.implementation = v.implementation AND e.run_uid <> v.run_uid), ' (A run of its own.)', ''),
-           ' (Different runs on the same machine.)') AS runs, v.run_uid
+           '', ' They are from different runs on one machine.') AS runs, v.run_uid
   FROM v
   JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.protocol IS v.protocol AND n.comparability_key = v.comparability_key
           AND n.implementation = v.implementation AND n.strategy = 'naive'

@@ -1,6 +1,6 @@
 -- sentence: {model} in {precision}, {ranks} ranks ({backend}, gradients {sent}, {device}, {implementation}; rank 0,
---   last step): naive, all {naive_count} all-reduces start after backward, which ends at {naive_back} ms.
---   With overlap the first starts at {first} ms, and {under} of {count} start before backward ends at {back} ms.{beside}
+--   last step{beside}): naive, all {naive_count} all-reduces start after backward, which ends at {naive_back} ms.
+--   With overlap the first starts at {first} ms, and {under} of {count} start before backward ends at {back} ms.
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: b
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
@@ -27,8 +27,7 @@ SELECT o.model, o."precision", o.batch, o.context, o.ranks, o.backend, iif(o.wir
        n.count AS naive_count, 1e-6 * n.back AS naive_back, o.under, o.count, 1e-6 * o.back AS back, 1e-6 * o.first AS first,
        -- Why (a) has another length of it.
        iif(printf('%.3g', 1e-6 * o.length) <> printf('%.3g', o.slowest) AND n.slowest IS NOT NULL,
-           printf(' Backward takes %.3g ms in this step (naive %.3g); (a) has medians of the slower rank (%.3g and %.3g).',
-                  1e-6 * o.length, 1e-6 * n.length, o.slowest, n.slowest), '') AS beside,
+           '; (a) has medians of the slower rank', '') AS beside,
        max(o.run_uid, n.run_uid) AS run_uid
   FROM told o
   JOIN told n ON n.point = o.point AND n.ranks = o.ranks AND n.comparability_key = o.comparability_key AND n.protocol IS o.protocol

@@ -1,7 +1,7 @@
--- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): a single all-reduce of {sizes} MB takes {times} ms{more} (slowest rank{mean}{widest}). {fit}.
+-- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): one fp32 all-reduce of {sizes} MB takes {times} ms{more} (median of {n} after {warmup} of warm-up, slowest rank{mean}{widest}). {fit}.
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; more|1|s|left; mean|1|s|left;
+-- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; more|1|s|left; n|1|d|right; warmup|1|s|right; mean|1|s|left;
 --   widest|1|s|left; fit|1|s|left
 WITH alike AS (
   SELECT v.*
@@ -43,8 +43,10 @@ ends AS (
 SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
        (SELECT group_concat(printf('%.4g', bytes * 1e-6), ', ') FROM (SELECT * FROM point ORDER BY up) p
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS sizes,
-       (SELECT group_concat(printf('%.3g', time_ms), ', ') FROM (SELECT * FROM point ORDER BY up) p
+       -- One digit where the interval bears no more.
+       (SELECT group_concat(iif(high_ms > 2 * time_ms, printf('%.1g', time_ms), printf('%.3g', time_ms)), ', ') FROM (SELECT * FROM point ORDER BY up) p
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS times,
+       a.n, coalesce((SELECT r.protocol ->> '$.warmup_calls' FROM run r WHERE r.uid = a.run_uid), 5) AS warmup,
        -- The same sizes on more ranks.
        coalesce((SELECT group_concat(printf(', on %d ranks %s ms', ranks, times), '')
                    FROM (SELECT world_size AS ranks, group_concat(bytes) AS sizes, group_concat(printf('%.3g', time_ms), ', ') AS times
@@ -53,8 +55,8 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
                           GROUP BY world_size)
                   WHERE sizes = (SELECT group_concat(bytes) FROM (SELECT bytes FROM point p WHERE p.implementation = a.implementation
                                     AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol ORDER BY bytes))), '') AS more,
-       -- An interval that is longer than the time itself has a few calls in it that took as long: the median is of the others.
-       coalesce((SELECT printf('; at %.4g MB a few took up to %.3g ms', p.bytes * 1e-6, p.high_ms) FROM point p
+       -- An interval that is longer than the time itself.
+       coalesce((SELECT printf('; 95 %% interval at %.4g MB: %.2g to %.2g', p.bytes * 1e-6, p.low_ms, p.high_ms) FROM point p
                   WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol AND p.high_ms > 2 * p.time_ms
                   ORDER BY p.high_ms / p.time_ms DESC LIMIT 1), '') AS widest,
        coalesce((SELECT printf('; mean of ranks up to %.2g %% less', 100 * max(1 - mean / slowest))
@@ -73,7 +75,7 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
                           e.rate, iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
                           iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
                           100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
-                          iif(e.longest ->> '$.more' > 0.05, printf('. Together they predict %.3g µs for %.4g MB, which takes %.3g', 1e6 * (e.longest ->> '$.sum'), 1e-6 * (e.longest ->> '$.bytes'), 1e6 * (e.longest ->> '$.t')), ''))
+                          iif(e.longest ->> '$.more' > 0.05, printf('. For %.4g MB their sum is %.2g %% too low, so it does not reach that rate', 1e-6 * (e.longest ->> '$.bytes'), 100 * (1 - 1 / (1 + (e.longest ->> '$.more')))), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,
                             'The smallest message is bound by latency, the largest by bandwidth. ', ''),

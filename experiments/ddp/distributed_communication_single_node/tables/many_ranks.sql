@@ -1,33 +1,42 @@
--- sentence: {implementation} on the CPU, where ranks share cores and memory: an all-reduce of {mb} MB takes {times} ms on {ranks} ranks.{missing}
+-- sentence: {implementation} on the CPU (ranks share cores): on {ranks} ranks an all-reduce of {times}{growth}.{missing}
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; mb|1|s|right; times|1|s|left; ranks|1|s|left; missing|1|s|left
+-- columns: implementation|1|code|left; ranks|1|s|left; times|1|s|left; growth|1|s|left; missing|1|s|left
 WITH one AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.bytes' AS bytes
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.is_good AND NOT v.is_mine AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'
+     AND (v.gpu_name IS NULL OR v.device <> v.gpu_name)
      AND NOT EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal')
 ),
--- The largest size of those that most numbers of ranks have.
 size AS (
-  SELECT implementation, comparability_key, protocol, bytes, count(DISTINCT world_size) AS many, max(run_uid) AS run_uid
-    FROM one
-   WHERE gpu_name IS NULL OR device <> gpu_name
+  SELECT implementation, comparability_key, protocol, bytes, count(*) AS many, group_concat(world_size, ', ') AS ranks, min(world_size) AS fewest, max(world_size) AS most,
+         printf('%.4g MB: ', bytes * 1e-6) || group_concat(printf('%.3g', time_ms), ', ') || ' ms' AS times,
+         max(iif(down = 1, time_ms, NULL)) / max(iif(up = 1, time_ms, NULL)) AS growth, max(run_uid) AS run_uid
+    FROM (SELECT *, row_number() OVER (PARTITION BY implementation, comparability_key, protocol, bytes ORDER BY world_size) AS up,
+                 row_number() OVER (PARTITION BY implementation, comparability_key, protocol, bytes ORDER BY world_size DESC) AS down
+            FROM one
+           ORDER BY world_size)
    GROUP BY implementation, comparability_key, protocol, bytes
-  HAVING count(DISTINCT world_size) > 1
+  HAVING count(*) > 1
 )
-SELECT s.implementation, printf('%.4g', s.bytes * 1e-6) AS mb,
-       (SELECT group_concat(printf('%.3g', time_ms), ', ') FROM (SELECT * FROM one ORDER BY world_size) o
-         WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.protocol = s.protocol AND o.bytes = s.bytes) AS times,
-       (SELECT group_concat(world_size, ', ') FROM (SELECT * FROM one ORDER BY world_size) o
-         WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.protocol = s.protocol AND o.bytes = s.bytes) AS ranks,
-       coalesce((SELECT printf(' Not run: %s.', group_concat(printf('%s MB on %s', mb, ranks), '; '))
+-- The sizes that most numbers of ranks have.
+SELECT s.implementation, s.ranks, replace(group_concat(replace(s.times, ':', iif(s.up = 1, ' takes', '')), '|'), '|', ', of ') AS times,
+       printf(': %s times as long on %d as on %d', group_concat(printf('%.2g', s.growth), ' and '), s.most, s.fewest) AS growth,
+       coalesce((SELECT printf(' %s %s.',
+                               -- Who stopped the run at one of them gave the reason.
+                               iif(EXISTS (SELECT 1 FROM v_attempt o WHERE o.experiment = ?1 AND o.implementation = s.implementation AND o.status = 'aborted'),
+                                   'The run was stopped before', 'Not run:'),
+                               group_concat(printf('%s MB on %s', mb, ranks), ' and '))
                    FROM (SELECT m.column1 AS mb, group_concat(r.column1, ', ') AS ranks
                            FROM (VALUES (1), (10), (100), (1000)) m CROSS JOIN (VALUES (2), (4), (6)) r
-                          WHERE NOT EXISTS (SELECT 1 FROM one o WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key AND o.bytes = m.column1 * 1000000 AND o.world_size = r.column1)
+                          WHERE NOT EXISTS (SELECT 1 FROM one o WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key 
+                                               AND o.bytes = m.column1 * 1000000 AND o.world_size = r.column1)
                           GROUP BY m.column1
                           ORDER BY m.column1)
-                 HAVING count(*) > 0), '') AS missing, s.run_uid
-  FROM size s
- ORDER BY s.implementation <> 'gloo', s.implementation, s.many DESC, s.bytes DESC
+                 HAVING count(*) > 0), '') AS missing, max(s.run_uid) AS run_uid
+  FROM (SELECT *, row_number() OVER (PARTITION BY implementation, comparability_key, protocol, many ORDER BY bytes) AS up FROM size ORDER BY bytes) s
+ WHERE s.many = (SELECT max(x.many) FROM size x WHERE x.implementation = s.implementation AND x.comparability_key = s.comparability_key)
+ GROUP BY s.implementation, s.comparability_key, s.protocol, s.ranks
+ ORDER BY s.implementation <> 'gloo', s.implementation, max(s.many) DESC
  LIMIT 1;

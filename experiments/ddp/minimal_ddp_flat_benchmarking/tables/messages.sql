@@ -49,7 +49,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                           iif(v.exposed > w.exposed, printf('. Packing into the buffer and back adds %.3g ms to communication%s.', v.exposed - w.exposed,
                                  iif(v.low_ms > w.high_ms, printf(' (%.3g ms to the step)', v.time_ms - w.time_ms), '')), '.'))
             ELSE 'The same bytes move, and at these sizes the latency of a call is small beside them.' END AS why,
-       iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' (Different runs on the same machine.)') AS runs,
+       iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' They are from different runs on one machine.') AS runs,
        max(v.run_uid, w.run_uid, n.run_uid) AS run_uid
   FROM d v
   JOIN d w ON w.point = v.point AND w.ranks = v.ranks AND w.protocol IS v.protocol AND w.comparability_key = v.comparability_key

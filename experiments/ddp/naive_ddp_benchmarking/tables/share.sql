@@ -1,5 +1,5 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): a step takes {time_ms} ms, of which {exposed} ms ({share} %) is communication: {buckets} all-reduces of {bytes} after backward.{skew}
+--   {implementation}): a step takes {time_ms} ms, of which {exposed} ms ({share} %) is communication: {buckets} all-reduces, {bytes} in all, after backward.{skew}
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;

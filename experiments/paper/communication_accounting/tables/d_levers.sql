@@ -1,4 +1,4 @@
--- sentence: With the axes in parallel B ≥ X·α/M_X decides; each of these alone lowers its {before} tokens: {levers}.
+-- sentence: With the axes in parallel B ≥ X·α/M_X decides. Each of these alone lowers its {before} tokens: {levers}.
 -- experiment: communication_accounting
 -- fills: d
 -- columns: before|1|s|right; levers|1|s|left
@@ -15,12 +15,13 @@ levers AS (
    WHERE t.place = 1 AND t.status = 'ok'
 )
 SELECT printf('%,d', b.overlapped) AS before,
-       (SELECT group_concat(printf('to %,d if %s', overlapped, ways), '; ')
-          FROM (SELECT overlapped, group_concat(CASE lever WHEN 'fp8 weights' THEN 'weights travel in one byte (half of T_FSDP)'
-                                                                      WHEN 'more links' THEN 'the FSDP axis has twice the links (twice M_X)'
-                                                                      WHEN 'gathers reused' THEN replace(says, '; the batch is that of one', ' (fewer gathers a batch, which is one of them)')
-                                                                      WHEN 'pipeline' THEN replace(replace(says, ' stages, each on', ' pipeline stages work, each on'), '; the batch is a micro-batch', ' (smaller X; a batch is then a micro-batch)')
-                                                                      ELSE says END, ', or ') AS ways
+       (SELECT group_concat(printf('to %,d%s if %s', overlapped, of_micro_batch, ways), '; ')
+          FROM (SELECT overlapped, iif(max(lever IN ('gathers reused', 'pipeline')), ' a micro-batch', '') AS of_micro_batch,
+                       group_concat(CASE lever WHEN 'fp8 weights' THEN 'weights travel in one byte (T_FSDP halves)'
+                                               WHEN 'more links' THEN 'the FSDP axis has twice the links (M_X doubles)'
+                                               WHEN 'gathers reused' THEN substr(says, 1, instr(says || ';', ';') - 1) || ' (fewer gathers)'
+                                               WHEN 'pipeline' THEN replace(substr(says, 1, instr(says || ';', ';') - 1), ' stages, each on', ' pipeline stages each have') || ' (X shrinks)'
+                                               ELSE says END, ' or ') AS ways
                   FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)
                  GROUP BY overlapped
                  ORDER BY min(place))) AS levers, b.run_uid

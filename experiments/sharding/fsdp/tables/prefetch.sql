@@ -37,7 +37,7 @@ told AS (
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision", v.params ->> '$.batch' AS batch, v.params ->> '$.context' AS context,
        v.world_size AS ranks, v.backend, v.device, v.implementation, v.params ->> '$.granularity' AS granularity,
        iif(t.out_of_order = 0, printf('the %d all-gathers of forward%s and %d of backward start in the order of use', t.forwards,
-                  iif(t.blocks > 1 AND t.of_blocks % t.blocks = 0 AND t.forwards = t.of_blocks + 2, printf(' (%d a block, embeddings, LM head)', t.of_blocks / t.blocks), ''),
+                  iif(t.blocks > 1 AND t.of_blocks % t.blocks = 0 AND t.forwards = t.of_blocks + 2, printf(' (%d a block%s; embeddings, LM head)', t.of_blocks / t.blocks, iif(v.params ->> '$.granularity' = 'layer' AND t.of_blocks = 4 * t.blocks, ': Q with K and V, output, W1 with W3, W2', '')), ''),
                   t.gathers - t.forwards),
            printf('%d of %d all-gathers start out of the order of use', t.out_of_order, t.gathers)) AS "order",
        replace(t.first, '.weight', '') AS first, replace(t.last, '.weight', '') AS last, replace(t.back_first, '.weight', '') AS back_first, replace(t.back_last, '.weight', '') AS back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most,

@@ -6,7 +6,7 @@
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; implementation?|1|code|left; precision as half is?|1|s|left;
 --   forward_fp32 as forward fp32|ms|.4g|right; forward as forward half|ms|.4g|right;
 --   forward_gain as speed-up|×|ci(forward_low, forward_high)|right; backward_fp32 as backward fp32|ms|.4g|right; backward as backward half|ms|.4g|right;
---   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; why as why not measured?|1|s|left; protocol?|1|s|left; device?|1|s|left
+--   backward_gain as speed-up|×|ci(backward_low, backward_high)|right; why as remark?|1|s|left; protocol?|1|s|left; device?|1|s|left
 -- note: fp32 is without tensor cores; its passes may be those of a training step (`benchmarking_script`).
 WITH passes AS MATERIALIZED (SELECT * FROM v_pass),
 paired AS (
@@ -26,11 +26,7 @@ paired AS (
 -- Models that the timing program has in fp32 alone, beside those that were measured in both.
 lone AS (
   SELECT DISTINCT f.model, f.batch, f.context, f.implementation, p."precision", f.mean_ms AS forward_fp32, b.mean_ms AS backward_fp32, f.protocol, f.device, f.run_uid,
-         f.parameters, coalesce('its step ' || (SELECT substr(n.message, 1, instr(n.message || ',', ',') - 1)
-                   FROM v_newest n
-                  WHERE n.experiment IN (?1, 'benchmarking_script') AND n.status = 'oom' AND n.params ->> '$.model' = f.model AND n.params ->> '$.context' = f.context
-                    AND n.implementation = f.implementation
-                  ORDER BY n.attempt_uid DESC LIMIT 1), 'left out by the budget or the choice of cases') AS why
+         f.parameters, 'not run in half precision' AS why
     FROM passes f
     JOIN paired p ON p.device = f.device AND p.protocol = f.protocol AND p.implementation = f.implementation AND p.context = f.context AND p.batch = f.batch
                  AND p.parameters < f.parameters

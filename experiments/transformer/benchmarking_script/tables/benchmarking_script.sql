@@ -1,6 +1,7 @@
 -- title: Benchmarking script: time by phase
 -- caption: Mean ± standard deviation (n − 1) of each phase, synchronised before and after, and of the whole step, timed without synchronising
---   inside; `bwd / fwd` of the medians. Every `forward` keeps activations for a backward pass, so `peak` is never that of inference.
+--   inside; `bwd / fwd` of the medians. Protocol cs336: 5 warm-up steps, 10 measured. Mode `forward` keeps activations for backward too, so its `peak` is
+--   above that of inference.
 -- experiment: benchmarking_script
 -- fills: a, b
 -- columns: model|1|s|left; @sizes;

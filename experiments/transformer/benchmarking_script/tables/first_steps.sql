@@ -21,9 +21,7 @@ WITH t AS MATERIALIZED (
 SELECT params ->> '$.model' AS model, implementation, device, first, median, n, mean, sd, steady_mean, steady_sd, few, run_uid
   FROM (SELECT c.params, c.implementation, c.device, c.first, c.time_ms AS median, c.n, c.mean, c.sd, s.mean AS steady_mean,
                s.sd AS steady_sd,
-               coalesce((SELECT group_concat(printf(', %.4g ± %.2f after %s', b.mean, b.sd, iif(b.w = 1, 'one', 'two')), '') ||
-                                  -- Less time after fewer steps is no effect of warming up.
-                                  iif(max(b.mean) < s.mean, printf('; fewer are no slower (runs differ by %s %%)', iif(min(b.mean) > 0.905 * s.mean, printf('%.1g', 100 * (1 - min(b.mean) / s.mean)), printf('%.0f', 100 * (1 - min(b.mean) / s.mean)))), '')
+               coalesce((SELECT group_concat(printf(', %.4g ± %.2f after %s', b.mean, b.sd, iif(b.w = 1, 'one', 'two')), '')
                            FROM (SELECT * FROM t ORDER BY w DESC) b
                           WHERE b.point = c.point AND b.implementation = c.implementation AND b.comparability_key = c.comparability_key
                             AND b.protocol = c.protocol AND b.w IN (1, 2)), '') AS few, max(c.run_uid, s.run_uid) AS run_uid,

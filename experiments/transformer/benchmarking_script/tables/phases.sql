@@ -1,14 +1,15 @@
--- sentence: {model} (context {context}, {precision}, {implementation}, {device}): forward takes {forward} %, backward {backward} % and the
---   optimizer {optimizer} % of the phases' time. Backward / forward is {ratio}; matrix products alone give 2.{sum}
+-- sentence: {model} (context {context}, {precision}, {implementation}, {device}): forward takes {forward} ms, backward {backward} and the optimizer
+--   {optimizer} (means). Backward / forward is {ratio}; matrix products alone give 2.{sum}
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
---   forward|%|ci(forward_low, forward_high)|right; backward|%|ci(backward_low, backward_high)|right;
---   optimizer|%|ci(optimizer_low, optimizer_high)|right; ratio|×|ratio(ratio_low, ratio_high)|right; sum|1|s|left
+--   forward|ms|.4g|right; backward|ms|.4g|right; optimizer|ms|.4g|right; ratio|×|ratio(ratio_low, ratio_high)|right; sum|1|s|left
 WITH parts AS (
   SELECT v.params, v.implementation, v.device, v.comparability_key, v.run_uid, f.value AS f, f.ci_low AS fl, f.ci_high AS fh, b.value AS b,
          b.ci_low AS bl, b.ci_high AS bh, o.value AS o, o.ci_low AS ol, o.ci_high AS oh, 1e-3 * v.time_ms AS s, 1e-3 * v.low_ms AS sl,
          1e-3 * v.high_ms AS sh,
+         1e3 * coalesce(v.metrics ->> '$.forward_mean', f.value) AS forward, 1e3 * coalesce(v.metrics ->> '$.backward_mean', b.value) AS backward,
+         1e3 * coalesce(v.metrics ->> '$.optimizer_mean', o.value) AS optimizer,
          -- Smallest and largest model, each at the longest context in the simplest precision.
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation ORDER BY p.value, v.params ->> '$.context' DESC,
                             v.params ->> '$.precision' <> 'fp32', v.params, v.protocol) AS smallest,
@@ -21,12 +22,9 @@ WITH parts AS (
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.warmup' >= 5
 )
--- Medians; the bounds take their intervals at their worst.
+-- Means, as the table has them; the ratio is of the medians, and its bounds take their intervals at their worst.
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation,
-       device, 100 * f / (f + b + o) AS forward, 100 * fl / (fl + bh + oh) AS forward_low, 100 * fh / (fh + bl + ol) AS forward_high,
-       100 * b / (f + b + o) AS backward, 100 * bl / (fh + bl + oh) AS backward_low, 100 * bh / (fl + bh + ol) AS backward_high,
-       100 * o / (f + b + o) AS optimizer, 100 * ol / (fh + bh + ol) AS optimizer_low, 100 * oh / (fl + bl + oh) AS optimizer_high,
-       b / f AS ratio, bl / fh AS ratio_low, bh / fl AS ratio_high,
+       device, forward, backward, optimizer, b / f AS ratio, bl / fh AS ratio_low, bh / fl AS ratio_high,
        -- Independent intervals add up by their squares.
        CASE WHEN s IS NULL THEN ' The whole step was not timed.'
             WHEN sl IS NULL OR fl IS NULL OR bl IS NULL OR ol IS NULL

@@ -60,7 +60,7 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
               THEN 'By this model another size would hold less, so the measured peak includes something else.'
             WHEN b.optimum < 1
-              THEN 'One block''s activations exceed all checkpoints, so longer segments cost more than they save.'
+              THEN 'One block''s activations exceed all checkpoints, so longer segments cost more.'
             ELSE 'Shorter segments add checkpoints faster than they save activations; longer ones do the opposite.' END
          || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing: backward has freed the FFN''s activations before it reaches attention.', '') AS reason,
        max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid

@@ -1,8 +1,8 @@
--- sentence: In forward of {model} at context {context} ({precision}, {implementation}, {device}) the largest {lead}allocations are {list}{origin}.
+-- sentence: In forward of {model} at context {context} ({precision}, {implementation}, {device}) the largest allocations are {list}{origin}.
 -- experiment: memory_profiling
 -- with: memory_profiling/largest
 -- fills: e
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; lead|1|s|left; list|1|s|left; origin|1|s|left
+-- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; origin|1|s|left
 named AS (
   SELECT ranked.*, bytes / s.value AS matrices,
          iif(s.value >= 1000 * 1048576, printf('%#.4g GiB', s.value / 1073741824), printf('%#.4g MiB', s.value / 1048576)) AS matrix, first_value(params ->> '$.context') OVER (PARTITION BY device, implementation, params ->> '$.precision'
@@ -26,17 +26,16 @@ told AS (
          printf('%s (%s%s)', name,
                 -- Tensors of one size that are allocated at once.
                 iif(parts = 1, size, printf('%d × %s', parts, CASE WHEN of_scores THEN matrix WHEN bytes >= parts * 1073741824 THEN printf('%.4g GiB', bytes / parts / 1073741824.0)
-                                                                  ELSE printf('%.4g MiB', bytes / parts / 1048576.0) END)),
-                CASE WHEN times > 1 AND times <> coalesce(blocks, 0) THEN printf(', %d times', times) WHEN name = 'logits and loss' THEN ', tokens × vocabulary' ELSE '' END) AS text
-    FROM (SELECT *, CASE WHEN of_scores THEN CAST(round(matrices) AS INTEGER) WHEN name = 'logits and loss' THEN 3 WHEN name = 'both inputs of SwiGLU' THEN 2 ELSE 1 END AS parts
+                                                                  ELSE printf('%.5g MiB', coalesce(logits, bytes / parts) / 1048576.0) END)),
+                CASE WHEN times > 1 AND times <> coalesce(blocks, 0) THEN printf(', %d times', times) WHEN name = 'logits and loss' THEN ', tokens × vocabulary' WHEN of_scores THEN ', B·H·T²' ELSE '' END) AS text
+    FROM (SELECT *, iif(name = 'logits and loss', 4.0 * (params ->> '$.batch') * (params ->> '$.context') * coalesce(nullif(params ->> '$.vocab', 0), 10000), NULL) AS logits,
+                 CASE WHEN of_scores THEN CAST(round(matrices) AS INTEGER) WHEN name = 'logits and loss' THEN 3 WHEN name = 'both inputs of SwiGLU' THEN 2 ELSE 1 END AS parts
             FROM (SELECT *, coalesce((tag LIKE '%attn.kept' OR name = 'attention''s scores') AND matrices >= 1.5 AND abs(matrices / round(matrices) - 1) < 0.01, 0) AS of_scores FROM named))
    ORDER BY place
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS "precision", implementation, device,
        coalesce(printf('in each of %d blocks: ', max(blocks)) || nullif(group_concat(iif(of_blocks, text, NULL), ', '), ''), '')
          || iif(min(of_blocks) < max(of_blocks), '; once: ', '') || coalesce(group_concat(iif(of_blocks, NULL, text), ', '), '') AS list,
-       -- How many matrices of scores an allocation is: what attention keeps is the exponentials and the weights, a workspace as many in turn.
-       iif(max(of_scores), printf('tensors are B·H·T² matrices of %s each; the largest ', max(matrix)), '') AS lead,
        coalesce(max(iif(tag LIKE '%attn.kept' AND matrices >= 0.99,
                         iif(round(matrices) = 1, printf('; what softmax keeps is one matrix of B·H·T² scores, %s', matrix),
                             iif(of_scores, NULL,

@@ -14,7 +14,7 @@ said AS (
   SELECT model, "precision", implementation, comparability_key, device, pass, count(*) AS cases, min(row_order) AS row_order, max(run_uid) AS run_uid,
          coalesce(group_concat(iif(status = 'oom', NULL, printf(iif(unit = 1073741824, '%.3g', '%.4g'), peak / unit)), ', ') || iif(unit = 1073741824, ' GiB', ' MiB') || ' at T = ' ||
                          group_concat(iif(status = 'oom', NULL, context), ', ') || iif(max(status = 'oom'), ', ', ''), '') ||
-         coalesce(group_concat(iif(status = 'oom', printf('out of memory at %d (%s)', context, coalesce(message, 'no more was there')), NULL), ', '), '') AS text
+         coalesce(group_concat(iif(status = 'oom', printf('out of memory at %d (%s)', context, coalesce(substr(message, 1, instr(message || ',', ',') - 1), 'no more was there')), NULL), ', '), '') AS text
     FROM (SELECT *, iif(max(peak) OVER (PARTITION BY model, "precision", implementation, comparability_key, pass) >= 1073741824, 1073741824, 1048576) AS unit
             FROM t
            ORDER BY context)

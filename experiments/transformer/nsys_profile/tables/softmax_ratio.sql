@@ -27,7 +27,7 @@ t AS (
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
        time, low, high, flops, time / flops AS worse, low / flops AS worse_low, high / flops AS worse_high,
-       iif(gpu_name IS NULL, 'because it is bound by the exponential and by memory', 'because it does few operations a byte and is bound by memory') AS why, run_uid
+       iif(gpu_name IS NULL, 'because it is bound by the exponential and by memory', 'probably because it is bound by memory (not measured)') AS why, run_uid
   FROM t
  WHERE place = 1
  ORDER BY device, implementation;

@@ -1,0 +1,296 @@
+"""The bounds that nobody declared (tools/python/syslab_reference.py, syslab_bounds.py) without syslab: right functions of many kinds must keep
+them, forwards and backwards, and planted faults must not."""
+import copy
+import math
+import pathlib
+import sys
+import unittest
+import unittest.mock
+
+try:
+    import numpy as np
+    import torch
+except ImportError as missing:
+    print(f"SKIP: {missing}")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+import syslab_bounds  # noqa: E402
+import syslab_reference as references  # noqa: E402
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+def softmax_by_exp(x):
+    y = torch.exp(x.float() - x.float().amax(-1, keepdim=True))
+    return (y / y.sum(-1, keepdim=True)).to(x.dtype)
+
+
+def product(a, b):
+    return a @ b
+
+
+def product_in_slices(a, b):
+    parts = [a[:, i:i + 16].float() @ b[i:i + 16].float() for i in range(0, a.shape[1], 16)]
+    return sum(parts).to(a.dtype)
+
+
+def product_term_by_term(a, b):
+    """In the arguments' own order, one rounding of float32 a term."""
+    total = torch.zeros(a.shape[0], b.shape[1])
+    for i in range(a.shape[1]):
+        total = total + a[:, i:i + 1].float() * b[i:i + 1].float()
+    return total.to(a.dtype)
+
+
+def norm(x, w):
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], w)
+
+
+def norm_by_hand(x, w):
+    y = x.float()
+    y = y - y.mean(-1, keepdim=True)
+    return (y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-5) * w.float()).to(x.dtype)
+
+
+def attention(q, k, v):
+    return torch.softmax(q @ k.T / math.sqrt(q.shape[1]), -1) @ v
+
+
+def attention_with_rounded_p(q, k, v):
+    p = softmax_by_exp(q.float() @ k.float().T / math.sqrt(q.shape[1])).to(q.dtype)
+    return (p.float() @ v.float()).to(q.dtype)
+
+
+def total(x):
+    return x.sum()
+
+
+def total_one_after_another(x):
+    y = np.float32(0)
+    for each in x.float().flatten().numpy():
+        y = np.float32(y + each)
+    return torch.tensor(y).to(x.dtype)
+
+
+def random(*shape, dtype):
+    return lambda seed: [torch.randn(each, generator=torch.Generator().manual_seed(seed + i)).to(dtype) for i, each in enumerate(shape)]
+
+
+def positive(*shape, dtype):
+    return lambda seed: [each.abs() for each in random(*shape, dtype=dtype)(seed)]
+
+
+RIGHT = (
+    (softmax, (softmax_by_exp,), ((33, 100),), random),
+    (product, (product_in_slices, product_term_by_term), ((24, 300), (300, 20)), random),
+    (product, (product_in_slices, product_term_by_term), ((24, 300), (300, 20)), positive),
+    (norm, (norm_by_hand,), ((17, 128), (128,)), random),
+    (attention, (attention_with_rounded_p,), ((40, 32), (70, 32), (70, 32)), random),
+    (total, (total_one_after_another,), ((50, 60),), positive),
+    (total, (total_one_after_another,), ((50, 60),), random),
+)
+
+
+def reference_of(function, arguments, backward=False, **fields):
+    """A Reference of what stands in this file, past its command line."""
+    made = references.Reference.__new__(references.Reference)
+    made.native = made.wide = function
+    made.case, made.name, made.problem = {"arguments": arguments, **fields}, "here", "here"
+    made.signature, first = made.arguments(1)
+    if backward:
+        made.differentiate(first)
+        _, first = made.arguments(1)
+    made.device = "cpu"
+    made.outputs = made.describe_outputs(made.run(function, first))
+    made.precision = made.precision_of(first)
+    made.terms = fields.get("terms") or max([1] + [size for each in first for size in made.sums_over(each)])
+    return made
+
+
+def worst_ratio(reference, function, seed):
+    """The largest error of all outputs against its bound; infinity where an infinite or zero bound is missed."""
+    _, values = reference.arguments(seed)
+    worst = 0.0
+    for (value, tolerance), (_, found) in zip(reference.expect(values), reference.run(function, values)):
+        value, tolerance = np.asarray(value), np.asarray(tolerance)
+        error = np.abs(np.asarray(syslab_bounds.doubles(found)) - value)
+        worst = max(worst, np.max(np.where(error == 0, 0, error / np.maximum(tolerance, 1e-300))))
+    return worst
+
+
+class Bounds(unittest.TestCase):
+    def test_both_libraries_say_the_same(self):
+        numbers = np.random.default_rng(5)
+        value, moved, erring = numbers.standard_normal((3, 7, 40)), numbers.standard_normal((7, 40)), numbers.standard_normal((7, 40)) ** 2
+        value = np.concatenate([value[0].ravel(), [1e39, -1e39, np.inf]]).reshape(1, -1), moved.ravel(), erring.ravel()
+        value = tuple(np.resize(each, (1, 283)) for each in value)
+        for dtype, exact, declared, others in (("float32", True, None, value), ("bfloat16", False, None, value), ("float32", True, (1e-3, 1e-5), (value[0], None, None))):
+            def of(made, dtype=dtype, exact=exact, declared=declared, others=others):
+                one, sensitivity, own = (None if each is None else made(each) for each in others)
+                return [np.asarray(each) for each in syslab_bounds.bound(one, dtype, given=2.0 ** -8, terms=40, sensitivity=sensitivity, erring=own, exact=exact,
+                                                                         declared=declared)]
+
+            for here, there in zip(of(np.asarray), of(torch.from_numpy)):
+                np.testing.assert_allclose(here, there, rtol=1e-13)
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_a_reference_computes_on_the_gpu_where_it_can(self):
+        for function, moves in ((softmax, True), (lambda x: x + torch.ones(16), False)):
+            made = reference_of(function, random((64, 16), dtype=torch.float32))
+            _, values = made.arguments(7)
+            here = made.expect(values)
+            self.assertEqual(made.computes_on("cuda", values), moves)
+            made.device = "cuda" if moves else "cpu"
+            for (value, tolerance), (other, bound) in zip(here, made.expect(values)):
+                np.testing.assert_allclose(value, other.cpu(), rtol=1e-12)
+                np.testing.assert_allclose(tolerance, bound.cpu(), rtol=0.1)
+
+    def test_right_functions_keep_them(self):
+        for function, others, shapes, distribution in RIGHT:
+            for dtype in (torch.float32, torch.bfloat16):  # torch 1.13 has little of float16 on the CPU
+                reference = reference_of(function, distribution(*shapes, dtype=dtype), terms=3000 if function is total else None)
+                self.assertEqual(reference.precision, "float64")
+                for other in others:
+                    worst = max(worst_ratio(reference, other, seed) for seed in range(3, 9))
+                    with self.subTest(f"{other.__name__} {dtype} {distribution.__name__}"):
+                        self.assertLess(worst, 1)
+
+    def test_fewer_probes_tell_the_same_values_and_no_wider_bounds(self):
+        for function, _, shapes, distribution in RIGHT:
+            reference = reference_of(function, distribution(*shapes, dtype=torch.float32))
+            _, values = reference.arguments(3)
+            (value, whole), = reference.expect(values)
+            for probes in (0, 1):
+                with self.subTest(f"{function.__name__}, {probes}"), unittest.mock.patch.object(reference, "own_errors") as own:
+                    (same, narrow), = reference.expect(values, probes)
+                    np.testing.assert_array_equal(same, value)
+                    self.assertTrue((narrow <= whole).all())
+                    self.assertTrue((narrow > 0).all())
+                    own.assert_not_called()
+
+    def test_faults_do_not(self):
+        faults = {
+            "zeros": lambda f: lambda *x: torch.zeros_like(f(*x)),
+            "constant": lambda f: lambda *x: torch.full_like(f(*x), f(*x).float().mean().item()),
+            "shuffled": lambda f: lambda *x: f(*x).flip(0),
+            "one row wrong": lambda f: lambda *x: torch.cat([f(*x)[:1] * 1.5, f(*x)[1:]]),
+        }
+        for function, others, shapes, distribution in RIGHT[:5]:
+            for dtype in (torch.float32, torch.bfloat16):
+                reference = reference_of(function, distribution(*shapes, dtype=dtype))
+                for name, fault in faults.items():
+                    with self.subTest(f"{name} of {function.__name__} {dtype}"):
+                        self.assertGreater(worst_ratio(reference, fault(others[0]), 5), 1)
+        # A matrix product in lower precision than it says, and one that leaves out a term.
+        reference = reference_of(product, random((24, 300), (300, 20), dtype=torch.float32))
+        self.assertGreater(worst_ratio(reference, lambda a, b: (a.bfloat16() @ b.bfloat16()).float(), 5), 1)
+        self.assertGreater(worst_ratio(reference, lambda a, b: a[:, 1:] @ b[1:], 5), 1)
+
+    def test_what_no_argument_rounds_is_not_held_against_a_function(self):
+        """Constants and a module's own numbers: the same code as reference and as function is right."""
+        def near_zero(x):
+            return 1 - torch.exp(-1e-4 * x.abs())
+
+        def in_between(x):
+            return x + 1000 - 1000
+
+        for function in (near_zero, in_between):
+            reference = reference_of(function, random((40, 60), dtype=torch.float32))
+            self.assertLess(max(worst_ratio(reference, function, seed) for seed in range(3, 9)), 1, function.__name__)
+            self.assertGreater(worst_ratio(reference, lambda x: function(x) * 1.5 + 0.001, 5), 1, function.__name__)
+
+        def ids(seed):
+            return [torch.randint(0, 100, (4, 32), generator=torch.Generator().manual_seed(seed))]
+
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Embedding(100, 64), torch.nn.Linear(64, 64))
+        reference = reference_of(module, ids)
+        reference.wide = copy.deepcopy(module).double()
+        reference.precision = reference.precision_of(reference.arguments(1)[1])
+        self.assertEqual(reference.precision, "float64")
+        before = [each.clone() for each in reference.wide.state_dict().values()]
+        self.assertLess(max(worst_ratio(reference, module, seed) for seed in range(3, 9)), 1)
+        self.assertGreater(worst_ratio(reference, lambda i: module(i) * 1.01, 5), 1)
+        self.assertTrue(all(map(torch.equal, before, reference.wide.state_dict().values())), "its numbers are put back")
+        rows, columns = torch.randn(100, 64), torch.randn(64, 8)
+        self.assertEqual(reference_of(lambda i: rows[i] @ columns, ids).precision, "its own")
+
+    def test_what_does_not_run_in_float64_is_said(self):
+        reference = reference_of(lambda x: x.float().exp().to(x.dtype), random((5, 6), dtype=torch.float32))
+        self.assertEqual(reference.precision, "float64")  # it says so, and its digits are single's: the probes see them
+
+        def single(x):
+            if x.dtype != torch.float32:
+                raise TypeError("float32 only")
+            return x.exp()
+
+        self.assertEqual(reference_of(single, random((5, 6), dtype=torch.float32)).precision, "its own")
+
+    def test_beyond_the_range_is_infinity_and_nan_is_refused(self):
+        reference = reference_of(lambda x: x * 1e5, random((5, 6), dtype=torch.float16))
+        _, values = reference.arguments(3)
+        value, tolerance = reference.expect(values)[0]
+        self.assertTrue(np.isinf(value).any())
+        self.assertTrue((tolerance[np.isinf(value)] == 0).all())
+        broken = reference_of(lambda x: torch.log(x), random((5, 6), dtype=torch.float32))
+        with self.assertRaisesRegex(references.BadCases, "computes NaN in 'out'"):
+            broken.expect(broken.arguments(3)[1])
+
+    def test_a_declared_bound_is_taken_as_it_is(self):
+        reference = reference_of(softmax, random((5, 6), dtype=torch.float32), rtol=0.1, atol=0.5)
+        value, tolerance = reference.expect(reference.arguments(3)[1])[0]
+        np.testing.assert_allclose(tolerance, 0.5 + 0.1 * np.abs(value), rtol=1e-12)
+
+
+class Gradients(unittest.TestCase):
+    def test_right_functions_keep_their_bounds_backwards(self):
+        for function, others, shapes, distribution in RIGHT[:5]:
+            for dtype in (torch.float32, torch.bfloat16):
+                reference = reference_of(function, distribution(*shapes, dtype=dtype), backward=True)
+                self.assertEqual((reference.precision, len(reference.outputs)), ("float64", len(shapes)))
+                for other in (function, others[0]):
+                    worst = max(worst_ratio(reference, other, seed) for seed in range(3, 7))
+                    with self.subTest(f"{other.__name__} {dtype} {distribution.__name__}"):
+                        self.assertLess(worst, 1)
+
+    def test_a_sum_over_all_rows_and_a_module_keep_them_too(self):
+        def shared(x, bias):
+            return torch.tanh(x + bias)
+
+        reference = reference_of(shared, random((20, 50, 8), (8,), dtype=torch.float32), backward=True)
+        self.assertEqual(reference.terms, 1000)
+        self.assertLess(max(worst_ratio(reference, shared, seed) for seed in range(3, 7)), 1)
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Embedding(100, 64), torch.nn.Linear(64, 64))
+        reference = reference_of(module, lambda seed: [torch.randint(0, 100, (4, 32), generator=torch.Generator().manual_seed(seed))],
+                                 backward=True)
+        self.assertEqual([each["name"] for each in reference.outputs], ["d(0.weight)", "d(1.weight)", "d(1.bias)"])
+        reference.wide = copy.deepcopy(module).double()
+        reference.precision = reference.precision_of(reference.arguments(1)[1])
+        self.assertEqual(reference.precision, "float64")
+        self.assertLess(max(worst_ratio(reference, module, seed) for seed in range(3, 7)), 1)
+
+    def test_outputs_by_name_meet_their_gradients_in_any_order(self):
+        def reference(x):
+            return {"a": 2 * x, "b": 3 * x}
+
+        def other_way_round(x):
+            return {"b": 3 * x, "a": 2 * x}
+
+        judge = reference_of(reference, random((5, 6), dtype=torch.float32), backward=True)
+        self.assertLess(worst_ratio(judge, other_way_round, 5), 1)
+
+    def test_gradients_of_another_function_do_not(self):
+        for function, others, shapes, distribution in RIGHT[:5]:
+            reference = reference_of(function, distribution(*shapes, dtype=torch.float32), backward=True)
+            for name, fault in {"another scale": lambda *x: 1.001 * others[0](*x),
+                                "a row that is cut off": lambda *x: torch.cat([others[0](*x)[:1].detach(), others[0](*x)[1:]])}.items():
+                with self.subTest(f"{name} of {function.__name__}"):
+                    self.assertGreater(worst_ratio(reference, fault, 5), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

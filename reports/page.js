@@ -45,6 +45,7 @@
   function hideEmpty(filtering) {
     let heading = null, found = true;
     const between = [];
+    for (const name of document.querySelectorAll('nav .section')) name.hidden = filtering;
     const close = () => {
       for (const element of between) element.classList.toggle('out', filtering && !found);
       const link = heading && document.querySelector('nav a[href="#' + heading.id + '"]');

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Links between pages: each names a file that is there, and a heading that it has. So does a path in backticks that begins in a folder of ours.
+"""Links between pages: each names a file that is there, and a heading or an anchor that it has. So does a path in backticks that begins in a folder of ours.
 
     page_links.py ROOT          exit 1 and a line for each that does not
     page_links.py --self-test
@@ -20,9 +20,10 @@ LEFT_OUT = ("reports/examples", "build", "subprojects", ".git", "out", ".venv", 
 
 
 def anchors_of(text):
-    """What GitHub calls the headings: lower case, without marks, a hyphen for a space, a number behind one that repeats."""
-    found, seen = set(), {}
-    for heading in re.findall(r"^#{1,6} +(.+?) *$", re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M), re.M):
+    """What GitHub calls the headings: lower case, without marks, a hyphen for a space, a number behind one that repeats. And <a id="…">."""
+    text = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M)
+    found, seen = set(re.findall(r'<a id="([^"]+)">', text)), {}
+    for heading in re.findall(r"^#{1,6} +(.+?) *$", text, re.M):
         name = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         name = re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")
         seen[name] = seen.get(name, -1) + 1
@@ -55,12 +56,12 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         (root / "other.md").write_text("# A `b`, it's\n\n```sh\n# no heading\n```\n\n## A b its\n", encoding="utf-8")
-        (root / "page.md").write_text("[a](other.md#a-b-its) [b](other.md#a-b-its-1) [c](lost.md) [d](other.md#no-heading)\n`[e](lost.md)` [f](https://x/lost.md)\n"
+        (root / "page.md").write_text("[a](other.md#a-b-its) [b](other.md#a-b-its-1) [c](lost.md) [d](other.md#no-heading) [h](#here) [i](#nowhere) <a id=\"here\"></a>\n`[e](lost.md)` [f](https://x/lost.md)\n"
                                       "[![g](lost.png)](other.md) `src/lost` `src/here.cpp` `src/NAME.cpp` `elsewhere/lost`\n"
                                       "```\n`src/shown`\n```\n", encoding="utf-8")
         (root / "src").mkdir()
         (root / "src/here.cpp").write_text("", encoding="utf-8")
-        expected = ["page.md: lost.md: no such file", "page.md: other.md#no-heading: no such heading",
+        expected = ["page.md: lost.md: no such file", "page.md: other.md#no-heading: no such heading", "page.md: #nowhere: no such heading",
                     "page.md: `src/lost`: no such file"]
         assert faults_of(root) == expected, faults_of(root)
 

@@ -196,8 +196,17 @@ Picture alone(Picture picture) {
 }
 
 struct Carrier {
-  const Picture* picture = nullptr;
+  const Picture* picture = nullptr;  // before a table
   const Table* table = nullptr;
+  std::string of_picture, of_table;  // whose part each is
+
+  bool is_any() const { return picture != nullptr || table != nullptr; }
+  const std::string& letter() const { return picture != nullptr ? of_picture : of_table; }
+  // "Table 3": it stands below the answer, which names it.
+  Text name() const {
+    if (picture != nullptr) return {{Style::number, "Figure", number_label(*picture)}};
+    return {{Style::number, "Table", number_label(*table)}};
+  }
 };
 
 // What of a deliverable's places is drawn or has a result.
@@ -205,10 +214,14 @@ void take_places(Carrier& found, const Deliverable& wanted, const std::vector<Sh
   for (const Place& place : places_of(wanted, shown)) {
     if (const auto* const* picture = std::get_if<const Picture*>(&place)) {
       const bool drawn = !(*picture)->left_out && (*picture)->missing.empty();
-      if (drawn && found.picture == nullptr) found.picture = *picture;
+      if (!drawn || found.picture != nullptr) continue;
+      found.picture = *picture;
+      found.of_picture = wanted.part;
     } else if (const Table* table = std::get<const Table*>(place); !is_sentence(*table)) {
       const bool is_first = found.table == nullptr && table->source.id != kLaws && has_result(*table);
-      if (is_first) found.table = table;
+      if (!is_first) continue;
+      found.table = table;
+      found.of_table = wanted.part;
     }
   }
 }
@@ -223,7 +236,7 @@ Carrier carrier_of(const std::vector<Part>& parts, const std::vector<Shown>& sho
         if (!in_words(*wanted) && (wanted->carries || !chosen)) take_places(found, *wanted, shown);
       }
     }
-    if (found.picture != nullptr || found.table != nullptr) return found;
+    if (found.is_any()) return found;
   }
   return {};
 }
@@ -281,23 +294,21 @@ std::vector<std::string> paragraphs_of(const std::string& text) {
   return paragraphs;
 }
 
-// Whose part a paragraph answers: "(b) …" or "**(b)** …". The letters of all that say one.
-std::set<std::string> letters_of(const std::vector<std::string>& paragraphs) {
-  std::set<std::string> letters;
-  for (const std::string& paragraph : paragraphs) {
-    const std::size_t open = paragraph.find_first_not_of('*'), close = paragraph.find(')');
-    if (open != std::string::npos && close != std::string::npos && paragraph[open] == '(' && close > open) {
-      letters.insert(paragraph.substr(open + 1, close - open - 1));
-    }
-  }
-  return letters;
+// Whose part a paragraph answers: "(b) …" or "**(b)** …"; empty: it does not say.
+std::string letter_of(const std::string& paragraph) {
+  const std::size_t open = paragraph.find_first_not_of('*'), close = paragraph.find(')');
+  if (open == std::string::npos || close == std::string::npos || paragraph[open] != '(' || close < open) return {};
+  return paragraph.substr(open + 1, close - open - 1);
 }
 
-// "**(b)** ", "**(a)–(e)** "; nothing for the only part of a problem.
-Text lettered(const std::string& first, const std::string& last) {
-  if (first.empty()) return {};
-  const std::string range = first == last ? "(" + first + ")" : fmt::format("({})–({})", first, last);
-  return strong(range) + plain_text(" ");
+// "**(b)** ", "**(a)–(e)** ", with a place to go to for each; nothing for the only part of a problem.
+Text lettered(const std::string& problem, const std::vector<std::string>& letters) {
+  if (letters.front().empty()) return {};
+  const std::string range =
+      letters.size() == 1 ? "(" + letters.front() + ")" : fmt::format("({})–({})", letters.front(), letters.back());
+  Text text = strong(range);
+  for (const std::string& letter : letters) text.push_back({Style::anchor, "", letter_anchor(problem, letter)});
+  return text + plain_text(" ");
 }
 
 std::string points_text(const Problem& problem, const std::string& handout) {
@@ -324,15 +335,18 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   Answered made;
   made.problem = problem.id;
   const std::string points = points_text(problem, options.handout);
-  made.blocks.emplace_back(Heading{2, plain_text(fmt::format("{} ({})", problem.title, points)), problem.id});
+  made.blocks.emplace_back();  // the heading, when all letters are known
+  std::vector<std::string> letters;
   Bullets list;
   const std::vector<std::string> own = paragraphs_of(options.own_words);
-  const std::set<std::string> in_own_words = letters_of(own);
+  std::set<std::string> in_own_words;
+  for (const std::string& paragraph : own) in_own_words.insert(letter_of(paragraph));
   LawsSaid laws_said;
   Brevity brevity{.brief = true, .device = options.device};
-  Text last_open;  // of the last item, if that is an open part
-  std::string first_letter;
-  std::string spoken_of;  // the device that the first sentence with one names
+  Text last_open;                    // of the last item, if that is an open part
+  std::vector<std::string> of_item;  // letters of the last item
+  std::size_t before_carrier = 0;    // items up to the one whose part the table or figure carries; 0: it comes last
+  std::string spoken_of;             // the device that the first sentence with one names
   for (const Part& part : parts) {
     ++made.parts;
     const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, brevity, laws_said)
@@ -348,28 +362,55 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
       made.open.push_back(part.letter);
       said = Text{{Style::emphasis, "Open:"}} + plain_text(" ") + why_open(part, shown, options.answers);
     }
+    if (!part.letter.empty()) letters.push_back(part.letter);
     // Open parts that follow each other and want the same are one item: "(a)–(e)".
     if (is_open && bare(said) == bare(last_open)) {
-      list.items.back() = lettered(first_letter, part.letter) + said;
+      of_item.push_back(part.letter);
+      list.items.back() = lettered(problem.id, of_item) + said;
       continue;
     }
-    first_letter = part.letter;
+    of_item = {part.letter};
     last_open = is_open ? said : Text{};
-    list.items.push_back(lettered(part.letter, part.letter) + said);
+    const bool carries = carrier.is_any() && carrier.letter() == part.letter;
+    list.items.push_back(lettered(problem.id, of_item) + (carries ? carrier.name() : Text{}) + said);
+    if (carries && !part.letter.empty()) before_carrier = list.items.size();
   }
   const bool refers = !options.appendix.empty() && !list.items.empty();
   if (refers) {
     const Span link{Style::link, "All measurements", options.appendix + "#" + problem.id};
     list.items.back() = list.items.back() + Text{{Style::plain, " "}, link, {Style::plain, "."}};
   }
+  const auto add_carrier = [&] {
+    if (carrier.picture != nullptr) {
+      made.blocks.emplace_back(alone(*carrier.picture));
+    } else if (carrier.table != nullptr) {
+      Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, spoken_of);
+      table.warning = provenance_of(table.result, store).warning();  // of the rows that it shows
+      // A caption of several problems' tables is read once.
+      const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
+      if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";
+      made.blocks.emplace_back(std::move(table));
+    }
+  };
   // The only part of a problem is a paragraph, not a list of one.
   if (list.items.size() == 1 && parts.size() == 1) {
     made.blocks.emplace_back(Paragraph{std::move(list.items.front())});
+  } else if (before_carrier > 0) {
+    const auto behind = list.items.begin() + static_cast<std::ptrdiff_t>(before_carrier);
+    made.blocks.emplace_back(Bullets{{list.items.begin(), behind}});
+    add_carrier();
+    list.items.erase(list.items.begin(), behind);
+    if (!list.items.empty()) made.blocks.emplace_back(std::move(list));
   } else if (!list.items.empty()) {
     made.blocks.emplace_back(std::move(list));
   }
   for (const std::string& paragraph : own) {
-    made.blocks.emplace_back(Paragraph{marked(paragraph)});
+    const std::string letter = letter_of(paragraph);
+    const bool is_first =
+        !letter.empty() && !contains(letters, letter) && std::ranges::find(parts, letter, &Part::letter) != parts.end();
+    if (is_first) letters.push_back(letter);
+    const Text place = is_first ? Text{{Style::anchor, "", letter_anchor(problem.id, letter)}} : Text{};
+    made.blocks.emplace_back(Paragraph{place + marked(paragraph)});
   }
   for (const Part& part : parts) {
     const bool wants_words = std::ranges::any_of(part.wanted, [](const Deliverable* one) { return in_words(*one); });
@@ -377,16 +418,12 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     const std::string letter = part.letter.empty() ? "" : "(" + part.letter + ") ";
     made.blocks.emplace_back(Paragraph{plain_text(letter + "Your answer goes here."), Tone::answer});
   }
-  if (carrier.picture != nullptr) {
-    made.blocks.emplace_back(alone(*carrier.picture));
-  } else if (carrier.table != nullptr) {
-    Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, spoken_of);
-    table.warning = provenance_of(table.result, store).warning();  // of the rows that it shows
-    // A caption of several problems' tables is read once.
-    const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
-    if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";
-    made.blocks.emplace_back(std::move(table));
-  }
+  if (before_carrier == 0) add_carrier();
+  std::ranges::sort(letters);
+  made.blocks.front() = Heading{2,
+                                plain_text(fmt::format("{} ({})", problem.title, points)),
+                                problem.id,
+                                {problem.section, problem.title, std::move(letters)}};
   return made;
 }
 

@@ -39,7 +39,8 @@ std::vector<Problem> parse_problems(const std::string& text) {
   std::vector<Problem> problems;
   try {
     for (const json& entry : json::parse(text)) {
-      Problem problem{entry.at("id"), entry.at("title"), entry.at("question"), entry.at("points"), {}};
+      Problem problem{entry.at("id"),       entry.at("title"),  entry.at("section"),
+                      entry.at("question"), entry.at("points"), {}};
       for (const json& part : entry.at("deliverables"))
         problem.deliverables.push_back(deliverable_of(problem.id, part));
       problems.push_back(std::move(problem));

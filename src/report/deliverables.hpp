@@ -20,8 +20,8 @@ struct Deliverable {
 };
 
 struct Problem {
-  std::string id, title, question;
-  std::map<std::string, int> points;  // by hand-out; 0: posed and not graded
+  std::string id, title, section, question;  // section: of the hand-out
+  std::map<std::string, int> points;         // by hand-out; 0: posed and not graded
   std::vector<Deliverable> deliverables;
 };
 

@@ -11,11 +11,25 @@
 
 namespace syslab::report {
 
+// What the contents of a hand-in have of a problem.
+struct Listed {
+  std::string section, title;        // the hand-out's section: problems of one that follow each other stand together
+  std::vector<std::string> letters;  // of its parts; each has an anchor, letter_anchor()
+};
+
 struct Heading {
   int level = 2;  // 2: a section, 3 below it
   Text text;
   std::string anchor;  // what a link to it is called; unique in the document
+  Listed listed = {};  // without a title: in no contents
 };
+
+inline std::string letter_anchor(const std::string& heading, const std::string& letter) {
+  return heading + "-" + letter;
+}
+
+// Where the contents stand: the headings that are listed, with links. An HTML page has them beside it.
+struct Contents {};
 
 enum class Tone {
   plain,
@@ -46,7 +60,13 @@ struct Picture {
   std::string source = {};  // the .sql file, from the source root
 };
 
-using Block = std::variant<Heading, Paragraph, Bullets, Table, Picture>;
+// What a span of Style::number calls a table or a picture by.
+inline std::string number_label(const Table& table) {
+  return "tab:" + (table.source.experiment == "*" ? "" : table.source.experiment + ":") + table.source.id;
+}
+inline std::string number_label(const Picture& picture) { return "fig:" + picture.id; }
+
+using Block = std::variant<Heading, Contents, Paragraph, Bullets, Table, Picture>;
 
 struct Document {
   std::string title;

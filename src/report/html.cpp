@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "report/cells.hpp"
+#include "report/contents.hpp"
 #include "report/document.hpp"
 #include "report/grid.hpp"
 #include "report/writers.hpp"
@@ -43,6 +44,11 @@ std::string html_in_line(const Text& text) {
         break;
       case Style::source:
         out += "<!-- " + escaped + " -->";
+        break;
+      case Style::anchor:
+        out += "<a id=\"" + escape_html(span.target) + "\"></a>";
+        break;
+      case Style::number:
         break;
     }
   }
@@ -99,6 +105,7 @@ std::string html_missing(const std::string& title, const std::string& caption, c
 }
 
 struct HtmlBlockWriter {
+  std::string operator()(const Contents&) const { return {}; }  // they are the navigation's
   std::string operator()(const Heading& heading) const {
     const std::string anchor = escape_html(heading.anchor);
     return fmt::format("<h{0} id=\"{1}\"><a href=\"#{1}\">{2}</a></h{0}>\n", heading.level, anchor,
@@ -143,12 +150,28 @@ struct HtmlBlockWriter {
   }
 };
 
-std::string contents_of(const Document& document) {
+std::string entry_of(const Heading& heading, const std::string& text) {
+  std::string letters;
+  for (const std::string& letter : heading.listed.letters) {
+    letters +=
+        fmt::format("<a href=\"#{}\">{}</a>", escape_html(letter_anchor(heading.anchor, letter)), escape_html(letter));
+  }
+  if (!letters.empty()) letters = " <span class=\"letters\">" + letters + "</span>";
+  return fmt::format("<li><a href=\"#{}\">{}</a>{}</li>\n", escape_html(heading.anchor), text, letters);
+}
+
+// Of a hand-in its problems by section, else all sections.
+std::string navigation_of(const Document& document) {
   std::string out = "<nav aria-label=\"Contents\"><ol>\n";
+  const std::vector<ListedSection> listed = contents_of(document);
+  for (const ListedSection& section : listed) {
+    out += fmt::format("<li class=\"section\">{}</li>\n", escape_html(section.name));
+    for (const Heading* heading : section.problems) out += entry_of(*heading, escape_html(heading->listed.title));
+  }
   for (const Block& block : document.blocks) {
     const auto* heading = std::get_if<Heading>(&block);
-    if (heading == nullptr || heading->level > 2) continue;
-    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escape_html(heading->anchor), html_in_line(heading->text));
+    if (listed.empty() && heading != nullptr && heading->level <= 2)
+      out += entry_of(*heading, html_in_line(heading->text));
   }
   return out + "</ol></nav>\n";
 }
@@ -213,7 +236,7 @@ std::string write_html(const Document& document) {
   page = replaced(page, "{{script}}", resource("reports/page.js"));
   page = replaced(page, "{{title}}", escape_html(document.title));
   page = replaced(page, "{{heading}}", escape_html(document.title));
-  page = replaced(page, "{{contents}}", contents_of(document));
+  page = replaced(page, "{{contents}}", navigation_of(document));
   return replaced(page, "{{body}}", body);
 }
 

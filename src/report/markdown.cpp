@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "report/cells.hpp"
+#include "report/contents.hpp"
 #include "report/document.hpp"
 #include "report/grid.hpp"
 #include "report/writers.hpp"
@@ -47,6 +48,8 @@ bool is_plain_code(const std::string& text) {
 
 std::string as_code(const std::string& text) { return is_plain_code(text) ? "`" + text + "`" : escape_markdown(text); }
 
+std::string anchor_text(const std::string& name) { return "<a id=\"" + name + "\"></a>"; }
+
 std::string span_in_text(const Span& span) {
   switch (span.style) {
     case Style::plain:
@@ -61,6 +64,10 @@ std::string span_in_text(const Span& span) {
       return "[" + escape_inline(span.text) + "](" + span.target + ")";
     case Style::source:
       return "<!-- " + span.text + " -->";
+    case Style::anchor:
+      return anchor_text(span.target);
+    case Style::number:
+      break;
   }
   return {};
 }
@@ -116,9 +123,38 @@ std::string notes_text(const std::vector<std::string>& notes, const std::string&
   return out;
 }
 
+std::string items_text(const Bullets& bullets) {
+  std::string out;
+  for (const Text& item : bullets.items) out += "- " + markdown_in_line(item) + "\n";
+  return out;
+}
+
+std::string link_text(const std::string& text, const std::string& anchor) {
+  return fmt::format("[{}](#{})", escape_inline(text), anchor);
+}
+
+// An item a section: its problems, each followed by its letters.
+std::string contents_text(const Document& document) {
+  std::string out;
+  for (const ListedSection& section : contents_of(document)) {
+    std::vector<std::string> problems;
+    for (const Heading* heading : section.problems) {
+      problems.push_back(link_text(heading->listed.title, heading->anchor));
+      for (const std::string& letter : heading->listed.letters) {
+        problems.back() += " " + link_text(letter, letter_anchor(heading->anchor, letter));
+      }
+    }
+    out += fmt::format("- {}: {}\n", escape_inline(section.name), fmt::join(problems, " · "));
+  }
+  return out;
+}
+
 struct MarkdownBlockWriter {
+  const Document& document;
+
+  std::string operator()(const Contents&) const { return contents_text(document); }
   std::string operator()(const Heading& heading) const {
-    const std::string anchor = heading.anchor.empty() ? "" : fmt::format(" <a id=\"{}\"></a>", heading.anchor);
+    const std::string anchor = heading.anchor.empty() ? "" : " " + anchor_text(heading.anchor);
     return std::string(static_cast<std::size_t>(heading.level), '#') + " " + markdown_in_line(heading.text) + anchor +
            "\n";
   }
@@ -137,11 +173,7 @@ struct MarkdownBlockWriter {
     }
     return {};
   }
-  std::string operator()(const Bullets& bullets) const {
-    std::string out;
-    for (const Text& item : bullets.items) out += "- " + markdown_in_line(item) + "\n";
-    return out;
-  }
+  std::string operator()(const Bullets& bullets) const { return items_text(bullets); }
   std::string operator()(const Table& table) const { return write_markdown(table); }
   std::string operator()(const Picture& picture) const {
     std::string out = source_line(picture.source) + title_text(picture.title, picture.caption);
@@ -175,14 +207,14 @@ std::string write_markdown(const store::ResultSet& result) {
 
 std::string write_markdown(const Document& document) {
   std::string out = "# " + escape_inline(document.title) + "\n";
-  for (const Block& block : document.blocks) out += "\n" + std::visit(MarkdownBlockWriter{}, block);
+  for (const Block& block : document.blocks) out += "\n" + std::visit(MarkdownBlockWriter{document}, block);
   return out;
 }
 
 std::string write_sentences(const Table& table) {
   std::vector<Text> found = sentences(table);
   if (found.empty()) found.push_back(without_rows(table));
-  return MarkdownBlockWriter{}(Bullets{found});
+  return items_text(Bullets{found});
 }
 
 }  // namespace syslab::report

@@ -320,6 +320,7 @@ void DocumentMaker::add_hand_in() {
     add(std::move(block));
   }
   add_named("notes");
+  if (to_a_file) add(Contents{});  // a terminal has no links
   std::vector<Block> blocks;
   for (Answered& one : problems) std::move(one.blocks.begin(), one.blocks.end(), std::back_inserter(blocks));
   if (runs_.warning.empty() || warns_beside()) warn_once(blocks, 0);  // else it is told already

@@ -9,6 +9,7 @@
 #include "core/resources.hpp"
 #include "core/text.hpp"
 #include "report/cells.hpp"
+#include "report/contents.hpp"
 #include "report/document.hpp"
 #include "report/grid.hpp"
 #include "report/tex_number.hpp"
@@ -22,6 +23,12 @@ std::string target_of(const Span& link) {
   std::string target;
   for (const char c : link.target.substr(0, link.target.find('#'))) target += c == '%' ? R"(\%)" : std::string(1, c);
   return target;
+}
+
+// What \label and \ref take of a name.
+std::string tex_label(std::string label) {
+  std::erase_if(label, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != ':' && c != '_'; });
+  return label;
 }
 
 // A span without places to break a line at but its spaces.
@@ -38,6 +45,10 @@ std::string tex_span(const Span& span) {
       return R"(\emph{)" + escaped + "}";
     case Style::link:
       return R"(\href{run:)" + target_of(span) + "}{" + escaped + "}";
+    case Style::anchor:
+      return R"(\syslabanchor{)" + span.target + "}";
+    case Style::number:
+      return fmt::format(R"(\syslabsee{{{}}}{{{}}})", escaped, tex_label(span.target));
     case Style::source:
       break;
   }
@@ -162,16 +173,10 @@ std::string_view size_for(std::size_t characters, bool upright) {
   return R"(\tiny)";
 }
 
-std::string label_of(const std::string& kind, const std::string& experiment, const std::string& id) {
-  std::string label = kind + ":" + (experiment == "*" ? "" : experiment + ":") + id;
-  std::erase_if(label, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != ':' && c != '_'; });
-  return label;
-}
-
 std::string tex_caption(const std::string& title, const std::string& caption, const std::string& label) {
   const std::string name = escape_tex(title);
   return fmt::format(R"(\caption[{}]{{\textbf{{{}.}} {}}}\label{{{}}})", name, name, tex_in_line(marked(caption)),
-                     label);
+                     tex_label(label));
 }
 
 std::string tex_notes(const std::vector<std::string>& notes, const std::string& footnote) {
@@ -192,17 +197,17 @@ std::string tex_warning(const Table& table) {
 }
 
 std::string caption_of(const Table& table) {
-  return tex_caption(table.source.title, table.source.caption,
-                     label_of("tab", table.source.experiment, table.source.id));
+  return tex_caption(table.source.title, table.source.caption, number_label(table));
 }
 
 // Of a hand-in: few rows, which stay together and where they belong.
 std::string short_table(const Table& table) {
   if (table.result.rows.empty()) return tex_missing(table.source.title, table.source.caption, without_rows(table));
   const Grid grid = grid_of(table);
-  return fmt::format("{}\\begin{{table}}[H]\\centering\n{}\n{{{}\\syslabfit{{%\n{}}}}}\n{}\\end{{table}}\n",
-                     tex_warning(table), caption_of(table), size_for(tex_grid(grid).width, true), tabular_of(grid),
-                     tex_notes(table.source.notes, foot_of(table)));
+  return fmt::format(
+      "{}\\nopagebreak\\begin{{table}}[H]\\centering\n{}\n{{{}\\syslabfit{{%\n{}}}}}\n{}\\end{{table}}\n",
+      tex_warning(table), caption_of(table), size_for(tex_grid(grid).width, true), tabular_of(grid),
+      tex_notes(table.source.notes, foot_of(table)));
 }
 
 std::string long_table(const Table& table) {
@@ -224,15 +229,47 @@ std::string tex_item(const Text& item) {
   return "\\item[" + tex_in_line({item.front()}) + "]" + tex_in_line({item.begin() + 1, item.end()}) + "\n";
 }
 
-struct TexBlockWriter {
-  bool hand_in;
+// In a hand-in at the margin, and above the page.
+std::string tex_part(const Text& item) {
+  return fmt::format("\\syslabpart{{{}}}{}\n", escape_tex(item.front().text),
+                     tex_in_line({item.begin() + 1, item.end()}));
+}
 
+// A line a problem, with the page that it begins on.
+std::string tex_contents(const Document& document) {
+  std::string out;
+  for (const ListedSection& section : contents_of(document)) {
+    out += fmt::format("\\syslabsection{{{}}}\n", escape_tex(section.name));
+    for (const Heading* heading : section.problems) {
+      std::string letters;
+      for (const std::string& letter : heading->listed.letters) {
+        letters +=
+            fmt::format("\\syslabletter{{{}}}{{{}}}", letter_anchor(heading->anchor, letter), escape_tex(letter));
+      }
+      out += fmt::format("\\syslabentry{{sec:{}}}{{{}}}{{{}}}\n", heading->anchor, escape_tex(heading->listed.title),
+                         letters);
+    }
+  }
+  return out.empty() ? out : "\\begin{syslabcontents}\n" + out + "\\end{syslabcontents}\n";
+}
+
+struct TexBlockWriter {
+  const Document& document;
+  bool hand_in = document.hand_in;
+
+  std::string operator()(const Contents&) const { return tex_contents(document); }
   std::string operator()(const Heading& heading) const {
+    if (!heading.listed.title.empty()) {
+      return fmt::format("\\syslabproblem{{{}}}{{{}}}\\label{{sec:{}}}\n", escape_tex(heading.listed.title),
+                         tex_in_line(heading.text), heading.anchor);
+    }
     return fmt::format("\\{}{{{}}}\\label{{sec:{}}}\n", heading.level <= 2 ? "section" : "subsection",
                        tex_in_line(heading.text), heading.anchor);
   }
   std::string operator()(const Paragraph& paragraph) const {
-    const std::string text = tex_in_line(paragraph.text);
+    std::string text = tex_in_line(paragraph.text);
+    const bool is_whole = !paragraph.text.empty() && paragraph.text.front().style == Style::number;
+    if (is_whole) text = "{" + text + "\\par}";  // \syslabsee holds within
     switch (paragraph.tone) {
       case Tone::plain:
       case Tone::meta:
@@ -247,18 +284,22 @@ struct TexBlockWriter {
     return {};
   }
   std::string operator()(const Bullets& bullets) const {
-    std::string out = "\\begin{itemize}\n";
-    for (const Text& item : bullets.items) out += tex_item(item);
-    return bullets.items.empty() ? "" : out + "\\end{itemize}\n";
+    if (bullets.items.empty()) return {};
+    const bool parts = hand_in && std::ranges::all_of(bullets.items, has_letter);
+    const std::string list = parts ? "syslabparts" : "itemize";
+    std::string out = fmt::format("\\begin{{{}}}\n", list);
+    for (const Text& item : bullets.items) out += parts ? tex_part(item) : tex_item(item);
+    return out + fmt::format("\\end{{{}}}\n", list);
   }
   std::string operator()(const Table& table) const { return hand_in ? short_table(table) : long_table(table); }
   std::string operator()(const Picture& picture) const {
     if (!picture.missing.empty()) return tex_missing(picture.title, picture.caption, marked(picture.missing));
-    std::string out = fmt::format("\\begin{{figure}}[{}]\\centering\n", hand_in ? "H" : "htbp");
+    // In a hand-in it stands on the page of the answer above it.
+    std::string out = hand_in ? "\\nopagebreak\\begin{figure}[H]\\centering\n" : "\\begin{figure}[htbp]\\centering\n";
     if (!picture.warning.empty()) out += "\\syslabwarning{" + escape_tex(picture.warning) + "}\n";
     out += fmt::format("{}\n\\includegraphics[width=0.8\\linewidth,height={}\\textheight,keepaspectratio]{{{}}}\n",
-                       tex_caption(picture.title, picture.caption, label_of("fig", "*", picture.id)),
-                       hand_in ? "0.42" : "0.7", picture.file);
+                       tex_caption(picture.title, picture.caption, number_label(picture)), hand_in ? "0.42" : "0.7",
+                       picture.file);
     return out + tex_notes(picture.notes, picture.footnote) + "\\end{figure}\n";
   }
 };
@@ -278,7 +319,7 @@ std::string write_tex(const Document& document) {
   out += fmt::format("\n{}\n\\begin{{document}}\n\\syslabtitle{{{}}}\n{}",
                      document.hand_in ? "\\syslabhandin" : "\\syslabappendix", escape_tex(document.title),
                      document.hand_in ? "" : "\\tableofcontents\n");
-  for (const Block& block : document.blocks) out += "\n" + std::visit(TexBlockWriter{document.hand_in}, block);
+  for (const Block& block : document.blocks) out += "\n" + std::visit(TexBlockWriter{document}, block);
   return out + "\n\\end{document}\n";
 }
 

@@ -55,7 +55,7 @@ Text operator+(Text first, const Text& second) {
 std::string bare(const Text& text) {
   std::string out;
   for (const Span& span : text) {
-    if (span.style != Style::source) out += span.text;
+    if (span.style != Style::source && span.style != Style::number) out += span.text;
   }
   return out;
 }

@@ -9,12 +9,15 @@
 namespace syslab::report {
 
 // source: the file that a sentence is made by. No reader sees it: a comment, where the format has one.
-enum class Style { plain, code, strong, emphasis, link, source };
+// anchor: a place in the document that its contents lead to; no reader sees it either.
+// number: "Table" or "Figure" with the number of one, where the format numbers them; elsewhere nothing.
+enum class Style { plain, code, strong, emphasis, link, source, anchor, number };
 
 struct Span {
   Style style = Style::plain;
   std::string text;
-  std::string target = {};  // of a link: a file beside the report, perhaps with #anchor
+  std::string target = {};  // of a link: a file beside the report, perhaps with #anchor; of an anchor its name; of a
+                            // number the label of the table or picture (document.hpp)
 };
 
 using Text = std::vector<Span>;

@@ -26,10 +26,16 @@ def without_figures(text):
     return re.sub(r"<svg.*?</svg>", "<svg/>", text, flags=re.DOTALL)
 
 
+def is_contents(line):
+    """A section's name and links within the page to its problems and their letters: nothing that one reads through."""
+    return re.fullmatch(r"- [^\[]+:(?: (?:· )?\[[^]]+\]\(#[\w-]+\))+", line) is not None
+
+
 def prose_of(page):
-    """What is read as sentences: no heading, table, caption, picture or hidden comment."""
-    page = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL)
-    return "\n".join(line for line in page.splitlines() if line and not line.startswith(("#", "|", "<sub>", "![", "**")))
+    """What is read as sentences: no heading, table, caption, picture, contents, hidden comment or invisible anchor."""
+    page = re.sub(r'<!--.*?-->|<a id="[\w-]+"></a>', "", page, flags=re.DOTALL)
+    return "\n".join(line for line in page.splitlines()
+                     if line and not line.startswith(("#", "|", "<sub>", "![", "**")) and not is_contents(line))
 
 
 @unittest.skipUnless((EXAMPLES / "handout.db.xz").exists(), "no example is stored: tools/examples DATABASE makes them")
@@ -105,6 +111,31 @@ class Examples(unittest.TestCase):
             if shutil.which("pdfinfo"):
                 told = subprocess.run(["pdfinfo", EXAMPLES / f"handin-{year}.pdf"], check=True, capture_output=True, text=True).stdout
                 self.assertLessEqual(int(re.search(r"Pages:\s*(\d+)", told)[1]), MOST_PAGES)
+
+    @unittest.skipUnless(shutil.which("pdftotext"), "nothing here reads a PDF")
+    def test_contents_and_heads_lead_to_each_answer(self):
+        for year in YEARS:
+            told = subprocess.run(["pdftotext", EXAMPLES / f"handin-{year}.pdf", "-"], check=True, capture_output=True, text=True).stdout
+            pages = told.rstrip("\f").split("\f")
+            titles = re.findall(r"^## (.*) \(\d+ points?\)", (EXAMPLES / f"handin-{year}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+            self.assertGreater(len(titles), 20)
+            last = ""  # the problem that the page before ends with
+            for number, page in enumerate(pages, start=1):
+                begun = re.findall(r"^(.*) \(\d+ points?\)$", page, flags=re.MULTILINE)
+                with self.subTest(year=year, page=number):
+                    for title in begun:
+                        self.assertRegex(pages[0], rf"(?m)^{number} {re.escape(title)}(?: [a-z])*$", "its line of the contents")
+                    # Its head: where it begins, which is a new problem or one that goes on, and where it ends.
+                    if number > 1:
+                        first, end = [re.sub(r" \(\w\)$", "", line) for line in [one for one in page.splitlines() if one][:2]]
+                        self.assertIn(first, [last, *begun[:1]])
+                        self.assertEqual(end, (begun or [last])[-1])
+                    # The table or figure that an answer names stands on its page.
+                    named, shown = re.findall(r"\b(?:Table|Figure) \d+(?=\. )", page), re.findall(r"^(?:Table|Figure) \d+(?=: )", page, flags=re.MULTILINE)
+                    self.assertEqual(named, shown)
+                last = (begun or [last])[-1]
+                titles = [title for title in titles if title not in begun]
+            self.assertEqual(titles, [], "on no page")
 
     def test_fit_a_terminal_without_tables(self):
         printed = subprocess.run([os.environ["SYSLAB_BINARY"], "report", "--db", "handout.db", "--quiet"], cwd=self.folder, check=True,

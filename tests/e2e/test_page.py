@@ -33,7 +33,7 @@ filter.dispatchEvent(new Event('input'));
 const seen = (element) => element.offsetParent !== null;
 said.rows = Array.from(document.querySelectorAll('tbody tr')).filter(seen).map((row) => row.textContent);
 said.headings = Array.from(document.querySelectorAll('main h2')).filter(seen).map((heading) => heading.id);
-said.links = Array.from(document.querySelectorAll('nav a')).filter(seen).length;
+said.links = Array.from(document.querySelectorAll('nav li > a')).filter(seen).length;
 parent.postMessage(JSON.stringify(said), '*');
 </script>"""
 

@@ -73,6 +73,29 @@ Document random_document(std::mt19937& random) {
   return document;
 }
 
+// A hand-in of any texts: contents, letters, answers that name the table below them.
+Document random_hand_in(std::mt19937& random) {
+  const auto text = [&] { return any_text(random); };
+  Document document{text(), {Contents{}}, true};
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = fmt::format("p{}", i);
+    Table table = speeds();
+    table.source.id = name;
+    table.source.caption = text();
+    const Span number{Style::number, "Table", number_label(table)};
+    const auto part = [&](const char* letter) {
+      return strong(std::string("(") + letter + ")") + Text{{Style::anchor, "", letter_anchor(name, letter)}} +
+             plain_text(" " + text());
+    };
+    document.blocks.emplace_back(Heading{2, plain_text(text()), name, {text(), "T" + text(), {"a", "b"}}});
+    document.blocks.emplace_back(Paragraph{Text{number} + plain_text(text())});
+    document.blocks.emplace_back(Bullets{{part("a")}});
+    document.blocks.emplace_back(std::move(table));
+    document.blocks.emplace_back(Bullets{{part("b")}});
+  }
+  return document;
+}
+
 void write_file(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -109,6 +132,7 @@ int main(int count, char** arguments) {
   names.blocks.emplace_back(std::move(table));
   write_file(folder / "names.tex", write_tex(names));
   write_file(folder / "strings.tex", write_tex(random_document(random)));
+  write_file(folder / "handin.tex", write_tex(random_hand_in(random)));
   write_file(folder / "bare.tex",
              "\\documentclass{article}\n\\usepackage{booktabs,siunitx,textcomp}\n\\usepackage[T1]{fontenc}\n"
              "\\begin{document}\n\\begin{table}\\caption{A bare one.}\n" +

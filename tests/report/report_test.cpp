@@ -105,7 +105,7 @@ TEST(Deliverables, OfAnotherShapeAreRefused) {
   EXPECT_THROW(parse_problems("{}["), Error);
   EXPECT_THROW(parse_problems(R"([{"id": "x"}])"), Error);
   const auto with = [](const std::string& kind, const std::string& by) {
-    return R"([{"id": "x", "title": "T", "question": "Q", "points": {"2026": 1}, "deliverables": [{"part": "a", "kind": ")" +
+    return R"([{"id": "x", "title": "T", "section": "S", "question": "Q", "points": {"2026": 1}, "deliverables": [{"part": "a", "kind": ")" +
            kind + R"(", "what": "w", "by": [")" + by + R"("]}]}])";
   };
   EXPECT_EQ(parse_problems(with("table", "x/y")).at(0).deliverables.at(0).by.at(0), "x/y");

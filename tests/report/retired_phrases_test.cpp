@@ -78,7 +78,8 @@ TEST(RetiredPhrases, AreInNoSql) {
 }
 
 TEST(RetiredPhrases, AreInNoHeading) {
-  for (const Problem& problem : handout_problems()) expect_none(problem.id, problem.title + "\n" + problem.question);
+  for (const Problem& problem : handout_problems())
+    expect_none(problem.id, problem.title + "\n" + problem.section + "\n" + problem.question);
 }
 
 TEST(RetiredPhrases, AreInNoWordOfTheProgram) {

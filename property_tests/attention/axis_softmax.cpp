@@ -15,10 +15,6 @@ double log_of_both(double a, double b) {
   return most == kNoSum ? most : most + std::log1p(std::exp(std::min(a, b) - most));
 }
 
-std::int64_t key_head_of(const Problem& p, std::int64_t head) {
-  return head / p.heads_q * p.heads_kv + head % p.heads_q / (p.heads_q / p.heads_kv);
-}
-
 }  // namespace
 
 bool AxisSoftmax::is_small_enough(const Problem& p) {

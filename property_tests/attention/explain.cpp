@@ -68,9 +68,7 @@ std::optional<std::string> looks_like(const Subject& subject, const Trial& here,
                        kind.tiles_words(), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at);
   }
   if (!kinds.empty() || among != nullptr) return std::nullopt;
-  if (pass == Pass::forward) {
-    if (auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr)) return number;
-  }
+  if (auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) return number;
   return pattern_of_errors(trial, &trial == &here ? (larger ? &*larger : nullptr) : &here, pass);
 }
 
@@ -285,7 +283,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       }
       add(right);
     } else if (pass == Pass::forward) {
-      if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr)) {
+      if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) {
         add("looks like " + *number);
       } else if (law == "attention.large_scores") {
         add(of_large_scores(subject, sample));

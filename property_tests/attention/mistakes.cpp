@@ -181,6 +181,32 @@ void add_rescaling_mistakes(std::vector<Mistake>& list, std::int64_t tile) {
   }
 }
 
+// Of a mask in the backward pass alone.
+void add_backward_mask_mistakes(std::vector<Mistake>& list, const Problem& p) {
+  const Mistake none{.kind = "no mask in the backward pass", .look_at = "whether is_causal arrives", .no_mask = true};
+  list.push_back(none);
+  if (p.mask == Mask::none) return;
+  const Mistake zeros{.kind = "masked scores that are 0 in place of −∞ in the backward pass",
+                      .look_at = "the mask in P = exp(S − L), by which scores are perhaps multiplied",
+                      .no_mask = true,
+                      .hidden_score = 0.0};
+  list.push_back(zeros);
+  const Mistake late{.kind = "a mask behind the softmax of the backward pass, not before",
+                     .look_at = "the scores: masked with −∞ before the softmax",
+                     .no_mask = true,
+                     .masked_late = true};
+  for (const Mistake& mistake : {none, zeros, late}) {  // P is not made with L, but by a softmax once more
+    for (const bool own_row_term : {false, true}) {
+      list.push_back(mistake);
+      list.back().own_softmax = true;
+      list.back().own_row_term = own_row_term;
+    }
+  }
+  const char* const one = "P, which is masked in dV = Pᵀ dO and in dS = P ∘ (dP − D): one and the same";
+  list.push_back({.kind = "no mask in dV alone", .look_at = one, .no_mask = true, .only_dv = true});
+  list.push_back({.kind = "no mask in dQ and dK alone", .look_at = one, .no_mask = true, .only_ds = true});
+}
+
 }  // namespace
 
 std::vector<Mistake> forward_mistakes(const Problem& p) {
@@ -337,7 +363,7 @@ std::vector<Mistake> backward_mistakes(const Problem& p) {
     list.push_back({.kind = "dV with a scale", .look_at = "dV = Pᵀ dO", .dv = factor});
     list.push_back({.kind = "dQ and dK with another scale", .look_at = where, .dq = factor, .dk = factor});
   }
-  list.push_back({.kind = "no mask in the backward pass", .look_at = "whether is_causal arrives", .no_mask = true});
+  add_backward_mask_mistakes(list, p);
   for (const std::int64_t extra : {1, -1}) {
     list.push_back({.kind = extra > 0 ? "a backward mask that shows one key too many"
                                       : "a backward mask that shows one key too few",

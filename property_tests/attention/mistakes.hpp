@@ -101,6 +101,9 @@ struct Mistake {
   RowTerm row_term = RowTerm::right;
   bool dk_of_dout = false;                     // dK = dSᵀ dO
   bool no_dp = false;                          // dS = −P ∘ D
+  bool own_softmax = false;                    // P divided by its own row sum, not made with L
+  bool own_row_term = false;                   // D = rowsum(P ∘ dP), of that P
+  bool only_dv = false, only_ds = false;       // hidden keys have a part in dV alone, in dQ and dK alone
   bool dq_of_p = false, dk_of_p = false;       // dQ = P K, dK = Pᵀ Q, with the factors below
   bool last_keys = false;                      // dQ of the last tile of keys alone, since each is assigned
   bool last_seen_keys = false;                 // the same of the last tile that the row sees

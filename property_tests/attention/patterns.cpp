@@ -127,9 +127,8 @@ std::optional<std::string> only_the_first(const Trial& trial) {
 // The scores of a row of a query head, of the keys that it sees.
 std::vector<double> scores_of(const Sample& sample, std::int64_t head, std::int64_t row) {
   const Problem& p = sample.problem;
-  const std::int64_t key_head = head / p.heads_q * p.heads_kv + head % p.heads_q / (p.heads_q / p.heads_kv);
   const double* const query = sample.q.data() + (head * p.seq_q + row) * p.head_dim;
-  const double* const keys = sample.k.data() + key_head * p.seq_k * p.head_dim;
+  const double* const keys = sample.k.data() + key_head_of(p, head) * p.seq_k * p.head_dim;
   std::vector<double> scores(static_cast<std::size_t>(p.visible_keys(row)));
   for (std::size_t j = 0; j < scores.size(); ++j) {
     const double* const key = keys + static_cast<std::int64_t>(j) * p.head_dim;

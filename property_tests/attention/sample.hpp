@@ -74,6 +74,11 @@ struct Sample {
   bool long_both() const;  // too much to compute all of it by the oracle
 };
 
+// The head of keys that a query head reads, both counted through all batch entries.
+inline std::int64_t key_head_of(const Problem& p, std::int64_t head) {
+  return head / p.heads_q * p.heads_kv + head % p.heads_q / (p.heads_q / p.heads_kv);
+}
+
 // Draws with RapidCheck, inside a law's body. Discards the case where `rung` does not support the combination, unless
 // that is not to be asked.
 Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported_only = true);

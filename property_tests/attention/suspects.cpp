@@ -331,23 +331,28 @@ WrittenOrNot wrong_backward(const Sample& sample, const Mistake& mistake, const 
         const std::int64_t keys_again = mistake.keys_again ? (p.seq_k - 1) / mistake.tile * mistake.tile : p.seq_k;
         const bool row_again = mistake.queries_again && i >= (p.seq_q - 1) / mistake.tile * mistake.tile;
         const bool keeps_dk = !mistake.last_queries || i >= (p.seq_q - 1) / mistake.tile * mistake.tile;
-        const double own_lse = mistake.first_lse ? first.lse(first.forward(i)) : right.lse(r);
+        const WrongHead::Row again = mistake.own_softmax ? head.forward(i) : WrongHead::Row{};
+        if (mistake.own_row_term) row_term = head.dot(again.out.data(), dout);
+        const double own_lse = mistake.first_lse     ? first.lse(first.forward(i))
+                               : mistake.own_softmax ? head.lse(again)
+                                                     : right.lse(r);
         const double lse = (mistake.base_two_weights ? kLog2E : 1.0) * own_lse;
         const TileSums sums(mistake, sample, head, i, keys, lse);
         const std::int64_t diagonal = i + (p.mask == Mask::bottom_right ? p.seq_k - p.seq_q : 0);
         const std::int64_t own = mistake.no_own_key && !(mistake.but_first && i == 0) ? diagonal : -1;
         for (std::int64_t j = 0; j < keys; ++j) {
-          if (!head.sees(i, j)) continue;
+          const bool hidden = j >= p.visible_keys(i);
+          if (!head.sees(i, j) || (hidden && mistake.masked_late)) continue;
           const double exponent = head.score(i, j) - lse;
           const double weight = (mistake.exp2_weights ? std::exp2(exponent) : std::exp(exponent)) / sums.weights(j);
           if (mistake.tile_row_term) row_term = sums.row_term(j);
           const double dp = mistake.no_dp ? 0.0 : head.dot(dout, head.key(sample.v, j));
-          const double ds = scale * weight * (dp - row_term);
+          const double ds = hidden && mistake.only_dv ? 0.0 : scale * weight * (dp - row_term);
           const double dq_times = j >= keys_again || (row_again && mistake.queries_again_in_all) ? 2 : 1;
           const double dk_times = row_again || (j >= keys_again && mistake.keys_again_in_all) ? 2 : 1;
           const double of_dq = dq_times * mistake.dq * (mistake.dq_of_p ? weight : ds);
           const double of_dk = dk_times * mistake.dk * (mistake.dk_of_p ? weight : ds);
-          const double of_dv = dk_times * mistake.dv * weight;
+          const double of_dv = hidden && mistake.only_ds ? 0.0 : dk_times * mistake.dv * weight;
           for (std::int64_t d = 0; d < p.head_dim; ++d) {
             const auto q_at = static_cast<std::size_t>(head.row(i) * p.head_dim + d);
             const auto k_at = static_cast<std::size_t>(head.key_row(j) * p.head_dim + d);

@@ -170,6 +170,13 @@ class AddedMask(Naive):
         return of_scores(scores_of(q, k) - 10 * (1 - np.tri(n, m, 0 if is_causal else m, dtype=q.dtype)), v)
 
 
+class FiniteMaskOfGradients(OtherWeights):
+    def backward(self, q, k, v, o, lse, do, is_causal):
+        n, m = q.shape[1], k.shape[1]
+        scores = np.where(np.tri(n, m, 0 if is_causal else m, dtype=bool), scores_of(q, k), np.float32(-3))
+        return self.gradients(q, k, v, np.exp(scores - lse[..., None]), do, (do * o).sum(-1, keepdims=True))
+
+
 class OverQueries(Naive):
     def forward(self, q, k, v, is_causal):
         p, lse = probabilities(q, k, is_causal)
@@ -329,6 +336,8 @@ class Contrasts(Lab):
             ("NoDiagonal", "flash_backward", "gradients_equal", "looks like dK and dV without the diagonal: "),
             ("FiniteMask", "flash_forward", "large_scores", "looks like masked scores of -10 in place of −∞: "),
             ("AddedMask", "flash_forward", "large_scores", "looks like a mask that adds -10 to scores in place of −∞: "),
+            ("FiniteMaskOfGradients", "flash_backward", "gradients_equal",
+             "looks like masked scores of -3 in place of −∞ in the backward pass: "),
             ("OverQueries", "flash_forward", "attention.equals_oracle", "looks like a softmax over the wrong axis: "),
             ("LastTileTwice", "flash_forward", "lse_equals", "looks like a last tile of keys that counts twice: "),
             ("FirstTileShown", "flash_forward", "attention.equals_oracle", "looks like a mask that is missing in the first tile: "),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/laws/attention_gradients.hpp"
 #include "tests/laws/attention_said.hpp"
 
 namespace syslab::attention {
@@ -113,54 +114,6 @@ TEST(OneValueOfOut, IsZeroWhereAnOperandOfItIs) {
       })),
       HasSubstr("\nlooks like one value in every element of out and lse: all 272 are 0; so nothing of Q, K and V "
                 "is in either; look at whether the loop over keys runs"));
-}
-
-// Gradients by their formulas, of inputs and results that a fault has changed.
-struct Terms {
-  std::vector<float> q, k, v, dout;  // what the gradients are made of
-  double scale;
-  bool dq = true, dk = true, dv = true;  // whether each is written, or 0
-  bool row_term_is_dp = false;
-};
-
-Candidate with_gradients(const std::function<void(Terms&)>& fault) {
-  Candidate rung{find_rung("naive"), Domain{}};
-  rung.name = "hers";
-  rung.backward = [fault](const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
-    const auto taken = [](const ConstTensorView& view) {
-      const auto* first = view.as<float>();
-      return std::vector<float>(first, first + view.elements());
-    };
-    Terms t{taken(args.q), taken(args.k), taken(args.v), taken(args.dout), p.effective_scale()};
-    fault(t);
-    const auto *out = args.out.as<float>(), *lse = args.lse.as<float>();
-    std::vector<double> dq(t.q.size()), dk(t.k.size()), dv(t.v.size());
-    const auto dot = [&](const float* a, const float* b) {
-      double sum = 0;
-      for (std::int64_t d = 0; d < p.head_dim; ++d) sum += static_cast<double>(a[d]) * b[d];
-      return sum;
-    };
-    for (std::int64_t i = 0; i < p.batch * p.heads_q * p.seq_q; ++i) {
-      const std::int64_t row = i * p.head_dim;
-      const double row_term = dot(out + row, t.dout.data() + row);
-      for (std::int64_t j = 0; j < p.visible_keys(i % p.seq_q); ++j) {
-        const std::int64_t key = (i / p.seq_q * p.seq_k + j) * p.head_dim;
-        const double weight = std::exp(t.scale * dot(t.q.data() + row, t.k.data() + key) - lse[i]);
-        const double dp = dot(t.dout.data() + row, t.v.data() + key);
-        const double ds = t.scale * weight * (dp - (t.row_term_is_dp ? dp : row_term));
-        for (std::int64_t d = 0; d < p.head_dim; ++d) {
-          const auto at_row = static_cast<std::size_t>(row + d), at_key = static_cast<std::size_t>(key + d);
-          if (t.dq) dq[at_row] += ds * t.k[at_key];
-          if (t.dk) dk[at_key] += ds * t.q[at_row];
-          if (t.dv) dv[at_key] += weight * t.dout[at_row];
-        }
-      }
-    }
-    std::copy(dq.begin(), dq.end(), args.dq.as<float>());
-    std::copy(dk.begin(), dk.end(), args.dk.as<float>());
-    std::copy(dv.begin(), dv.end(), args.dv.as<float>());
-  };
-  return rung;
 }
 
 std::string said_of_gradients(const std::function<void(Terms&)>& fault, Mask mask = Mask::none) {

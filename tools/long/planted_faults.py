@@ -97,6 +97,31 @@ FORWARD = [
           "int64_t seen = visible(i, queries, keys, options->causal);\n        if (options->causal && seen < 32) seen = keys < 32 ? keys : 32;",
           "missing in the first tile"),
 ]
+ONLY_SEEN = ("for (int64_t j = 0; j < visible(i, queries, keys, options->causal); ++j) {\n"
+             "          const float *k_row = row(k, b, h / group, j), *v_row = row(v, b, h / group, j);\n"
+             "          float *dk_row = row(dk, b, h / group, j), *dv_row = row(dv, b, h / group, j);\n")
+SCORE, OTHER_SCORE = "scale * dot(q_row, k_row, dim)", "scale * dot(q_row, row(k, b, h / group, n), dim)"
+BACKWARD_P = "          const float p = expf(scale * dot(q_row, k_row, dim) - *lse_at(lse, b, h, i));\n"
+BACKWARD_DS = "          const float ds = scale * p * (dot(do_row, v_row, dim) - delta);\n"
+
+
+def hidden_keys(score):
+    """A backward pass over all keys, of which those from `seen` on are hidden from the row: P with such a score."""
+    return ("const int64_t seen = visible(i, queries, keys, options->causal);\n"
+            + ONLY_SEEN.replace("visible(i, queries, keys, options->causal)", "keys")
+            + f"          const float p = expf(({score}) - *lse_at(lse, b, h, i));\n")
+
+
+def own_softmax(score):
+    """The same, P divided by its own sum over all keys n."""
+    return ("const int64_t seen = visible(i, queries, keys, options->causal);\n(void)seen;\n"
+            "double most = -INFINITY, sum = 0;\n"
+            f"for (int64_t n = 0; n < keys; ++n) most = fmax(most, {score});\n"
+            f"for (int64_t n = 0; n < keys; ++n) sum += exp(({score}) - most);\n"
+            + ONLY_SEEN.replace("visible(i, queries, keys, options->causal)", "keys")
+            + f"          const int64_t n = j;\n          const float p = exp(({score}) - most) / sum;\n")
+
+
 BACKWARD = [
     Fault("row term dropped", "naive", "(dot(do_row, v_row, dim) - delta)", "(dot(do_row, v_row, dim))", "row term"),
     Fault("row term added", "naive", "(dot(do_row, v_row, dim) - delta)", "(dot(do_row, v_row, dim) + delta)", "row term"),
@@ -114,6 +139,17 @@ BACKWARD = [
           "j < keys; ++j", "mask in the backward pass"),
     Fault("backward mask one key too many", "naive", "j < visible(i, queries, keys, options->causal); ++j",
           "j < keys && j < visible(i, queries, keys, options->causal) + 1; ++j", "backward mask"),
+    Fault("masked scores of -10 in the backward pass", "naive", ONLY_SEEN + BACKWARD_P, hidden_keys(f"j < seen ? {SCORE} : -10"),
+          "masked scores of -10 in place of −∞ in the backward pass"),
+    Fault("masked scores of 0 in the backward pass", "naive", ONLY_SEEN + BACKWARD_P, hidden_keys(f"j < seen ? {SCORE} : 0"),
+          "masked scores that are 0 in place of −∞ in the backward pass"),
+    Fault("backward mask that adds -10", "naive", ONLY_SEEN + BACKWARD_P, hidden_keys(f"{SCORE} - (j < seen ? 0 : 10)"),
+          "a mask that adds -10 to scores in place of −∞ in the backward pass"),
+    Fault("no mask in dV", "naive", ONLY_SEEN + BACKWARD_P + BACKWARD_DS,
+          hidden_keys(SCORE) + BACKWARD_DS.replace("scale * p", "(j < seen) * scale * p"), "no mask in dV alone"),
+    Fault("no mask in a softmax of the backward pass", "naive", ONLY_SEEN + BACKWARD_P, own_softmax(OTHER_SCORE), "no mask in the backward pass"),
+    Fault("masked scores of -10 in a softmax of the backward pass", "naive", ONLY_SEEN + BACKWARD_P,
+          own_softmax(f"n < seen ? {OTHER_SCORE} : -10"), "masked scores of -10"),
     Fault("dK made of P", "naive", "dk_row[d] += ds * q_row[d];", "dk_row[d] += p * q_row[d];", "dK made of P"),
     Fault("gradients of the last key only assigned", "naive", "dk_row[d] += ds * q_row[d];", "dk_row[d] = ds * q_row[d];", "sum|assigned"),
 ]

@@ -124,7 +124,7 @@ class Examples(unittest.TestCase):
                 begun = re.findall(r"^(.*) \(\d+ points?\)$", page, flags=re.MULTILINE)
                 with self.subTest(year=year, page=number):
                     for title in begun:
-                        self.assertRegex(pages[0], rf"(?m)^{number} {re.escape(title)}(?: [a-z])*$", "its line of the contents")
+                        self.assertRegex(pages[0], rf"(?m)^{number} {re.escape(title)}(?: [a-z]| · \d+)*$", "its line of the contents")
                     # Its head: where it begins, which is a new problem or one that goes on, and where it ends.
                     if number > 1:
                         first, end = [re.sub(r" \(\w\)$", "", line) for line in [one for one in page.splitlines() if one][:2]]

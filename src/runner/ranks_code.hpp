@@ -12,7 +12,8 @@
 
 namespace syslab::runner {
 
-// Whether SYSLAB_KERNEL_CODE=ranks asks for it: each case starts its ranks once more, which nobody has timed on GPUs.
+// Whether SYSLAB_KERNEL_CODE=ranks asks for it of a run, each of whose cases starts its ranks once more then: some
+// three seconds of a case that takes five (two H200s). A comparison asks without it, once a side.
 bool is_code_of_ranks_wanted();
 
 // `facts`, of ranks that ended ok, with "code" of all of them in the place of what each said that it could tell; as

@@ -72,8 +72,8 @@ def half_cases():
     return shaped(["ort"], torch.float16)
 
 
-# The same for `claim`, which makes new arguments for every call and compares what comes of them with `plain`, computed where the call was (on
-# the GPU a third of the calls): fewer heads where 16 would take long, enough of them to fill the GPU three times over.
+# The same for `claim`, which makes new arguments for every call and compares them with `plain` on the CPU: fewer heads where 16 would
+# take long, enough of them to fill the GPU three times over.
 CLAIMED = {
     "ort": (16, 32, 256, 128, False),
     "causal8k": (1, 8, 8192, 128, True),

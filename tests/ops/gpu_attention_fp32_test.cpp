@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "device/kernel_watch.hpp"
-#include "device/properties.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
@@ -83,21 +81,6 @@ TEST_F(FlashFp32, GivesZerosForZeros) {
   tensors.store_exact_forward();
   run_backward_there(rung_, tensors, stream);
   tensors.check_backward();
-}
-
-// On the GPU that its kernels' registers were counted for; every kernel of both passes.
-TEST_F(FlashFp32, KernelsKeepNothingInMemory) {
-  if (device::properties(device::place_of(stream)).sm != 90) GTEST_SKIP() << "needs a GPU of compute capability 9.0";
-  for (const int head_dim : {16, 32, 64, 128}) {
-    Tensors tensors({.seq_q = 300, .seq_k = 300, .head_dim = head_dim, .mask = Mask::top_left}, 9);
-    device::KernelWatch watch;
-    run_forward_there(rung_, tensors, stream);
-    run_backward_there(rung_, tensors, stream);
-    EXPECT_GE(watch.seen().size(), 4U);
-    for (const device::KernelResources& kernel : watch.seen()) {
-      EXPECT_EQ(kernel.local_bytes, 0) << kernel.name << ", head_dim " << head_dim;
-    }
-  }
 }
 
 // A row that holds no number has no output; rows beside it in the same tile keep theirs.

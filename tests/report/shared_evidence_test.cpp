@@ -53,10 +53,10 @@ TEST_F(StepsOfRanks, AreHeldAgainstThoseOfAnEarlierProblem) {
   EXPECT_TRUE(has(flat, "One large call is 15 ms faster than 291 small ones of the same bytes, probably because"))
       << flat;
   EXPECT_TRUE(has(flat, "Packing into the buffer and back adds 25 ms to communication")) << flat;
-  EXPECT_TRUE(has(flat, "They are from different runs on one machine.")) << flat;
+  EXPECT_TRUE(has(flat, "The steps are from different runs on one machine.")) << flat;
   const std::string overlap = said("ddp_overlap_individual_parameters_benchmarking", "hidden");
   EXPECT_TRUE(has(overlap, "overlap recovers 60 % of what communication costs")) << overlap;
-  EXPECT_TRUE(has(overlap, "They are from different runs on one machine.")) << overlap;
+  EXPECT_TRUE(has(overlap, "The steps are from different runs on one machine.")) << overlap;
   const Table rows = table("ddp_overlap_individual_parameters_benchmarking", "steps");
   EXPECT_EQ(words(rows.result, "strategy"), (std::set<std::string>{"none", "naive", "flat_copy", "overlap"}));
   EXPECT_EQ(words(table("naive_ddp_benchmarking", "steps").result, "strategy"),

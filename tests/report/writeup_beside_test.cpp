@@ -154,12 +154,16 @@ TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherMachine) {
   point("backward", "A_GPU");
   point("both", "B_GPU");
   std::string text = said("flash_benchmarking", "passes");
-  EXPECT_TRUE(has(text, "in 1 of 80 configurations (A_GPU, another machine than for most of the table)")) << text;
+  EXPECT_TRUE(has(text, "in 1 of 80 configurations (A_GPU, another machine than most of the table)")) << text;
   EXPECT_TRUE(
       has(text, "At T = 128, d = 64 `flash_mma` (bf16) takes 0.01 ms forward and 0.01 backward (unfused 0.02 and"))
       << text;
+  EXPECT_FALSE(has(text, "failed")) << text;
   point("both", "A_GPU");
+  add("flash_benchmarking", {{"seq", number(256)}, {"pass", word("both")}}, "flash_tf32", {},
+      {.protocol = "do_bench", .gpu = "B_GPU", .status = worker::Status::check_failed});
   text = said("flash_benchmarking", "passes");
+  EXPECT_TRUE(has(text, " `flash_tf32` failed its check in one case (B_GPU); those times are left out.")) << text;
   EXPECT_FALSE(has(text, "another machine")) << text;
 }
 

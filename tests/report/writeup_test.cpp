@@ -278,6 +278,47 @@ TEST_F(Fits, LeaveOutASizeWhoseBackToBackCallsHaveTwoModes) {
   EXPECT_EQ(words(drawn("ddp_bucketed_benchmarking", "overhead"), "series").size(), 3U);
 }
 
+// A median whose interval reaches three times as far bears one digit, and the interval stands beside it.
+TEST_F(Writeup, AnAllReduceWithAWideIntervalHasOneDigit) {
+  const std::string name = "distributed_communication_single_node";
+  const auto took = [&](std::int64_t bytes, double ms, double high) {
+    const worker::MetricRecord time{.name = "time",
+                                    .unit = "s",
+                                    .value = 1e-3 * ms,
+                                    .low = 0.98e-3 * ms,
+                                    .high = 1e-3 * high,
+                                    .n = 10,
+                                    .rank = worker::kAllRanks};
+    add(name, {{"operation", word("all_reduce")}, {"bytes", bytes}}, "nccl", {time},
+        {.gpu = "Example_GPU", .ranks = 2});
+  };
+  took(1'000'000, 0.0369, 0.0407);
+  took(100'000'000, 0.3947, 1.259);
+  const std::string text = said(name, "factors");
+  EXPECT_TRUE(has(text, "of 1, 100 MB takes 0.0369, 0.4 ms (median of 10 after 5 of warm-up")) << text;
+  EXPECT_TRUE(has(text, "95 % interval at 100 MB: 0.387 to 1.26)")) << text;
+}
+
+TEST_F(Writeup, CollectivesOfACpuGrowWithRanksAndSayWhatStoppedThem) {
+  const std::string name = "distributed_communication_single_node";
+  const auto took = [&](std::int64_t bytes, int ranks, double ms, worker::Status status = worker::Status::ok) {
+    add(name, {{"operation", word("all_reduce")}, {"bytes", bytes}}, "gloo",
+        {timed("time", 1e-3 * ms, worker::kAllRanks)}, {.ranks = ranks, .status = status});
+  };
+  for (const int ranks : {2, 4, 6}) {
+    took(1'000'000, ranks, 0.5 * ranks);
+    took(10'000'000, ranks, 4 + ranks);
+  }
+  EXPECT_TRUE(
+      has(said(name, "many_ranks"),
+          "on 2, 4, 6 ranks an all-reduce of 1 MB takes 1, 2, 3 ms, of 10 MB 6, 8, 10 ms: about 3 and 2 times as "
+          "long on 6 as on 2 (ring: 5 and 1.67). Not run: 100 MB on 2, 4, 6 and 1000 MB on 2, 4, 6."))
+      << said(name, "many_ranks");
+  took(100'000'000, 6, 1, worker::Status::aborted);
+  EXPECT_TRUE(has(said(name, "many_ranks"), "1.67). The run was stopped before 100 MB on 2, 4, 6 and 1000 MB"))
+      << said(name, "many_ranks");
+}
+
 TEST_F(Writeup, AnEntryOfTwoModesHasNoRank) {
   for (const std::string author : {"ada", "bob"}) {
     add("flash_forward", attention("forward"), "kernel",

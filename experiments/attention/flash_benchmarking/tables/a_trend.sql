@@ -20,7 +20,7 @@ SELECT point ->> '$.head_dim' AS head_dim,
        CASE WHEN (SELECT count(DISTINCT x.device) FROM wide x WHERE x.point ->> '$.head_dim' = w.point ->> '$.head_dim') = 1 THEN 'They are larger at long T'
             ELSE 'On each GPU of the table they are larger at long T' END AS growth,
        -- Times that hardly follow the work.
-       coalesce((SELECT printf('. At short T both are probably bound by launches (not measured): from T = %d to %d (%s, d = %d) 16 times the scores take %.3g times as long unfused, %.3g fused',
+       coalesce((SELECT printf('. At short T both are probably bound by launches (not measured): from T = %d to %d (%s, d = %d) 16 times the scores take %#.3g times as long unfused, %#.3g fused',
                                a.seq, b.seq, a.point ->> '$.dtype', a.point ->> '$.head_dim', b.speedup * b.time_ms / (a.speedup * a.time_ms), b.time_ms / a.time_ms)
                    FROM beside a
                    JOIN beside b ON b.point = a.point AND b.implementation = a.implementation AND b.is_mine = a.is_mine AND b.comparability_key = a.comparability_key

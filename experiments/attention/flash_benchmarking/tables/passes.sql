@@ -1,7 +1,7 @@
--- sentence: Each pass alone was timed in {configurations} of 80 configurations ({device}{elsewhere}). At {where} {said}.
+-- sentence: Each pass alone was timed in {configurations} of 80 configurations ({device}{elsewhere}). At {where} {said}.{failed}
 -- experiment: flash_benchmarking
 -- fills: *
--- columns: configurations|1|d|right; device|1|s|left; elsewhere|1|s|left; where|1|s|left; said|1|s|left
+-- columns: configurations|1|d|right; device|1|s|left; elsewhere|1|s|left; where|1|s|left; said|1|s|left; failed|1|s|left
 WITH m AS MATERIALIZED (
   SELECT * FROM v_measured WHERE experiment = ?1 AND params ->> '$.pass' <> 'both' AND measured_here AND NOT is_mine AND (is_good OR status = 'oom')
 ),
@@ -40,8 +40,13 @@ SELECT g.configurations, g.device,
        iif(g.comparability_key = (SELECT b.comparability_key FROM v_measured b
                                    WHERE b.experiment = ?1 AND b.params ->> '$.pass' = 'both' AND b.is_good AND NOT b.is_mine AND b.measured_here AND b.implementation IN ('flash_mma', 'flash_tf32')
                                    GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1),
-           '', ', another machine than for most of the table') AS elsewhere,
-       printf('T = %d, d = %d', t.seq, t.head_dim) AS "where", group_concat(t.text, ', ') AS said, g.run_uid
+           '', ', another machine than most of the table') AS elsewhere,
+       printf('T = %d, d = %d', t.seq, t.head_dim) AS "where", group_concat(t.text, ', ') AS said,
+       coalesce((SELECT printf(' `%s` failed its check in %s (%s); those times are left out.', f.implementation, iif(count(DISTINCT f.params) = 1, 'one case', count(DISTINCT f.params) || ' cases'), replace(replace(f.device, 'NVIDIA ', ''), ' 80GB HBM3', ''))
+                   FROM v_measured f
+                  WHERE f.experiment = ?1 AND f.status = 'check_failed' AND f.implementation IN ('flash_mma', 'flash_tf32') AND NOT f.is_mine
+                  GROUP BY f.implementation, f.device
+                  ORDER BY count(*) DESC LIMIT 1), '') AS failed, g.run_uid
   FROM counted g
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1

@@ -3,6 +3,7 @@
 --   over the kernel that materialises the scores, in the same run.
 --   Queries × keys of a tile: `flash_mma` up to 128 × 128 for d ≤ 32, 128 × 64 for 64 and 128 × 48 for 128, fewer queries for few heads; `flash_fp32`
 --   128 × 64 for d ≤ 32, 64 × 64 for 64 and 64 × 16 for 128.
+--   Protocol kernel: inputs outside the caches, 20 calls or more until the median is known to 0.5 % or 3 s are over.
 -- experiment: flash_forward
 -- fills: *
 -- empty: The shapes compare GPU kernels (`flash_mma`, `flash_fp32`); none ran here.

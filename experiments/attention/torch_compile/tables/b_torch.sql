@@ -1,4 +1,4 @@
--- sentence: `torch.compile` itself (PyTorch{version}, {device}, {precision}) speeds a step of PyTorch up {gains}.
+-- sentence: `torch.compile` itself (PyTorch{version}, {device}, {precision}) speeds a step up {gains}.
 -- experiment: torch_compile
 -- command: python3 tools/peers/transformer.py time --models small,medium --contexts 512 --precisions fp32 --phases forward,step
 -- fills: b

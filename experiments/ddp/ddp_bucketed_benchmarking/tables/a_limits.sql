@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {fastest_ms} ms at {fastest} MiB and
 --   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} {cost}.{planned}
 -- experiment: ddp_bucketed_benchmarking

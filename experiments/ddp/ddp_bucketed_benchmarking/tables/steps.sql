@@ -1,6 +1,6 @@
 -- like: naive_ddp_benchmarking/steps
 -- title: DDP by bucket size
--- caption: Median step time with its 95 % interval, slowest rank; phases by events (on a CPU by the clock), each of its slowest rank, may add up to more. `over none`:
+-- caption: Median step time with its 95 % interval, slowest rank. Phases are timed by events (on a CPU by the clock), each on its slowest rank, so they may add up to more than the step. `over none`:
 --   beyond the same step without communication; `exposed`: communication left after backward; `forecast`: what strategy `planned`, which chooses its buckets, predicted of it before the first step.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a

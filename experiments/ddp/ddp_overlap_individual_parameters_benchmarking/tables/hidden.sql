@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): a step takes {time_ms} ms with overlap, {naive_ms} naive and {flat_ms} flat (with copies); without communication {none_ms} ms, so
 --   {verdict}. {exposed} ms of communication remain after backward, versus {naive} naive and {flat} flat. {why}{runs}
 -- experiment: ddp_overlap_individual_parameters_benchmarking
@@ -40,7 +40,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
             WHEN v.back_high IS NULL OR o.back_high IS NULL THEN 'Whether backward slows under the all-reduces was not measured.'
             ELSE 'Backward is not measurably slower under the all-reduces.' END AS why,
        iif(v.run_uid = n.run_uid AND v.run_uid = f.run_uid AND v.run_uid = o.run_uid,
-           '', ' They are from different runs on one machine.') AS runs, v.run_uid
+           '', ' The steps are from different runs on one machine.') AS runs, v.run_uid
   FROM v
   JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.protocol IS v.protocol AND n.comparability_key = v.comparability_key
           AND n.implementation = v.implementation AND n.strategy = 'naive'

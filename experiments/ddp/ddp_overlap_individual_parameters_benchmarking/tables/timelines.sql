@@ -27,7 +27,7 @@ SELECT o.model, o."precision", o.batch, o.context, o.ranks, o.backend, iif(o.wir
        n.count AS naive_count, 1e-6 * n.back AS naive_back, o.under, o.count, 1e-6 * o.back AS back, 1e-6 * o.first AS first,
        -- Why (a) has another length of it.
        iif(printf('%.3g', 1e-6 * o.length) <> printf('%.3g', o.slowest) AND n.slowest IS NOT NULL,
-           '; (a) has medians of the slower rank', '') AS beside,
+           ', not the medians of (a)', '') AS beside,
        max(o.run_uid, n.run_uid) AS run_uid
   FROM told o
   JOIN told n ON n.point = o.point AND n.ranks = o.ranks AND n.comparability_key = o.comparability_key AND n.protocol IS o.protocol

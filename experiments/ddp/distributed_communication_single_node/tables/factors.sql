@@ -18,6 +18,9 @@ machine AS (
 ),
 point AS (
   SELECT v.*, v.params ->> '$.bytes' AS bytes,
+         -- With the digits that the interval bears.
+         CASE WHEN time_ms >= 99.5 THEN printf('%.0f', time_ms) WHEN high_ms - low_ms > time_ms AND time_ms < 9.5 THEN printf('%.1g', time_ms) WHEN high_ms - low_ms > 0.2 * time_ms THEN printf('%.2g', time_ms)
+              ELSE printf('%.3g', time_ms) END AS said,
          row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
                                 ORDER BY v.params ->> '$.bytes', v.attempt_uid) AS up,
          row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
@@ -43,20 +46,19 @@ ends AS (
 SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
        (SELECT group_concat(printf('%.4g', bytes * 1e-6), ', ') FROM (SELECT * FROM point ORDER BY up) p
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS sizes,
-       -- One digit where the interval bears no more.
-       (SELECT group_concat(iif(high_ms > 2 * time_ms, printf('%.1g', time_ms), printf('%.3g', time_ms)), ', ') FROM (SELECT * FROM point ORDER BY up) p
+       (SELECT group_concat(said, ', ') FROM (SELECT * FROM point ORDER BY up) p
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS times,
        a.n, coalesce((SELECT r.protocol ->> '$.warmup_calls' FROM run r WHERE r.uid = a.run_uid), 5) AS warmup,
        -- The same sizes on more ranks.
        coalesce((SELECT group_concat(printf(', on %d ranks %s ms', ranks, times), '')
-                   FROM (SELECT world_size AS ranks, group_concat(bytes) AS sizes, group_concat(printf('%.3g', time_ms), ', ') AS times
+                   FROM (SELECT world_size AS ranks, group_concat(bytes) AS sizes, group_concat(said, ', ') AS times
                            FROM (SELECT * FROM point WHERE implementation = a.implementation AND device = a.device AND protocol = a.protocol
                                     AND world_size > a.world_size ORDER BY world_size, bytes)
                           GROUP BY world_size)
                   WHERE sizes = (SELECT group_concat(bytes) FROM (SELECT bytes FROM point p WHERE p.implementation = a.implementation
                                     AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol ORDER BY bytes))), '') AS more,
        -- An interval that is longer than the time itself.
-       coalesce((SELECT printf('; 95 %% interval at %.4g MB: %.2g to %.2g', p.bytes * 1e-6, p.low_ms, p.high_ms) FROM point p
+       coalesce((SELECT printf('; 95 %% interval at %.4g MB: %.3g to %.3g', p.bytes * 1e-6, p.low_ms, p.high_ms) FROM point p
                   WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol AND p.high_ms > 2 * p.time_ms
                   ORDER BY p.high_ms / p.time_ms DESC LIMIT 1), '') AS widest,
        coalesce((SELECT printf('; mean of ranks up to %.2g %% less', 100 * max(1 - mean / slowest))
@@ -71,10 +73,10 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
               THEN printf('α + S/β does not fit the back-to-back times (off by up to %.2g %%), so neither is given', 100 * l.worst)
             -- A line that misses the sizes between says nothing of the machine's rate: then the ends do.
             WHEN l.worst > 0.05 AND e.alpha > 0
-              THEN printf('Queued back to back, the largest moves at %.3g GB/s; the smallest takes %s instead of %s at that rate: latency is %.0f %% of it and %s %% of the largest%s',
-                          e.rate, iif(e.small < 1e-3, printf('%.3g µs', 1e6 * e.small), printf('%.3g ms', 1e3 * e.small)),
-                          iif(e.at_rate < 1e-3, printf('%.3g µs', 1e6 * e.at_rate), printf('%.3g ms', 1e3 * e.at_rate)),
-                          100 * e.alpha / e.small, iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
+              THEN printf('Queued back to back, the largest moves at %.3g GB/s; the smallest takes %s instead of %s at that rate: latency is about %d %% of it and %s %% of the largest%s',
+                          e.rate, iif(e.small < 1e-3, printf(iif(e.small < 99.5e-6, '%.2g µs', '%.0f µs'), 1e6 * e.small), printf(iif(e.small < 99.5e-3, '%.2g ms', '%.0f ms'), 1e3 * e.small)),
+                          iif(e.at_rate < 1e-3, printf(iif(e.at_rate < 99.5e-6, '%.2g µs', '%.0f µs'), 1e6 * e.at_rate), printf(iif(e.at_rate < 99.5e-3, '%.2g ms', '%.0f ms'), 1e3 * e.at_rate)),
+                          10 * round(10 * e.alpha / e.small), iif(e.alpha < 0.095 * e.large, printf('%.1g', 100 * e.alpha / e.large), printf('%.0f', 100 * e.alpha / e.large)),
                           iif(e.longest ->> '$.more' > 0.05, printf('. For %.4g MB their sum is %.2g %% too low, so it does not reach that rate', 1e-6 * (e.longest ->> '$.bytes'), 100 * (1 - 1 / (1 + (e.longest ->> '$.more')))), ''))
             ELSE printf('%sA line through %d sizes queued back to back has %s a call and %.3g GB/s: by it latency is %.2g %% of the smallest and %.2g %% of the largest (%s)',
                         iif(l.alpha > a.bytes * l.per_byte AND l.alpha < b.bytes * l.per_byte,

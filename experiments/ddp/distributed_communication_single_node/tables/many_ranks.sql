@@ -11,7 +11,8 @@ WITH one AS MATERIALIZED (
 ),
 size AS (
   SELECT implementation, comparability_key, protocol, bytes, count(*) AS many, group_concat(world_size, ', ') AS ranks, min(world_size) AS fewest, max(world_size) AS most,
-         printf('%.4g MB: ', bytes * 1e-6) || group_concat(printf('%.3g', time_ms), ', ') || ' ms' AS times,
+         printf('%.4g MB: ', bytes * 1e-6) || group_concat(CASE WHEN time_ms >= 99.5 THEN printf('%.0f', time_ms) WHEN high_ms - low_ms > time_ms AND time_ms < 9.5 THEN printf('%.1g', time_ms) WHEN high_ms - low_ms > 0.2 * time_ms THEN printf('%.2g', time_ms)
+                                                                 ELSE printf('%.3g', time_ms) END, ', ') || ' ms' AS times,
          max(iif(down = 1, time_ms, NULL)) / max(iif(up = 1, time_ms, NULL)) AS growth, max(run_uid) AS run_uid
     FROM (SELECT *, row_number() OVER (PARTITION BY implementation, comparability_key, protocol, bytes ORDER BY world_size) AS up,
                  row_number() OVER (PARTITION BY implementation, comparability_key, protocol, bytes ORDER BY world_size DESC) AS down
@@ -22,7 +23,8 @@ size AS (
 )
 -- The sizes that most numbers of ranks have.
 SELECT s.implementation, s.ranks, replace(group_concat(replace(s.times, ':', iif(s.up = 1, ' takes', '')), '|'), '|', ', of ') AS times,
-       printf(': %s times as long on %d as on %d', group_concat(printf('%.2g', s.growth), ' and '), s.most, s.fewest) AS growth,
+       printf(': about %s times as long on %d as on %d (ring: %.3g and %.3g)', group_concat(printf(iif(s.growth < 9.5, '%.1g', '%.0f'), s.growth), ' and '), s.most, s.fewest,
+              (s.most - 1.0) / (s.fewest - 1), (s.most - 1.0) / s.most * s.fewest / (s.fewest - 1)) AS growth,
        coalesce((SELECT printf(' %s %s.',
                                -- Who stopped the run at one of them gave the reason.
                                iif(EXISTS (SELECT 1 FROM v_attempt o WHERE o.experiment = ?1 AND o.implementation = s.implementation AND o.status = 'aborted'),

@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): a step takes {naive_ms} ms naive, {time_ms} ms flat with copies ({verdict}) and {views_ms} ms flat with gradients in one
 --   buffer from the start ({views_verdict}). Communication takes {naive}, {exposed} and {of_views} ms. {why}{runs}
 -- experiment: minimal_ddp_flat_benchmarking
@@ -49,7 +49,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                           iif(v.exposed > w.exposed, printf('. Packing into the buffer and back adds %.3g ms to communication%s.', v.exposed - w.exposed,
                                  iif(v.low_ms > w.high_ms, printf(' (%.3g ms to the step)', v.time_ms - w.time_ms), '')), '.'))
             ELSE 'The same bytes move, and at these sizes the latency of a call is small beside them.' END AS why,
-       iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' They are from different runs on one machine.') AS runs,
+       iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' The steps are from different runs on one machine.') AS runs,
        max(v.run_uid, w.run_uid, n.run_uid) AS run_uid
   FROM d v
   JOIN d w ON w.point = v.point AND w.ranks = v.ranks AND w.protocol IS v.protocol AND w.comparability_key = v.comparability_key

@@ -14,14 +14,14 @@ SELECT ranks, how, laws, toys, steps, max(run_uid) AS run_uid
                      THEN 'Each rank takes its part of the rows and scales its loss by that share; after backward each gradient is all-reduced, and every rank runs AdamW. The hand-out''s `test_ddp_individual_parameters.py` (random rows, shuffled after each step) passes, restated in C++.'
                    WHEN v.strategy = 'overlap'
                      THEN 'When the last kernel that writes a gradient is queued, a hook queues its asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the event of the last one. The hand-out''s `test_ddp_individual_parameters.py` passes.'
-                   ELSE 'Buckets fill in the order in which backward finishes gradients: LM head, final norm, blocks from the last to the first, embeddings, as in reverse order of registration. Within a block that is W2, W1 with W3, second norm, output projection, Q with K and V, first norm; in reverse order of registration both norms would come first and a bucket would wait for them. A hook adds each final gradient to the open bucket (one larger than the limit is a bucket of its own) and queues a full bucket''s asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the last event. The hand-out''s `tests/test_ddp.py` passes: both toy models, with frozen and tied parameters, at its three limits of 0.0016, 0.0001 and 0.01 MB.' END AS how,
+                   ELSE 'Buckets fill in the order in which backward finishes gradients: LM head, final norm, blocks from last to first (in each W2, W1 with W3, second norm, output projection, Q with K and V, first norm), embeddings. Reverse order of registration differs within a block alone: both norms come first there, and a bucket would wait for them. A hook adds each final gradient to the open bucket (one larger than the limit is a bucket of its own) and queues a full bucket''s asynchronous all-reduce on a second stream, behind an event; the optimizer waits for the last event. The hand-out''s `tests/test_ddp.py` passes: both toy models, with frozen and tied parameters, at its three limits of 0.0016, 0.0001 and 0.01 MB.' END AS how,
               CASE WHEN k.tests IS NULL THEN ''
                    -- What naive_ddp's sentence lists is not listed again.
                    WHEN ?1 <> 'naive_ddp' AND (SELECT count(*) FROM naive) > 0 AND NOT EXISTS (SELECT 1 FROM naive WHERE ', ' || k.tests || ', ' NOT LIKE '%, ' || name || ', %')
                      THEN printf(' `syslab check` passes, on %d random models each: as in “Naive DDP”%s.', k.test_cases,
                                  coalesce((SELECT ', and ' || group_concat(e.value, ', ') FROM json_each('["' || replace(k.tests, ', ', '","') || '"]') e WHERE e.value NOT IN (SELECT name FROM naive)), ''))
                    ELSE printf(' `syslab check` passes, on %d random models each: %s.', k.test_cases, k.tests) END AS laws,
-              iif(v.strategy = 'naive', replace(k.toys, 'integer-valued', 'integer-valued (so exact)'), k.toys) AS toys, k.steps, v.run_uid
+              replace(k.toys, 'integer-valued ', iif(v.strategy = 'naive', 'integer-valued (so exact) ', '')) AS toys, k.steps, v.run_uid
          FROM v_data_parallel v
          JOIN v_certified k ON k.attempt_id = v.attempt_id
         WHERE v.experiment = ?1 AND v.is_good)

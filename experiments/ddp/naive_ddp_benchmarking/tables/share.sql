@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
 --   {implementation}): a step takes {time_ms} ms, of which {exposed} ms ({share} %) is communication: {buckets} all-reduces, {bytes} in all, after backward.{skew}
 -- experiment: naive_ddp_benchmarking
 -- fills: *

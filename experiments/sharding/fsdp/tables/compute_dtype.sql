@@ -1,5 +1,5 @@
 -- sentence: Compute dtype: in {precision} ({model}, {backend}, {device}) weights are gathered and multiplied in bf16, masters,
---   norms and moments stay fp32; toy models again end bit-identical. The hand-out's `tests/test_fsdp.py` passes in fp32 and fp16 on 2 ranks over NCCL and Gloo.
+--   norms and moments stay fp32; toy models stay bit-identical. The hand-out's `tests/test_fsdp.py` passes in fp32 and fp16 on 2 ranks over NCCL and Gloo.
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; precision|1|code|left; backend|1|code|left; device|1|s|left; waits|1|s|left

@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol},
+-- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol},
 --   {implementation}), gathered by {granularity}: the{units} all-gathers of a step take {gathering} ms; compute waits for them {exposed_forward} in
 --   forward, {share} % of it, and {exposed_backward} ms in backward. {verdict}.{longest} {why}
 -- experiment: fsdp_accounting
@@ -12,7 +12,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", p
           FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0) AS units,
        coalesce(printf('%.1g to %.1g', 100 * e.ci_low / f.ci_high, 100 * e.ci_high / f.ci_low), printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward'))) AS share,
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,
-       CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'So nearly all arrive in time in both passes', 'So nearly all arrive in time in forward, but not in backward')
+       CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'Nearly all arrive in time in both passes', 'Nearly all arrive in time in forward, but not in backward')
             WHEN 100 * e.ci_low / f.ci_high > 5 THEN 'So they do not arrive in time in forward (over 5 % is waiting)'
             ELSE 'Whether they arrive in time in forward cannot be told from these samples' END AS verdict,
        -- By layer: the two that wait longest, and what no other reaches.

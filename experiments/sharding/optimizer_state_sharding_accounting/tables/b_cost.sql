@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} × {context} tokens over {ranks} ranks ({backend}, {device}): a step takes {time_ms} ms with sharded optimizer state
+-- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, {device}): a step takes {time_ms} ms with sharded optimizer state
 --   and {none_ms} ms without ({verdict}), both with
 --   gradients all-reduced under backward ({bucket_mb} MiB buckets). A rank updates 1/{ranks} of the parameters but must then receive the others: the update with its
 --   broadcasts takes {updating} ms instead of {none_updating}, and a rank sends {sent} a step instead of {none_sent}.

@@ -1,5 +1,5 @@
 -- sentence: With {precision} ({implementation}, {device}, context {context}) forward + backward is {small_gain} times as fast as in fp32 for {small_model}
---   and {large_gain} times for {large_model}. {direction}.
+--   and {large_gain} for {large_model}. {direction}.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run benchmarking_script benchmarking_mixed_precision --impl eager
 -- fills: c

@@ -1,5 +1,5 @@
 -- sentence: {model} (context {context}, {precision}, {implementation}, {device}): forward takes {forward} ms, backward {backward} and the optimizer
---   {optimizer} (means). Backward / forward is {ratio}; matrix products alone give 2.{sum}
+--   {optimizer}. Backward / forward is {ratio}; matrix products alone give 2.{sum}
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;

@@ -1,10 +1,10 @@
 -- sentence: In attention of {model} (context {context}, {precision}, {implementation}, {device}) softmax takes {time} times as long as the two
---   matrix products with {flops} times their FLOPs, that is {worse} times as long per FLOP, {why}.
+--   matrix products with {flops} times their FLOPs, {why}.
 -- experiment: nsys_profile
 -- fills: e
 -- command: syslab run nsys_profile --impl host_eager
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; time|1|ratio(low, high)|right;
---   flops|1|.3g|right; worse|1|ratio(worse_low, worse_high)|right; why|1|s|left
+--   flops|1|.3g|right; why|1|s|left
 WITH sums AS (
   SELECT attempt_id, sum(ms) FILTER (WHERE kind = 'softmax') AS softmax,
          sum(ms) FILTER (WHERE operation IN ('attention.scores.gemm', 'attention.values.gemm')) AS products
@@ -26,7 +26,7 @@ t AS (
    WHERE v.experiment = ?1 AND v.is_good
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
-       time, low, high, flops, time / flops AS worse, low / flops AS worse_low, high / flops AS worse_high,
+       time, low, high, flops,
        iif(gpu_name IS NULL, 'because it is bound by the exponential and by memory', 'probably because it is bound by memory (not measured)') AS why, run_uid
   FROM t
  WHERE place = 1

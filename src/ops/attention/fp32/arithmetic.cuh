@@ -230,22 +230,6 @@ __device__ __forceinline__ void copy_linear_async(std::uint32_t to, const char* 
   }
 }
 
-// The same, of the bytes that begin at chunk `first` of 16 bytes of `from`. Chunks are counted in 32 bits (rung.cpp
-// refuses more), so that an address is made when it is needed, of a base that stands among the kernel's parameters. Of
-// 64-bit offsets the compiler takes the thread's part out of the loop, for each array that is copied; the kernel of dK
-// and dV has no registers to keep it in.
-template <int kBytes, int kThreads>
-__device__ __forceinline__ void copy_chunks_async(std::uint32_t to, const void* from, unsigned first) {
-  static_assert(kBytes % 16 == 0);
-  const char* const mine = static_cast<const char*>(from) + 16ULL * (first + threadIdx.x);
-#pragma unroll
-  for (int at = 0; at < kBytes; at += kThreads * 16) {
-    if (kBytes % (kThreads * 16) == 0 || static_cast<int>(threadIdx.x) * 16 + at < kBytes) {
-      ptx::copy_async_16(to + threadIdx.x * 16 + at, mine + at);
-    }
-  }
-}
-
 // 2^x for a product of scales, never infinite, since 0·∞ is NaN.
 __device__ __forceinline__ float power_of_two(int x) { return ldexpf(1.0F, x > 127 ? 127 : x); }
 

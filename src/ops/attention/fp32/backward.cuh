@@ -17,10 +17,10 @@
 // products of each step have accumulators of their own, which are scaled and added to the gradient in fp32.
 //
 //   columns   step   stages   shared memory   registers, spilled bytes (sm_90a): dK and dV; dQ
-//   16        64     2        17.5 KiB        233, 0    153, 0
-//   32        64     2        33.5 KiB        254, 0    209, 0
-//   64        32     2        32.8 KiB        255, 0    236, 0
-//   128       32     1        96.4 KiB        255, 0    255, 0
+//   16        64     2        17.5 KiB        229, 0    149, 0
+//   32        64     2        33.5 KiB        254, 0    205, 0
+//   64        32     2        32.8 KiB        255, 8    233, 0
+//   128       32     1        96.4 KiB        255, 36   255, 0
 //
 // Napkin maths (H100): 21 products of fp16 to the nominal five: at mma.sync's 620 TFLOP/s 148 of the fp32 problem. With
 // 16 rows a warp, shared memory is busy 83 % of that time where A is in registers, 103 % where it is not. Expected 65
@@ -202,7 +202,6 @@ template <class Arithmetic, int kColumns>
 __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const BackwardParams params) {
   using Config = BackwardTile<kColumns>;
   constexpr int kStep = Config::kStep, kRowBytes = Config::kRowBytes, kQueries = kStep / 16;
-  constexpr unsigned kChunks = kRowBytes / 16;                     // of a row
   constexpr int kMany = Config::kResident || kStep == 16 ? 1 : 2;  // groups of 16 queries that share a block of A
   extern __shared__ __align__(128) char shared[];
   const std::uint32_t owned = ptx::shared_address(shared);
@@ -243,13 +242,13 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
   };
   const auto load_step = [&](int slot, int row) {
     const std::uint32_t stage = stages + slot * Config::kStage;
-    const auto at = static_cast<unsigned>(row);
-    copy_chunks_async<kStep * kRowBytes, kThreads>(stage, params.q.data, at * kChunks);
-    copy_chunks_async<kStep * kRowBytes, kThreads>(stage + kStep * kRowBytes, params.dout.data, at * kChunks);
+    const std::int64_t at = static_cast<std::int64_t>(row) * kRowBytes;
+    copy_linear_async<kStep * kRowBytes, kThreads>(stage, params.q.data + at);
+    copy_linear_async<kStep * kRowBytes, kThreads>(stage + kStep * kRowBytes, params.dout.data + at);
     const std::uint32_t to = ptx::shared_address(statistics) + slot * Config::kStatistics;
-    copy_chunks_async<kStep * 4, kThreads>(to, params.shift, at / 4);
-    copy_chunks_async<kStep * 4, kThreads>(to + kStep * 4, params.rest, at / 4);
-    copy_chunks_async<kStep * 4, kThreads>(to + 2 * kStep * 4, params.delta, at / 4);
+    copy_linear_async<kStep * 4, kThreads>(to, reinterpret_cast<const char*>(params.shift + row));
+    copy_linear_async<kStep * 4, kThreads>(to + kStep * 4, reinterpret_cast<const char*>(params.rest + row));
+    copy_linear_async<kStep * 4, kThreads>(to + 2 * kStep * 4, reinterpret_cast<const char*>(params.delta + row));
   };
 
   Owned<Arithmetic, kColumns, Config::kResident> k, v;
@@ -257,9 +256,10 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
   const int last_key = first_key + warp * 16 + 15;  // of the warp
 
   if (begin < end) {
-    const unsigned at = static_cast<unsigned>(key_row) * kChunks;
-    copy_chunks_async<Config::kRows * kRowBytes, kThreads>(owned, params.k.data, at);
-    copy_chunks_async<Config::kRows * kRowBytes, kThreads>(owned + Config::kOwned / 2, params.v.data, at);
+    copy_linear_async<Config::kRows * kRowBytes, kThreads>(
+        owned, params.k.data + static_cast<std::int64_t>(key_row) * kRowBytes);
+    copy_linear_async<Config::kRows * kRowBytes, kThreads>(
+        owned + Config::kOwned / 2, params.v.data + static_cast<std::int64_t>(key_row) * kRowBytes);
     if constexpr (Config::kResident) {
       // The owned tiles pass through the stages on their way to the registers.
       ptx::commit_copies();
@@ -393,7 +393,6 @@ template <class Arithmetic, int kColumns>
 __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const BackwardParams params) {
   using Config = BackwardTile<kColumns>;
   constexpr int kStep = Config::kStep, kRowBytes = Config::kRowBytes, kKeys = kStep / 16;
-  constexpr unsigned kChunks = kRowBytes / 16;  // of a row
   constexpr int kMany = Config::kResident || kStep == 16 ? 1 : 2;
   extern __shared__ __align__(128) char shared[];
   const std::uint32_t owned = ptx::shared_address(shared);
@@ -430,9 +429,9 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
 
   const auto load_step = [&](int step) {
     const std::uint32_t stage = stages + (step - begin) % Config::kStages * Config::kStage;
-    const unsigned at = static_cast<unsigned>(kv_tile * kTileRows + step * kStep) * kChunks;
-    copy_chunks_async<kStep * kRowBytes, kThreads>(stage, params.k.data, at);
-    copy_chunks_async<kStep * kRowBytes, kThreads>(stage + kStep * kRowBytes, params.v.data, at);
+    const std::int64_t at = (static_cast<std::int64_t>(kv_tile) * kTileRows + step * kStep) * kRowBytes;
+    copy_linear_async<kStep * kRowBytes, kThreads>(stage, params.k.data + at);
+    copy_linear_async<kStep * kRowBytes, kThreads>(stage + kStep * kRowBytes, params.v.data + at);
   };
 
   Owned<Arithmetic, kColumns, Config::kResident> q, dout;
@@ -440,9 +439,9 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
   const int seen_by_all = shape.limit(warp_row);
 
   if (begin < end) {
-    const unsigned at = static_cast<unsigned>(q_row) * kChunks;
-    copy_chunks_async<Config::kRows * kRowBytes, kThreads>(owned, params.q.data, at);
-    copy_chunks_async<Config::kRows * kRowBytes, kThreads>(owned + Config::kOwned / 2, params.dout.data, at);
+    copy_linear_async<Config::kRows * kRowBytes, kThreads>(owned, params.q.data + q_row * kRowBytes);
+    copy_linear_async<Config::kRows * kRowBytes, kThreads>(owned + Config::kOwned / 2,
+                                                           params.dout.data + q_row * kRowBytes);
     if constexpr (Config::kResident) {
       ptx::commit_copies();
       ptx::wait_copies<0>();

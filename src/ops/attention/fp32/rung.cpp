@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "ops/attention/fp32/flash_fp32.hpp"
-#include "ops/attention/fp32/plan.hpp"
 #include "ops/attention/rungs.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
@@ -17,10 +16,7 @@ std::optional<std::string> flash_fp32_refusal(const Problem& problem, Pass) {
   constexpr std::int64_t kMost = std::int64_t{1} << 29;  // positions are ints in the kernels
   if (std::max(problem.seq_q, problem.seq_k) > kMost) return fmt::format("takes sequences of at most {}", kMost);
   const std::int64_t tiles = problem.batch * problem.heads_q * (std::max(problem.seq_q, problem.seq_k) / 64 + 2);
-  const std::int64_t most_tiles = kMost / 2 / fp32::columns_of(problem);  // 2³² chunks of 16 bytes
-  if (tiles > most_tiles) {
-    return fmt::format("takes at most {} tiles of 64 rows at head_dim {}, not {}", most_tiles, problem.head_dim, tiles);
-  }
+  if (tiles > kMost / 32) return fmt::format("takes at most {} tiles of 64 rows, not {}", kMost / 32, tiles);
   return std::nullopt;
 }
 

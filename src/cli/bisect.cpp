@@ -1,7 +1,7 @@
 // Finds the commit that made a case slower: revisions are built, and each is measured in turns beside the first.
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "cli/verbs.hpp"
+#include "compare/advice.hpp"
 #include "compare/bisection.hpp"
 #include "compare/kept_builds.hpp"
 #include "compare/revisions.hpp"
@@ -35,21 +36,25 @@ namespace fs = std::filesystem;
 // Of every step: of seven steps and a confirmation the chance that any is wrong stays below 8 %, and a wrong step ends
 // in a pair of neighbours between which there is no difference, which is then said.
 constexpr double kConfidence = 0.99;
-// After how many launches a step is looked at; the last is the most.
-constexpr std::array<int, 3> kLooks{5, 10, 20};
+constexpr int kMostLaunches = 20;  // of a step, where --launches does not say
 
 // Of log(time of the second / time of the first).
 struct Ratio {
   double log_ratio = 0, low = 0, high = 0;
   int launches = 0;
+  double launch_seconds = 0;  // mean
   std::optional<Judgement> failed;
   bool remembered = false;
 };
 
 Ratio ratio_of(std::span<const stats::PairedBlock> blocks) {
   const stats::PairedEstimate estimate = stats::paired_interval(blocks, kConfidence);
-  return {
-      estimate.log_ratio, estimate.interval_95.low, estimate.interval_95.high, static_cast<int>(estimate.launches), {}};
+  return {estimate.log_ratio,
+          estimate.interval_95.low,
+          estimate.interval_95.high,
+          static_cast<int>(estimate.launches),
+          0,
+          {}};
 }
 
 std::string text_of(const Ratio& ratio) {
@@ -259,7 +264,10 @@ class Search {
   std::optional<Ratio> remembered(const plan::ComparisonPlan& plan, const std::string& label) const {
     const plan::ComparisonPoint& point = plan.points[0];
     const store::ResultSet found = store_.query(
-        "SELECT k.launch, k.log_ratio FROM comparison_block k WHERE k.comparison_id = (SELECT max(comparison_id) FROM "
+        "SELECT k.launch, k.log_ratio, (SELECT avg(one.value) FROM comparison c, json_each(c.facts, "
+        "'$.launch_seconds') one"
+        " WHERE c.id = k.comparison_id) FROM comparison_block k WHERE k.comparison_id = (SELECT max(comparison_id) "
+        "FROM "
         "v_comparison"
         " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
         " AND comparability_key = ?6 AND facts ->> '$.stop' = 'launches') ORDER BY 1, k.block",
@@ -271,6 +279,7 @@ class Search {
     if (blocks.empty()) return std::nullopt;
     Ratio ratio = ratio_of(blocks);
     ratio.remembered = true;
+    if (found.rows[0][2].type == store::Cell::Type::real) ratio.launch_seconds = found.rows[0][2].real;
     return ratio;
   }
 
@@ -285,7 +294,7 @@ class Search {
   // Launches until `clear`, or the most.
   Ratio measure(int a, int b, const std::function<bool(const Ratio&)>& clear) {
     const plan::ComparisonPlan plan = plan_of(a, b);
-    const int most = options_.launches.value_or(kLooks.back());
+    const int most = options_.launches.value_or(kMostLaunches);
     ComparisonConditions conditions;
     conditions.protocol =
         measure::find_protocol(options_.protocol.value_or(own_protocol({plan.points[0].a}, false))).name;
@@ -296,7 +305,7 @@ class Search {
     }
     conditions.launches = most;
     conditions.delta = options_.delta ? std::optional(percent_option("--delta", *options_.delta)) : std::nullopt;
-    const Nanoseconds of_a_launch = conditions.timeout = duration_option("--timeout", options_.timeout);
+    conditions.timeout = duration_option("--timeout", options_.timeout);
     conditions.memory_limit_bytes = bytes_option("--memory-limit", options_.memory_limit);
     demand_time();
     ComparisonSession session(context_, store_, "bisect", label, plan, conditions, side_build(plan.sides.a.build, plan),
@@ -306,24 +315,21 @@ class Search {
     measured.failed = session.obstacle(plan.points[0]);
     Ratio found;
     bool spent = false;
-    for (const int look : kLooks) {
+    for (const int look : looks_until(most)) {
       if (measured.failed) break;
-      while (!measured.failed && measured.launches() < std::min(look, most)) {
-        const Nanoseconds left = end_ - std::chrono::steady_clock::now();
-        spent = left.count() <= 0;
-        if (spent) break;
-        session.set_timeout(std::min(of_a_launch, left));
-        session.launch(measured, 1, std::min(look, most));
+      while (!measured.failed && !spent && measured.launches() < look) {
+        spent = std::chrono::steady_clock::now() >= end_;
+        if (!spent) session.launch(measured, 1, look, end_);
       }
-      spent = spent || (measured.failed && !session.interrupted() && std::chrono::steady_clock::now() > end_);
-      if (spent) {
-        measured.failed.reset();  // a launch that our time ended says nothing of the revision
-        measured.stop = "budget";
-      }
+      if (spent) measured.stop = "budget";
       if (measured.failed || spent) break;
       found = ratio_of(for_stats(measured.blocks));
       measured.stop = "launches";
-      if (clear(found) || look >= most) break;
+      if (clear(found)) break;
+    }
+    if (measured.launches() > 0) {
+      const std::vector<double>& each = measured.launch_seconds;
+      found.launch_seconds = std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
     }
     if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
     if (session.interrupted()) throw Stopped();
@@ -346,8 +352,29 @@ class Search {
                           : found.high < half ? Answer::good
                                               : Answer::unknown;
     tell(index, found, answer == Answer::good ? "good" : answer == Answer::bad ? "bad" : "unclear");
+    if (answer == Answer::unknown && !found.failed) unclear_.emplace(index, found);
     if (!code.empty() && answer != Answer::unknown) answers_[code] = {answer, index};
     return answer;
+  }
+
+  // What is known of the suspects before the last: measured in vain, with what would do, or not at all.
+  std::string why_several(const std::vector<int>& suspects, double half) const {
+    const auto in_vain =
+        std::ranges::count_if(suspects, [this](int index) { return unclear_.find(index) != unclear_.end(); });
+    const auto others = static_cast<std::int64_t>(suspects.size()) - 1 - in_vain;
+    if (in_vain == 0) return "those before the last could not be asked:";
+    double half_width = 0, beside = 0, seconds = 0;
+    int launches = 0;
+    for (const auto& [index, ratio] : unclear_) {
+      if (std::ranges::find(suspects, index) == suspects.end()) continue;
+      const double width = (ratio.high - ratio.low) / 2, apart = std::abs(ratio.log_ratio - half);
+      if (launches == 0 || width * beside > half_width * apart) half_width = width, beside = apart;
+      launches = std::max(launches, ratio.launches);
+      seconds = std::max(seconds, ratio.launch_seconds);
+    }
+    return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}. {}",
+                       in_vain, change_text(half), others > 0 ? fmt::format(", {} could not be asked", others) : "",
+                       what_would_do(half_width, beside, launches, seconds, {}));
   }
 
   Exit halve(const Ratio& whole) {
@@ -377,8 +404,8 @@ class Search {
       std::string list;
       for (const int one : suspects) list += "\n  " + titled(one);
       return ended("unclear",
-                   fmt::format("it is one of {}, of which those before the last could not be asked:{}",
-                               counted(static_cast<std::int64_t>(suspects.size()), "commit"), list),
+                   fmt::format("it is one of {}; {}{}", counted(static_cast<std::int64_t>(suspects.size()), "commit"),
+                               why_several(suspects, whole.log_ratio / 2), list),
                    Exit::unclear);
     }
     return confirm(search.last_good(), search.first_bad(), whole);
@@ -460,6 +487,7 @@ class Search {
   std::chrono::steady_clock::time_point end_;  // of --budget
   std::vector<std::string> commits_;
   std::map<std::string, std::pair<Answer, int>> answers_;  // by code; of which commit
+  std::map<int, Ratio> unclear_;                           // measured in vain
   std::map<std::string, SideBuild> asked_;                 // by path
   bool looked_at_mine_ = false, whole_known_ = false;
   int last_good_ = 0, first_bad_ = 0;

@@ -38,6 +38,20 @@ std::optional<int> launches_for(double gap, const stats::PairedSpread& spread, i
   return std::nullopt;
 }
 
+std::string others_first(const std::optional<Crowd>& crowd) {
+  if (!crowd) return {};
+  return fmt::format("Others wanted this machine's {} when it began (load {:.1f}): ask again when they have ended. ",
+                     counted(crowd->processors, "processor"), crowd->load);
+}
+
+// "At this noise some 12 launches would tell: …"; empty: more than one waits for.
+std::string so_many_launches(double wanted, int launches, double seconds) {
+  if (!(wanted <= kMostLaunches && wanted * seconds <= kPatience)) return {};
+  const double more = std::max(wanted, launches + 1.0);
+  return fmt::format("At this noise some {:.0f} launches would tell: --launches {:.0f}, about {}.", more, more,
+                     format_seconds(more * seconds));
+}
+
 }  // namespace
 
 std::optional<Crowd> crowd() {
@@ -51,11 +65,7 @@ std::string what_would_do(const Judgement& it, std::span<const double> launch_se
                           const std::optional<Crowd>& crowd) {
   const bool known = it.low && it.high && it.log_ratio && it.launches >= kFewestLaunches && !launch_seconds.empty();
   if (it.verdict != stats::Verdict::unclear || !known) return {};
-  std::string text;
-  if (crowd) {
-    text = fmt::format("Others wanted this machine's {} when it began (load {:.1f}): ask again when they have ended. ",
-                       counted(crowd->processors, "processor"), crowd->load);
-  }
+  std::string text = others_first(crowd);
   // Should the ratio stay, and the interval shrink with the square root of the launches, it leaves the nearest border.
   // A ratio that may as well be none is not counted on: then the interval must come within the borders.
   const double half = (*it.high - *it.low) / 2, border = std::log1p(it.delta);
@@ -64,14 +74,18 @@ std::string what_would_do(const Judgement& it, std::span<const double> launch_se
   const double wanted = std::ceil(it.launches * (half / room) * (half / room));
   const double mean =
       std::accumulate(launch_seconds.begin(), launch_seconds.end(), 0.0) / static_cast<double>(launch_seconds.size());
-  if (wanted <= kMostLaunches && wanted * mean <= kPatience) {
-    const double more = std::max(wanted, it.launches + 1.0);
-    return text + fmt::format("At this noise some {:.0f} launches would tell: --launches {:.0f}, about {}.", more, more,
-                              format_seconds(more * mean));
-  }
+  if (const std::string so_many = so_many_launches(wanted, it.launches, mean); !so_many.empty()) return text + so_many;
   text += fmt::format("At this noise no number of launches that one waits for tells {:g} %", 100 * it.delta);
   const double reach = std::ceil(100 * std::expm1(std::abs(*it.log_ratio) + half));
   return text + (reach < kMostDelta ? fmt::format("; with --delta {:.0f}% these do.", reach) : ".");
+}
+
+std::string what_would_do(double half_width, double beside, int launches, double seconds,
+                          const std::optional<Crowd>& crowd) {
+  const double wanted = std::ceil(launches * (half_width / beside) * (half_width / beside));
+  const std::string so_many = so_many_launches(wanted, launches, seconds);
+  return others_first(crowd) +
+         (so_many.empty() ? "At this noise no number of launches that one waits for tells." : so_many);
 }
 
 std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double delta, const Ahead& ahead) {

@@ -21,6 +21,12 @@ std::optional<Crowd> crowd();  // now; nothing: there is none
 std::string what_would_do(const Judgement& judgement, std::span<const double> launch_seconds,
                           const std::optional<Crowd>& crowd);
 
+// The same behind a claim that is unclear: the launches of each case after which its interval will lie on one side of
+// its border. `half_width`, `beside`: of the logarithm of the speed, half of the interval and how far its middle lies
+// from the border, where that takes most; `launches` so far, of which one of each case takes `seconds`.
+std::string what_would_do(double half_width, double beside, int launches, double seconds,
+                          const std::optional<Crowd>& crowd);
+
 // What is left of a comparison that has begun.
 struct Ahead {
   int launches = 0;               // a side, that there will be in all

@@ -4,6 +4,14 @@
 
 namespace syslab::cli {
 
+std::vector<int> looks_until(int most) {
+  constexpr int kFirst = 5;
+  std::vector<int> looks;
+  for (int look = kFirst; look < most; look *= 2) looks.push_back(look);
+  looks.push_back(most);
+  return looks;
+}
+
 std::optional<int> Bisection::next() const {
   const int middle = good_ + (bad_ - good_) / 2;
   for (int away = 0; away < bad_ - good_; ++away) {

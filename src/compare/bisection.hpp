@@ -35,4 +35,8 @@ class Bisection {
   std::vector<bool> unknown_;
 };
 
+// After how many launches a step is looked at, until it is clear or there have been `most`: 5, 10, 20 and so on, `most`
+// the last.
+std::vector<int> looks_until(int most);
+
 }  // namespace syslab::cli

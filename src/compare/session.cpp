@@ -172,8 +172,11 @@ std::string ComparisonSession::store_attempt(char side, runner::AttemptResult re
   return store_.finish_attempt(runs_[index_of(side)], row);
 }
 
-void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected) {
-  for (int i = 0; i < launches && !measured.failed; ++i) launch_once(measured, expected, {});
+void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected,
+                               std::optional<std::chrono::steady_clock::time_point> until) {
+  for (int i = 0; i < launches && !measured.failed; ++i) {
+    if (!launch_once(measured, expected, until)) return;
+  }
 }
 
 bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> expected,

@@ -62,9 +62,10 @@ class ComparisonSession {
   const std::string& run_uid() const { return run_uids_[1]; }  // side B's, to which the comparisons belong
   bool interrupted() const { return interruption_.signal() != 0; }
 
-  // `launches` more of them, or fewer when one fails; the attempts are stored. `expected`: how many there will be in
-  // all, for people; nothing: nobody knows.
-  void launch(MeasuredPoint& measured, int launches, std::optional<int> expected);
+  // `launches` more of them, or fewer when one fails or `until` comes, which ends one without a word about its sides;
+  // the attempts are stored. `expected`: how many there will be in all, for people; nothing: nobody knows.
+  void launch(MeasuredPoint& measured, int launches, std::optional<int> expected,
+              std::optional<std::chrono::steady_clock::time_point> until = {});
   // Launches until it is enough: `conditions.launches`, the stop rule, or the point's share of the budget.
   void finish(MeasuredPoint& measured, int points_left);
 
@@ -81,8 +82,7 @@ class ComparisonSession {
   std::string label(char side) const;
   Json side_json(const plan::ComparisonPoint& point, char side) const;
 
-  void set_timeout(Nanoseconds most) { conditions_.timeout = most; }  // of the launches that follow
-  void set_launches(int launches, int blocks_per_launch);             // after a pilot
+  void set_launches(int launches, int blocks_per_launch);  // after a pilot
 
  private:
   // Before anything is launched: how many launches there will be, and how long they will take if they take what the

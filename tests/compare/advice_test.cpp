@@ -32,6 +32,13 @@ TEST(Advice, SaysHowManyLaunchesWouldLeaveTheNearestBorder) {
             "At this noise some 48 launches would tell: --launches 48, about 1 m 36 s.");
 }
 
+// Of a claim: 1 % beside its border with an interval of ±3 %, nine times as many launches.
+TEST(Advice, SaysHowManyLaunchesWouldTellOfAClaim) {
+  EXPECT_EQ(what_would_do(0.03, 0.01, 4, 2.0, {}),
+            "At this noise some 36 launches would tell: --launches 36, about 1 m 12 s.");
+  EXPECT_EQ(what_would_do(0.03, 0, 4, 2.0, {}), "At this noise no number of launches that one waits for tells.");
+}
+
 // +20 % that may as well be none promises nothing: 12 · (1.2 / log 1.01)² launches, and not 12 · (1.2 / 0.17)².
 TEST(Advice, DoesNotCountOnARatioThatMayBeNone) {
   EXPECT_EQ(what_would_do(unclear(0.18, 1.2), kLaunchesOfTwoSeconds, {}),

@@ -33,6 +33,14 @@ TEST(Bisection, WhatDoesNotAnswerIsAskedOnceAndStaysSuspect) {
   EXPECT_EQ(search.questions_left(), 0);
 }
 
+// `--launches 50` was asked for and 20 were taken.
+TEST(Bisection, AStepIsLookedAtUntilAllLaunchesThatWereAskedForAreThere) {
+  EXPECT_EQ(looks_until(3), (std::vector{3}));
+  EXPECT_EQ(looks_until(5), (std::vector{5}));
+  EXPECT_EQ(looks_until(20), (std::vector{5, 10, 20}));
+  EXPECT_EQ(looks_until(50), (std::vector{5, 10, 20, 40, 50}));
+}
+
 TEST(Bisection, NeighboursNeedNoQuestion) {
   const Bisection search(1);
   EXPECT_EQ(search.next(), std::nullopt);

@@ -374,6 +374,8 @@ Exit log_series(const Context& context, const LogOptions& options) {
     all = series_of(store, options, least);
   };
   load();
+  if (all.empty())
+    context.registry.find(options.experiment);  // or a usage error; what is stored may be another build's
   Exit exit = Exit::well;
   if (options.confirm) {
     if (!confirm(context, options, all)) exit = Exit::incomplete;

@@ -96,6 +96,13 @@ void fill_in(Sides& sides, const Selection& selection) {
     }
   }
   if (!sides.a.given && !sides.b.given) {
+    if (selection.patterns.empty() && selection.mine.size() == 1) {
+      const MineSpec& mine = selection.mine.front();
+      refuse(
+          fmt::format("{} is measured beside what? A function beside --reference FILE.py:NAME or another --mine; what "
+                      "is of an experiment by the experiment's name and a side, B:impl=NAME",
+                      mine.name));
+    }
     refuse(
         "a comparison has two sides: A:axis=value and B:axis=value, for example A:impl=naive B:impl=flash_tiled, or "
         "A:build=PATH_OF_ANOTHER_SYSLAB");

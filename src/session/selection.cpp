@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "core/error.hpp"
@@ -38,12 +41,29 @@ bool at_default(const registry::Experiment* experiment, const std::string& axis,
   return declared != nullptr && declared->values.size() == 1 && declared->values.front() == value;
 }
 
+// Of a function a case that was not named has its axes for a name, and which reference it was (`problem`) is the same
+// for all that stand together: a title that had them said everything twice.
+bool says_nothing_new(const std::string& experiment, const std::string& axis, const Value& value,
+                      const Params& params) {
+  if (experiment != kFunctionExperiment) return false;
+  if (axis == "problem") return true;
+  if (axis != "case") return false;
+  std::set<std::string> words;
+  for (const auto& [name, each] : params) {
+    if (name != "case" && name != "problem" && name != "pass") words.insert(name + "=" + syslab::to_string(each));
+  }
+  std::istringstream text(syslab::to_string(value));
+  std::set<std::string> own{std::istream_iterator<std::string>(text), {}};
+  return own == words;
+}
+
 std::string label(const registry::Experiment* known, const std::string& experiment, const std::string& implementation,
                   const Params& params, std::int64_t world_size) {
   std::string text = experiment;
   if (!implementation.empty()) text += " " + implementation;
   for (const auto& [axis, value] : params) {
-    if (!at_default(known, axis, value)) text += fmt::format(" {}={}", axis, syslab::to_string(value));
+    if (!at_default(known, axis, value) && !says_nothing_new(experiment, axis, value, params))
+      text += fmt::format(" {}={}", axis, syslab::to_string(value));
   }
   if (world_size > 1) text += fmt::format(" on {} ranks", world_size);
   return text;

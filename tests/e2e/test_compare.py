@@ -183,6 +183,8 @@ class Compare(Comparing):
         ):
             with self.subTest(arguments=arguments):
                 self.assertIn(expected, self.syslab("compare", "selftest_compare", *arguments, expect=2).stderr)
+        (self.folder / "f.py").write_text("def fn(x):\n    return x\n")
+        self.assertIn("beside --reference FILE.py:NAME", self.syslab("compare", "--mine", "me=f.py:fn", expect=2).stderr)
         self.assertFalse(self.db.exists())
 
     def test_a_side_that_hangs_is_ended_and_so_is_the_other(self):

@@ -49,6 +49,7 @@ class History(Lab):
         check = self.json("show", uid[24:])
         self.assertEqual((check["kind"], check["check"]["outcome"]), ("check", outcome))
         self.assertIn("selftest_faults", self.syslab("show", uid).stdout)
+        self.assertIn("unknown experiment 'flash_forwad'; did you mean 'flash_forward'?", self.syslab("log", "flash_forwad", expect=2).stderr)
         self.assertIn("no run, attempt, check or comparison", self.syslab("show", "fefefefefefe", expect=2).stderr)
         self.assertIn("no pin 'nobody'", self.syslab("show", "nobody", expect=2).stderr)
         self.assertIn("names several", self.syslab("show", "0", expect=2).stderr)

@@ -376,8 +376,8 @@ class Function:
         first = [(name, copy_of(value)) for name, value in first]
         for name, state in generators().items():
             if states.get(name, state) != state:
-                raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved): two calls with equal "
-                                  "arguments differ; let the case draw them and pass them as an argument")
+                raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved), so that two calls with equal "
+                                  "arguments may differ; let the case draw them and pass them as an argument")
         self.demand_flags()
         second, compiled = self.watch.during(called)
         if compiled and (still := self.watch.during(called)[1]):

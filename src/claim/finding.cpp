@@ -57,11 +57,17 @@ Speed speed_of(const Estimate& estimate, double border, std::size_t cases) {
   return speed;
 }
 
+// "1.040, 1 % less than claimed"
+std::string border_text(const Statement& statement, double tolerance) {
+  const std::string border = factor_text(std::exp(log_border(statement, tolerance)));
+  return tolerance > 0 ? fmt::format("{}, {:g} % less than claimed", border, 100 * tolerance) : border;
+}
+
 std::string in_words(const Speed& speed) {
   return fmt::format("{} times as fast (95 %: {})", factor_text(speed.factor), interval_text(speed));
 }
 
-void conclude_every_case(Finding& finding, std::span<const Measured> measured) {
+void conclude_every_case(Finding& finding, std::span<const Measured> measured, const std::string& border) {
   const Speed* least = nullptr;
   std::size_t least_at = 0, unclear = 0;
   for (std::size_t i = 0; i < finding.cases.size(); ++i) {
@@ -76,10 +82,11 @@ void conclude_every_case(Finding& finding, std::span<const Measured> measured) {
     return;
   }
   if (unclear > 0) {
-    finding.reason = finding.cases.size() == 1
-                         ? fmt::format("the interval reaches across the border: it is {}", in_words(*least))
-                         : fmt::format("the intervals of {} of {} cases reach across the border; the least is {} in {}",
-                                       unclear, finding.cases.size(), in_words(*least), measured[least_at].title);
+    finding.reason =
+        finding.cases.size() == 1
+            ? fmt::format("the interval reaches across {}: it is {}", border, in_words(*least))
+            : fmt::format("the intervals of {} of {} cases reach across {}; the least is {} in {}", unclear,
+                          finding.cases.size(), border, in_words(*least), measured[least_at].title);
     return;
   }
   finding.verdict = Verdict::confirmed;
@@ -105,7 +112,7 @@ std::string_view to_string(Verdict verdict) {
 
 std::string factor_text(double factor) {
   if (factor < 0.1) return fmt::format("{:.3g}", factor);
-  return fmt::format("{:.{}f}", factor, factor < 10 ? 2 : factor < 100 ? 1 : 0);
+  return fmt::format("{:.{}f}", factor, factor < 2 ? 3 : factor < 10 ? 2 : factor < 100 ? 1 : 0);
 }
 
 std::string interval_text(const Speed& speed) { return factor_text(speed.low) + " … " + factor_text(speed.high); }
@@ -146,14 +153,17 @@ Finding judge(const Statement& statement, std::span<const Measured> measured, do
   const Estimate mean = mean_of(estimates);
   finding.mean = speed_of(mean, border, 1);
   if (statement.quantifier == Quantifier::geometric_mean) {
+    finding.of_mean = true;
     finding.verdict = finding.mean->verdict;
-    finding.reason = fmt::format("in geometric mean over {} it is {}",
-                                 measured.size() == 1 ? "its one case" : fmt::format("{} cases", measured.size()),
-                                 in_words(*finding.mean));
+    const std::string over = measured.size() == 1 ? "its one case" : fmt::format("{} cases", measured.size());
+    finding.reason = finding.verdict == Verdict::unclear
+                         ? fmt::format("the interval of the geometric mean over {} reaches across {}: it is {}", over,
+                                       border_text(statement, tolerance), in_words(*finding.mean))
+                         : fmt::format("in geometric mean over {} it is {}", over, in_words(*finding.mean));
     finding.confirmable = finding.mean->low;
     return finding;
   }
-  conclude_every_case(finding, measured);
+  conclude_every_case(finding, measured, border_text(statement, tolerance));
   finding.confirmable = (*std::ranges::min_element(finding.cases, {}, [](const auto& one) { return one->low; }))->low;
   return finding;
 }

@@ -40,7 +40,7 @@ struct Speed {
   Verdict verdict = Verdict::unclear;
 };
 
-// "1.20", "12.3", "123", "0.0512": three digits.
+// "1.204", "2.41", "12.3", "123", "0.0512": three digits, and around one so many that a part in a thousand shows.
 std::string factor_text(double factor);
 // "1.19 … 1.21"
 std::string interval_text(const Speed& speed);
@@ -50,6 +50,7 @@ struct Finding {
   std::string reason;                       // one sentence
   std::vector<std::optional<Speed>> cases;  // nothing: the case has no time
   std::optional<Speed> mean;                // geometric, of the cases, where all have a time
+  bool of_mean = false;                     // the verdict is the mean's
   // The largest factor that these measurements confirm, 0 where they confirm none.
   double confirmable = 0;
 };

@@ -121,10 +121,10 @@ std::string command_of(const File& claim, const std::string& file) {
     if (!side->command.empty()) {
       command += fmt::format(" --command {}={}", shell_word(side->name), shell_word(side->command));
     } else if (side->name != "reference") {
-      command += fmt::format(" --mine {}=FILE", shell_word(side->name));
+      command += fmt::format(" --mine {}=FILE{}", shell_word(side->name), claim.digests.empty() ? "" : ".py:NAME");
     }
   }
-  for (const auto& [name, digest] : claim.digests) command += fmt::format(" --{} FILE.py:NAME", name);
+  if (!claim.digests.empty()) command += " --reference FILE.py:NAME --inputs FILE.py:NAME";
   return command;
 }
 

@@ -22,7 +22,7 @@ std::string advice(const claim::Statement& statement, const claim::Finding& find
   if (finding.confirmable <= 0 || (statement.factor >= 1 && finding.confirmable < 1)) return {};
   claim::Statement less = statement;
   less.factor = finding.confirmable;
-  return fmt::format("; these measurements would show '{} >= {:.3g} x {}'", less.faster,
+  return fmt::format("; these measurements would show '{} >= {:.4g} x {}'", less.faster,
                      std::floor(1000 * less.factor) / 1000, less.slower);
 }
 
@@ -73,8 +73,10 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   }
   context.console.print(case_table(context.console, run.measured, finding, nullptr));
   context.console.print(fmt::format("{}: {}.\n", claim::to_string(finding.verdict), finding.reason));
+  context.console.print(other_failures(run.measured, finding));
   context.console.print(shown ? fmt::format("wrote {}; `syslab report {}` shows it\n", options.output, options.output)
                               : fmt::format("no claim was written{}\n", advice(file.statement, finding)));
+  if (!run.what_would_do.empty()) context.console.print(run.what_would_do + "\n");
   return worse(exit_of(finding.verdict), run.exit);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 
 #include "core/build_info.hpp"
@@ -23,6 +24,7 @@ namespace syslab::cli {
 namespace {
 
 constexpr const char* kClaimBudget = "2m";
+constexpr std::size_t kShortReason = 40;  // bytes of why there is no time that a table has room for
 
 std::string side_word(char side, const std::string& words) {
   return fmt::format("{}:{}{}", side, words.find('=') == std::string::npos ? "impl=" : "", words);
@@ -49,15 +51,57 @@ claim::Case case_of(const ComparisonSession& session, const SweptComparison& swe
   return one;
 }
 
-claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept) {
+// A claim knows no A and B: "side B is wrong: …" becomes "me is wrong: …".
+std::string by_name(std::string reason, const plan::Sides& sides) {
+  for (const auto& [side, label] :
+       {std::pair<std::string, std::string>{"side A ", sides.a.label()}, {"side B ", sides.b.label()}}) {
+    if (reason.starts_with(side)) {
+      reason.replace(0, side.size() - 1, label);
+    } else if (const std::size_t at = reason.find("; " + side); at != std::string::npos) {
+      reason.replace(at + 2, side.size() - 1, label);
+    }
+  }
+  return reason;
+}
+
+bool is_short_of_time(const SweptComparison& swept) {
+  return !swept.measured.failed && swept.measured.stop == "budget" && swept.measured.launches() < kFewestLaunches;
+}
+
+claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept, const plan::Sides& sides) {
   claim::Measured one;
   one.title = session.title(*swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
-    one.failed = swept.judgement.reason;
+    one.failed = by_name(swept.judgement.reason, sides);
     one.faster_wrong = swept.judgement.failed_b == worker::Status::check_failed;
+  } else if (is_short_of_time(swept)) {
+    one.failed = swept.judgement.reason;
   }
   return one;
+}
+
+// Of the cases that are unclear, or of their mean, the one that takes most launches says how many it takes of all.
+std::string advice_for(const std::vector<SweptComparison>& sweep, const claim::Finding& finding, double border) {
+  if (finding.verdict != claim::Verdict::unclear || !finding.mean) return {};
+  std::vector<claim::Speed> unclear;
+  for (const std::optional<claim::Speed>& speed : finding.cases) {
+    if (speed && speed->verdict == claim::Verdict::unclear) unclear.push_back(*speed);
+  }
+  if (finding.of_mean) unclear = {*finding.mean};
+  double half_width = 0, beside = 0, seconds = 0;
+  for (const claim::Speed& speed : unclear) {
+    const double half = (std::log(speed.high) - std::log(speed.low)) / 2;
+    const double apart = std::abs(std::log(speed.factor) - border);
+    if (half_width == 0 || half * beside > half_width * apart) half_width = half, beside = apart;
+  }
+  int launches = 0;
+  for (const SweptComparison& swept : sweep) {
+    launches = std::max(launches, swept.measured.launches());
+    const std::vector<double>& each = swept.measured.launch_seconds;
+    if (!each.empty()) seconds += std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
+  }
+  return unclear.empty() ? "" : what_would_do(half_width, beside, launches, seconds, sweep.front().measured.crowd);
 }
 
 // Of log(faster / slower) in each case. A mean of several has its own, which no case has to leave: infinitely far.
@@ -81,6 +125,12 @@ std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store
     laws[row[0].text].push_back({row[1].text, row[2].text, row[3].text, row[4].integer});
   }
   return laws;
+}
+
+// Of a table's cell; what is longer stands below.
+std::string in_short(const claim::Measured& measured) {
+  if (measured.failed.size() <= kShortReason) return measured.failed;
+  return measured.faster_wrong ? "wrong" : "no time";
 }
 
 Exit exit_of_run(const SweptComparison& swept) {
@@ -144,7 +194,8 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   run.run_uid = session.run_uid();
   run.laws = laws_of(store, run.run_uid);
   for (const SweptComparison& swept : sweep) {
-    run.measured.push_back(measured_of(session, swept));
+    run.measured.push_back(measured_of(session, swept, plan.sides));
+    if (is_short_of_time(swept) && run.what_would_do.empty()) run.what_would_do = swept.judgement.note;
     run.cases.push_back(case_of(session, swept));
     run.exit = worse(run.exit, exit_of_run(swept));
   }
@@ -152,7 +203,20 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
     run.measured.push_back({session.title(plan.points[i]), {}, "not reached before the interruption", false});
     run.exit = worse(run.exit, Exit::incomplete);
   }
+  if (run.what_would_do.empty()) {
+    const claim::Finding finding = claim::judge(file.statement, run.measured, tolerance);
+    run.what_would_do = advice_for(sweep, finding, claim::log_border(file.statement, tolerance));
+  }
   return run;
+}
+
+std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding) {
+  std::string text;
+  for (const claim::Measured& one : measured) {
+    if (one.failed.size() <= kShortReason || finding.reason.find(one.failed) != std::string::npos) continue;
+    text += fmt::format("{}: {}\n", one.title, one.failed);
+  }
+  return text;
 }
 
 claim::Side side_of(const plan::ComparisonPlan& plan, char side) {
@@ -198,8 +262,8 @@ std::string case_table(const Console& console, const std::vector<claim::Measured
     row.push_back(speed ? claim::factor_text(speed->factor) : "-");
     row.push_back(speed ? claim::interval_text(*speed) : "-");
     const bool good = speed && speed->verdict == claim::Verdict::confirmed;
-    row.push_back(
-        console.styled(speed ? claim::to_string(speed->verdict) : measured[i].failed, good ? Style::good : Style::bad));
+    row.push_back(console.styled(speed ? claim::to_string(speed->verdict) : in_short(measured[i]),
+                                 good ? Style::good : Style::bad));
   }
   return report::write_aligned(columns, rows);
 }

@@ -31,6 +31,7 @@ struct ClaimRun {
   // What the database has of laws searched with the very code that was measured, by implementation.
   std::map<std::string, std::vector<claim::Law>> laws;
   std::string run_uid;
+  std::string what_would_do;  // where it is unclear: a sentence on what would make it clear, or nothing
   // What `compare` would say of interruptions and of sides that did not end well, but for a faster side that is wrong:
   // that refutes the claim.
   Exit exit = Exit::well;
@@ -38,6 +39,8 @@ struct ClaimRun {
 // `tolerance`: as claim::judge has it.
 ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
                  const claim::File& file, double tolerance, const ClaimLimits& limits);
+// Why there is no time, of the cases that have none and of which `finding` does not speak: a line each.
+std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding);
 
 claim::Side side_of(const plan::ComparisonPlan& plan, char side);
 

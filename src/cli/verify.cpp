@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/claim_run.hpp"
 #include "core/error.hpp"
@@ -15,16 +16,21 @@
 namespace syslab::cli {
 namespace {
 
-// Files come from this command line alone: a claim names none.
+// Of a digest, as much as tells it from another.
+std::string in_short(const std::string& digest) { return digest.substr(0, 12); }
+
+// Files come from this command line alone: a claim names none. All that are missing are told at once.
 void require_files(const claim::File& file, const VerifyOptions& options) {
   const bool is_function = !file.digests.empty();
-  if (is_function && (options.files.reference.empty() || options.files.inputs.empty())) {
-    throw Error(ErrorKind::usage,
-                "the claim is about a function: add --reference FILE.py:NAME and --inputs FILE.py:NAME");
-  }
   std::vector<std::string> given, commands;
   for (const std::string& word : options.files.mine) given.push_back(word.substr(0, word.find('=')));
   for (const std::string& word : options.files.commands) commands.push_back(plan::parse_command(word).name);
+  std::string missing, digests;
+  const auto miss = [&](const std::string& option, const std::string& name, const std::string& digest) {
+    missing += " " + option;
+    digests += fmt::format("{}{} {}", digests.empty() ? "" : ", ", name, in_short(digest));
+  };
+  std::set<std::string> asked;  // sides may differ in axes alone
   for (const claim::Side* side : {&file.faster, &file.slower}) {
     if (!side->is_mine || (is_function && side->name == plan::kReferenceName)) continue;
     if (!side->command.empty()) {
@@ -33,20 +39,35 @@ void require_files(const claim::File& file, const VerifyOptions& options) {
                                                 "nothing; if you mean to: --command {}={}",
                                                 side->name, shell_word(side->name), shell_word(side->command)));
     }
-    if (std::ranges::find(given, side->name) != given.end()) continue;
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("the claim is about '{}', a file of its author (SHA-256 {}), and a claim brings no code; give "
-                    "the file: --mine {}=FILE",
-                    side->name, side->digest, shell_word(side->name)));
+    if (std::ranges::find(given, side->name) != given.end() || !asked.insert(side->name).second) continue;
+    miss(fmt::format("--mine {}={}", shell_word(side->name), is_function ? "FILE.py:NAME" : "FILE"), side->name,
+         side->digest);
   }
+  // A manifest may name its reference itself; cases lie beside the reference where nothing else is said.
+  if (is_function && options.files.reference.empty() && !options.files.inputs.ends_with(".json")) {
+    const auto digest = [&](const char* option) {
+      const auto found = file.digests.find(option);
+      return found == file.digests.end() ? std::string() : found->second;
+    };
+    miss("--reference FILE.py:NAME", "reference", digest("reference"));
+    if (options.files.inputs.empty() && digest("inputs") != digest("reference")) {
+      miss("--inputs FILE.py:NAME", "inputs", digest("inputs"));
+    }
+  }
+  if (missing.empty()) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("a claim brings no code; give the files that it is about:{} (SHA-256 of its "
+                          "author's: {})",
+                          missing, digests));
 }
 
 // The same cases of the same experiments, or the numbers mean something else.
 void require_same_cases(const claim::File& file, const plan::ComparisonPlan& plan) {
-  const auto refuse = [](const std::string& what) {
-    throw Error(ErrorKind::usage, what + "; verify it with the syslab that made it, or one of the same versions");
-  };
+  // Of a function the cases are those of --inputs, of anything else those of this program.
+  const char* const advice = file.digests.empty()
+                                 ? "verify it with the syslab that made it, or one of the same versions"
+                                 : "are --reference and --inputs those of the claim?";
+  const auto refuse = [advice](const std::string& what) { throw Error(ErrorKind::usage, what + "; " + advice); };
   if (plan.points.size() != file.cases.size()) {
     refuse(fmt::format("the claim has {}, and here its words mean {}",
                        counted(static_cast<std::int64_t>(file.cases.size()), "case"), plan.points.size()));
@@ -69,7 +90,8 @@ std::vector<std::string> differing_code(const claim::File& file, const plan::Com
   const auto compare = [&](const claim::Side& then, const claim::Side& now) {
     if (then.digest == now.digest) return;
     const char* what = !now.command.empty() ? "command and its files" : now.is_mine ? "file" : "revision";
-    differing.push_back(fmt::format("{} {}: claim {}, here {}", now.label, what, then.digest, now.digest));
+    differing.push_back(
+        fmt::format("{} {}: claim {}, here {}", now.label, what, in_short(then.digest), in_short(now.digest)));
   };
   compare(file.faster, side_of(plan, 'B'));
   compare(file.slower, side_of(plan, 'A'));
@@ -77,7 +99,9 @@ std::vector<std::string> differing_code(const claim::File& file, const plan::Com
   for (const auto& [option, digest] : file.digests) {
     const auto found = now.find(option);
     const std::string here = found == now.end() ? "none" : found->second;
-    if (here != digest) differing.push_back(fmt::format("--{} file: claim {}, here {}", option, digest, here));
+    if (here != digest) {
+      differing.push_back(fmt::format("--{} file: claim {}, here {}", option, in_short(digest), in_short(here)));
+    }
   }
   return differing;
 }
@@ -87,7 +111,8 @@ void add_differing_kernels(std::vector<std::string>& differing, const claim::Fil
                            const claim::Case& now) {
   const auto compare = [&](const claim::Side& side, const std::string& before, const std::string& here) {
     if (before.empty() || here.empty() || before == here) return;
-    differing.push_back(fmt::format("kernels of {} in {}: claim {}, here {}", side.label, then.title, before, here));
+    differing.push_back(fmt::format("kernels of {} in {}: claim {}, here {}", side.label, then.title, in_short(before),
+                                    in_short(here)));
   };
   compare(file.faster, then.faster_code, now.faster_code);
   compare(file.slower, then.slower_code, now.slower_code);
@@ -146,6 +171,8 @@ Exit execute(const Context& context, const VerifyOptions& options) {
               ? here + ".\n"
               : fmt::format("other hardware: a claim about one machine says nothing of another. Here it would be {}.\n",
                             here);
+  text += other_failures(run.measured, finding);
+  if (!run.what_would_do.empty()) text += run.what_would_do + "\n";
   for (const std::string& one : differing) text += "differs  " + one + "\n";
   context.console.print(text);
   return exit;

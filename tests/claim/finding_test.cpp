@@ -67,6 +67,20 @@ TEST(Finding, WhatIsNotMeasuredConfirmsNothing) {
   EXPECT_EQ(verdict_of("me >= 1.1 x it", {}), Verdict::unclear);
 }
 
+// 1.008 and 1.010 are both "1.01": whoever asks about 2 % sees nothing then.
+TEST(Finding, TellsAPartInAThousandAndTheBorderThatAnIntervalReachesAcross) {
+  EXPECT_EQ(factor_text(1.0084), "1.008");
+  EXPECT_EQ(factor_text(0.98765), "0.988");
+  EXPECT_EQ(factor_text(2.4142), "2.41");
+  const std::vector<Measured> one{case_of("c", {1.02, 1.03, 1.04})};
+  EXPECT_EQ(judge(parse_statement("me >= 1.02 x it"), one, 0).reason,
+            "the interval reaches across 1.020: it is 1.030 times as fast (95 %: 1.005 … 1.055)");
+  EXPECT_NE(judge(parse_statement("me >= 1.03 x it"), one, 0.01).reason.find("across 1.020, 1 % less than claimed: "),
+            std::string::npos);
+  EXPECT_NE(judge(parse_statement("me >= 1.02 x it in geometric mean"), one, 0).reason.find("across 1.020: "),
+            std::string::npos);
+}
+
 TEST(Finding, SaysWhatCouldBeClaimed) {
   const Finding finding = judge(parse_statement("me >= 1.5 x it"), std::vector{case_of("a", {1.19, 1.20, 1.21})}, 0);
   EXPECT_EQ(

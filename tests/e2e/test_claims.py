@@ -142,5 +142,46 @@ class Claims(Comparing):
                 self.assertLessEqual(set(held.get("digests", {}).values()), of_files, "its functions have changed since: verify it says so")
 
 
+FUNCTIONS = """
+import time
+import numpy as np
+
+def work(x, seconds):
+    end = time.perf_counter() + seconds
+    y = x * 2
+    while time.perf_counter() < end:
+        pass
+    return y
+
+def slow(x): return work(x, 6e-3)
+def fast(x): return work(x, 90e-6)
+def wrong(x): return work(x, 90e-6) + (len(x) == 32)
+
+def cases():
+    for n in (16, 32):
+        yield {"axes": {"n": n}, "arguments": lambda seed, n=n: {"x": np.random.default_rng(seed).standard_normal(n)}}
+"""
+
+
+@judged_by_time
+class ClaimedFunctions(Comparing):
+    def test_a_function_is_claimed_with_two_files_and_verified_with_as_many(self):
+        (self.folder / "f.py").write_text(FUNCTIONS)
+        files = ("--mine", "me=f.py:fast", "--reference", "f.py:slow")
+        few = ("--launches", "3", "--protocol", "quick")
+        self.syslab("claim", "me >= 2 x reference", *files, *few, "-o", "x.claim")
+        self.assertIn("`syslab verify x.claim --mine me=FILE.py:NAME --reference FILE.py:NAME --inputs FILE.py:NAME`",
+                      self.syslab("report", "x.claim").stdout)
+        told = self.syslab("verify", "x.claim", expect=2).stderr
+        self.assertIn("the files that it is about: --mine me=FILE.py:NAME --reference FILE.py:NAME (SHA-256", told)
+        bad = self.syslab("verify", "x.claim", "--mine", "me=f.py:wrong", *files[2:], "--launches", "3", expect=6).stdout
+        self.assertRegex(bad, r"function n=16 .* confirmed\nfunction n=32 .* wrong\n")
+        self.assertIn("refuted: function n=32: me is wrong: out[", bad)
+        self.assertEqual(bad.count("× the bound"), 1, bad)
+        self.assertNotIn("side B", bad)
+        short = self.syslab("claim", "me >= 2 x reference", *files, "--protocol", "quick", "--budget", "1ms", "-o", "y.claim", expect=5).stdout
+        self.assertIn("a verdict takes 3", short)
+
+
 if __name__ == "__main__":
     unittest.main()

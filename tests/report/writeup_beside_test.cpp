@@ -128,7 +128,7 @@ TEST_F(Beside, GathersOfLayersAreCountedByBlock) {
           "the 6 all-gathers of forward (2 a block; embeddings, LM head) and 3 of backward start in the order of "
           "use, from `token_embeddings` to `lm_head` and from `layers.1.attn.q_proj` to `layers.0.attn.q_proj`"))
       << text;
-  EXPECT_TRUE(has(text, "Backward finds the last two still gathered and needs no embeddings")) << text;
+  EXPECT_TRUE(has(text, "Backward reuses the last two and needs no embeddings")) << text;
   EXPECT_FALSE(has(shown("fsdp", "steps"), "wire own")) << "says nothing to who does not know the axis";
 }
 

@@ -1,5 +1,5 @@
--- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). {growth}, because unfused
---   attention writes and reads T² scores, while these keep tiles of up to 128 × 128 on chip{short}.
+-- sentence: Speed-ups of forward + backward over unfused attention at d = {head_dim}: {speedups} ({pairing}, {device}). {growth}: unfused
+--   attention writes and reads T² scores, these keep tiles of up to 128 × 128 on chip{short}.
 -- experiment: flash_benchmarking
 -- with: flash_benchmarking/speedup
 -- fills: *
@@ -18,7 +18,7 @@ SELECT point ->> '$.head_dim' AS head_dim,
                            iif(says_where, ' at T = ' || seq, '')), ', ') AS speedups,
        iif(min(paired AND low_paired), 'one run each', 'in different runs') AS pairing, device,
        CASE WHEN (SELECT count(DISTINCT x.device) FROM wide x WHERE x.point ->> '$.head_dim' = w.point ->> '$.head_dim') = 1 THEN 'They are larger at long T'
-            ELSE 'On each GPU of the table they are larger at long T' END AS growth,
+            ELSE 'On each GPU they are larger at long T' END AS growth,
        -- Times that hardly follow the work.
        coalesce((SELECT printf('. At short T both are probably bound by launches (not measured): from T = %d to %d (%s, d = %d) 16 times the scores take %#.3g times as long unfused, %#.3g fused',
                                a.seq, b.seq, a.point ->> '$.dtype', a.point ->> '$.head_dim', b.speedup * b.time_ms / (a.speedup * a.time_ms), b.time_ms / a.time_ms)

@@ -21,7 +21,7 @@ chosen AS (
 -- "`flash_mma` (bf16) takes 1.5 ms forward and 3.97 backward (unfused 54.8 and 60)"
 told AS (
   SELECT comparability_key, protocol, head_dim, seq,
-         printf('`%s` (%s) takes %.3g ms forward and %.3g backward (unfused %s and %s)', implementation, dtype, max(iif(pass = 'forward', time_ms, NULL)),
+         printf('`%s` (%s)%s %.3g ms forward and %.3g backward (unfused %s and %s)', implementation, dtype, iif(row_number() OVER (PARTITION BY comparability_key, protocol ORDER BY dtype) = 1, ' takes', ''), max(iif(pass = 'forward', time_ms, NULL)),
                 max(iif(pass = 'backward', time_ms, NULL)), max(iif(pass = 'forward', unfused, NULL)), max(iif(pass = 'backward', unfused, NULL))) AS text
     FROM chosen
    WHERE place = 1

@@ -1,6 +1,6 @@
 -- figure: lines
 -- title: Collectives: time over size
--- caption: Median time of single calls with its 95 % interval, slowest rank. Sizes whose samples have two modes are left out.
+-- caption: Median time of single calls of fp32 with its 95 % interval, slowest rank. Protocol cs336: 5 calls of warm-up, 10 measured. Sizes whose samples have two modes are left out.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- x: bytes|B|log2

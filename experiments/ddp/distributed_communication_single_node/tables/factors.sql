@@ -1,7 +1,7 @@
--- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): one fp32 all-reduce of {sizes} MB takes {times} ms{more} (median of {n} after {warmup} of warm-up, slowest rank{mean}{widest}). {fit}.
+-- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): one fp32 all-reduce of {sizes} MB takes {times} ms{more} (slowest rank{mean}{widest}). {fit}.
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; more|1|s|left; n|1|d|right; warmup|1|s|right; mean|1|s|left;
+-- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; sizes|1|s|left; times|1|s|left; more|1|s|left; mean|1|s|left;
 --   widest|1|s|left; fit|1|s|left
 WITH alike AS (
   SELECT v.*
@@ -48,7 +48,6 @@ SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol,
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS sizes,
        (SELECT group_concat(said, ', ') FROM (SELECT * FROM point ORDER BY up) p
          WHERE p.implementation = a.implementation AND p.world_size = a.world_size AND p.device = a.device AND p.protocol = a.protocol) AS times,
-       a.n, coalesce((SELECT r.protocol ->> '$.warmup_calls' FROM run r WHERE r.uid = a.run_uid), 5) AS warmup,
        -- The same sizes on more ranks.
        coalesce((SELECT group_concat(printf(', on %d ranks %s ms', ranks, times), '')
                    FROM (SELECT world_size AS ranks, group_concat(bytes) AS sizes, group_concat(said, ', ') AS times

@@ -34,7 +34,7 @@ left_out AS (
 )
 SELECT CASE WHEN gpus > most THEN printf('%s GPUs were not tried%s.', possible, coalesce(', and no machine had ' || impossible, ''))
             WHEN on_cpu IS NULL THEN printf('More ranks were not run: the machines had %d GPUs at most.', gpus)
-            ELSE printf('The machines had %d GPUs at most, so %s ranks ran on the CPU alone%s.', gpus, on_cpu, coalesce(' and ' || nowhere || ' not at all', '')) END AS "limit",
+            ELSE printf('No machine had more than %d GPUs, so %s ranks ran on the CPU alone%s.', gpus, on_cpu, coalesce(' and ' || nowhere || ' not at all', '')) END AS "limit",
        coalesce((SELECT printf(' From %d to %d GPUs (ring: %.3g and %.3g times) %.4g MB back to back takes %s, %.4g MB %.3g times as long.', s.few, s.many,
                                (s.many - 1.0) / (s.few - 1), (s.many - 1.0) / s.many * s.few / (s.few - 1), 1e-6 * s.bytes,
                                iif(s.longer, printf('%.3g times as long', s.ratio), 'no measurably longer'), 1e-6 * g.bytes, g.ratio)

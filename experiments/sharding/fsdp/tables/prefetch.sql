@@ -41,7 +41,7 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
                   t.gathers - t.forwards),
            printf('%d of %d all-gathers start out of the order of use', t.out_of_order, t.gathers)) AS "order",
        replace(t.first, '.weight', '') AS first, replace(t.last, '.weight', '') AS last, replace(t.back_first, '.weight', '') AS back_first, replace(t.back_last, '.weight', '') AS back_last, iif(t.most = 1, 'one unit', t.most || ' units') AS most,
-       iif(v.params ->> '$.granularity' = 'layer' AND 2 * t.forwards - t.gathers = 3, ' Backward finds the last two still gathered and needs no embeddings.', '') AS unit, v.run_uid
+       iif(v.params ->> '$.granularity' = 'layer' AND 2 * t.forwards - t.gathers = 3, ' Backward reuses the last two and needs no embeddings.', '') AS unit, v.run_uid
   FROM v
   JOIN told t USING (attempt_id)
  ORDER BY v.metrics ->> '$.parameters' DESC, batch, context, "precision" <> 'fp32', ranks, v.row_order, granularity DESC;

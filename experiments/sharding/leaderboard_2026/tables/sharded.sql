@@ -13,8 +13,11 @@
 --   global batch. Floors are of GPUs only. All cases that ran were checked bit for bit.
 WITH t AS MATERIALIZED (
   SELECT *, metrics AS found, backend = 'shm' AS on_cpu, 1 / (world_size * 989e12) AS seconds_of_one
-    FROM v_measured
+    FROM v_measured v
    WHERE experiment = ?1 AND role = 'sharded' AND status <> 'skipped'
+     -- What another protocol has measured is not shown by one step of `quick`.
+     AND NOT (protocol = 'quick' AND EXISTS (SELECT 1 FROM v_measured o WHERE o.experiment = ?1 AND o.case_id = v.case_id AND o.implementation = v.implementation
+                                                AND o.world_size = v.world_size AND o.gpu_name IS v.gpu_name AND o.is_good AND o.protocol <> 'quick'))
 )
 SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,

@@ -6,10 +6,14 @@ test program prints is read right; and the page keeps no row of an older patch.
 """
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
+import textwrap
+import time
 import unittest
 from unittest import mock
 
@@ -124,6 +128,32 @@ class Interrupts(unittest.TestCase):
         self.assertEqual(subprocess.run(kills_itself, check=False).returncode, 0)
         mutants.heed_interrupts()
         self.assertEqual(subprocess.run(kills_itself, check=False).returncode, -signal.SIGINT)
+
+    def test_who_is_ended_while_it_builds_ends_ninja_in_good_order(self):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            with self.subTest(number), tempfile.TemporaryDirectory() as name:
+                folder = pathlib.Path(name)
+                (folder / "ninja").write_text("#!/bin/sh\ntrap 'echo >told; exit 1' TERM\necho >begun\nfor _ in $(seq 400); do sleep 0.05; done\n")
+                (folder / "ninja").chmod(0o755)
+                builds = textwrap.dedent(f"""
+                    import importlib.machinery, importlib.util, pathlib, sys
+                    sys.dont_write_bytecode = True
+                    loader = importlib.machinery.SourceFileLoader("mutants", {str(ROOT / "tools/mutants")!r})
+                    mutants = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutants", loader))
+                    loader.exec_module(mutants)
+                    mutants.heed_interrupts()
+                    build = mutants.Build.__new__(mutants.Build)
+                    build.folder, build.files_of = pathlib.Path({name!r}), lambda tests: []
+                    build.make([])
+                    """)
+                process = subprocess.Popen([sys.executable, "-c", builds], cwd=folder, stderr=subprocess.DEVNULL,
+                                           env={**os.environ, "PATH": f"{name}:{os.environ['PATH']}"})
+                while not (folder / "begun").exists():
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.01)
+                process.send_signal(number)
+                self.assertNotEqual(process.wait(60), 0)
+                self.assertTrue((folder / "told").exists())
 
 
 class Outcomes(unittest.TestCase):

@@ -1,9 +1,11 @@
-"""What tools/ say before they build: options for this machine, and the cost of headers."""
+"""What tools/ say before they build: options for this machine, and the cost of headers; and that they leave nothing behind."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -44,6 +46,45 @@ class OptionsForThisMachine(unittest.TestCase):
         options, said = self.options({**NVCC, "nvidia-smi": "echo 7.5"})
         self.assertEqual(options, ["-Dcuda=disabled"])
         self.assertIn("7.5: kernels need 8.0 or later", said)
+
+
+class EndedScripts(unittest.TestCase):
+    """tools/end_started.sh, by which .ci/run leaves nothing behind."""
+
+    SCRIPT = """
+        source tools/end_started.sh
+        trap end_started EXIT
+        waits() { bash -c 'echo $$ >>"$0"; exec sleep 600' "$pids"; }
+        export -f waits
+        (setsid --wait bash -c waits | cat) & # in a session of its own
+        waits
+        """
+
+    def left(self, pids):
+        """Those of which a process is left."""
+        states = {pid: pathlib.Path(f"/proc/{pid}/stat") for pid in pids}
+        return [pid for pid, file in states.items() if file.exists() and file.read_text().rsplit(")", 1)[1].split()[0] != "Z"]
+
+    def test_what_they_started_ends_with_them_in_whatever_session(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number), tempfile.TemporaryDirectory() as folder:
+                pids = pathlib.Path(folder, "pids")
+                pids.touch()
+                script = subprocess.Popen(["bash", "-c", self.SCRIPT], cwd=ROOT, env={**os.environ, "pids": str(pids)})
+                while len(started := pids.read_text().split()) < 2:
+                    self.assertIsNone(script.poll())
+                    time.sleep(0.01)
+                self.assertEqual(len(self.left(started)), 2)
+                script.send_signal(number)
+                self.assertEqual(script.wait(60), -number)
+                left = self.left(started)
+                for pid in left:
+                    os.kill(int(pid), signal.SIGKILL)
+                self.assertEqual(left, [])
+
+    def test_one_that_goes_to_its_end_keeps_its_exit_code(self):
+        ends = "source tools/end_started.sh; trap end_started EXIT; true; exit 7"
+        self.assertEqual(subprocess.run(["bash", "-c", ends], cwd=ROOT, timeout=60).returncode, 7)
 
 
 class CostOfHeaders(unittest.TestCase):

@@ -38,7 +38,14 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-std::string said(const Judgement& it) { return sentence(it, "pinned", "now"); }
+// What came of a case: a result that is wrong is that, and not "incomparable".
+std::string word_of(const Judgement& it) {
+  const std::optional<worker::Status> failed = it.failed_b ? it.failed_b : it.failed_a;
+  if (!failed) return std::string(stats::to_string(it.verdict));
+  return *failed == worker::Status::check_failed ? "wrong" : std::string(worker::to_string(*failed));
+}
+
+std::string said(const Judgement& it) { return it.failed_a || it.failed_b ? it.reason : sentence(it, "pinned", "now"); }
 
 std::string annotation(std::string_view level, const std::string& file, const std::string& title,
                        const std::string& text) {
@@ -77,8 +84,8 @@ std::string github_annotations(const std::vector<GatedLine>& lines, const std::v
   for (const auto& [title, it, file] : lines) {
     const Level level = level_of(it);
     if (level == Level::well) continue;
-    text += annotation(level == Level::error ? "error" : "warning", file,
-                       fmt::format("{}: {}", title, stats::to_string(it.verdict)), said(it));
+    text += annotation(level == Level::error ? "error" : "warning", file, fmt::format("{}: {}", title, word_of(it)),
+                       said(it));
   }
   for (const std::string& line : missing) text += annotation("error", "", "missing", line);
   return text;
@@ -104,8 +111,7 @@ std::string github_summary(const std::string& against, const std::vector<GatedLi
         "| {} | {} | {} | {} | {} | {} | {} |\n", mark_of(level_of(it)), report::escape_markdown(line->title),
         time_of(it.seconds_a), time_of(it.seconds_b), it.log_ratio ? change_text(*it.log_ratio) : "–",
         it.low ? interval_text(it) : "–",
-        report::escape_markdown(it.reason.empty() ? std::string(stats::to_string(it.verdict))
-                                                  : fmt::format("{}: {}", stats::to_string(it.verdict), it.reason)));
+        report::escape_markdown(it.reason.empty() ? word_of(it) : fmt::format("{}: {}", word_of(it), it.reason)));
   }
   for (const std::string& line : missing) {
     text += fmt::format("| ❌ | {} | – | – | – | – | missing |\n", report::escape_markdown(line));

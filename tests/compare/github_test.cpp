@@ -1,0 +1,36 @@
+#include "compare/github.hpp"
+
+#include <gtest/gtest.h>
+
+namespace syslab::cli {
+namespace {
+
+Judgement failed(worker::Status status, const std::string& reason) {
+  Judgement it = incomparable(reason);
+  it.failed_b = status;
+  return it;
+}
+
+// Whoever reads "incomparable" looks for another machine, and not for the bug.
+TEST(Github, WhatIsWrongIsCalledWrong) {
+  const std::vector<GatedLine> lines{{"function me n=16", failed(worker::Status::check_failed, "out[3] is 7"), "f.py"},
+                                     {"function me n=32", failed(worker::Status::timeout, "stopped after 20 s"), {}}};
+  EXPECT_EQ(github_annotations(lines, {}),
+            "::error file=f.py,title=function me n=16%3A wrong::out[3] is 7\n"
+            "::error title=function me n=32%3A timeout::stopped after 20 s\n");
+  const std::string page = github_summary("base", lines, {});
+  EXPECT_NE(page.find("| wrong: out"), std::string::npos) << page;
+  EXPECT_NE(page.find("| timeout: stopped after 20 s |"), std::string::npos) << page;
+}
+
+TEST(Github, WhatHasNoVerdictWarnsAndWhatIsWellIsNotAnnotated) {
+  Judgement unclear;
+  unclear.reason = "the interval is wider than ±1 %";
+  Judgement same;
+  same.verdict = stats::Verdict::same;
+  EXPECT_EQ(github_annotations({{"a", unclear, {}}, {"b", same, {}}}, {}),
+            "::warning title=a%3A unclear::No verdict on now against pinned: the interval is wider than ±1 %25.\n");
+}
+
+}  // namespace
+}  // namespace syslab::cli

@@ -8,6 +8,7 @@
 #include "cli/claim_run.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
@@ -85,6 +86,26 @@ void require_same_cases(const claim::File& file, const plan::ComparisonPlan& pla
   }
 }
 
+// Variables that steer a computation: OMP_NUM_THREADS changes more than most kernels do. Which GPU it was does not.
+std::vector<std::string> differing_variables(const Json& then, const Json& now) {
+  const auto steering = [](const Json& facts) {
+    Json variables = runner::facts_for_strangers(facts)["env"];
+    variables.erase("CUDA_VISIBLE_DEVICES");
+    return variables;
+  };
+  const Json before = steering(then), here = steering(now);
+  std::set<std::string> names;
+  for (const Json* variables : {&before, &here}) {
+    for (const auto& [name, value] : variables->items()) names.insert(name);
+  }
+  std::vector<std::string> differing;
+  for (const std::string& name : names) {
+    const std::string a = before.value(name, std::string("not set")), b = here.value(name, std::string("not set"));
+    if (a != b) differing.push_back(printable(fmt::format("{}: claim {}, here {}", name, a, b)));
+  }
+  return differing;
+}
+
 std::vector<std::string> differing_code(const claim::File& file, const plan::ComparisonPlan& plan) {
   std::vector<std::string> differing;
   const auto compare = [&](const claim::Side& then, const claim::Side& now) {
@@ -140,6 +161,9 @@ Exit execute(const Context& context, const VerifyOptions& options) {
   const bool same_kind = is_same_kind(file, plan, environment);
   std::vector<std::string> differing = differing_code(file, plan);
   for (const std::string& one : differing_machines(parse_json(file.environment_json), environment, "claim", "here")) {
+    differing.push_back(one);
+  }
+  for (const std::string& one : differing_variables(parse_json(file.environment_json), environment)) {
     differing.push_back(one);
   }
   const ClaimRun run =

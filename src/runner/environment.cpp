@@ -190,10 +190,13 @@ Json environment_facts() {
   return facts;
 }
 
+// Of what somebody else wrote as well, whatever it is.
 Json facts_for_strangers(Json facts) {
-  if (facts.contains("host")) facts["host"].erase("name");
+  if (facts.contains("host") && facts["host"].is_object()) facts["host"].erase("name");
   if (facts.contains("gpu")) {
-    for (Json& gpu : facts["gpu"]) gpu.erase("uuid");
+    for (Json& gpu : facts["gpu"]) {
+      if (gpu.is_object()) gpu.erase("uuid");
+    }
   }
   Json kept = Json::object();
   const Json variables = facts.value("env", Json::object());

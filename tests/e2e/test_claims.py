@@ -42,15 +42,16 @@ class Claims(Comparing):
         self.assertRegex(page, r"\b3\.[012]")
 
     def test_a_claim_and_its_rows_tell_nobodys_folders_and_no_name_of_the_machine(self):
-        told = {"SYSLAB_LIBRARY": "/home/ann/lab/libsyslab.so", "CUDA_HOME": "/home/ann/cuda", "SYSLAB_AUTHOR": "ann", "OMP_NUM_THREADS": "2"}
+        told = {"SYSLAB_LIBRARY": "/home/ann/lab/libsyslab.so", "CUDA_HOME": "/home/ann/cuda", "SYSLAB_AUTHOR": "ann", "OMP_SCHEDULE": "static,7"}
         with mock.patch.dict(os.environ, told):
             held = json.loads(self.claimed().read_text())
         self.assertNotIn("name", held["environment"]["host"])
-        self.assertEqual({name: value for name, value in held["environment"]["env"].items() if name in told or "/" in value}, {"OMP_NUM_THREADS": "2"})
+        self.assertEqual({name: value for name, value in held["environment"]["env"].items() if name in told or "/" in value}, {"OMP_SCHEDULE": "static,7"})
         (facts, key), = self.sql("SELECT facts, comparability_key FROM environment")
         self.assertNotIn("/home/ann", facts)
         self.assertEqual(key, held["machine_kind"])
-        self.assertEqual(self.verified()["verdict"], "confirmed")
+        elsewhere = self.verified()
+        self.assertEqual((elsewhere["verdict"], elsewhere["differing"]), ("confirmed", ["OMP_SCHEDULE: claim static,7, here not set"]))
 
     def test_what_is_false_is_not_written(self):
         done = self.syslab("claim", FALSE, *CASES, "-o", "x.claim", expect=6)

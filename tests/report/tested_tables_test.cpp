@@ -53,6 +53,19 @@ TEST_F(TestedTables, AKernelThatLostALawHasNotPassedTheTests) {
   EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), ". Of the tests of (a) 5 pass, on 20 random inputs each.");
 }
 
+TEST_F(TestedTables, AKernelThatOnlyBenchmarksUseHasItsErrorToo) {
+  search("flash_forward", "flash_mma", "equals_oracle", 20);
+  worker::CheckRecord check{.name = "reference:out", .outcome = "passed", .cases_run = 1, .seed = "7"};
+  check.worst_error = 1e-3;
+  check.tolerance = 4e-3;
+  fixture_.add({.experiment = "flash_benchmarking",
+                .params = {{"dtype", word("fp32")}},
+                .implementation = "flash_tf32",
+                .records = {check, timed("time", 1e-3)}});
+  const std::string text = told("flash_forward", "b_kernels.sql", "error");
+  EXPECT_TRUE(has(text, " Of kernels used elsewhere: `flash_tf32` (fp32) O 0.001 (0.004).")) << text;
+}
+
 TEST_F(TestedTables, WhatFp32HasNotIsNotLost) {
   for (const char* const law : kForward) {
     search("flash_forward", "flash_mma", law, 20);

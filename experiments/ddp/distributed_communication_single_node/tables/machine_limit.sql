@@ -1,4 +1,4 @@
--- sentence: {limit} In a ring of n ranks latency should grow as 2(n − 1), transfer time as 2(n − 1)/n.{growth}
+-- sentence: In a ring of n ranks latency should grow as 2(n − 1), transfer time as 2(n − 1)/n.{growth} {limit}
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: limit|1|s|left; growth|1|s|left

@@ -62,7 +62,7 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
             WHEN b.optimum < 1
               THEN 'One block''s activations exceed all checkpoints, so longer segments cost more.'
             ELSE 'Shorter segments add checkpoints faster than they save activations; longer ones do the opposite.' END
-         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing: backward has freed the FFN''s activations before it reaches attention.', '') AS reason,
+         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing.', '') AS reason,
        max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid
   FROM reckoned b
   LEFT JOIN t k ON k.point = b.point AND k.implementation = b.implementation AND k.comparability_key = b.comparability_key

@@ -139,9 +139,10 @@ class Words {
     return true;
   }
   bool empty() const { return said_.empty(); }
-  Text text() const {
+  // `between` each two.
+  Text text(const Text& between) const {
     Text all;
-    for (const Text& one : said_) all = (all.empty() ? all : all + plain_text(" ")) + one;
+    for (const Text& one : said_) all = (all.empty() ? all : all + between) + one;
     return all;
   }
 
@@ -301,13 +302,15 @@ std::string letter_of(const std::string& paragraph) {
   return paragraph.substr(open + 1, close - open - 1);
 }
 
-// "**(b)** ", "**(a)–(e)** ", with a place to go to for each; nothing for the only part of a problem.
-Text lettered(const std::string& problem, const std::vector<std::string>& letters) {
+// "**(b)** ", "**(a)–(e)** ", on a page with a place to go to for each; nothing for the only part of a problem.
+Text lettered(const std::string& problem, const std::vector<std::string>& letters, bool is_page) {
   if (letters.front().empty()) return {};
   const std::string range =
       letters.size() == 1 ? "(" + letters.front() + ")" : fmt::format("({})–({})", letters.front(), letters.back());
   Text text = strong(range);
-  for (const std::string& letter : letters) text.push_back({Style::anchor, "", letter_anchor(problem, letter)});
+  for (const std::string& letter : letters) {
+    if (is_page) text.push_back({Style::anchor, "", letter_anchor(problem, letter)});
+  }
   return text + plain_text(" ");
 }
 
@@ -347,6 +350,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   std::vector<std::string> of_item;  // letters of the last item
   std::size_t before_carrier = 0;    // items up to the one whose part the table or figure carries; 0: it comes last
   std::string spoken_of;             // the device that the first sentence with one names
+  const Text between = options.is_page ? next_line() : plain_text(" ");
   for (const Part& part : parts) {
     ++made.parts;
     const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, brevity, laws_said)
@@ -354,7 +358,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     if (const auto device = brevity.said.find("device"); spoken_of.empty() && device != brevity.said.end()) {
       spoken_of = device->second;
     }
-    Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text();
+    Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text(between);
     const bool own_answer = !own.empty() && (parts.size() == 1 || in_own_words.contains(part.letter));
     if (said.empty() && own_answer) continue;  // it follows
     const bool is_open = said.empty();
@@ -366,13 +370,13 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     // Open parts that follow each other and want the same are one item: "(a)–(e)".
     if (is_open && bare(said) == bare(last_open)) {
       of_item.push_back(part.letter);
-      list.items.back() = lettered(problem.id, of_item) + said;
+      list.items.back() = lettered(problem.id, of_item, options.is_page) + said;
       continue;
     }
     of_item = {part.letter};
     last_open = is_open ? said : Text{};
     const bool carries = carrier.is_any() && carrier.letter() == part.letter;
-    list.items.push_back(lettered(problem.id, of_item) + (carries ? carrier.name() : Text{}) + said);
+    list.items.push_back(lettered(problem.id, of_item, options.is_page) + (carries ? carrier.name() : Text{}) + said);
     if (carries && !part.letter.empty()) before_carrier = list.items.size();
   }
   const bool refers = !options.appendix.empty() && !list.items.empty();
@@ -409,7 +413,8 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     const bool is_first =
         !letter.empty() && !contains(letters, letter) && std::ranges::find(parts, letter, &Part::letter) != parts.end();
     if (is_first) letters.push_back(letter);
-    const Text place = is_first ? Text{{Style::anchor, "", letter_anchor(problem.id, letter)}} : Text{};
+    const Text place =
+        is_first && options.is_page ? Text{{Style::anchor, "", letter_anchor(problem.id, letter)}} : Text{};
     made.blocks.emplace_back(Paragraph{place + marked(paragraph)});
   }
   for (const Part& part : parts) {

@@ -18,6 +18,7 @@ struct AnswerOptions {
   std::string device;               // that the first page names as the one of all runs; empty: there are several
   std::vector<std::string> gpus{};  // with results, in the order in which a sentence or a table takes one
   bool only_words = false;          // neither tables nor figures
+  bool is_page = true;              // with places that contents lead to; a terminal has few lines and no links
   bool smoke_is_told = false;       // of the whole store: not again in each sentence
 };
 

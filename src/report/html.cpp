@@ -48,6 +48,9 @@ std::string html_in_line(const Text& text) {
       case Style::anchor:
         out += "<a id=\"" + escape_html(span.target) + "\"></a>";
         break;
+      case Style::next:
+        out += "<br>";
+        break;
       case Style::number:
         break;
     }

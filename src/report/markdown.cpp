@@ -66,6 +66,8 @@ std::string span_in_text(const Span& span) {
       return "<!-- " + span.text + " -->";
     case Style::anchor:
       return anchor_text(span.target);
+    case Style::next:
+      return "<br>";
     case Style::number:
       break;
   }

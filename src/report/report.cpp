@@ -312,6 +312,7 @@ void DocumentMaker::add_hand_in() {
                                  .device = device,
                                  .gpus = gpus_of(gpu_results, experiments),
                                  .only_words = only_smoke || !to_a_file,
+                                 .is_page = to_a_file,
                                  .smoke_is_told = only_smoke},
                                 captions));
   }

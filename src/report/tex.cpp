@@ -49,6 +49,8 @@ std::string tex_span(const Span& span) {
       return R"(\syslabanchor{)" + span.target + "}";
     case Style::number:
       return fmt::format(R"(\syslabsee{{{}}}{{{}}})", escaped, tex_label(span.target));
+    case Style::next:
+      return R"(\syslabnextline{})";
     case Style::source:
       break;
   }

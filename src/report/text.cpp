@@ -41,6 +41,7 @@ std::string unmarked(std::string_view text) {
 
 Text plain_text(std::string text) { return {{Style::plain, std::move(text)}}; }
 Text strong(std::string text) { return {{Style::strong, std::move(text)}}; }
+Text next_line() { return {{Style::next, " "}}; }
 
 Text source_text(std::string file) {
   if (file.empty()) return {};

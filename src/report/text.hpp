@@ -11,7 +11,8 @@ namespace syslab::report {
 // source: the file that a sentence is made by. No reader sees it: a comment, where the format has one.
 // anchor: a place in the document that its contents lead to; no reader sees it either.
 // number: "Table" or "Figure" with the number of one, where the format numbers them; elsewhere nothing.
-enum class Style { plain, code, strong, emphasis, link, source, anchor, number };
+// next: what follows is of another matter and begins a line.
+enum class Style { plain, code, strong, emphasis, link, source, anchor, number, next };
 
 struct Span {
   Style style = Style::plain;
@@ -28,6 +29,7 @@ Text marked(std::string_view text);
 std::string unmarked(std::string_view text);
 Text plain_text(std::string text);
 Text strong(std::string text);
+Text next_line();
 Text source_text(std::string file);  // nothing of an empty name
 
 // Pieces behind each other.

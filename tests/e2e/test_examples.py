@@ -33,7 +33,7 @@ def is_contents(line):
 
 def prose_of(page):
     """What is read as sentences: no heading, table, caption, picture, contents, hidden comment or invisible anchor."""
-    page = re.sub(r'<!--.*?-->|<a id="[\w-]+"></a>', "", page, flags=re.DOTALL)
+    page = re.sub(r'<!--.*?-->|<a id="[\w-]+"></a>', "", page, flags=re.DOTALL).replace("<br>", "\n")
     return "\n".join(line for line in page.splitlines()
                      if line and not line.startswith(("#", "|", "<sub>", "![", "**")) and not is_contents(line))
 
@@ -103,6 +103,7 @@ class Examples(unittest.TestCase):
                 self.assertLessEqual(len(prose_of(page).encode()), MOST_PROSE)
                 rows = [len(table.splitlines()) - 2 for table in re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)]
                 self.assertGreater(len(rows), 10)
+                self.assertGreater(page.count("<br>"), 10, "what is of another matter begins a line")
                 self.assertLessEqual(max(rows), MOST_ROWS)
                 self.assertNotRegex(prose_of(page), r"\de\+\d", "the exponent of a number too large for its format")
                 for problem in page.split("\n## ")[1:]:
@@ -141,6 +142,7 @@ class Examples(unittest.TestCase):
         printed = subprocess.run([os.environ["SYSLAB_BINARY"], "report", "--db", "handout.db", "--quiet"], cwd=self.folder, check=True,
                                  timeout=300, capture_output=True, text=True).stdout
         self.assertIn("## Leaderboard", printed)
+        self.assertFalse(re.search(r"<br>|\)\*\*<a id=|\]\(#", printed), "lines and links are a page's")
         self.assertLessEqual(len(printed.splitlines()), MOST_LINES)
 
     @unittest.skipIf(UPDATE, "pages are being made")

@@ -88,6 +88,7 @@ TEST(Contents, AreLeftOutOnATerminal) {
   const std::string text = render(fixture_registry(), fixture.store(), ReportOptions{}).text;
   EXPECT_NE(text.find("## Gradient checkpointing"), std::string::npos);
   EXPECT_EQ(text.find("](#"), std::string::npos);
+  EXPECT_EQ(text.find(")**<a id="), std::string::npos);
 }
 
 TEST(Contents, LeadToAnswersInOwnWords) {

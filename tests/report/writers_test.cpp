@@ -157,6 +157,14 @@ TEST(Html, TakesNothingFromElsewhere) {
   EXPECT_EQ(page.find("{{"), std::string::npos) << "a field that was not filled in";
 }
 
+TEST(Paragraph, OfAnotherMatterBeginsALine) {
+  const Document document{"A", {Paragraph{plain_text("One.") + next_line() + plain_text("Two.")}}};
+  EXPECT_NE(write_markdown(document).find("\nOne.<br>Two.\n"), std::string::npos);
+  EXPECT_NE(write_html(document).find("<p>One.<br>Two.</p>"), std::string::npos);
+  EXPECT_NE(write_tex(document).find("\nOne.\\syslabnextline{}Two.\n"), std::string::npos);
+  EXPECT_EQ(bare(std::get<Paragraph>(document.blocks.front()).text), "One. Two.");
+}
+
 TEST(Html, SortsByTheValueBehindARoundedNumber) {
   EXPECT_NE(write(speeds(), Format::html).find("<td class=\"n\" data-v=\"1.23456\">"), std::string::npos);
 }

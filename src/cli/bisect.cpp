@@ -37,6 +37,7 @@ namespace fs = std::filesystem;
 // in a pair of neighbours between which there is no difference, which is then said.
 constexpr double kConfidence = 0.99;
 constexpr int kMostLaunches = 20;  // of a step, where --launches does not say
+constexpr double kDelta = 0.01;    // the loss that counts, where --delta does not say
 
 // Of log(time of the second / time of the first).
 struct Ratio {
@@ -138,10 +139,14 @@ class Search {
                    Exit::unclear);
     }
     if (whole.low <= 0) {
-      return ended("unclear",
-                   fmt::format("{} and {} do not differ by what {} launches can tell, {}: nothing to find", named(last),
-                               named(0), whole.launches, text_of(whole)),
-                   Exit::unclear);
+      const double delta = options_.delta ? percent_option("--delta", *options_.delta) : kDelta;
+      const std::string hidden =
+          what_may_hide(whole.log_ratio, whole.high, delta, whole.launches, whole.launch_seconds);
+      return ended(
+          "unclear",
+          fmt::format("{} and {} do not differ by what {} launches can tell, {}: nothing to find{}", named(last),
+                      named(0), whole.launches, text_of(whole), hidden.empty() ? "" : ", but " + hidden),
+          Exit::unclear);
     }
     whole_known_ = true;
     return halve(whole);

@@ -374,9 +374,10 @@ Detection detection(const MeasuredPoint& pilot, double effect, double delta) {
     found.text = fmt::format("{} is called with 95 % probability by {} launches of {}: about {}", what,
                              found.plan.launches, counted(found.plan.blocks_per_launch, "block"), took);
   } else {
-    found.text = fmt::format(
-        "{} is beyond this machine: even {} launches of {} ({}) would know the ratio only to ±{:.2g} %", what,
-        found.plan.launches, counted(found.plan.blocks_per_launch, "block"), took, 100 * found.plan.half_width);
+    const double told = stats::smallest_detectable(delta, spread, found.plan.launches, found.plan.blocks_per_launch);
+    found.text =
+        fmt::format("{} is beyond this machine now: even {} launches of {} ({}) tell no less than {:.2g} %", what,
+                    found.plan.launches, counted(found.plan.blocks_per_launch, "block"), took, 100 * told);
   }
   return found;
 }

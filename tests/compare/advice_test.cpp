@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <vector>
 
+#include "compare/session.hpp"
 #include "stats/detect.hpp"
 
 namespace syslab::cli {
@@ -37,6 +39,33 @@ TEST(Advice, SaysHowManyLaunchesWouldTellOfAClaim) {
   EXPECT_EQ(what_would_do(0.03, 0.01, 4, 2.0, {}),
             "At this noise some 36 launches would tell: --launches 36, about 1 m 12 s.");
   EXPECT_EQ(what_would_do(0.03, 0, 4, 2.0, {}), "At this noise no number of launches that one waits for tells.");
+}
+
+// Whoever asks for 2 % in vain is told what can be seen, not a width that lies below 2 %.
+TEST(Advice, WhatIsBeyondThisMachineIsToldWithWhatIsNot) {
+  MeasuredPoint pilot;
+  for (int launch = 0; launch < 3; ++launch) {
+    pilot.launch_seconds.push_back(1.0);
+    for (int block = 0; block < 4; ++block) {
+      const double apart = 0.1 * (launch - 1) + 0.01 * (block % 2);
+      pilot.blocks.push_back({launch, block, "ABBA", {1e-3, 1e-3, 1e-3, 1e-3}, apart});
+    }
+  }
+  const Detection found = detection(pilot, 0.02, 0.01);
+  EXPECT_FALSE(found.plan.reached);
+  const std::size_t at = found.text.find("tell no less than ");
+  ASSERT_NE(at, std::string::npos) << found.text;
+  EXPECT_GT(std::stod(found.text.substr(at + std::strlen("tell no less than "))), 2) << found.text;
+}
+
+// "Nothing to find" within ±3 % says nothing to whoever looks for 2 %.
+TEST(Advice, ABisectionThatFindsNothingSaysWhatItWouldNotHaveSeen) {
+  EXPECT_EQ(what_may_hide(0.001, 0.005, 0.01, 20, 1.0), "");
+  EXPECT_EQ(what_may_hide(0, std::log(1.03), 0.01, 20, 1.0),
+            "a loss of up to 3.00 % would not be seen. At this noise some 177 launches would tell: --launches 177, "
+            "about 2 m 57 s.");
+  EXPECT_NE(what_may_hide(0.02, 0.03, 0.01, 5, 1.0).find("--launches 6,"), std::string::npos)
+      << "more than none, almost";
 }
 
 // +20 % that may as well be none promises nothing: 12 · (1.2 / log 1.01)² launches, and not 12 · (1.2 / 0.17)².

@@ -2,9 +2,10 @@
 -- experiment: flash_benchmarking
 -- fills: *
 -- columns: configurations|1|d|right; device|1|s|left; elsewhere|1|s|left; where|1|s|left; said|1|s|left; failed|1|s|left
-WITH m AS MATERIALIZED (
-  SELECT * FROM v_measured WHERE experiment = ?1 AND params ->> '$.pass' <> 'both' AND measured_here AND NOT is_mine AND (is_good OR status = 'oom')
+WITH every AS MATERIALIZED (
+  SELECT * FROM v_measured WHERE experiment = ?1 AND measured_here AND NOT is_mine
 ),
+m AS (SELECT * FROM every WHERE params ->> '$.pass' <> 'both' AND (is_good OR status = 'oom')),
 pair AS (
   SELECT o.params ->> '$.seq' AS seq, o.params ->> '$.head_dim' AS head_dim, o.params ->> '$.dtype' AS dtype, o.params ->> '$.pass' AS pass, o.implementation,
          o.device, o.comparability_key, o.protocol, o.time_ms, iif(l.is_good, printf('%.3g', l.time_ms), 'OOM') AS unfused, o.run_uid
@@ -28,27 +29,29 @@ told AS (
    GROUP BY comparability_key, protocol, head_dim, seq, dtype, implementation
    ORDER BY dtype
 ),
--- Of each machine the protocol, or the version of one, under which most was measured.
+-- Of each kind of GPU the machine and the protocol, or the version of one, under which most was measured.
 counted AS (
-  SELECT row_number() OVER (PARTITION BY comparability_key ORDER BY count(*) DESC, protocol DESC) AS nth,
-         count(DISTINCT head_dim || ' ' || seq || ' ' || dtype) AS configurations, comparability_key, protocol, device, max(run_uid) AS run_uid
+  SELECT row_number() OVER (PARTITION BY device ORDER BY count(*) DESC, protocol DESC, comparability_key) AS nth,
+         comparability_key, protocol, device, max(run_uid) AS run_uid
     FROM chosen
    GROUP BY comparability_key, protocol, device
 )
-SELECT g.configurations, g.device,
+SELECT (SELECT count(DISTINCT c.head_dim || ' ' || c.seq || ' ' || c.dtype) FROM chosen c WHERE c.device = g.device AND c.protocol = g.protocol) AS configurations, g.device,
        -- Then what forward and backward add up to is not to be held against the table's times of both.
-       iif(g.comparability_key = (SELECT b.comparability_key FROM v_measured b
-                                   WHERE b.experiment = ?1 AND b.params ->> '$.pass' = 'both' AND b.is_good AND NOT b.is_mine AND b.measured_here AND b.implementation IN ('flash_mma', 'flash_tf32')
+       iif(g.comparability_key = (SELECT b.comparability_key FROM every b
+                                   WHERE b.params ->> '$.pass' = 'both' AND b.is_good AND b.implementation IN ('flash_mma', 'flash_tf32')
                                    GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1),
-           '', ', another machine than most of the table') AS elsewhere,
+           '', ', not the machine of most of the table') AS elsewhere,
        printf('T = %d, d = %d', t.seq, t.head_dim) AS "where", group_concat(t.text, ', ') AS said,
        coalesce((SELECT printf(' `%s` failed its check in %s (%s); those times are left out.', f.implementation, iif(count(DISTINCT f.params) = 1, 'one case', count(DISTINCT f.params) || ' cases'), replace(replace(f.device, 'NVIDIA ', ''), ' 80GB HBM3', ''))
-                   FROM v_measured f
-                  WHERE f.experiment = ?1 AND f.status = 'check_failed' AND f.implementation IN ('flash_mma', 'flash_tf32') AND NOT f.is_mine
+                   FROM every f
+                  WHERE f.status = 'check_failed' AND f.implementation IN ('flash_mma', 'flash_tf32')
+                        -- What has passed since is mended.
+                    AND NOT EXISTS (SELECT 1 FROM every n WHERE n.case_id = f.case_id AND n.implementation = f.implementation AND n.is_good AND n.run_uid > f.run_uid)
                   GROUP BY f.implementation, f.device
                   ORDER BY count(*) DESC LIMIT 1), '') AS failed, g.run_uid
   FROM counted g
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1
  GROUP BY g.comparability_key, g.protocol
- ORDER BY g.configurations DESC, g.device, g.protocol;
+ ORDER BY configurations DESC, g.device, g.protocol;

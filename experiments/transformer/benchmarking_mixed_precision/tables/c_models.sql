@@ -23,20 +23,24 @@ paired AS (
    WHERE h."precision" IN ('bf16_amp', 'fp16_amp', 'bf16_fused') AND h.what = 'forward' AND h.within AND h.experiment = ?1
    GROUP BY h.attempt_id
 ),
--- Models that the timing program has in fp32 alone, beside those that were measured in both.
+-- Models that the timing program has in fp32, and no such pair of both passes: their forward in half precision, on whichever machine of the kind.
 lone AS (
-  SELECT DISTINCT f.model, f.batch, f.context, f.implementation, p."precision", f.mean_ms AS forward_fp32, b.mean_ms AS backward_fp32, f.protocol, f.device, f.run_uid,
-         f.parameters, 'not run in half precision' AS why
+  SELECT f.model, f.batch, f.context, f.implementation, p."precision", f.mean_ms AS forward_fp32, h.mean_ms AS forward, f.ms / h.ms AS forward_gain,
+         f.least_ms / h.most_ms AS forward_low, f.most_ms / h.least_ms AS forward_high, b.mean_ms AS backward_fp32, f.protocol, f.device, max(coalesce(h.run_uid, f.run_uid)) AS run_uid,  -- the newest, and the row that it is of
+         f.parameters, CASE WHEN h.attempt_id IS NULL THEN 'not run in half precision' WHEN h.comparability_key = f.comparability_key THEN 'forward only' ELSE 'forward only, half on another machine' END AS why
     FROM passes f
     JOIN paired p ON p.device = f.device AND p.protocol = f.protocol AND p.implementation = f.implementation AND p.context = f.context AND p.batch = f.batch
                  AND p.parameters < f.parameters
     LEFT JOIN passes b ON b.attempt_id = f.attempt_id AND b.what = 'backward' AND b.place = 1
+    LEFT JOIN passes h ON h.alike = f.alike AND h."precision" = p."precision" AND h.implementation = f.implementation AND h.device = f.device AND h.protocol = f.protocol
+                      AND h.what = 'forward' AND h.within AND h.experiment = ?1
    WHERE f."precision" = 'fp32' AND f.what = 'forward' AND f.place = 1 AND f.experiment = 'benchmarking_script'
      AND NOT EXISTS (SELECT 1 FROM paired x WHERE x.model = f.model)
+   GROUP BY f.model, f.batch, f.context, f.implementation, p."precision", f.protocol, f.device
 )
 SELECT *
   FROM (SELECT * FROM paired
          UNION ALL
-        SELECT model, batch, context, implementation, "precision", forward_fp32, NULL, NULL, NULL, NULL, backward_fp32, NULL, NULL, NULL, NULL, protocol, device, run_uid, NULL, parameters, why
+        SELECT model, batch, context, implementation, "precision", forward_fp32, forward, forward_gain, forward_low, forward_high, backward_fp32, NULL, NULL, NULL, NULL, protocol, device, run_uid, NULL, parameters, why
           FROM lone)
  ORDER BY device LIKE 'NVIDIA%' DESC, implementation, "precision" <> 'bf16_amp', "precision", context, parameters, device, protocol;

@@ -43,7 +43,7 @@ SELECT (SELECT count(DISTINCT c.head_dim || ' ' || c.seq || ' ' || c.dtype) FROM
                                    GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1),
            '', ', not the machine of most of the table') AS elsewhere,
        printf('T = %d, d = %d', t.seq, t.head_dim) AS "where", group_concat(t.text, ', ') AS said,
-       coalesce((SELECT printf(' `%s` failed its check in %s (%s); those times are left out.', f.implementation, iif(count(DISTINCT f.params) = 1, 'one case', count(DISTINCT f.params) || ' cases'), replace(replace(f.device, 'NVIDIA ', ''), ' 80GB HBM3', ''))
+       coalesce((SELECT printf(' `%s` failed its check in %s (%s), left out here.', f.implementation, iif(count(DISTINCT f.params) = 1, 'one case', count(DISTINCT f.params) || ' cases'), replace(replace(f.device, 'NVIDIA ', ''), ' 80GB HBM3', ''))
                    FROM every f
                   WHERE f.status = 'check_failed' AND f.implementation IN ('flash_mma', 'flash_tf32')
                         -- What has passed since is mended.

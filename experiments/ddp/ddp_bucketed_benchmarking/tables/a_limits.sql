@@ -1,12 +1,12 @@
 -- sentence: {model} in {precision}, {batch} × {context} tokens on {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol},
---   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {fastest_ms} ms at {fastest} MiB and
---   {slowest_ms} ms at {slowest} MiB ({verdict}).{elsewhere} {cost}.{planned}
+--   {implementation}): bucket limits from {least} to {most} MiB make {calls}{handout}. A step takes {times} ms at {limits}
+--   MiB{verdict}{elsewhere}. {cost}.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; least|MiB|d|right; most|MiB|d|right;
---   calls|1|s|left; handout|1|s|left; fastest|MiB|d|right; fastest_ms|ms|.4g|right; slowest|MiB|d|right; slowest_ms|ms|.4g|right;
---   verdict|1|s|left; cost|1|s|left; elsewhere|1|s|left; planned|1|s|left
+--   calls|1|s|left; handout|1|s|left; times|1|s|left; limits|1|s|left;
+--   verdict|1|s|left; cost|1|s|left; elsewhere|1|s|left
 WITH RECURSIVE sizes(model, d, f, layers, vocab) AS (
   -- The hand-out's models: its buckets are packed in reverse registration order (lm_head, ln_final, of each layer ln2, ln1, w3, w2, w1, output, v, k, q,
   -- embedding), ours in the order in which backward finishes gradients, where two norms are never neighbours.
@@ -51,8 +51,11 @@ one AS (
 SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS sent, v.device, v.protocol, v.implementation, v.least, v.most,
        CASE WHEN v.most_calls > v.least_calls THEN printf('%d to %d all-reduces', v.most_calls, v.least_calls)
             WHEN v.most_calls = 1 THEN 'one all-reduce each' ELSE printf('%d all-reduces each', v.most_calls) END AS calls,
-       v.bucket_mb AS fastest, v.time_ms AS fastest_ms, w.bucket_mb AS slowest, w.time_ms AS slowest_ms,
-       iif(v.high_ms < w.low_ms, 'their intervals do not overlap', 'no measurable difference') AS verdict,
+       (SELECT group_concat(printf('%.4g', x.time_ms), ', ') FROM (SELECT * FROM one o WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key
+           AND o.protocol IS v.protocol AND o.implementation = v.implementation ORDER BY o.bucket_mb) x) AS times,
+       (SELECT group_concat(x.bucket_mb, ', ') FROM (SELECT * FROM one o WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key
+           AND o.protocol IS v.protocol AND o.implementation = v.implementation ORDER BY o.bucket_mb) x) AS limits,
+       iif(v.high_ms < w.low_ms, '', ', no measurable difference') AS verdict,
        CASE WHEN h.buckets IS NULL THEN '' WHEN h.buckets = v.most_calls THEN ' in reverse registration order' ELSE printf(' (%d at %d MiB by the hand-out''s reverse registration order)', h.buckets, v.least) END AS handout,
        CASE WHEN g.exposed > s.exposed THEN printf('As expected large buckets delay the last all-reduce, of which %s ms are exposed at %d MiB and %s at %d',
                                                    iif(g.exposed >= 99.5, printf('%.0f', g.exposed), printf('%.2g', g.exposed)), g.bucket_mb, iif(s.exposed >= 99.5, printf('%.0f', s.exposed), printf('%.2g', s.exposed)), s.bucket_mb)
@@ -62,20 +65,11 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                    THEN printf('. %s small ones cost more: a step is %s ms over one without communication at %d MiB and %s at %d%s',
                                iif(g.exposed > s.exposed, 'But many', 'Many'), iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb,
                                iif(s.backward > 1.01 * g.backward,
-                                   (SELECT printf(', since backward takes %s ms at %s MiB', group_concat(printf('%.3g', x.backward), ', '), group_concat(x.bucket_mb, ', '))
+                                   (SELECT printf(', since backward takes %s ms', group_concat(printf('%.3g', x.backward), ', '))
                                       FROM (SELECT * FROM one o WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key AND o.protocol IS v.protocol
                                                 AND o.implementation = v.implementation ORDER BY o.bucket_mb) x), ''))
                  ELSE printf('; a step is %s ms over one without communication at %d MiB and %s at %d', iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb) END AS cost,
-       -- Buckets that the lab chose from the machine's law, where they ran beside.
-       coalesce((SELECT printf(' `planned`, which chooses buckets from the times of backward and all-reduces, takes %.4g ms in %d calls%s.', p.time_ms, p.buckets,
-                               -- By the intervals as they are printed: the longer side on both.
-                               CASE WHEN abs(p.time_ms - v.time_ms) <= max(p.high_ms - p.time_ms, p.time_ms - p.low_ms) + max(v.high_ms - v.time_ms, v.time_ms - v.low_ms) THEN printf(', no measurable difference from %d MiB', v.bucket_mb)
-                                    WHEN p.time_ms < v.time_ms THEN ', the fastest' ELSE '' END)
-                   FROM v_data_parallel p
-                  WHERE p.experiment = ?1 AND p.strategy = 'planned' AND p.is_good AND p.point = v.point AND p.ranks = v.ranks
-                    AND p.comparability_key = v.comparability_key AND p.protocol IS v.protocol AND p.implementation = v.implementation
-                  ORDER BY p.run_started_at DESC LIMIT 1), '') AS planned,
-       coalesce((SELECT ' Measured on another machine, so not comparable: ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ') || '.'
+       coalesce((SELECT '; on another machine, so not comparable, ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ')
                    FROM one o
                   WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key <> v.comparability_key AND o.implementation = v.implementation
                     AND o.gpu_name IS NOT NULL AND v.gpu_name IS NOT NULL

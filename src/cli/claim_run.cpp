@@ -51,19 +51,6 @@ claim::Case case_of(const ComparisonSession& session, const SweptComparison& swe
   return one;
 }
 
-// A claim knows no A and B: "side B is wrong: …" becomes "me is wrong: …".
-std::string by_name(std::string reason, const plan::Sides& sides) {
-  for (const auto& [side, label] :
-       {std::pair<std::string, std::string>{"side A ", sides.a.label()}, {"side B ", sides.b.label()}}) {
-    if (reason.starts_with(side)) {
-      reason.replace(0, side.size() - 1, label);
-    } else if (const std::size_t at = reason.find("; " + side); at != std::string::npos) {
-      reason.replace(at + 2, side.size() - 1, label);
-    }
-  }
-  return reason;
-}
-
 bool is_short_of_time(const SweptComparison& swept) {
   return !swept.measured.failed && swept.measured.stop == "budget" && swept.measured.launches() < kFewestLaunches;
 }
@@ -73,7 +60,7 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
   one.title = session.title(*swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
-    one.failed = by_name(swept.judgement.reason, sides);
+    one.failed = by_name(swept.judgement.reason, sides.a.label(), sides.b.label());
     one.faster_wrong = swept.judgement.failed_b == worker::Status::check_failed;
   } else if (is_short_of_time(swept)) {
     one.failed = swept.judgement.reason;

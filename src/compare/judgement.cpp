@@ -192,9 +192,20 @@ std::string sentence(const Judgement& it, const std::string& a, const std::strin
     case Verdict::unclear:
       return fmt::format("No verdict on {} against {}: {}.", b, a, it.reason);
     case Verdict::incomparable:
-      return fmt::format("{} and {} cannot be compared: {}.", a, b, it.reason);
+      return fmt::format("{} and {} cannot be compared: {}.", a, b, by_name(it.reason, a, b));
   }
   return {};
+}
+
+std::string by_name(std::string reason, const std::string& a, const std::string& b) {
+  for (const auto& [side, name] : {std::pair<std::string, std::string>{"side A ", a}, {"side B ", b}}) {
+    if (reason.starts_with(side)) {
+      reason.replace(0, side.size() - 1, name);
+    } else if (const std::size_t at = reason.find("; " + side); at != std::string::npos) {
+      reason.replace(at + 2, side.size() - 1, name);
+    }
+  }
+  return reason;
 }
 
 constexpr double kFar = 1.5;  // times

@@ -56,6 +56,9 @@ std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.
 // "flash_tiled takes 25.0 % less time than naive (95 %: −25.2 % … −24.8 %), over 6 launches a side."
 std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
 
+// A reason that speaks of sides, in their names: "side B is wrong: …" becomes "me is wrong: …".
+std::string by_name(std::string reason, const std::string& a, const std::string& b);
+
 // Why the ratio and the two times contradict each other, if they do: they point apart, or the times' ratio lies outside
 // the interval by a change that counts. Otherwise empty.
 std::string contradiction(const Judgement& judgement);

@@ -90,6 +90,14 @@ TEST(Sweep, ACallThatChanceWouldMakeAmongSoManyBecomesUnclear) {
   EXPECT_EQ(corrected({with(Verdict::slower, 0.04)})[0].verdict, Verdict::slower) << "alone it stands";
 }
 
+TEST(Judgement, NamesTheSideThatHasNoTime) {
+  EXPECT_EQ(sentence(incomparable("side B is wrong: out[3] is 7"), "reference", "me"),
+            "reference and me cannot be compared: me is wrong: out[3] is 7.");
+  EXPECT_EQ(by_name("side A is skipped: no GPU; side B is skipped: no GPU", "reference", "me"),
+            "reference is skipped: no GPU; me is skipped: no GPU");
+  EXPECT_EQ(by_name("interrupted after 3 launches", "reference", "me"), "interrupted after 3 launches");
+}
+
 TEST(Sweep, WhatWasNotMeasuredIsNoTest) {
   std::vector<Judgement> sweep(20, incomparable("side B is skipped"));
   sweep[0] = with(Verdict::slower, 0.04);

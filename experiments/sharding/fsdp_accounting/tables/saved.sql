@@ -1,6 +1,6 @@
--- sentence: {model} over {ranks} ranks, gathered by {granularity} ({device}): a rank holds {state} of weights, gradients and moments, {expected} (16Ψ/{ranks} bytes for Ψ
---   parameters). By the same count it is 16Ψ = {whole} unsharded and 8Ψ + 8Ψ/{ranks} = {optimizer} with only the optimizer state sharded. FSDP
---   saves 8Ψ(1 − 1/{ranks}) = {saved} over the latter and {unsharded} over plain DDP ({travelling}).
+-- sentence: {model} over {ranks} ranks, gathered by {granularity} ({device}): FSDP saves 8Ψ(1 − 1/{ranks}) = {saved} over sharding the optimizer state alone, and {unsharded}
+--   over plain DDP ({travelling}). A rank holds {state} of weights, gradients and moments, {expected} (16Ψ/{ranks} bytes for Ψ parameters), instead of
+--   8Ψ + 8Ψ/{ranks} = {optimizer} and 16Ψ = {whole} by the same count.
 -- experiment: fsdp_accounting
 -- fills: a
 -- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; device|1|s|left; state|GiB|.4b|right; padding|B|.4b|right; whole|GiB|.4b|right; optimizer|GiB|.4b|right;

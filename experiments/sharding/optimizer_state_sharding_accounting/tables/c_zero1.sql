@@ -1,6 +1,6 @@
--- sentence: Our sharding, by whole tensors, all-reduces gradients and broadcasts new weights: 3Ψ(n − 1)/n elements a rank for Ψ
---   parameters, {of_rank} for {model} on {ranks} ranks ({backend}, gradients {travelling}, {device}). ZeRO stage
---   1 reduce-scatters gradients and all-gathers new weights, 2Ψ(n − 1)/n: {zero1_sent}{zero1_by}, as much as plain DDP's all-reduce. Memory in fp32 is the
+-- sentence: ZeRO stage 1 reduce-scatters gradients and all-gathers new weights: 2Ψ(n − 1)/n elements a rank for Ψ
+--   parameters, {zero1_sent}{zero1_by} for {model} on {ranks} ranks ({backend}, gradients {travelling}, {device}), as much as plain DDP's all-reduce. Our
+--   sharding, by whole tensors, all-reduces gradients and broadcasts new weights, 3Ψ(n − 1)/n: {of_rank}. Memory in fp32 is the
 --   same: moments in parts, full gradients and weights on every rank. In half precision ZeRO-1 also shards the fp32 master weights (4Ψ/n), which ours does not.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: c

@@ -207,6 +207,17 @@ class StoredGate {
     }
   }
 
+  // Behind what is unclear; launches of one side alone tell no more than the fewer of the other.
+  std::string what_would_tell() const {
+    const bool unclear = std::ranges::any_of(cases_, [](const Gated& it) {
+      return it.judgement.verdict == stats::Verdict::unclear && it.judgement.low.has_value();
+    });
+    if (!unclear) return {};
+    return "What is unclear is told by more launches of both sides (--launches of the pinned run and of the gate), "
+           "asked "
+           "with a larger --delta, or measured in turns (--build, where that program made the pin).\n";
+  }
+
   Exit report() const {
     Exit exit = interrupted_ ? Exit::incomplete : Exit::well;
     std::vector<VerdictLine> lines;
@@ -228,7 +239,8 @@ class StoredGate {
           "Against stored values, not measured in turns: whatever changed on this machine since then counts as a "
           "change. "
           "`--build` names the program that made the pin and compares in turns.\n" +
-          verdict_table(context_.console, lines, "pinned", "now") + fmt::format("run {}\n", store_.run_uid(run_)));
+          verdict_table(context_.console, lines, "pinned", "now") + what_would_tell() +
+          fmt::format("run {}\n", store_.run_uid(run_)));
     }
     return exit;
   }

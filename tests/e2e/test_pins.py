@@ -199,6 +199,13 @@ class Github(OnGithub):
         self.assertIn("| ❌ | command me n=1", ill)
         self.assertIn("| +40.0 % |", ill)
 
+    def test_behind_what_is_unclear_stands_what_would_tell(self):
+        self.bench("$(date +%N)")  # anything between 0 and 1
+        self.syslab("run", "--command", "me=./bench.sh {n}", "-a", "n=1,2", "--reads", "{} ms", "--launches", "3", "--protocol", "quick")
+        self.syslab("pin", "base", "latest")
+        said = self.syslab("gate", "--against", "base", "--launches", "3", "--delta", "0.1%", expect=None).stdout
+        self.assertIn("What is unclear is told by more launches of both sides", said)
+
     def test_without_a_file_for_the_summary_nothing_is_measured(self):
         self.pinned()
         (self.folder / "summary.md").mkdir()

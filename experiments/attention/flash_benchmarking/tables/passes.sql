@@ -1,7 +1,7 @@
--- sentence: Each pass alone was timed in {configurations} of 80 configurations ({device}{elsewhere}). At {where} {said}.{failed}
+-- sentence: Each pass alone was timed in {configurations} 80 configurations ({device}{elsewhere}). At {where} {said}.{failed}
 -- experiment: flash_benchmarking
 -- fills: *
--- columns: configurations|1|d|right; device|1|s|left; elsewhere|1|s|left; where|1|s|left; said|1|s|left; failed|1|s|left
+-- columns: configurations|1|s|left; device|1|s|left; elsewhere|1|s|left; where|1|s|left; said|1|s|left; failed|1|s|left
 WITH every AS MATERIALIZED (
   SELECT * FROM v_measured WHERE experiment = ?1 AND measured_here AND NOT is_mine
 ),
@@ -32,11 +32,12 @@ told AS (
 -- Of each kind of GPU the machine and the protocol, or the version of one, under which most was measured.
 counted AS (
   SELECT row_number() OVER (PARTITION BY device ORDER BY count(*) DESC, protocol DESC, comparability_key) AS nth,
-         comparability_key, protocol, device, max(run_uid) AS run_uid
-    FROM chosen
+         comparability_key, protocol, device, max(run_uid) AS run_uid,
+         (SELECT count(DISTINCT x.head_dim || ' ' || x.seq || ' ' || x.dtype) FROM chosen x WHERE x.device = c.device AND x.protocol = c.protocol) AS timed
+    FROM chosen c
    GROUP BY comparability_key, protocol, device
 )
-SELECT (SELECT count(DISTINCT c.head_dim || ' ' || c.seq || ' ' || c.dtype) FROM chosen c WHERE c.device = g.device AND c.protocol = g.protocol) AS configurations, g.device,
+SELECT iif(g.timed = 80, 'all', g.timed || ' of') AS configurations, g.device,
        -- Then what forward and backward add up to is not to be held against the table's times of both.
        iif(g.comparability_key = (SELECT b.comparability_key FROM every b
                                    WHERE b.params ->> '$.pass' = 'both' AND b.is_good AND b.implementation IN ('flash_mma', 'flash_tf32')
@@ -54,4 +55,4 @@ SELECT (SELECT count(DISTINCT c.head_dim || ' ' || c.seq || ' ' || c.dtype) FROM
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1
  GROUP BY g.comparability_key, g.protocol
- ORDER BY configurations DESC, g.device, g.protocol;
+ ORDER BY g.timed DESC, g.device, g.protocol;

@@ -43,7 +43,8 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                           n.exposed - w.exposed, n.buckets,
                           CASE WHEN l.ms IS NULL OR l.ms <= 0 THEN ', probably because it pays one latency and sends at full bandwidth (not measured)'
                                WHEN l.ms * (n.buckets - w.buckets) < 0.9 * (n.exposed - w.exposed)
-                                 THEN printf(': %d latencies of %.3g µs less are %.2g ms of it, the rest is probably the lower rate of small messages',
+                                 THEN printf(iif(l.ms * (n.buckets - w.buckets) < 9.5, ': %d latencies of about %.2g µs less (back to back on this machine) are about %.1g ms of it, the rest is probably the lower rate of small messages',
+                                                 ': %d latencies of about %.2g µs less (back to back on this machine) are about %.0f ms of it, the rest is probably the lower rate of small messages'),
                                              n.buckets - w.buckets, 1e3 * l.ms, l.ms * (n.buckets - w.buckets))
                                ELSE printf(', as %d latencies of %.3g µs explain (%.2g ms)', n.buckets - w.buckets, 1e3 * l.ms, l.ms * (n.buckets - w.buckets)) END,
                           iif(v.exposed > w.exposed, printf('. Packing into the buffer and back adds %.3g ms to communication%s.', v.exposed - w.exposed,

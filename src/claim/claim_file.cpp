@@ -214,7 +214,10 @@ File from_text(const std::string& name, const std::string& text) {
   try {
     return from_json(json);
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, error.what()));
+    std::string what = error.what();  // "[json.exception.out_of_range.403] key 'claim' not found"
+    if (const std::size_t end = what.find("] "); what.starts_with('[') && end != std::string::npos)
+      what.erase(0, end + 2);
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, what));
   } catch (const Error& error) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, error.what()));
   }

@@ -133,7 +133,8 @@ class Interrupts(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
             with self.subTest(number), tempfile.TemporaryDirectory() as name:
                 folder = pathlib.Path(name)
-                (folder / "ninja").write_text("#!/bin/sh\ntrap 'echo >told; exit 1' TERM\necho >begun\nfor _ in $(seq 400); do sleep 0.05; done\n")
+                # More than a pipe holds, so that it has begun only when what it says is read.
+                (folder / "ninja").write_text("#!/bin/sh\ntrap 'echo >told; exit 1' TERM\nhead -c 200000 /dev/zero | tr '\\0' x\necho >begun\nfor _ in $(seq 400); do sleep 0.05; done\n")
                 (folder / "ninja").chmod(0o755)
                 builds = textwrap.dedent(f"""
                     import importlib.machinery, importlib.util, pathlib, sys

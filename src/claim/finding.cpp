@@ -115,6 +115,12 @@ std::string factor_text(double factor) {
   return fmt::format("{:.{}f}", factor, factor < 2 ? 3 : factor < 10 ? 2 : factor < 100 ? 1 : 0);
 }
 
+std::string claimable_text(double factor) {
+  const int digits = 3 - static_cast<int>(std::floor(std::log10(factor)));
+  const double unit = std::pow(10, std::abs(digits));
+  return fmt::format("{}", digits < 0 ? std::floor(factor / unit) * unit : std::floor(factor * unit) / unit);
+}
+
 std::string interval_text(const Speed& speed) { return factor_text(speed.low) + " … " + factor_text(speed.high); }
 
 double log_border(const Statement& statement, double tolerance) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/claim_run.hpp"
@@ -20,10 +19,8 @@ constexpr double kTolerance = 0.01;  // what another machine of the same kind ma
 // Of a claim that was not shown: what could be claimed.
 std::string advice(const claim::Statement& statement, const claim::Finding& finding) {
   if (finding.confirmable <= 0 || (statement.factor >= 1 && finding.confirmable < 1)) return {};
-  claim::Statement less = statement;
-  less.factor = finding.confirmable;
-  return fmt::format("; these measurements would show '{} >= {:.4g} x {}'", less.faster,
-                     std::floor(1000 * less.factor) / 1000, less.slower);
+  return fmt::format("; these measurements would show '{} >= {} x {}'", statement.faster,
+                     claim::claimable_text(finding.confirmable), statement.slower);
 }
 
 }  // namespace

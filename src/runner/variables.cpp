@@ -26,6 +26,9 @@ constexpr std::array<std::string_view, 11> kPlaces{"SYSLAB_BINARY",     "SYSLAB_
 constexpr std::array<std::string_view, 10> kMeasured{
     "LD_PRELOAD",      "LD_LIBRARY_PATH", "SYSLAB_NCCL_LIB",   "NCCL_CONF_FILE",         "NCCL_TOPO_FILE",
     "NCCL_GRAPH_FILE", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_TUNER_CONFIG_FILE", "CUDA_MPS_PIPE_DIRECTORY"};
+// Whose machine it is, among those that steer.
+constexpr std::array<std::string_view, 4> kWhose{"SYSLAB_AUTHOR", "SYSLAB_HOST", "NCCL_COMM_ID", "NCCL_HOSTID"};
+constexpr std::array<std::string_view, 2> kSerials{"GPU-", "MIG-"};  // CUDA_VISIBLE_DEVICES may name GPUs by them
 constexpr std::array<std::string_view, 6> kSecretNames{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"};
 constexpr std::array<std::string_view, 5> kSecretValues{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "BEARER"};
 
@@ -69,8 +72,8 @@ bool is_storable_variable(std::string_view name, std::string_view value) {
 }
 
 bool is_for_strangers(std::string_view name, std::string_view value) {
-  return is_storable_variable(name, value) && starts_with_any(name, kSteering) && name != "SYSLAB_AUTHOR" &&
-         name != "SYSLAB_HOST" && value.find('/') == std::string_view::npos;
+  return is_storable_variable(name, value) && starts_with_any(name, kSteering) && !is_one_of(name, kWhose) &&
+         !contains_any(value, kSerials) && value.find('/') == std::string_view::npos;
 }
 
 Json storable_variables(const std::vector<std::string>& entries) {

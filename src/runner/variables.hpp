@@ -14,7 +14,8 @@ namespace syslab::runner {
 // folders. What is loaded from there does (LD_PRELOAD, NCCL_TOPO_FILE): its variable stays.
 bool is_storable_variable(std::string_view name, std::string_view value);
 
-// Of the storable ones those that strangers may read and that steer what is computed and how: no job, no host, no path.
+// Of the storable ones those that strangers may read and that steer what is computed and how: no job, no host, no path,
+// no serial of a GPU.
 bool is_for_strangers(std::string_view name, std::string_view value);
 
 // The storable ones of "NAME=value" entries, as an object.

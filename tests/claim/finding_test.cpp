@@ -88,6 +88,14 @@ TEST(Finding, SaysWhatCouldBeClaimed) {
       Verdict::confirmed);
 }
 
+TEST(Finding, WhatCanBeClaimedIsNeverMoreThanWasShown) {
+  EXPECT_EQ(claimable_text(1.20456), "1.204");
+  EXPECT_EQ(claimable_text(12.3459), "12.34");
+  EXPECT_EQ(claimable_text(123.456), "123.4");
+  EXPECT_EQ(claimable_text(12345.6), "12340");
+  EXPECT_EQ(claimable_text(0.0512999), "0.05129");
+}
+
 // Of claims that hold exactly at the border, in all of n cases, few may be refuted, however many cases there are.
 TEST(Finding, ManyCasesRefuteNoTrueClaim) {
   std::mt19937_64 random(7);

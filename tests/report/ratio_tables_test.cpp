@@ -22,6 +22,17 @@ TEST_F(RatioTables, OneRingBesideTheOther) {
   EXPECT_EQ(at(0, "verdict").text, ", an interval too wide to confirm it");
 }
 
+TEST_F(RatioTables, ARatioOfRingsWithoutIntervalsHasNone) {
+  const auto once = [](double seconds) {
+    return worker::MetricRecord{.name = "time", .unit = "s", .value = seconds, .n = 1, .rank = worker::kAllRanks};
+  };
+  add(kRing, {{"bytes", std::int64_t{1000}}}, "whole", {once(4e-3)}, 4);
+  add(kRing, {{"bytes", std::int64_t{1000}}}, "parts", {once(2e-3)}, 4);
+  fill_from(kRing, "ratio");
+  EXPECT_EQ(at(0, "ratio").text, "2×");
+  EXPECT_EQ(at(0, "verdict").text, "");
+}
+
 TEST_F(RatioTables, ANarrowRatioOfRingsIsAsPredicted) {
   add(kRing, {{"bytes", std::int64_t{1000}}}, "whole", {time_record("time", {4e-3, 3.9e-3, 4.1e-3}, worker::kAllRanks)},
       4);

@@ -82,6 +82,8 @@ TEST(Environment, StrangersReadOfAMachineWhatItIsAndNotWhoseItIs) {
                                            {"MASTER_ADDR", "annsbox"},
                                            {"NVIDIA_REQUIRE_CUDA", "cuda>=13.0"},
                                            {"CUDA_HOME", "/home/ann/cuda"},
+                                           {"CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"},
+                                           {"NCCL_COMM_ID", "annsbox:29500"},
                                            {"NCCL_TOPO_FILE", "/home/ann/topology.xml"},
                                            {"LD_PRELOAD", "/home/ann/libjemalloc.so"}}}});
   EXPECT_EQ(told, (Json{{"host", {{"kernel", "6.1"}}},

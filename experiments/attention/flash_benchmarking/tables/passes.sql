@@ -39,9 +39,9 @@ counted AS (
 )
 SELECT iif(g.timed = 80, 'all', g.timed || ' of') AS configurations, g.device,
        -- Then what forward and backward add up to is not to be held against the table's times of both.
-       iif(g.comparability_key = (SELECT b.comparability_key FROM every b
+       iif(g.comparability_key = coalesce((SELECT b.comparability_key FROM every b
                                    WHERE b.params ->> '$.pass' = 'both' AND b.is_good AND b.implementation IN ('flash_mma', 'flash_tf32')
-                                   GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1),
+                                   GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1), g.comparability_key),
            '', ', not the machine of most of the table') AS elsewhere,
        printf('T = %d, d = %d', t.seq, t.head_dim) AS "where", group_concat(t.text, ', ') AS said,
        coalesce((SELECT printf(' `%s` failed its check in %s (%s), left out here.', f.implementation, iif(count(DISTINCT f.params) = 1, 'one case', count(DISTINCT f.params) || ' cases'), replace(replace(f.device, 'NVIDIA ', ''), ' 80GB HBM3', ''))
@@ -50,7 +50,7 @@ SELECT iif(g.timed = 80, 'all', g.timed || ' of') AS configurations, g.device,
                         -- What has passed since is mended.
                     AND NOT EXISTS (SELECT 1 FROM every n WHERE n.case_id = f.case_id AND n.implementation = f.implementation AND n.is_good AND n.run_uid > f.run_uid)
                   GROUP BY f.implementation, f.device
-                  ORDER BY count(*) DESC LIMIT 1), '') AS failed, g.run_uid
+                  ORDER BY count(*) DESC, f.implementation, f.device LIMIT 1), '') AS failed, g.run_uid
   FROM counted g
   JOIN told t ON t.comparability_key = g.comparability_key AND t.protocol = g.protocol
  WHERE g.nth = 1

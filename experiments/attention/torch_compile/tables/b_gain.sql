@@ -29,7 +29,7 @@ SELECT e.context, e."precision", e.device,
              AND x.protocol = e.protocol AND x.context = e.context AND x."precision" = e."precision" AND x.what = 'forward' AND x.nth = x.models)), NULL)) AS forward,
        max(iif(what = 'step' AND nth = 1, printf('%.3g to %.3g', first, last), NULL)) AS step,
        CASE WHEN max(iif(what = 'step', first > 1.05 * last, 0))
-              THEN iif(max(iif(what = 'step', last = e.least, 0)), ' ' || max(iif(nth = models, name, '')) || ' gains least', ' The gain falls with size') ||
+              THEN iif(max(iif(what = 'step', last = e.least, 0)), ' ' || max(iif(what = 'step' AND nth = models, name, '')) || ' gains least', ' The gain falls with size') ||
                    coalesce((SELECT printf(', probably because fusion leaves matrix products alone, whose share of a step grows with size (profiles of %s: %s %%).', p.models, p.shares)
                                FROM v_matrix_products p WHERE p.part = 'step' AND p.implementation = 'eager' AND p.context = e.context),
                             ', probably because more of its time is matrix products, which fusion leaves alone (not measured).')

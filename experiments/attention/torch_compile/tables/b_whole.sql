@@ -12,7 +12,11 @@
 WITH passes AS MATERIALIZED (SELECT * FROM v_pass)
 SELECT e.model, e.batch, e.context, e."precision", e.what AS pass, e.mean_ms AS eager, f.mean_ms AS fused, e.mean_ms / f.mean_ms AS gain,
        p.mean_ms AS torch_eager, c.mean_ms AS torch_compiled, p.mean_ms / c.mean_ms AS torch_gain,
-       CASE WHEN f.run_uid IS NULL THEN 'fused was not run' WHEN e.run_uid = f.run_uid THEN 'one run' ELSE 'different runs' END AS paired, e.protocol, e.device,
+       CASE WHEN f.run_uid IS NULL
+              THEN iif(EXISTS (SELECT 1 FROM v_newest n
+                                WHERE n.experiment IN (?1, 'benchmarking_script') AND n.status = 'oom' AND n.implementation = 'fused' AND n.params ->> '$.model' = e.model
+                                  AND n.params ->> '$.context' = e.context AND n.params ->> '$.precision' = e."precision"), 'fused ran out of memory', 'fused was not run')
+            WHEN e.run_uid = f.run_uid THEN 'one run' ELSE 'different runs' END AS paired, e.protocol, e.device,
        max(e.run_uid, coalesce(f.run_uid, '')) AS run_uid
   FROM passes e
   -- A model that was measured op by op alone stands beside those that were fused.

@@ -14,7 +14,7 @@ WITH pair AS (
                      AND p.is_good
    WHERE w.experiment = ?1 AND w.implementation = 'whole' AND w.is_good AND w.world_size > 1
 )
-SELECT ranks, bytes, iif(bytes % 1048576 = 0, printf('%d MiB', bytes / 1048576), bytes || ' bytes') AS size, expected, coalesce(printf('%.2f to %.2f×', ratio_low, ratio_high), printf('%.3g×', ratio)) AS ratio,
+SELECT ranks, bytes, iif(bytes % 1048576 = 0, printf('%d MiB', bytes / 1048576), bytes || ' bytes') AS size, expected, iif(ratio_low IS NULL, printf('%.3g×', ratio), printf('%.2f to %.2f×', ratio_low, ratio_high)) AS ratio,
        CASE WHEN ratio_low IS NULL THEN '' WHEN expected BETWEEN ratio_low AND ratio_high AND ratio_high > 1.2 * ratio_low
               THEN ', an interval too wide to confirm it'
             WHEN expected BETWEEN ratio_low AND ratio_high THEN ', as predicted' WHEN ratio_low > expected THEN ', more than that' ELSE ', less than that' END AS verdict,

@@ -27,18 +27,19 @@ SELECT s.implementation, s.ranks, replace(group_concat(replace(s.times, ':', iif
               (s.most - 1.0) / (s.fewest - 1), (s.most - 1.0) / s.most * s.fewest / (s.fewest - 1)) AS growth,
        coalesce((SELECT printf(' %s %s.',
                                -- Who stopped the run at one of them gave the reason.
-                               iif(EXISTS (SELECT 1 FROM v_attempt o WHERE o.experiment = ?1 AND o.implementation = s.implementation AND o.status = 'aborted'),
+                               iif(EXISTS (SELECT 1 FROM v_attempt o WHERE o.experiment = ?1 AND o.implementation = s.implementation AND o.comparability_key = s.comparability_key
+                                      AND o.status = 'aborted'),
                                    'The run was stopped before', 'Not run:'),
                                group_concat(printf('%s MB on %s', mb, ranks), ' and '))
                    FROM (SELECT m.column1 AS mb, group_concat(r.column1, ', ') AS ranks
                            FROM (VALUES (1), (10), (100), (1000)) m CROSS JOIN (VALUES (2), (4), (6)) r
-                          WHERE NOT EXISTS (SELECT 1 FROM one o WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key 
+                          WHERE NOT EXISTS (SELECT 1 FROM one o WHERE o.implementation = s.implementation AND o.comparability_key = s.comparability_key
                                                AND o.bytes = m.column1 * 1000000 AND o.world_size = r.column1)
                           GROUP BY m.column1
                           ORDER BY m.column1)
                  HAVING count(*) > 0), '') AS missing, max(s.run_uid) AS run_uid
-  FROM (SELECT *, row_number() OVER (PARTITION BY implementation, comparability_key, protocol, many ORDER BY bytes) AS up FROM size ORDER BY bytes) s
+  FROM (SELECT *, row_number() OVER (PARTITION BY implementation, comparability_key, protocol, ranks ORDER BY bytes) AS up FROM size ORDER BY bytes) s
  WHERE s.many = (SELECT max(x.many) FROM size x WHERE x.implementation = s.implementation AND x.comparability_key = s.comparability_key)
  GROUP BY s.implementation, s.comparability_key, s.protocol, s.ranks
- ORDER BY s.implementation <> 'gloo', s.implementation, max(s.many) DESC
+ ORDER BY s.implementation <> 'gloo', s.implementation, max(s.many) DESC, count(*) DESC, s.comparability_key, s.protocol, s.ranks
  LIMIT 1;

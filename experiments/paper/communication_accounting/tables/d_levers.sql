@@ -23,7 +23,7 @@ SELECT printf('%,d', b.overlapped) AS before,
                                                WHEN 'pipeline' THEN replace(substr(says, 1, instr(says || ';', ';') - 1), ' stages, each on', ' pipeline stages each have') || ' (X shrinks)'
                                                ELSE says END, ' or ') AS ways
                   FROM (SELECT * FROM levers a WHERE a.attempt_id = b.attempt_id AND a.place > 0 ORDER BY a.place)
-                 GROUP BY overlapped
+                 GROUP BY overlapped, lever IN ('gathers reused', 'pipeline')
                  ORDER BY min(place))) AS levers, b.run_uid
   FROM levers b
  WHERE b.place = 0

@@ -27,7 +27,12 @@ paired AS (
 lone AS (
   SELECT f.model, f.batch, f.context, f.implementation, p."precision", f.mean_ms AS forward_fp32, h.mean_ms AS forward, f.ms / h.ms AS forward_gain,
          f.least_ms / h.most_ms AS forward_low, f.most_ms / h.least_ms AS forward_high, b.mean_ms AS backward_fp32, f.protocol, f.device, max(coalesce(h.run_uid, f.run_uid)) AS run_uid,  -- the newest, and the row that it is of
-         f.parameters, CASE WHEN h.attempt_id IS NULL THEN 'not run in half precision' WHEN h.comparability_key = f.comparability_key THEN 'forward only' ELSE 'forward only, half on another machine' END AS why
+         f.parameters, CASE WHEN h.attempt_id IS NULL
+                             THEN iif(EXISTS (SELECT 1 FROM v_newest n
+                                               WHERE n.experiment IN (?1, 'benchmarking_script') AND n.status = 'oom' AND n.implementation = f.implementation
+                                                 AND n.params ->> '$.model' = f.model AND n.params ->> '$.context' = f.context AND n.params ->> '$.precision' = p."precision"),
+                                      'out of memory in half precision', 'not run in half precision')
+                           WHEN h.comparability_key = f.comparability_key THEN 'forward only' ELSE 'forward only, half on another machine' END AS why
     FROM passes f
     JOIN paired p ON p.device = f.device AND p.protocol = f.protocol AND p.implementation = f.implementation AND p.context = f.context AND p.batch = f.batch
                  AND p.parameters < f.parameters

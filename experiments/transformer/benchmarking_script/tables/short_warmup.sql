@@ -28,7 +28,10 @@ firsts AS (
 SELECT iif(w = 1, 'one', 'two') AS w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, others,
        CASE WHEN first > 1.05 * slowest THEN printf('takes %.3g times the median of', ratio) WHEN ratio <= 1.05 THEN 'is no slower than' ELSE 'is no slower than the slowest of' END AS verdict,
        CASE WHEN first <= 1.05 * slowest AND ratio <= 1.05
-              THEN iif(w = 1 AND implementation NOT LIKE 'graph%' AND device <> 'cpu', ' A CUDA graph would need two (not run): the second step records it.', '')
+              THEN iif(w = 1 AND implementation NOT LIKE 'graph%' AND device <> 'cpu'
+                            AND NOT EXISTS (SELECT 1 FROM firsts x JOIN v_measured g ON g.attempt_id = x.attempt_id
+                                             WHERE g.implementation LIKE 'graph%' AND g.device = shown.device),
+                        ' A CUDA graph would need two (not run): the second step records it.', '')
             WHEN first <= 1.05 * slowest THEN ' Steps vary as much without one-time costs.'
             WHEN implementation LIKE 'graph%' THEN ' The second step records the CUDA graph and the third replays it for the first time.'
             ELSE ' A cause can be memory allocated by the second step beside what the first one left (not measured).' END AS why, run_uid
@@ -37,6 +40,6 @@ SELECT iif(w = 1, 'one', 'two') AS w, iif(w = 1, 'step', 'steps') AS steps, mode
                row_number() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.warmup'
                                       ORDER BY f.first / f.slowest DESC, v.attempt_uid) AS place
           FROM firsts f
-          JOIN v_measured v ON v.attempt_id = f.attempt_id)
+          JOIN v_measured v ON v.attempt_id = f.attempt_id) shown
  WHERE place = 1
  ORDER BY device, implementation, w;

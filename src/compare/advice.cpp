@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMostLaunches = 1000;  // that --launches takes
 constexpr double kPatience = 3600;      // seconds
-constexpr double kMostDelta = 1000;     // percent, that --delta takes
+constexpr double kUsefulDelta = 0.5;    // who learns that two are the same within more has learnt nothing
 
 // Of a part, in percent, rounded up to two digits: "5.2", "13".
 std::string rounded_up(double part) {
@@ -37,6 +37,9 @@ std::optional<int> launches_for(double gap, const stats::PairedSpread& spread, i
   }
   return std::nullopt;
 }
+
+// Whether who asked for `delta` is helped by the answer for `reach`, both as parts.
+bool is_useful(double reach, double delta) { return reach <= std::max(kUsefulDelta, 2 * delta); }
 
 std::string others_first(const std::optional<Crowd>& crowd) {
   if (!crowd) return {};
@@ -77,7 +80,9 @@ std::string what_would_do(const Judgement& it, std::span<const double> launch_se
   if (const std::string so_many = so_many_launches(wanted, it.launches, mean); !so_many.empty()) return text + so_many;
   text += fmt::format("At this noise no number of launches that one waits for tells {:g} %", 100 * it.delta);
   const double reach = std::ceil(100 * std::expm1(std::abs(*it.log_ratio) + half));
-  return text + (reach < kMostDelta ? fmt::format("; with --delta {:.0f}% these do.", reach) : ".");
+  if (is_useful(reach / 100, it.delta)) return text + fmt::format("; with --delta {:.0f}% these do.", reach);
+  return text +
+         ", and these scatter too much for any useful --delta: measure on a quiet machine, or calls that take longer.";
 }
 
 std::string what_would_do(double half_width, double beside, int launches, double seconds,
@@ -129,9 +134,11 @@ std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double 
   const double told = stats::smallest_detectable(0, spread, ahead.launches, each);
   // With that δ the interval around the ratio so far is `same`.
   const double within = std::max(told, std::expm1(std::abs(ratio) + half));
-  return fmt::format("{} tell {} %{}, hardly {:g} %: {}{}; it goes on unless you stop it (Ctrl-C)", what,
+  return fmt::format("{} tell {} %{}, hardly {:g} %: {}, {}; it goes on unless you stop it (Ctrl-C)", what,
                      rounded_up(told), few ? " at best" : "", 100 * delta, would,
-                     100 * within < kMostDelta ? fmt::format(", --delta {}% these", rounded_up(within)) : "");
+                     is_useful(within, delta) ? fmt::format("--delta {}% these", rounded_up(within))
+                                              : "and they scatter too much for any useful --delta (a quiet machine or "
+                                                "calls that take longer would help)");
 }
 
 }  // namespace syslab::cli

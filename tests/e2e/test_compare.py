@@ -236,7 +236,8 @@ class Compare(Comparing):
         told = self.told(*case, f"A:build={other}")
         at, = [i for i, line in enumerate(told) if line.startswith("at this noise ")]
         self.assertRegex(told[at], r"^at this noise 4 launches \(.*\) tell \d+ %( at best)?, hardly 1 %: "
-                                   r".* would.*, --delta \d+% these; it goes on unless you stop it \(Ctrl-C\)$")
+                                   r".* would.*, (--delta \d+% these|and they scatter too much for any useful --delta \(.*\)); "
+                                   r"it goes on unless you stop it \(Ctrl-C\)$")
         self.assertTrue(any("launch 4 of 4" in line for line in told[at:]), told)
         self.assertEqual([line for line in self.told(*case, "A:slowdown=0", "B:slowdown=300") if line.startswith("at this noise")], [])
 

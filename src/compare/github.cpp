@@ -38,13 +38,6 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-// What came of a case: a result that is wrong is that, and not "incomparable".
-std::string word_of(const Judgement& it) {
-  const std::optional<worker::Status> failed = it.failed_b ? it.failed_b : it.failed_a;
-  if (!failed) return std::string(stats::to_string(it.verdict));
-  return *failed == worker::Status::check_failed ? "wrong" : std::string(worker::to_string(*failed));
-}
-
 std::string said(const Judgement& it) { return it.failed_a || it.failed_b ? it.reason : sentence(it, "pinned", "now"); }
 
 std::string annotation(std::string_view level, const std::string& file, const std::string& title,

@@ -174,6 +174,12 @@ std::string interval_text(const Judgement& it) {
   return fmt::format("{} … {}{}", factor(*it.low), factor(*it.high), *it.high > 0 ? " times" : "");
 }
 
+std::string word_of(const Judgement& it) {
+  const std::optional<worker::Status> failed = it.failed_b ? it.failed_b : it.failed_a;
+  if (!failed) return std::string(stats::to_string(it.verdict));
+  return *failed == worker::Status::check_failed ? "wrong" : std::string(worker::to_string(*failed));
+}
+
 std::string sentence(const Judgement& it, const std::string& a, const std::string& b) {
   const auto over = fmt::format("over {} launches a side", it.launches);
   switch (it.verdict) {

@@ -53,6 +53,9 @@ std::string percent(double change);
 std::string change_text(double log_ratio);
 std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.7 %", "9.41 … 9.64 times", "no interval"
 
+// What came of it in a word: "slower"; of a side that failed "wrong" or its status, and not "incomparable".
+std::string word_of(const Judgement& judgement);
+
 // "flash_tiled takes 25.0 % less time than naive (95 %: −25.2 % … −24.8 %), over 6 launches a side."
 std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/format_seconds.hpp"
@@ -22,13 +22,16 @@ std::string time_text(const std::optional<double>& seconds) {
   return format_seconds(*seconds);
 }
 
+// "12 faster, 1 wrong": by verdict, those that have none by what came of them.
 std::string counts(const std::vector<VerdictLine>& lines) {
   std::string text;
   for (const Verdict verdict :
        {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unclear, Verdict::incomparable}) {
-    const auto count = std::count_if(lines.begin(), lines.end(),
-                                     [&](const VerdictLine& line) { return line.judgement.verdict == verdict; });
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, stats::to_string(verdict));
+    std::map<std::string, int> words;
+    for (const auto& [title, it] : lines) {
+      if (it.verdict == verdict) ++words[word_of(it)];
+    }
+    for (const auto& [word, count] : words) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
   }
   return text;
 }
@@ -53,7 +56,7 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
     cells.push_back({title, time_text(it.seconds_a), time_text(it.seconds_b),
                      it.log_ratio ? change_text(*it.log_ratio) : "-", it.low ? interval_text(it) : "-",
                      it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", std::to_string(it.launches),
-                     console.styled(stats::to_string(it.verdict), good ? Style::good : Style::bad)});
+                     console.styled(word_of(it), good ? Style::good : Style::bad)});
   }
   std::string text = report::write_aligned(columns, cells) + "\n";
   if (lines.size() > kSentences) {

@@ -50,12 +50,8 @@ struct Ratio {
 
 Ratio ratio_of(std::span<const stats::PairedBlock> blocks) {
   const stats::PairedEstimate estimate = stats::paired_interval(blocks, kConfidence);
-  return {estimate.log_ratio,
-          estimate.interval_95.low,
-          estimate.interval_95.high,
-          static_cast<int>(estimate.launches),
-          0,
-          {}};
+  const auto& [low, high] = estimate.interval_95;
+  return {.log_ratio = estimate.log_ratio, .low = low, .high = high, .launches = static_cast<int>(estimate.launches)};
 }
 
 std::string text_of(const Ratio& ratio) {
@@ -269,11 +265,10 @@ class Search {
   std::optional<Ratio> remembered(const plan::ComparisonPlan& plan, const std::string& label) const {
     const plan::ComparisonPoint& point = plan.points[0];
     const store::ResultSet found = store_.query(
-        "SELECT k.launch, k.log_ratio, (SELECT avg(one.value) FROM comparison c, json_each(c.facts, "
-        "'$.launch_seconds') one"
-        " WHERE c.id = k.comparison_id) FROM comparison_block k WHERE k.comparison_id = (SELECT max(comparison_id) "
-        "FROM "
-        "v_comparison"
+        "SELECT k.launch, k.log_ratio,"
+        " (SELECT avg(l.value) FROM comparison c, json_each(c.facts, '$.launch_seconds') l WHERE c.id = "
+        "k.comparison_id)"
+        " FROM comparison_block k WHERE k.comparison_id = (SELECT max(comparison_id) FROM v_comparison"
         " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
         " AND comparability_key = ?6 AND facts ->> '$.stop' = 'launches') ORDER BY 1, k.block",
         {store::text_cell(label), store::text_cell(plan.sides.a.label()), store::text_cell(plan.sides.b.label()),
@@ -364,8 +359,7 @@ class Search {
 
   // What is known of the suspects before the last: measured in vain, with what would do, or not at all.
   std::string why_several(const std::vector<int>& suspects, double half) const {
-    const auto in_vain =
-        std::ranges::count_if(suspects, [this](int index) { return unclear_.find(index) != unclear_.end(); });
+    const auto in_vain = std::ranges::count_if(suspects, [this](int index) { return unclear_.contains(index); });
     const auto others = static_cast<std::int64_t>(suspects.size()) - 1 - in_vain;
     if (in_vain == 0) return "those before the last could not be asked:";
     double half_width = 0, beside = 0, seconds = 0;

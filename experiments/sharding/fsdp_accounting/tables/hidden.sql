@@ -8,8 +8,8 @@
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
        1e3 * (metrics ->> '$.gathering') AS gathering, iif(e.ci_low IS NULL, printf('%.4g ms', 1e3 * (metrics ->> '$.exposed_forward')), printf('%.1f to %.1f ms (95 %% interval)', 1e3 * e.ci_low, 1e3 * e.ci_high)) AS exposed_forward,
-       (SELECT printf(' %d', count(*))
-          FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0) AS units,
+       coalesce((SELECT printf(' %d', count(*))
+                   FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0), '') AS units,
        iif(e.ci_low IS NULL OR f.ci_low IS NULL, printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward')), printf('%.1g to %.1g', 100 * e.ci_low / f.ci_high, 100 * e.ci_high / f.ci_low)) AS share,
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,
        CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'Nearly all arrive in time in both passes', 'Nearly all arrive in time in forward, but not in backward')

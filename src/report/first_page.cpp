@@ -95,7 +95,7 @@ std::string told(std::vector<Missing> missing, const std::vector<Answered>& prob
   missing.resize(missing.size() - others);
   std::vector<std::string> most;
   for (const Missing& one : missing) {
-    most.push_back(fmt::format("{} ({} of {})", title_of(one.problem), one.cases, one.of));
+    most.push_back(fmt::format("{} ({} of {} cases)", title_of(one.problem), one.cases, one.of));
   }
   if (others > 0) most.push_back(fmt::format("less in {}", counted(static_cast<std::int64_t>(others), "more problem")));
   return fmt::format("{}", fmt::join(most, ", "));

@@ -29,7 +29,7 @@ TEST_F(FirstPageOf, SaysHowManyCasesOfWhichProblemsAreToRunAndWhatTheyAreWorth) 
   const std::string text = of({problem("fsdp"), problem("leaderboard")},
                               {{"fsdp", 0.4, 3, 9}, {"leaderboard", 1.26, 1, 1}, {"naive_ddp", 0, 2, 2}});
   EXPECT_TRUE(has(text, std::string("All 4 parts have an answer. Measurements not made are worth 1 of 4 points: "
-                                    "Leaderboard (1 of 1), FSDP (3 of 9).") +
+                                    "Leaderboard (1 of 1 cases), FSDP (3 of 9 cases).") +
                             kCommand))
       << text;
 }
@@ -37,7 +37,7 @@ TEST_F(FirstPageOf, SaysHowManyCasesOfWhichProblemsAreToRunAndWhatTheyAreWorth) 
 TEST_F(FirstPageOf, NamesAProblemOnceWhereItIsOpen) {
   const std::string text = of({problem("one", {"a"}), problem("onetwo")}, {{"one", 2, 1, 1}, {"onetwo", 1, 1, 1}});
   EXPECT_TRUE(has(text, std::string("3 of 4 parts have an answer. Open: one (a). Measurements not made are worth 1 of "
-                                    "4 points: onetwo (1 of 1).") +
+                                    "4 points: onetwo (1 of 1 cases).") +
                             kCommand))
       << text;
 }
@@ -45,7 +45,7 @@ TEST_F(FirstPageOf, NamesAProblemOnceWhereItIsOpen) {
 TEST_F(FirstPageOf, ListsThreeProblemsAtMost) {
   std::vector<Missing> missing;
   for (const char* name : {"p1", "p2", "p3", "p4", "p5"}) missing.push_back({name, 1, 1, 2});
-  EXPECT_TRUE(has(of({problem("one")}, missing), "p3 (1 of 2), less in 2 more problems. `syslab run"));
+  EXPECT_TRUE(has(of({problem("one")}, missing), "p3 (1 of 2 cases), less in 2 more problems. `syslab run"));
 }
 
 TEST_F(FirstPageOf, HasNoCommandWhereNothingIsMissing) {

@@ -154,7 +154,7 @@ TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherMachine) {
   point("backward", "A_GPU");
   point("both", "B_GPU");
   std::string text = said("flash_benchmarking", "passes");
-  EXPECT_TRUE(has(text, "in 1 of 80 configurations (A_GPU, not the machine of most of the table)")) << text;
+  EXPECT_TRUE(has(text, "in 1 of 80 configurations (A_GPU, on a second machine)")) << text;
   EXPECT_TRUE(
       has(text, "At T = 128, d = 64 `flash_mma` (bf16) takes 0.01 ms forward and 0.01 backward (unfused 0.02 and"))
       << text;

@@ -102,8 +102,7 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
   layered.push_back(metric("parameters", 1 << 20));
   add("fsdp", params, "fused", layered, {.ranks = 2});
   const std::string layer = said("fsdp", "certified");
-  EXPECT_TRUE(
-      has(layer, "Gathered weights and unreduced gradients take turns in 8 B (all weights: 4 MiB): each is freed"))
+  EXPECT_TRUE(has(layer, "Gathered weights and unreduced gradients share 8 B (all weights: 4 MiB): each is freed"))
       << layer;
 }
 

@@ -33,7 +33,7 @@ SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `tes
                          ORDER BY name DESC)
                  GROUP BY who
                  ORDER BY who <> 'all', min(name) DESC)) AS tests,
-       coalesce((SELECT 'Worst errors against fp64 (bound): ' || group_concat(text, '; ') || '.'
+       coalesce((SELECT 'Errors nearest their bound, against fp64 (bound): ' || group_concat(text, '; ') || '.'
                    FROM (SELECT printf('`%s` (%s) ', implementation, dtype) || group_concat(printf('d%s %.2g (%.2g)', upper(substr(output, 2)), error, tolerance), ', ') AS text
                            FROM (SELECT * FROM errors ORDER BY output = 'dv', output = 'dk')
                           WHERE implementation IN (SELECT implementation FROM tests)

@@ -42,7 +42,7 @@ SELECT iif(g.timed = 80, 'all', g.timed || ' of') AS configurations, g.device,
        iif(g.comparability_key = coalesce((SELECT b.comparability_key FROM every b
                                    WHERE b.params ->> '$.pass' = 'both' AND b.is_good AND b.implementation IN ('flash_mma', 'flash_tf32')
                                    GROUP BY b.comparability_key, b.protocol ORDER BY count(*) DESC, b.comparability_key LIMIT 1), g.comparability_key),
-           '', ', not the machine of most of the table') AS elsewhere,
+           '', ', on a second machine') AS elsewhere,
        printf('T = %d, d = %d', t.seq, t.head_dim) AS "where", group_concat(t.text, ', ') AS said,
        coalesce((SELECT printf(' `%s` failed its check in %s (%s), left out here.', f.implementation, iif(count(DISTINCT f.params) = 1, 'one case', count(DISTINCT f.params) || ' cases'), replace(replace(f.device, 'NVIDIA ', ''), ' 80GB HBM3', ''))
                    FROM every f

@@ -29,7 +29,7 @@ errors AS (
    GROUP BY implementation, output
 )
 SELECT t.cases, replace(t.laws, 'O matches fp64, L likewise', 'O and L match fp64') AS laws,
-       coalesce((SELECT printf('Worst errors against fp64 (bound): O %.2g (%.2g), L %.2g (%.2g). The bound is 4√n·u times the value for n roundings of u each.',
+       coalesce((SELECT printf('Errors nearest their bound, against fp64 (bound): O %.2g (%.2g), L %.2g (%.2g). The bound is 4√n·u times the value for n roundings of u each.',
                         o.error, o.tolerance, l.error, l.tolerance)
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
                   WHERE o.implementation = t.implementation AND o.output = 'out'),

@@ -32,7 +32,7 @@ SELECT (SELECT group_concat(what, ' and ') FROM kernels k WHERE k.implementation
                    ', as do the tests of (a).',
                    printf('. Of the tests of (a) %d pass, on %d random inputs each.', count(*), min(cases)))
           FROM (SELECT law, min(cases) AS cases FROM passed GROUP BY law HAVING count(*) = (SELECT count(DISTINCT implementation) FROM passed))) AS laws,
-       coalesce((SELECT 'Worst errors against fp64 (bound): ' ||
+       coalesce((SELECT 'Errors nearest their bound, against fp64 (bound): ' ||
                         group_concat(printf('`%s` (%s) O %.2g (%.2g), L %.2g (%.2g)', o.implementation, o.dtype, o.error, o.tolerance, l.error, l.tolerance), '; ') || '.'
                    FROM (SELECT * FROM errors WHERE output = 'out' AND implementation IN (SELECT implementation FROM passed) ORDER BY implementation DESC, dtype) o
                    JOIN errors l ON l.implementation = o.implementation AND l.dtype = o.dtype AND l.output = 'lse'

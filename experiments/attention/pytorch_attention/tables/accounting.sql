@@ -25,7 +25,7 @@ sizes AS (
 totals AS (
   SELECT *, 1.0 * rows * seq * head_dim * element AS tensor, 4.0 * rows * seq * seq AS matrix FROM sizes
 )
-SELECT iif((SELECT count(*) FROM v_measured o WHERE o.experiment = ?1 AND o.status = 'oom' AND o.comparability_key = s.comparability_key) = 1, 'The only case', 'The smallest case') AS lead, implementation, pass, rows, seq, head_dim, dtype, device, why, tensors, tensor / 1048576 AS tensor_mib, kept, work,
+SELECT iif((SELECT count(*) FROM v_measured o WHERE o.experiment = ?1 AND o.status = 'oom' AND o.comparability_key = s.comparability_key) = 1, 'The case', 'The smallest case') AS lead, implementation, pass, rows, seq, head_dim, dtype, device, why, tensors, tensor / 1048576 AS tensor_mib, kept, work,
        matrix / 1073741824 AS matrix_gib, total / 1073741824 AS total_gib, 100 * (kept + work) * matrix / total AS share,
        run_uid
   FROM (SELECT *, tensors * tensor + (kept + work) * matrix AS total,

@@ -65,9 +65,7 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                    THEN printf('. %s small ones cost more: a step is %s ms over one without communication at %d MiB and %s at %d%s',
                                iif(g.exposed > s.exposed, 'But many', 'Many'), iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb,
                                iif(s.backward > 1.01 * g.backward,
-                                   (SELECT printf(', since backward takes %s ms', group_concat(printf('%.3g', x.backward), ', '))
-                                      FROM (SELECT * FROM one o WHERE o.point = v.point AND o.ranks = v.ranks AND o.comparability_key = v.comparability_key AND o.protocol IS v.protocol
-                                                AND o.implementation = v.implementation ORDER BY o.bucket_mb) x), ''))
+                                   printf(', since backward takes %.3g and %.3g ms', s.backward, g.backward), ''))
                  ELSE printf('; a step is %s ms over one without communication at %d MiB and %s at %d', iif(s.over_none >= 99.5, printf('%.0f', s.over_none), printf('%.2g', s.over_none)), s.bucket_mb, iif(g.over_none >= 99.5, printf('%.0f', g.over_none), printf('%.2g', g.over_none)), g.bucket_mb) END AS cost,
        coalesce((SELECT '; on another machine, so not comparable, ' || group_concat(printf('%.4g ms at %d MiB in %d all-reduces (%s)', o.time_ms, o.bucket_mb, o.buckets, replace(replace(o.device, 'NVIDIA ', ''), ' 80GB HBM3', '')), ', ')
                    FROM one o

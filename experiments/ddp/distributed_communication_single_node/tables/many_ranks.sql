@@ -23,7 +23,7 @@ size AS (
 )
 -- The sizes that most numbers of ranks have.
 SELECT s.implementation, s.ranks, replace(group_concat(replace(s.times, ':', iif(s.up = 1, ' takes', '')), '|'), '|', ', of ') AS times,
-       printf(': about %s times as long on %d as on %d (ring: %.3g and %.3g)', group_concat(printf(iif(s.growth < 9.5, '%.1g', '%.0f'), s.growth), ' and '), s.most, s.fewest,
+       printf(': about %s times as long on %d as on %d (ring: %.3g and %.3g)', group_concat(printf(iif(s.growth < 9.95, '%.2g', '%.0f'), s.growth), ' and '), s.most, s.fewest,
               (s.most - 1.0) / (s.fewest - 1), (s.most - 1.0) / s.most * s.fewest / (s.fewest - 1)) AS growth,
        coalesce((SELECT printf(' %s %s.',
                                -- Who stopped the run at one of them gave the reason.

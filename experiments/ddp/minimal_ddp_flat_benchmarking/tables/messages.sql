@@ -47,8 +47,8 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, iif(v.wir
                                                  ': %d latencies of about %.2g µs less (back to back on this machine) are about %.0f ms of it, the rest is probably the lower rate of small messages'),
                                              n.buckets - w.buckets, 1e3 * l.ms, l.ms * (n.buckets - w.buckets))
                                ELSE printf(', as %d latencies of %.3g µs explain (%.2g ms)', n.buckets - w.buckets, 1e3 * l.ms, l.ms * (n.buckets - w.buckets)) END,
-                          iif(v.exposed > w.exposed, printf('. Packing into the buffer and back adds %.3g ms to communication%s.', v.exposed - w.exposed,
-                                 iif(v.low_ms > w.high_ms, printf(' (%.3g ms to the step)', v.time_ms - w.time_ms), '')), '.'))
+                          iif(v.exposed > w.exposed, iif(v.low_ms > w.high_ms, printf('. Packing into the buffer and back adds %.3g ms to the step.', v.time_ms - w.time_ms),
+                                 printf('. Packing into the buffer and back adds %.3g ms to communication.', v.exposed - w.exposed)), '.'))
             ELSE 'The same bytes move, and at these sizes the latency of a call is small beside them.' END AS why,
        iif(v.run_uid = n.run_uid AND v.run_uid = w.run_uid, '', ' The steps are from different runs on one machine.') AS runs,
        max(v.run_uid, w.run_uid, n.run_uid) AS run_uid

@@ -1,7 +1,7 @@
 -- sentence: Weights of linear layers and embeddings are sharded, gathered for use, then freed, and their gradients reduce-scattered; norms are replicated. On
 --   {toys}, {ranks} ranks give weights bit-identical to one process after {steps}. In {model} in {precision} ({batch} ×
 --   {context} tokens, {backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}, gathered by {granularity}) a rank holds {state} of weights,
---   gradients and moments, {expected}. Gathered weights and unreduced gradients take turns in {slots}{freed}.{laws}
+--   gradients and moments, {expected}. Gathered weights and unreduced gradients share {slots}{freed}.{laws}
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;

@@ -1,5 +1,5 @@
 -- sentence: {lead}With statistics in {format} {norm} overflows at a standard deviation of {scale}{finite}, since {dim} squares add up to more than
---   {largest} from √({largest} / {dim}) = {limit} on. With fp32 statistics it never does.
+--   {largest} from √({largest} / {dim}) = {limit} on. With fp32 statistics (mean 0) it did not.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b

@@ -31,7 +31,7 @@ SELECT iif(w = 1, 'one', 'two') AS w, iif(w = 1, 'step', 'steps') AS steps, mode
               THEN iif(w = 1 AND implementation NOT LIKE 'graph%' AND device <> 'cpu'
                             AND NOT EXISTS (SELECT 1 FROM firsts x JOIN v_measured g ON g.attempt_id = x.attempt_id
                                              WHERE g.implementation LIKE 'graph%' AND g.device = shown.device),
-                        ' A CUDA graph would need two (not run): the second step records it.', '')
+                        ' A CUDA graph, recorded in the second step, would want two (not run).', '')
             WHEN first <= 1.05 * slowest THEN ' Steps vary as much without one-time costs.'
             WHEN implementation LIKE 'graph%' THEN ' The second step records the CUDA graph and the third replays it for the first time.'
             ELSE ' A cause can be memory allocated by the second step beside what the first one left (not measured).' END AS why, run_uid

@@ -35,7 +35,7 @@ phases AS (
   SELECT s.model, printf('; of a phase alone up to %.2g %% (%s of %s, `%s`: %.3g ± %.2g ms%s)', 100 * d.value / m.value, substr(d.name, 1, length(d.name) - 7), s.name,
                          s.implementation, 1e3 * m.value, 1e3 * d.value,
                          -- What the profile has of its kernels tells how much of it waits for launches.
-                         coalesce((SELECT printf(', since it waits for the host to launch %d kernels with %.3g ms of work', round(l.value), 1e3 * k.value)
+                         coalesce((SELECT printf(' with %d launches of %.3g ms of work', round(l.value), 1e3 * k.value)
                                      FROM v_measured p
                                      JOIN metric k ON k.attempt_id = p.attempt_id AND k.name = substr(d.name, 1, length(d.name) - 7) || '_busy'
                                      JOIN metric l ON l.attempt_id = p.attempt_id AND l.name = substr(d.name, 1, length(d.name) - 7) || '_launches'

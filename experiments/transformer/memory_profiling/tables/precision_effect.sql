@@ -53,7 +53,7 @@ SELECT precision, model, implementation, device,
               THEN printf('The growth exceeds the half-precision copy of the weights (up to %.4g MiB); the rest is not explained.', 2 * parameters / 1048576)
             ELSE printf('Autocast adds a half-precision copy of the weights (up to %s)%s.',
                         iif(2 * parameters >= 1000 * 1048576, printf('%.3g GiB', 2 * parameters / 1073741824), printf('%.3g MiB', 2 * parameters / 1048576)),
-                        iif(min(more) <= 0, ', outweighed by smaller activations' || iif(max(more) > 0, ' only at T = ' || group_concat(iif(more <= 0, context, NULL), ', '), ''),
+                        iif(min(more) <= 0, ', outweighed by smaller activations' || iif(max(more) > 0, ' in training only at T = ' || group_concat(iif(more <= 0, context, NULL), ', '), ''),
                             ', more than activations save at ' || iif(count(*) > 1, 'these contexts', 'this context'))) END AS why,
        max(run_uid) AS run_uid
   FROM pair

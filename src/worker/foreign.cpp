@@ -24,6 +24,7 @@
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
+#include "worker/function_ended.hpp"
 #include "worker/gpu_memory.hpp"
 
 namespace syslab::worker {
@@ -205,12 +206,15 @@ void ForeignWorker::fail_dead(std::string_view doing) {
   }
   if (!status) process_.kill_group(SIGKILL);
   while (errors_.drain() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  std::string text =
-      fmt::format("the worker '{}' ended while {} ({})", name_.empty() ? options_.command.front() : name_, doing,
-                  status ? status->describe() : "it closed its pipe and did not end");
+  const std::string name = name_.empty() ? options_.command.front() : name_;
+  const std::string how = status ? status->describe() : "it closed its pipe and did not end";
+  const bool of_function = doing.starts_with("running function");
+  std::string text = of_function ? fmt::format("the process of '{}' ended in a call ({})", name, how)
+                                 : fmt::format("the worker '{}' ended while {} ({})", name, doing, how);
   if (reader_.pending_bytes() != 0) text += fmt::format(", {} bytes into a message", reader_.pending_bytes());
   if (const std::string lines = errors_.last_lines(12); !lines.empty()) text += "; its last lines:\n" + lines;
   broken_ = text;
+  if (of_function) throw FunctionEnded(text);
   throw Error(ErrorKind::comm, text);
 }
 

@@ -20,6 +20,7 @@
 #include "worker/bursts.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
+#include "worker/function_ended.hpp"
 #include "worker/host_message.hpp"
 #include "worker/kernel_code.hpp"
 #include "worker/limit_memory.hpp"
@@ -69,6 +70,7 @@ EndRecord run_body(CaseContext& context) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
     const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
+    if (dynamic_cast<const FunctionEnded*>(&error) != nullptr) return {Status::error, error.what()};
     EndRecord end{Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
     if (const auto* of_rank = dynamic_cast<const RankError*>(&error)) end.fault = of_rank->fault();
     return end;

@@ -110,6 +110,17 @@ class Functions(Lab):
                           ("small_only", 24): "ok", ("small_only", 40): "error"})
         self.assertIn("no kernel for 40 rows (softmax.py", ended["small_only", 40]["detail"])
 
+    def test_a_process_that_ends_in_a_call_is_told_as_that(self):
+        (self.folder / "f.py").write_text("import os, signal, numpy as np\ndef reference(x): return x * 2\n"
+                                          "def exits(x): return x * 2 if len(x) == 16 else os._exit(7)\n"
+                                          "def killed(x): return x * 2 if len(x) == 16 else os.kill(os.getpid(), signal.SIGSEGV)\n"
+                                          "def cases():\n    for n in (16, 32):\n"
+                                          "        yield {'axes': {'n': n}, 'arguments': lambda seed, n=n: {'x': np.random.default_rng(seed).random(n)}}\n")
+        told = self.syslab("run", "--mine", "exits=f.py:exits", "--mine", "killed=f.py:killed", "--reference", "f.py:reference",
+                           "--protocol", "quick", expect=3).stdout
+        for name, how in (("exits", "exit code 7"), ("killed", "killed by signal 11 (Segmentation fault)")):
+            self.assertRegex(told, rf"error +function {name} n=32: the process of '[^']*f.py:{name}' ended in a call \({re.escape(how)}\)")
+
     def test_inputs_that_are_no_cases_are_refused_before_anything_runs(self):
         for inputs, said in (("Shape.no_function", "'arguments' must be a function of a seed"),
                              ("Shape.misspelt", "has a field 'tolerence'"),

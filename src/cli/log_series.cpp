@@ -160,6 +160,23 @@ bool ran_the_same(const Series& series, std::size_t at) {
   return before.size() == 1 && before == after && !before.begin()->empty();
 }
 
+// Of a function beside two references the cases are called the same; which it was is told then.
+void tell_references_apart(std::vector<Series>& all) {
+  std::map<std::string, std::vector<Series*>> same;
+  for (Series& one : all) {
+    same[fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.case_text, one.implementation, one.is_mine, one.world_size,
+                     one.protocol)]
+        .push_back(&one);
+  }
+  for (const auto& [title, series] : same) {
+    for (Series* one : series) {
+      const Json params = json_or_discarded(one->params);
+      if (series.size() > 1 && params.is_object() && params.contains("problem"))
+        one->case_text += " problem=" + value_text(params["problem"]);
+    }
+  }
+}
+
 std::vector<Series> series_of(const store::Store& store, const LogOptions& options, double least) {
   std::vector<plan::AxisAssignment> assignments;
   for (const std::string& one : options.assignments) assignments.push_back(plan::parse_assignment(one));
@@ -169,7 +186,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     Series one{.key = row[0].text,
                .machine = row[1].text,
                .params = row[2].text,
-               .case_text = row[3].text,
+               .case_text = case_words(options.experiment, row[2].text, row[3].text),
                .implementation = row[4].text,
                .protocol = row[7].text,
                .is_mine = row[5].integer != 0,
@@ -184,6 +201,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     series.times[row[8].text].push_back(row[9].real);
     series.kernels[row[8].text].insert(row[10].text);
   }
+  tell_references_apart(all);
   const store::ResultSet comparisons = store.query(kComparisons, {store::text_cell(options.experiment)});
   for (Series& series : all) {
     sort_by_commit(series);

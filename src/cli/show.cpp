@@ -11,6 +11,7 @@
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "report/table.hpp"
+#include "session/selection.hpp"
 #include "session/stored_case.hpp"
 #include "session/stored_run.hpp"
 #include "store/cells.hpp"
@@ -31,24 +32,25 @@ constexpr std::array<Kind, 4> kKinds{{
      "tool_version, "
      "git_sha, planned, ok, not_asked, oom, failed, missing FROM v_run WHERE run_uid = ?1",
      "attempts",
-     "SELECT attempt_uid AS attempt, experiment, implementation, coalesce(law, case_text) AS \"case\", status, message "
-     "FROM v_attempt WHERE run_uid = ?1 ORDER BY plan_seq, attempt_uid"},
+     "SELECT attempt_uid AS attempt, experiment, implementation, coalesce(law, case_text) AS \"case\", status, "
+     "message, "
+     "iif(law IS NULL, params, NULL) AS params FROM v_attempt WHERE run_uid = ?1 ORDER BY plan_seq, attempt_uid"},
     {"attempt", "attempt",
      "SELECT attempt_uid AS attempt, run_uid AS run, experiment, implementation, case_text AS \"case\", law, "
      "world_size, "
-     "seed, protocol, status, message, checked, started_at, ended_at FROM v_attempt WHERE attempt_uid = ?1",
+     "seed, protocol, status, message, checked, started_at, ended_at, params FROM v_attempt WHERE attempt_uid = ?1",
      "metrics",
      "SELECT metric, rank, value, unit, ci_low, ci_high, n, note FROM v_result "
      "WHERE attempt_uid = ?1 AND metric IS NOT NULL ORDER BY metric, rank"},
     {"check", "check_result",
      "SELECT k.uid AS \"check\", t.run_uid AS run, t.attempt_uid AS attempt, t.experiment, t.implementation, "
      "t.case_text AS \"case\", k.name, k.contract, k.outcome, k.worst_error, k.tolerance, k.message, k.counterexample, "
-     "t.seed FROM check_result k JOIN v_attempt t ON t.attempt_id = k.attempt_id WHERE k.uid = ?1",
+     "t.seed, t.params FROM check_result k JOIN v_attempt t ON t.attempt_id = k.attempt_id WHERE k.uid = ?1",
      "", ""},
     {"comparison", "comparison",
      "SELECT comparison_uid AS comparison, run_uid AS run, at, experiment, case_text AS \"case\", metric, unit, "
      "label_a, "
-     "label_b, value_a, value_b, change, change_low, change_high, delta, launches, blocks, verdict, reason "
+     "label_b, value_a, value_b, change, change_low, change_high, delta, launches, blocks, verdict, reason, params "
      "FROM v_comparison WHERE comparison_uid = ?1",
      "attempts",
      "SELECT x.side, x.launch, a.uid AS attempt FROM comparison_attempt x JOIN attempt a ON a.id = x.attempt_id "
@@ -122,15 +124,31 @@ Json rows_of(const store::ResultSet& result) {
   return rows;
 }
 
+// The last column, `params`, is there to say in words what a function's case is called (session/selection.hpp).
+void name_cases(store::ResultSet& result, bool in_words) {
+  if (result.columns.empty() || result.columns.back() != "params") return;
+  const auto place = [&](const char* name) { return std::ranges::find(result.columns, name) - result.columns.begin(); };
+  const auto experiment = place("experiment"), title = place("case");
+  for (auto& row : result.rows) {
+    if (in_words && row.back().type == store::Cell::Type::text) {
+      row[title].text = case_words(row[experiment].text, row.back().text, row[title].text);
+    }
+    row.pop_back();
+  }
+  result.columns.pop_back();
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const ShowOptions& options) {
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   const auto [kind, uid] = find_one(store, options.uid);
-  const store::ResultSet facts = store.query(kind->facts, {text_cell(uid)});
+  store::ResultSet facts = store.query(kind->facts, {text_cell(uid)});
   store::ResultSet parts;
   if (*kind->parts != '\0') parts = store.query(kind->parts, {text_cell(uid)});
+  name_cases(facts, !context.console.json());
+  name_cases(parts, !context.console.json());
   if (context.console.json()) {
     Json document{{"kind", kind->name}, {kind->name, rows_of(facts).at(0)}};
     if (*kind->parts != '\0') document[kind->parts_name] = rows_of(parts);

@@ -6,11 +6,13 @@
 #include <charconv>
 #include <cstdlib>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "plan/shard.hpp"
 #include "session/command_selection.hpp"
@@ -201,6 +203,18 @@ std::string path_of(const plan::MineSpec& mine) {
     return fmt::format("{}:{} against {} on {}", mine.path, mine.python_class, mine.reference, mine.inputs);
   }
   return mine.python_class.empty() ? mine.path : mine.path + ":" + mine.python_class;
+}
+
+std::string case_words(const std::string& experiment, const std::string& params_json, const std::string& case_text) {
+  const Json stored = json_or_discarded(params_json);
+  if (experiment != kFunctionExperiment || !stored.is_object()) return case_text;
+  const Params params = Params::from_json(stored);
+  std::string text;
+  for (const auto& [axis, value] : params) {
+    if (says_nothing_new(experiment, axis, value, params)) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis, syslab::to_string(value));
+  }
+  return text.empty() ? case_text : text;
 }
 
 std::string case_label(const registry::Registry& registry, const std::string& experiment,

@@ -50,7 +50,11 @@ std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/hom
 std::string case_label(const registry::Registry& registry, const std::string& experiment,
                        const std::string& implementation, const Params& params, std::int64_t world_size = 1);
 
-// The same of a planned case, and "flash_forward naive attention.causal_prefix (full)" of a law.
+// The case's part of that title alone, of a stored function: "n=16" of "case=n=16 n=16 problem=ref@3cecfe64". Of other
+// experiments `case_text`, as it is.
+std::string case_words(const std::string& experiment, const std::string& params_json, const std::string& case_text);
+
+// The title of a planned case, and "flash_forward naive attention.causal_prefix (full)" of a law.
 std::string label_of(const plan::PlannedCase& planned);
 
 // "attention.causal_prefix (full)"; empty of a case that is measured.

@@ -110,7 +110,7 @@ class Functions(Lab):
                           ("small_only", 24): "ok", ("small_only", 40): "error"})
         self.assertIn("no kernel for 40 rows (softmax.py", ended["small_only", 40]["detail"])
 
-    def test_a_process_that_ends_in_a_call_is_told_as_that(self):
+    def test_a_process_that_ends_in_a_call_is_told_as_that_and_stored_cases_are_called_as_everywhere(self):
         (self.folder / "f.py").write_text("import os, signal, numpy as np\ndef reference(x): return x * 2\n"
                                           "def exits(x): return x * 2 if len(x) == 16 else os._exit(7)\n"
                                           "def killed(x): return x * 2 if len(x) == 16 else os.kill(os.getpid(), signal.SIGSEGV)\n"
@@ -120,6 +120,10 @@ class Functions(Lab):
                            "--protocol", "quick", expect=3).stdout
         for name, how in (("exits", "exit code 7"), ("killed", "killed by signal 11 (Segmentation fault)")):
             self.assertRegex(told, rf"error +function {name} n=32: the process of '[^']*f.py:{name}' ended in a call \({re.escape(how)}\)")
+        shown = self.syslab("show", "latest").stdout
+        self.assertRegex(shown, r"function +exits +n=32 +error")
+        self.assertRegex(self.syslab("log", "function").stdout, r"(?m)^n=16 +exits ")
+        self.assertNotIn("problem=", shown.split("\n\n")[-1])
 
     def test_inputs_that_are_no_cases_are_refused_before_anything_runs(self):
         for inputs, said in (("Shape.no_function", "'arguments' must be a function of a seed"),

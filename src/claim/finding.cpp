@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/format_factor.hpp"
 #include "stats/distributions.hpp"
 
 namespace syslab::claim {
@@ -108,11 +109,6 @@ std::string_view to_string(Verdict verdict) {
       return "unclear";
   }
   return {};
-}
-
-std::string factor_text(double factor) {
-  if (factor < 0.1) return fmt::format("{:.3g}", factor);
-  return fmt::format("{:.{}f}", factor, factor < 2 ? 3 : factor < 10 ? 2 : factor < 100 ? 1 : 0);
 }
 
 std::string claimable_text(double factor) {

@@ -40,8 +40,6 @@ struct Speed {
   Verdict verdict = Verdict::unclear;
 };
 
-// "1.204", "2.41", "12.3", "123", "0.0512": three digits, and around one so many that a part in a thousand shows.
-std::string factor_text(double factor);
 // Four digits, rounded down: what "at least" may be said of.
 std::string claimable_text(double factor);
 // "1.19 … 1.21"

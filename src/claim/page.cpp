@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/format_factor.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"

@@ -11,6 +11,7 @@
 #include "core/build_info.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/format_factor.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
 #include "measure/protocol.hpp"
@@ -245,8 +246,8 @@ std::string case_table(const Console& console, const std::vector<claim::Measured
     std::vector<std::string>& row = rows.emplace_back();
     const std::optional<claim::Speed>& speed = finding.cases[i];
     row.push_back(measured[i].title);
-    if (claimed != nullptr) row.push_back(claimed->cases[i] ? claim::factor_text(claimed->cases[i]->factor) : "-");
-    row.push_back(speed ? claim::factor_text(speed->factor) : "-");
+    if (claimed != nullptr) row.push_back(claimed->cases[i] ? factor_text(claimed->cases[i]->factor) : "-");
+    row.push_back(speed ? factor_text(speed->factor) : "-");
     row.push_back(speed ? claim::interval_text(*speed) : "-");
     const bool good = speed && speed->verdict == claim::Verdict::confirmed;
     row.push_back(console.styled(speed ? claim::to_string(speed->verdict) : in_short(measured[i]),

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/error.hpp"
+#include "core/format_factor.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -172,6 +173,14 @@ std::string interval_text(const Judgement& it) {
     return fmt::format("{} … {}", percent(std::expm1(*it.low)), percent(std::expm1(*it.high)));
   }
   return fmt::format("{} … {}{}", factor(*it.low), factor(*it.high), *it.high > 0 ? " times" : "");
+}
+
+std::string speed_text(const Judgement& it) {
+  if (!it.log_ratio) return {};
+  const auto speed = [](double log_ratio) { return factor_text(std::exp(-log_ratio)); };
+  const std::string interval =
+      it.low && it.high ? speed(*it.high) + " … " + speed(*it.low) : std::string("no interval");
+  return fmt::format("{} times as fast ({})", speed(*it.log_ratio), interval);
 }
 
 std::string word_of(const Judgement& it) {

@@ -53,6 +53,9 @@ std::string percent(double change);
 std::string change_text(double log_ratio);
 std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.7 %", "9.41 … 9.64 times", "no interval"
 
+// Of a claim, which says how much faster B is: "1.83 times as fast (1.81 … 1.85)"; empty without a ratio.
+std::string speed_text(const Judgement& judgement);
+
 // What came of it in a word: "slower"; of a side that failed "wrong" or its status, and not "incomparable".
 std::string word_of(const Judgement& judgement);
 

@@ -356,6 +356,7 @@ std::string ComparisonSession::found(const MeasuredPoint& measured) const {
   if (measured.failed) return measured.failed->reason;
   const Judgement so_far = judge(measured.blocks, conditions_.delta);
   if (!so_far.log_ratio) return so_far.reason;
+  if (conditions_.border) return speed_text(so_far);
   return fmt::format("{} ({})", change_text(*so_far.log_ratio), interval_text(so_far));
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/format_factor.hpp"
+
 namespace syslab::claim {
 namespace {
 

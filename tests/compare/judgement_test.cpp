@@ -161,6 +161,18 @@ TEST(Judgement, SaysWhyItsRatioIsNotThatOfItsTimes) {
   EXPECT_EQ(contradiction(it), "") << "less than what counts";
 }
 
+// A claim says how many times as fast, and so does what is told while it is measured.
+TEST(Judgement, OfAClaimIsASpeed) {
+  const double faster = -std::log(1.83);
+  EXPECT_EQ(speed_text(judge(launches_of({faster}), std::nullopt)), "1.830 times as fast (no interval)");
+  Judgement it;
+  EXPECT_EQ(speed_text(it), "");
+  it.log_ratio = -std::log(2.5);
+  it.low = -std::log(2.75);
+  it.high = -std::log(2.25);
+  EXPECT_EQ(speed_text(it), "2.50 times as fast (2.25 … 2.75)");
+}
+
 TEST(Judgement, IsASentenceOfTheSideNamedSecond) {
   EXPECT_EQ(sentence(judge(launches_of({-0.1, -0.1, -0.1}), std::nullopt), "naive", "tiled"),
             "tiled takes 9.52 % less time than naive (95 %: −9.52 % … −9.52 %), over 3 launches a side.");

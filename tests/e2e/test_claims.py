@@ -170,7 +170,8 @@ class ClaimedFunctions(Comparing):
         (self.folder / "f.py").write_text(FUNCTIONS)
         files = ("--mine", "me=f.py:fast", "--reference", "f.py:slow")
         few = ("--launches", "3", "--protocol", "quick")
-        self.syslab("claim", "me >= 2 x reference", *files, *few, "-o", "x.claim")
+        told = self.syslab("claim", "me >= 2 x reference", *files, *few, "-o", "x.claim").stderr
+        self.assertRegex(told, r"launch 3 of 3: [\d.]+ times as fast \([\d.]+ … [\d.]+\)")
         self.assertIn("`syslab verify x.claim --mine me=FILE.py:NAME --reference FILE.py:NAME --inputs FILE.py:NAME`",
                       self.syslab("report", "x.claim").stdout)
         told = self.syslab("verify", "x.claim", expect=2).stderr

@@ -74,7 +74,9 @@ Json joined_code(const std::vector<Json>& of_ranks) {
   if (of_ranks.empty()) return without("no rank told of its kernels");
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     if (of_ranks[rank].contains("digest")) continue;
-    const std::string why = of_ranks[rank].value("why", std::string());
+    const auto told = of_ranks[rank].find("why");  // of a foreign worker anything
+    const std::string why =
+        told != of_ranks[rank].end() && told->is_string() ? told->get<std::string>() : std::string();
     return without(fmt::format("rank {}: {}", rank, why.empty() ? "it told of no kernels" : why));
   }
   std::vector<std::map<Kernel, std::int64_t>> each;

@@ -50,6 +50,7 @@ TEST(CodeOfRanks, HalfOfItIsNone) {
   };
   EXPECT_EQ(why({one, {{"why", "no CUPTI"}}}), "rank 1: no CUPTI");
   EXPECT_EQ(why({Json::object(), one}), "rank 0: it told of no kernels");
+  EXPECT_EQ(why({Json::object({{"why", 7}}), one}), "rank 0: it told of no kernels");
   EXPECT_FALSE(why({one, {{"digest", "d"}, {"kernels", {{{"name", 7}}}}}}).empty());
   EXPECT_FALSE(why({one, {{"digest", "d"}}}).empty());
   EXPECT_FALSE(why({}).empty());

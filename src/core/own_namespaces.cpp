@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <initializer_list>
 
 #include <cerrno>
 #include <cstddef>

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "cli/verbs.hpp"
 #include "compare/advice.hpp"
@@ -327,10 +326,7 @@ class Search {
       measured.stop = "launches";
       if (clear(found)) break;
     }
-    if (measured.launches() > 0) {
-      const std::vector<double>& each = measured.launch_seconds;
-      found.launch_seconds = std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
-    }
+    found.launch_seconds = measured.seconds_per_launch();
     if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
     if (session.interrupted()) throw Stopped();
     if (spent) throw BudgetSpent();

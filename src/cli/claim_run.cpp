@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "core/build_info.hpp"
@@ -86,8 +85,7 @@ std::string advice_for(const std::vector<SweptComparison>& sweep, const claim::F
   int launches = 0;
   for (const SweptComparison& swept : sweep) {
     launches = std::max(launches, swept.measured.launches());
-    const std::vector<double>& each = swept.measured.launch_seconds;
-    if (!each.empty()) seconds += std::accumulate(each.begin(), each.end(), 0.0) / static_cast<double>(each.size());
+    seconds += swept.measured.seconds_per_launch();
   }
   return unclear.empty() ? "" : what_would_do(half_width, beside, launches, seconds, sweep.front().measured.crowd);
 }

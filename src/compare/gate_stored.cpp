@@ -214,8 +214,7 @@ class StoredGate {
     });
     if (!unclear) return {};
     return "What is unclear is told by more launches of both sides (--launches of the pinned run and of the gate), "
-           "asked "
-           "with a larger --delta, or measured in turns (--build, where that program made the pin).\n";
+           "asked with a larger --delta, or measured in turns (--build, where that program made the pin).\n";
   }
 
   Exit report() const {

@@ -87,6 +87,11 @@ Json to_json(const ComparisonConditions& conditions) {
   return json;
 }
 
+double MeasuredPoint::seconds_per_launch() const {
+  const double all = std::accumulate(launch_seconds.begin(), launch_seconds.end(), 0.0);
+  return launch_seconds.empty() ? 0 : all / static_cast<double>(launch_seconds.size());
+}
+
 double MeasuredPoint::seconds_per_block() const {
   // Four bursts, each as long as asked for, or of one call if that is longer.
   double total = 0;
@@ -365,7 +370,7 @@ Detection detection(const MeasuredPoint& pilot, double effect, double delta) {
   const stats::PairedSpread spread = stats::paired_spread(blocks);
   const double per_block = pilot.seconds_per_block();
   const auto launches = static_cast<double>(pilot.launches());
-  const double wall = std::accumulate(pilot.launch_seconds.begin(), pilot.launch_seconds.end(), 0.0) / launches;
+  const double wall = pilot.seconds_per_launch();
   const double blocks_per_launch = static_cast<double>(blocks.size()) / launches;
   const stats::PairedCost cost{per_block, std::max(wall - blocks_per_launch * per_block, 0.0)};
   Detection found{stats::plan_detection(effect, delta, spread, cost), ""};

@@ -47,7 +47,8 @@ struct MeasuredPoint {
   std::string stop;            // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
-  double seconds_per_block() const;  // block time without start-up and warm-up
+  double seconds_per_launch() const;  // the mean; 0 of none
+  double seconds_per_block() const;   // block time without start-up and warm-up
 };
 
 // Of a point that its budget left fewer than kFewestLaunches: `unclear`, and how long those would take.

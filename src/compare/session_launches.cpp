@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "compare/session.hpp"
 #include "core/format_seconds.hpp"
@@ -22,12 +21,6 @@ std::optional<double> seconds_before(const store::Store& store, const plan::Comp
       {store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json()))});
   if (found.rows.empty() || found.rows[0][0].type != store::Cell::Type::real) return std::nullopt;
   return found.rows[0][0].real;
-}
-
-// 0 of none.
-double mean_of(const std::vector<double>& seconds) {
-  const double all = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  return seconds.empty() ? 0 : all / static_cast<double>(seconds.size());
 }
 
 int launches_wanted(const MeasuredPoint& measured, const stats::PairedStopRule& rule) {
@@ -51,7 +44,7 @@ void short_of_time(Judgement& judgement, const MeasuredPoint& measured) {
     judgement.note = "Give more time, or choose fewer cases (-a).";
     return;
   }
-  const double one = mean_of(measured.launch_seconds);
+  const double one = measured.seconds_per_launch();
   judgement.note =
       fmt::format("A launch took {}: {} take {}, the {} that are usual {}.", format_seconds(one), kFewestLaunches,
                   format_seconds(kFewestLaunches * one), stats::PairedStopRule{}.first_look,
@@ -105,7 +98,7 @@ void ComparisonSession::tell_forecast(double seconds) const {
 
 bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double seconds) const {
   if (measured.failed || measured.blocks.empty()) return false;
-  const double one = mean_of(measured.launch_seconds);
+  const double one = measured.seconds_per_launch();
   const int wanted = conditions_.launches.value_or(stats::PairedStopRule{}.max_launches);
   const double fit = measured.launches() + std::floor(std::max(seconds, 0.0) / one);
   const double least = conditions_.keeps_budget ? 0 : kFewestLaunches;
@@ -155,7 +148,7 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
     // took is left, since it can do with fewer blocks.
     const double spent = Seconds(Clock::now() - point_began).count();
     const bool enough = measured.launches() >= kFewestLaunches;
-    if ((enough || until) && spent + (enough ? 1 : 0.5) * mean_of(measured.launch_seconds) > share) {
+    if ((enough || until) && spent + (enough ? 1 : 0.5) * measured.seconds_per_launch() > share) {
       measured.stop = "budget";
       return;
     }

@@ -43,7 +43,11 @@ std::string machines_of(const store::Store& store) {
     // What only one experiment ran on says nothing of the others.
     if (found.rows.size() > 1 && row[6].type == store::Cell::Type::text) {
       const std::string alone = "`" + row[6].text + "` alone)";
-      machine.ends_with(')') ? machine.replace(machine.size() - 1, 1, ", " + alone) : machine.append(" (" + alone);
+      if (machine.ends_with(')')) {
+        machine.replace(machine.size() - 1, 1, ", " + alone);
+      } else {
+        machine += " (" + alone;
+      }
     }
     machines.push_back(std::move(machine));
   }

@@ -55,14 +55,8 @@ TEST_F(TwoModes, AreNotAveragedFittedOrCompared) {
 class Fits : public TwoModes {
  protected:
   void add_buckets() {
-    add("ddp_bucketed_benchmarking",
-        {{"model", word("xl25")},
-         {"batch", number(8)},
-         {"context", number(128)},
-         {"precision", word("fp32")},
-         {"strategy", word("bucketed")},
-         {"bucket_mb", number(1)}},
-        "fused", {timed("time", 1e-3, worker::kAllRanks), metric("buckets", 435), metric("gradient_bytes", 8e9)},
+    add("ddp_bucketed_benchmarking", bucketed(1), "fused",
+        {timed("time", 1e-3, worker::kAllRanks), metric("buckets", 435), metric("gradient_bytes", 8e9)},
         {.gpu = "Example_GPU", .ranks = 2});
   }
   std::string best_size() { return said("ddp_bucketed_benchmarking", "b_overhead"); }

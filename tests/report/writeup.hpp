@@ -40,6 +40,11 @@ class Writeup : public ::testing::Test {
   }
   static std::string word(const std::string& text) { return text; }
   static std::int64_t number(std::int64_t value) { return value; }
+  // A step of bucketed DDP with buckets of so many MiB.
+  static Params bucketed(std::int64_t limit) {
+    return {{"model", word("xl25")},     {"batch", number(8)},           {"context", number(128)},
+            {"precision", word("fp32")}, {"strategy", word("bucketed")}, {"bucket_mb", limit}};
+  }
 
   static Params model_step(const std::string& model = "small") {
     return {{"model", model},

@@ -365,14 +365,8 @@ TEST_F(Writeup, MemoryAfterInitialisationIsAlsoAsPyTorchHasIt) {
 TEST_F(Writeup, BucketsAreCountedInTheHandOutsOrder) {
   const std::string name = "ddp_bucketed_benchmarking";
   for (const std::int64_t limit : {1, 10}) {
-    add(name,
-        {{"model", word("xl25")},
-         {"batch", number(8)},
-         {"context", number(128)},
-         {"precision", word("fp32")},
-         {"strategy", word("bucketed")},
-         {"bucket_mb", limit}},
-        "fused", {timed("time", 1e-3 * static_cast<double>(limit), worker::kAllRanks), metric("buckets", 435)},
+    add(name, bucketed(limit), "fused",
+        {timed("time", 1e-3 * static_cast<double>(limit), worker::kAllRanks), metric("buckets", 435)},
         {.gpu = "Example_GPU", .ranks = 2});
   }
   const std::string text = said(name, "a_limits");
@@ -381,15 +375,8 @@ TEST_F(Writeup, BucketsAreCountedInTheHandOutsOrder) {
 
 TEST_F(Writeup, TimesOfAllLimitsStandInOrder) {
   const auto took = [&](std::int64_t limit, double ms) {
-    add("ddp_bucketed_benchmarking",
-        {{"model", word("xl25")},
-         {"batch", number(8)},
-         {"context", number(128)},
-         {"precision", word("fp32")},
-         {"strategy", word("bucketed")},
-         {"bucket_mb", limit}},
-        "fused", {timed("time", 1e-3 * ms, worker::kAllRanks), metric("buckets", 8)},
-        {.gpu = "Example_GPU", .ranks = 2});
+    add("ddp_bucketed_benchmarking", bucketed(limit), "fused",
+        {timed("time", 1e-3 * ms, worker::kAllRanks), metric("buckets", 8)}, {.gpu = "Example_GPU", .ranks = 2});
     return said("ddp_bucketed_benchmarking", "a_limits");
   };
   took(1000, 183.9);

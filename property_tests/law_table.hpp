@@ -1,6 +1,6 @@
 // An operator's table of laws as lists show it, and bound to one rung. Templates, because each operator has its own
-// Rung and its own kind of entry: they take anything with `id` and `statement`, and `against_oracle` where an entry has
-// it.
+// Rung and its own kind of entry: they take anything with `id` and `statement`, `against_oracle` where an
+// entry has it, and a function asked_by_handout(entry) where there is one.
 //
 //   constexpr Entry kEntries[] = {{"copy.equals_source", "every element arrives as it was", equals_source}};
 //   std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
@@ -23,6 +23,7 @@ std::vector<LawInfo> statements(Entries&& entries) {
   for (const auto& entry : entries) {
     LawInfo& shown = list.emplace_back(LawInfo{entry.id, entry.statement});
     if constexpr (requires { entry.against_oracle; }) shown.against_oracle = entry.against_oracle;
+    if constexpr (requires { asked_by_handout(entry); }) shown.asked_by_handout = asked_by_handout(entry);
   }
   return list;
 }
@@ -33,9 +34,10 @@ std::vector<check::Law> bound(Entries&& entries, const Rung& rung, Search search
   const auto kept = std::make_shared<const Rung>(rung);
   std::vector<check::Law> laws;
   for (const auto& entry : entries) {
-    laws.push_back({entry.id, entry.statement, [kept, search, &entry](const check::LawRequest& request) {
-                      return search(entry, *kept, request);
-                    }});
+    check::Law& law = laws.emplace_back(
+        check::Law{entry.id, entry.statement,
+                   [kept, search, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
+    if constexpr (requires { asked_by_handout(entry); }) law.asked_by_handout = asked_by_handout(entry);
   }
   return laws;
 }

@@ -28,6 +28,14 @@ std::string origin_of_nan(const check::Comparison& comparison) {
   return ", all of them written: NaN was computed";
 }
 
+// The first wrong element is the worst, and a NaN is worse than any number.
+FindingKind kind_of(const check::Comparison& comparison) {
+  if (comparison.unwritten > 0) return FindingKind::unwritten;
+  if (comparison.compared == 0) return FindingKind::not_finite;  // of another call's answer, which is NaN throughout
+  const bool expects_number = std::isfinite(comparison.expected);
+  return expects_number && !std::isfinite(comparison.found) ? FindingKind::not_finite : FindingKind::wrong_value;
+}
+
 void judge(std::string_view what, const check::Comparison& comparison, check::Observation& observation, int row_dim,
            bool as_written) {
   if (comparison.compared > 0) observation.record(comparison.worst_error, comparison.worst_tolerance);
@@ -35,12 +43,15 @@ void judge(std::string_view what, const check::Comparison& comparison, check::Ob
   const auto dim = static_cast<std::size_t>(row_dim);
   const bool has_rows = dim < comparison.wrong_first.size();
   fail(comparison.describe(what) + (as_written ? origin_of_nan(comparison) : std::string{}) +
-       (has_rows ? tile_of(comparison.wrong_first[dim]) : std::string{}));
+           (has_rows ? tile_of(comparison.wrong_first[dim]) : std::string{}),
+       kind_of(comparison));
 }
 
 }  // namespace
 
-void fail(const std::string& why) { throw Error(ErrorKind::check, why); }
+void fail(const std::string& why, FindingKind kind, std::optional<Lack> lacks) {
+  throw FoundFault(ErrorKind::check, kind, why, {}, std::move(lacks));
+}
 
 void demand_within(std::string_view what, const ConstTensorView& found, std::span<const double> expected,
                    std::span<const double> tolerance, check::Observation& observation, int row_dim) {
@@ -62,7 +73,7 @@ void demand_equal(std::string_view what, std::span<const double> found, const Sh
 }
 
 void demand_unharmed(const check::GuardedTensor& tensor) {
-  if (const auto violation = tensor.violation()) fail(*violation);
+  if (const auto violation = tensor.violation()) fail(*violation, FindingKind::write_outside);
 }
 
 void demand_untouched(const check::GuardedTensor& tensor, std::span<const double> values, int row_dim) {
@@ -80,7 +91,8 @@ void demand_written(const check::GuardedTensor& tensor) {
   const double anywhere[] = {std::numeric_limits<double>::max()};
   const check::Comparison forgotten = check::compare(tensor.view(), any, anywhere);
   fail(fmt::format("{}: {} of {} elements never written, within [{}]", tensor.spec().name, forgotten.unwritten,
-                   forgotten.compared, forgotten.wrong_box()));
+                   forgotten.compared, forgotten.wrong_box()),
+       FindingKind::unwritten);
 }
 
 }  // namespace syslab::property

@@ -218,6 +218,9 @@ class Outcomes(unittest.TestCase):
         changed = patches.parse("f", HEAD + BODY.replace("<=", "<= 1 +"))
         self.assertIn("| not run yet |", report.page([changed], {}, report.read_rows(first), []))
 
+    def test_the_page_of_results_is_where_the_tool_reads_it(self):
+        all_of_them = patches.load_all(ROOT)
+        self.assertGreater(len(report.settled(all_of_them, report.earlier_rows(ROOT))), len(all_of_them) // 2)
 
     def test_the_page_keeps_which_laws_found_a_fault_until_its_patch_changes(self):
         laws = lambda body: patches.parse("f", HEAD + "Laws: laws_f\n" + body)  # noqa: E731

@@ -77,7 +77,7 @@ class Checks(unittest.TestCase):
     def verdict(self, **law):
         row = {"function": "get_ddp", "state": "implemented", "not_checked": "",
                "laws": [{"experiment": "ddp_overlap_individual_parameters", "contract": "handout", "law": "ddp.waits", "message": "",
-                         "out_of_time": False, "outcome": "passed", **law}]}
+                         "out_of_time": False, "open": False, "outcome": "passed", **law}]}
         return tool.verdict_of({"adapters": [row]}, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]")
 
     def test_a_law_that_is_not_held_says_why(self):
@@ -100,7 +100,7 @@ class NotTried(unittest.TestCase):
     def published(self, results, **law):
         row = {"function": "get_ddp", "state": "implemented", "not_checked": "", "out_of_time": False,
                "laws": [{"experiment": "ddp_overlap_individual_parameters", "contract": "handout", "law": "ddp.waits", "message": "",
-                         "out_of_time": False, "outcome": "passed", **law}]}
+                         "out_of_time": False, "open": False, "outcome": "passed", **law}]}
         report = {"published": [], "not tried": []}
         with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tool, put_suite=mock.DEFAULT, run_suite=lambda *_: results,
                                                                           timed_check=lambda *_: {"adapters": [row]}):

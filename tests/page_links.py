@@ -16,7 +16,7 @@ CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.S | re.M)
 PATH = re.compile(r"`((?:src|tests|docs|db|reports|experiments|property_tests|tools|\.ci)/[\w./-]+)`")
 # What a page tells its reader to make, or where others have theirs (the hand-out's adapters); a name in capitals stands for any.
 TO_BE_MADE = re.compile(r"harmonic_sum|sum_chains|^tests/adapters\.py$|(?:^|/)[A-Z]{2,}(?:/|\.|$)")
-LEFT_OUT = ("reports/examples", "build", "subprojects", ".git", "out", ".venv", "venv", "node_modules")
+LEFT_OUT = ("reports/examples", "build", "subprojects", ".git/", "out/", ".venv", "venv", "node_modules")
 
 
 def anchors_of(text):
@@ -59,9 +59,11 @@ def self_test():
         (root / "page.md").write_text("[a](other.md#a-b-its) [b](other.md#a-b-its-1) [c](lost.md) [d](other.md#no-heading) [h](#here) [i](#nowhere) <a id=\"here\"></a>\n`[e](lost.md)` [f](https://x/lost.md)\n"
                                       "[![g](lost.png)](other.md) `src/lost` `src/here.cpp` `src/NAME.cpp` `elsewhere/lost`\n"
                                       "```\n`src/shown`\n```\n", encoding="utf-8")
+        (root / "docs/decisions").mkdir(parents=True)
+        (root / "docs/decisions/why.md").write_text("[a](../../other.md) [b](lost.md) `docs/lost`\n", encoding="utf-8")
         (root / "src").mkdir()
         (root / "src/here.cpp").write_text("", encoding="utf-8")
-        expected = ["page.md: lost.md: no such file", "page.md: other.md#no-heading: no such heading", "page.md: #nowhere: no such heading",
+        expected = ["docs/decisions/why.md: lost.md: no such file", "docs/decisions/why.md: `docs/lost`: no such file", "page.md: lost.md: no such file", "page.md: other.md#no-heading: no such heading", "page.md: #nowhere: no such heading",
                     "page.md: `src/lost`: no such file"]
         assert faults_of(root) == expected, faults_of(root)
 

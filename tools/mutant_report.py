@@ -1,9 +1,9 @@
-"""What came of planted faults, and the page docs/mutants.md. Used by tools/mutants."""
+"""What came of planted faults, and the page reports/ledger/mutants.md. Used by tools/mutants."""
 import dataclasses
 import pathlib
 import re
 
-PAGE = "docs/mutants.md"
+PAGE = "reports/ledger/mutants.md"
 ROW = re.compile(r"^\| `([a-z0-9_]+)` \|.*\| ([^|]*) \| ([^|]*) \| `([0-9a-f]{7})` \|$")
 LAWS_ROW = re.compile(r"^\| `([a-z0-9_]+)` \| ([^|]*) \| ([^|]*) \| `([0-9a-f]{7})` \|$")
 TWIN = re.compile(r'\{Fault::\w+, "(\w+)",\s*"([\w.]+)"\}')

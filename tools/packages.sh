@@ -8,9 +8,10 @@ build_packages=(
 )
 # What a report draws its figures with, and what quickstart therefore has.
 report_packages=(gnuplot-nox)
-# Tests prove the ways in from Python, being started by mpirun, what tools/bundle makes (patchelf) and which files and
-# connections are opened (strace); benchmarks of host-side costs are built where their library is.
-test_packages=("${report_packages[@]}" libbenchmark-dev openmpi-bin patchelf python3-numpy python3-torch strace)
+# Tests prove the ways in from Python, being started by mpirun, what tools/bundle makes (patchelf), that files for GitHub
+# parse (python3-yaml) and which files and connections are opened (strace); benchmarks of host-side costs are built where
+# their library is.
+test_packages=("${report_packages[@]}" libbenchmark-dev openmpi-bin patchelf python3-numpy python3-torch python3-yaml strace)
 # A peer of the communicators, built in where it is found.
 optional_packages=(libgloo-dev)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.

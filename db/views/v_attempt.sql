@@ -5,7 +5,9 @@
 -- the others; nor do times under another version of the protocols than today's ("kernel, version 1"; only a run with a protocol
 -- of ours has `verify_share`). `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
 -- from somebody who is not vouched for. What ran on the CPU of a machine that has a GPU is that CPU's: it has no gpu_name
--- and a comparability_key of its own, and never meets what ran on the GPU. `case_text` is `params` in words ("context=32 model=tiny"). Most other views stand on this one.
+-- and a comparability_key of its own, and never meets what ran on the GPU. `case_text` is `params` in words ("context=32 model=tiny").
+-- `run_order` sorts attempts by the start of their run; a run that is dated in the future comes before all others, so that a wrong clock
+-- makes nothing the newest. Most other views stand on this one.
 CREATE VIEW v_attempt AS
 SELECT a.id                                  AS attempt_id,
        a.uid                                 AS attempt_uid,
@@ -50,6 +52,7 @@ SELECT a.id                                  AS attempt_id,
             WHEN e.status IS NOT NULL THEN 'failed' END AS ending,
        e.detail ->> '$.message'              AS message,
        r.started_at                          AS run_started_at,
+       iif(r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ' ', '') || r.started_at AS run_order,
        (SELECT min(s.at) FROM attempt_event s
          WHERE s.attempt_id = a.id AND s.status = 'started') AS started_at,
        e.at                                  AS ended_at,

@@ -9,7 +9,7 @@ SELECT comparability_key, gpu_name, cpu_model, metric, dtype, value, ci_low, ci_
        params, protocol, run_uid, run_started_at
   FROM (SELECT r.*,
                row_number() OVER (PARTITION BY comparability_key, metric, dtype
-                                      ORDER BY value DESC, run_started_at DESC) AS place
+                                      ORDER BY value DESC, run_order DESC) AS place
           FROM (SELECT v.*, iif(metric = 'tflops', params ->> '$.dtype', NULL) AS dtype
                   FROM v_latest v
                  WHERE checked AND NOT is_mine AND value > 0 AND protocol NOT LIKE 'quick%' AND protocol NOT LIKE '% inputs'

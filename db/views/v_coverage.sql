@@ -13,7 +13,7 @@ SELECT experiment, implementation, is_mine, author, law, contract, outcome, case
                row_number() OVER (PARTITION BY c.experiment, i.name, i.is_mine, iif(i.is_mine, sub.author, NULL), p.law,
                                                coalesce(k.contract, c.params ->> '$.contract')
                                       ORDER BY k.uid IS NOT NULL AND k.outcome <> 'not_run' DESC,
-                                               r.started_at DESC, k.uid DESC) AS newest
+                                               r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), r.started_at DESC, k.uid DESC) AS newest
           FROM plan_case p
           JOIN run r            ON r.id = p.run_id
           JOIN case_def c       ON c.id = p.case_id

@@ -23,13 +23,13 @@ t AS MATERIALIZED (
          is_good AND (params ->> '$.strategy' = 'none' OR world_size = 1) AS is_silent
     FROM (SELECT *, row_number() OVER (PARTITION BY experiment, alike, backend, wire, params ->> '$.strategy', coalesce(params ->> '$.bucket_mb', 0),
                                                     world_size, comparability_key, protocol, implementation
-                                           ORDER BY status = 'skipped', run_started_at DESC, attempt_uid DESC) AS age
+                                           ORDER BY status = 'skipped', run_order DESC, attempt_uid DESC) AS age
             FROM told)
    WHERE age = 1
 ),
 beside AS MATERIALIZED (
   SELECT t.attempt_id, n.attempt_id AS none_id,
-         row_number() OVER (PARTITION BY t.attempt_id ORDER BY n.experiment = t.experiment DESC, n.point = t.point DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+         row_number() OVER (PARTITION BY t.attempt_id ORDER BY n.experiment = t.experiment DESC, n.point = t.point DESC, n.run_order DESC, n.attempt_uid DESC) AS place
     FROM t
     JOIN t n ON n.alike = t.alike AND n.world_size = t.world_size
             AND n.comparability_key = t.comparability_key AND n.protocol IS t.protocol AND n.implementation = t.yardstick
@@ -37,7 +37,7 @@ beside AS MATERIALIZED (
 ),
 ours AS MATERIALIZED (
   SELECT t.attempt_id, o.time_ms, o.low_ms, o.high_ms,
-         row_number() OVER (PARTITION BY t.attempt_id ORDER BY o.experiment = t.experiment DESC, o.point = t.point DESC, o.run_started_at DESC, o.attempt_uid DESC) AS place
+         row_number() OVER (PARTITION BY t.attempt_id ORDER BY o.experiment = t.experiment DESC, o.point = t.point DESC, o.run_order DESC, o.attempt_uid DESC) AS place
     FROM t
     JOIN t o ON o.alike = t.alike AND o.world_size = t.world_size
             AND o.comparability_key = t.comparability_key AND o.protocol IS t.protocol AND o.implementation = t.yardstick
@@ -57,7 +57,7 @@ SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.
        iif(t.is_silent, 0, 1e3 * (t.found ->> '$.exposed')) AS exposed,
        iif(t.is_silent, 0, 1e3 * (t.found ->> '$.communicating')) AS communicating,
        iif(t.is_silent, 0,
-           100 * (SELECT min(m.value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'overlapped')) AS overlapped,
+           100 * (SELECT min(m.value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'overlapped' AND t.status <> 'error')) AS overlapped,
        t.found ->> '$.buckets' AS buckets, t.found ->> '$.gradient_bytes' AS gradient_bytes,
        1e3 * (t.found ->> '$.forecast_exposed') AS forecast_exposed
   FROM t

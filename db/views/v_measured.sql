@@ -1,7 +1,7 @@
 -- A row a measured case: its newest attempt, whatever its end (v_newest), with what tables of kernels show. Times in ms,
 -- of the slowest rank: where the ranks kept step, of the slowest at each step, which the row of rank -1 says (with no value where
--- they did not, and then none of theirs stands in). What was wrong (`check_failed`) has no time and no rate, here
--- and in `metrics`. `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
+-- they did not, and then none of theirs stands in). What failed has no time and no rate, here
+-- and in `metrics`; what ended with an `error` has no number at all. `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
 -- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation whose role is `naive`,
 -- or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
@@ -18,7 +18,7 @@ WITH t AS MATERIALIZED (
   SELECT n.*, coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device,
          1e3 * m.value AS time_ms, 1e3 * m.ci_low AS low_ms, 1e3 * m.ci_high AS high_ms, m.n
     FROM v_newest n
-    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time' AND n.status <> 'check_failed'
+    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time' AND n.ending IS NOT 'failed'
           AND m.rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = n.attempt_id AND x.name = 'time'
                          ORDER BY x.rank <> -1, x.value DESC, x.rank LIMIT 1)
    WHERE n.task = 'measure'
@@ -30,7 +30,7 @@ base AS MATERIALIZED (
     FROM t
    WHERE status = 'ok' AND checked AND time_ms > 0 AND role IN ('naive', 'peer')
 )
-SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t.case_id, t.case_uid, t.params,
+SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.run_order, t.experiment, t.case_id, t.case_uid, t.params,
        t.implementation || CASE
          WHEN t.is_mine AND t.author <> t.implementation
            THEN ' (' || t.author || iif(t.measured_here, '', ', self-reported') || ')'
@@ -38,10 +38,10 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
          ELSE '' END AS implementation,
        t.is_mine, t.role, t.measured_here, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status, t.ending,
        t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AND t.facts ->> '$.suspect' IS NULL AS is_good, t.time_ms, t.low_ms, t.high_ms, t.n,
-       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops' AND t.status <> 'check_failed') AS tflops,
-       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps' AND t.status <> 'check_failed')   AS gbps,
+       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops' AND t.ending IS NOT 'failed') AS tflops,
+       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps' AND t.ending IS NOT 'failed')   AS gbps,
        (SELECT max(value) FROM metric m
-         WHERE m.attempt_id = t.attempt_id AND m.name = 'peak_scratch_bytes')                    AS scratch,
+         WHERE m.attempt_id = t.attempt_id AND m.name = 'peak_scratch_bytes' AND t.status <> 'error') AS scratch,
        iif(t.status = 'ok' AND t.checked, naive.time_ms / t.time_ms, NULL)                       AS vs_naive,
        iif(t.status = 'ok' AND t.checked AND naive.attempt_id <> t.attempt_id, naive.low_ms / t.high_ms, NULL) AS vs_naive_low,
        iif(t.status = 'ok' AND t.checked AND naive.attempt_id <> t.attempt_id, naive.high_ms / t.low_ms, NULL) AS vs_naive_high,
@@ -52,7 +52,7 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
        iif(coalesce(naive.run_uid, t.run_uid) = t.run_uid AND coalesce(peer.run_uid, t.run_uid) = t.run_uid, 'one run', 'different runs') AS vs_from,
        worst.worst_error, worst.tolerance                                                        AS bound,
        100 * (SELECT min(k.fraction_checked) FROM check_result k
-               WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL
+               WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL AND t.status <> 'error'
                  AND (k.name LIKE 'reference:%' OR k.name LIKE 'sample%:%'))                     AS checked_percent,
        iif(t.status <> 'ok', NULL,
            iif(t.facts ->> '$.suspect' IS NULL, '', 'suspect, ')
@@ -62,7 +62,7 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
        iif(coalesce(t.params ->> '$.backend', 'auto') = 'auto', iif(t.gpu_name IS NULL, 'shm', 'nccl'), t.params ->> '$.backend') AS backend,
        (SELECT json_group_object(name, value)
           FROM (SELECT m.name, iif(min(m.rank) < 0, max(m.value) FILTER (WHERE m.rank < 0), max(m.value)) AS value
-                  FROM metric m WHERE m.attempt_id = t.attempt_id AND (t.status <> 'check_failed' OR m.unit NOT IN ('s', '1/s', 'GB/s', 'TFLOP/s'))
+                  FROM metric m WHERE m.attempt_id = t.attempt_id AND t.status <> 'error' AND (t.ending IS NOT 'failed' OR m.unit NOT IN ('s', '1/s', 'GB/s', 'TFLOP/s'))
                  GROUP BY m.name)) AS metrics
   FROM t
   LEFT JOIN base naive ON naive.case_id = t.case_id AND naive.world_size = t.world_size
@@ -75,6 +75,6 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
                       AND peer.role IS 'peer' AND peer.place = 1
   LEFT JOIN check_result worst
          ON worst.id = (SELECT k.id FROM check_result k
-                         WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL
+                         WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL AND t.status <> 'error'
                            AND (k.name LIKE 'reference:%' OR k.name LIKE 'sample%:%')
                          ORDER BY k.worst_error / nullif(k.tolerance, 0) DESC, k.worst_error DESC, k.id LIMIT 1);

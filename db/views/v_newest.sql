@@ -6,7 +6,7 @@ SELECT t.*
   JOIN (SELECT attempt_id,
                row_number() OVER (PARTITION BY case_id, implementation, is_mine, author, measured_here, world_size,
                                                comparability_key, protocol, task, law
-                                      ORDER BY run_started_at DESC, attempt_uid DESC) AS newest
+                                      ORDER BY run_order DESC, attempt_uid DESC) AS newest
           FROM v_attempt
          WHERE status NOT IN ('running', 'aborted')) pick ON pick.attempt_id = t.attempt_id
  WHERE pick.newest = 1;

@@ -10,8 +10,7 @@ WITH t AS MATERIALIZED (
          json_remove(v.params, '$.warmup', '$.mode', '$.precision') AS alike, v.implementation GLOB 'pytorch_*' AS is_pytorch
     FROM v_measured v
    WHERE v.experiment IN ('benchmarking_script', 'benchmarking_mixed_precision', 'torch_compile')
-     -- What was imported of PyTorch's own has an author and no checks.
-     AND coalesce(v.params ->> '$.warmup', 5) = 5 AND (v.is_good AND NOT v.is_mine OR v.implementation GLOB 'pytorch_*' AND v.status <> 'oom')
+     AND coalesce(v.params ->> '$.warmup', 5) = 5 AND (v.is_good AND NOT v.is_mine OR v.implementation GLOB 'pytorch_*' AND v.status = 'ok')
 ),
 passes AS (
   SELECT t.*, CASE WHEN m.name <> 'time' THEN m.name WHEN t.mode = 'train' THEN 'step' ELSE t.mode END AS what, m.name <> 'time' AS within,
@@ -23,5 +22,5 @@ passes AS (
 SELECT *, params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS "precision",
        metrics ->> '$.parameters' AS parameters,
        row_number() OVER (PARTITION BY point, what, implementation, comparability_key, protocol
-                              ORDER BY within AND mode <> 'forward_backward', run_started_at DESC, attempt_uid DESC) AS place
+                              ORDER BY within AND mode <> 'forward_backward', run_order DESC, attempt_uid DESC) AS place
   FROM passes;

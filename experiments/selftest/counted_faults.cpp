@@ -7,7 +7,7 @@ namespace syslab::selftest {
 void CountedFaults::expect_none(std::string_view property, std::int64_t violations, std::string_view what) {
   worker::CheckRecord check;
   check.name = fmt::format("selftest:{}", property);
-  check.outcome = violations == 0 ? "passed" : "falsified";
+  check.outcome = violations == 0 ? Outcome::passed : Outcome::falsified;
   check.cases_run = trials_;
   check.worst_error = static_cast<double>(violations);
   check.tolerance = 0;

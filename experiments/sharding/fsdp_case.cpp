@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "trials/measured_fsdp.hpp"
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
+#include "worker/half_products.hpp"
 #include "worker/law_case.hpp"
 #include "worker/rank_training_case.hpp"
 #include "worker/tell_rung.hpp"
@@ -147,6 +149,24 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
   return made;
 }
 
+// Laws of a class that somebody handed in. One in fp16 is not searched where no right class could hold it.
+std::vector<check::Law> laws_of_class(worker::CaseContext& context) {
+  std::vector<check::Law> laws = data_parallel::fully_sharded::laws(context.rank_channel());
+  for (check::Law& law : laws) {
+    if (law.id != "fsdp.fp16" || context.request().device != "cpu") continue;
+    law.search = [search = law.search](const check::LawRequest& request) {
+      if (const std::optional<Lack> lacks = worker::lacks_half_products()) {
+        check::LawResult none;
+        none.message = lacks->text();
+        none.lacks = lacks;
+        return none;
+      }
+      return search(request);
+    };
+  }
+  return laws;
+}
+
 void run_fsdp_experiment(worker::CaseContext& context) {
   run_fsdp_case(context, case_of(context.params(), context.request().implementation));
 }
@@ -202,7 +222,7 @@ void take_fully_sharded_classes(registry::Builder& experiment) {
         }
         if (!context.request().mine) return run_fsdp_experiment(context);
         worker::require_class_for_ranks(context);
-        worker::run_law(context, data_parallel::fully_sharded::laws(context.rank_channel()));
+        worker::run_law(context, laws_of_class(context));
       });
 }
 

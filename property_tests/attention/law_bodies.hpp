@@ -49,6 +49,7 @@ void equals_oracle(const Subject&, check::Observation&);
 void lse_equals_oracle(const Subject&, check::Observation&);
 void gradients_equal_oracle(const Subject&, check::Observation&);
 void large_scores(const Subject&, check::Observation&);
+void gradient_layouts(const Subject&, check::Observation&);
 Sample with_large_scores(Sample sample);  // the input that large_scores asks of what it has drawn
 void half_no_worse_than_naive(const Subject&, check::Observation&);
 void half_gradients_no_worse_than_naive(const Subject&, check::Observation&);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "check/handout_laws.hpp"
 #include "check/search.hpp"
 #include "property_tests/attention/explain.hpp"
 #include "property_tests/attention/law_bodies.hpp"
@@ -52,6 +51,12 @@ std::optional<std::string> when_apart(const Candidate& rung, Contract) {
   return std::nullopt;
 }
 
+std::optional<std::string> when_by_autograd(const Candidate& rung, Contract contract) {
+  if (contract == Contract::handout) return "the hand-out's tests hand over a contiguous dO";
+  if (!rung.domain || !rung.domain->by_autograd) return "it is asked of a torch.autograd.Function";
+  return std::nullopt;
+}
+
 struct Entry {
   const char* id;
   const char* statement;
@@ -59,6 +64,7 @@ struct Entry {
   Wants wants;
   Excuse excuse = always;
   bool against_oracle = false;
+  bool beyond = false;  // its inputs are not of the hand-out's form, whatever is drawn
 };
 
 // The oracle computes in double and its bounds are for rounding beyond that, so fp64 cannot be judged by it.
@@ -101,20 +107,39 @@ const std::vector<Entry>& entries() {
        "attention over two ranges of keys, joined by log-sum-exp, is attention over all",
        split_keys,
        {.masks = {Mask::none, Mask::top_left}, .least_seq_k = 2},
-       when_lengths_may_differ},
+       when_lengths_may_differ,
+       false,
+       true},
       {"attention.shift_invariance",
        "adding c to all scores leaves the output and adds c to the log-sum-exp",
        shift_invariance,
-       {}},
+       {},
+       always,
+       false,
+       true},
       {"attention.large_scores",
        "scores of ±1e4 give no NaN and agree with the float64 oracle",
        large_scores,
-       {.dtypes = below_double()}},
+       {.dtypes = below_double()},
+       always,
+       false,
+       true},
       {"attention.strange_rows",
        "zeros, denormals, a query of 1e4, infinity and NaN change no other row; a NaN among the values comes out where "
        "it is seen",
        strange_rows,
-       {.dtypes = below_double(), .moderate = true}},
+       {.dtypes = below_double(), .moderate = true},
+       always,
+       false,
+       true},
+      {"attention.gradient_layouts",
+       "a dO that is not contiguous gives the same gradients: transposed, or one number of stride 0 as o.sum() makes "
+       "it",
+       gradient_layouts,
+       {.pass = Pass::backward, .dtypes = below_double(), .most_seq = 64, .most_dim = 64},
+       when_by_autograd,
+       true,
+       true},
       {"attention.finite_differences",
        "gradients agree with central differences of the float64 forward pass",
        finite_differences,
@@ -160,11 +185,17 @@ bool of_both(const Entry& entry) {
          entry.body == keeps_no_state || entry.body == repeats || entry.body == finishes_when_it_returns;
 }
 
+// The hand-out's tests look at whether the call is answered, at O and the one saved L, and at dQ, dK and dV.
+bool asked_by_handout(const Entry& entry) {
+  return entry.body == refusal || entry.body == equals_oracle || entry.body == lse_equals_oracle ||
+         entry.body == gradients_equal_oracle;
+}
+
 // `pass`: the one that is asked, for laws of both; none: whichever the rung has.
 check::LawResult search(const Entry& entry, const Candidate& rung, const check::LawRequest& request,
                         std::optional<Pass> pass) {
   if (const auto reason = entry.excuse(rung, request.contract)) return property::not_run(*reason);
-  if (request.contract == Contract::handout && rung.domain && !check::is_of_handout(entry.id)) {
+  if (request.contract == Contract::handout && rung.domain && !asked_by_handout(entry)) {
     return property::not_run("the hand-out's tests do not ask it");
   }
   Wants wants = entry.wants;
@@ -180,6 +211,17 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
   const Subject subject{rung, request.contract, *choice.menu, pass, &last};
   check::LawResult result =
       check::search(entry.id, request, [&](check::Observation& observation) { entry.body(subject, observation); });
+  // What is declared is promised, with the values that are usual.
+  const bool is_declared = rung.domain && rung.domain->declared && !entry.beyond;
+  result.promised = result.promised || (is_declared && result.finding != FindingKind::none);
+  if (rung.domain && !entry.beyond) {
+    check::look_in_promised(request, result, [&](const check::LawRequest& asked) {
+      const MenuOrReason promised = menu_for(rung, asked.contract, wants);
+      if (!promised.menu) return property::not_run(promised.reason);
+      const Subject inside{rung, asked.contract, *promised.menu, pass, nullptr};
+      return check::search(entry.id, asked, [&](check::Observation& observation) { entry.body(inside, observation); });
+    });
+  }
   const bool beyond = rung.domain && request.contract == Contract::full;
   if (beyond && result.outcome == check::Outcome::passed && result.message.empty()) {
     // Of a law that draws small problems alone: not what no law draws.
@@ -188,7 +230,7 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
                                  left_out(*choice.menu));
     // What nobody declared, not what its author left out.
     if (rung.domain->usual && !rung.domain->declared) {
-      result.message += "; --contract full tries grouped heads, the bottom-right mask, strided tensors, any D and S";
+      result.message += "; --contract full tries " + added_by_full(rung, wants);
     }
   }
   const bool crashed = result.outcome == check::Outcome::error && request.revives;
@@ -220,11 +262,12 @@ const std::vector<Entry>& entries_of(Pass pass) {
   return pass == Pass::forward ? forward : backward;
 }
 
-// Without the law that is about other processes only.
+// Without the laws that are about other processes only.
 const std::vector<Entry>& entries_of_ours() {
   static const std::vector<Entry> list = [] {
     std::vector<Entry> ours = entries();
-    std::erase_if(ours, [](const Entry& entry) { return entry.excuse == when_apart; });
+    std::erase_if(ours,
+                  [](const Entry& entry) { return entry.excuse == when_apart || entry.excuse == when_by_autograd; });
     return ours;
   }();
   return list;

@@ -96,12 +96,18 @@ void demand_same_bits(const check::GuardedTensor& again, const check::GuardedTen
     numbers = numbers || (found[i] != expected[i] && !std::isnan(expected[i]));
     if (differ++ == 0) at = static_cast<std::int64_t>(i);
   }
-  if (numbers) property::demand_equal(name, found, again.spec().shape, expected, observation);
+  try {
+    if (numbers) property::demand_equal(name, found, again.spec().shape, expected, observation);
+  } catch (const FoundFault& differs) {
+    const bool finite = differs.finding() == FindingKind::wrong_value;
+    property::fail(differs.what(), finite ? FindingKind::kept_state : differs.finding());
+  }
   property::fail(
       fmt::format("{}[{}]: found {:.9g}, and {:.9g} before; {} of {} differ in their bits alone, the sign of a "
                   "zero or the payload of a NaN",
                   name, place_of(at, again.spec().shape), found[static_cast<std::size_t>(at)],
-                  expected[static_cast<std::size_t>(at)], differ, found.size()));
+                  expected[static_cast<std::size_t>(at)], differ, found.size()),
+      FindingKind::kept_state);
 }
 
 }  // namespace
@@ -227,8 +233,8 @@ void refusal(const Subject& subject, Observation&) {
   const Candidate& rung = subject.rung;
   const bool promised = rung.domain && (subject.contract == check::Contract::handout || rung.domain->bounded());
   const Sample sample = subject.draw(subject.drawn(), !promised);
-  const auto refused = [&](const std::string& why) {
-    property::fail(fmt::format("refusal of {}: {}", to_string(sample.problem), why));
+  const auto refused = [&](const std::string& why, const std::optional<Lack>& lacks = {}) {
+    property::fail(fmt::format("refusal of {}: {}", to_string(sample.problem), why), FindingKind::raised, lacks);
   };
   if (promised) {
     if (const auto reason = rung.supports(sample.problem, subject.drawn())) refused(*reason);
@@ -240,7 +246,7 @@ void refusal(const Subject& subject, Observation&) {
     if (!promised) throw;
     refused(reason.what());
   } catch (const Refusal& reason) {
-    refused(reason.what());
+    refused(reason.what(), reason.lacks());
   }
 }
 

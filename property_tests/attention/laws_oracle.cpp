@@ -7,10 +7,13 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/refusal.hpp"
+#include "ops/attention/foreign.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
 #include "property_tests/attention/half_rounding.hpp"
 #include "property_tests/attention/law_bodies.hpp"
+#include "property_tests/draw.hpp"
 #include "property_tests/verdict.hpp"
 
 namespace syslab::attention {
@@ -159,6 +162,30 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
   demand(call.dq, oracle.dq);
   demand(call.dk, oracle.dk);
   demand(call.dv, oracle.dv);
+}
+
+// As models hand it over: transposed where heads were joined, and expanded from one number where the output was summed.
+// That the way back raises is this law's own matter: with a dO that lies in one piece it may not.
+void gradient_layouts(const Subject& subject, Observation& observation) {
+  Sample sample = subject.draw(Pass::backward);
+  const std::string layout = property::draw<std::string>("gradient", {"transposed", "expanded"});
+  if (layout == "expanded") std::fill(sample.dout.begin(), sample.dout.end(), 1.0);
+  static_cast<void>(call_backward(subject.rung, sample));  // where that is refused, nothing is asked here
+  const Company company({.gradient = layout});
+  try {
+    const BackwardCall call = call_backward(subject.rung, sample);
+    const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
+                                                  call.forward.v.view(), call.dout.view(), subject.part(sample));
+    const auto demand = [&](const check::GuardedTensor& found, const Expected& expected) {
+      demand_within(fmt::format("with a dO that is {}: {}", layout, found.spec().name), found.view(), expected.value,
+                    subject.allowed(expected.value, expected.tolerance), observation);
+    };
+    demand(call.dq, oracle.dq);
+    demand(call.dk, oracle.dk);
+    demand(call.dv, oracle.dv);
+  } catch (const Refusal& raised) {
+    property::fail(fmt::format("with a dO that is {}: {}", layout, raised.what()), FindingKind::raised, raised.lacks());
+  }
 }
 
 // Queries and keys so long that scores reach about ±1e4, where exp overflows without the running maximum. The hand-out

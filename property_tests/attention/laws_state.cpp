@@ -197,8 +197,13 @@ class Conversation {
     const auto same = [&](const char* name, const std::vector<double>& now, const Shape& shape,
                           const std::vector<double>& then, auto bounds) {
       if (now == then) return observation_.record(0, 0);
-      property::demand_within(when + ": " + name, now, shape, then,
-                              subject_.exact() ? std::vector{0.0} : twice(bounds()), observation_);
+      try {
+        property::demand_within(when + ": " + name, now, shape, then,
+                                subject_.exact() ? std::vector{0.0} : twice(bounds()), observation_);
+      } catch (const FoundFault& differs) {
+        const bool finite = differs.finding() == FindingKind::wrong_value;
+        property::fail(differs.what(), finite ? FindingKind::kept_state : differs.finding());
+      }
     };
     const Sample& sample = sample_;
     same("out", found.forward.out, sample.query_shape(), first_.forward.out, [&] { return forward().out; });

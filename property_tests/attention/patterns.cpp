@@ -11,6 +11,13 @@
 namespace syslab::attention {
 namespace {
 
+// Whether a formula that gives `expected` leaves this element, which is wrong, as right as it was: then it explains
+// nothing.
+bool leaves_right(const Judged& judged, std::size_t i, double expected) {
+  if (!judged.wrong(i) || !std::isfinite(expected)) return false;
+  return check::Tally::ratio_of(check::Tally::error_of(expected, judged.exact[i]), judged.allowed[i]) <= 1;
+}
+
 // Every element of a wrong tensor is one multiple of what is right.
 std::optional<std::string> one_factor(const Trial& trial) {
   std::string text;
@@ -25,8 +32,9 @@ std::optional<std::string> one_factor(const Trial& trial) {
     const double factor = along / squares;
     if (judged.exact.size() < 8 || !std::isfinite(factor)) return std::nullopt;
     for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (!same(judged.found.values[i], factor * judged.exact[i], std::abs(factor) * judged.derived[i]))
-        return std::nullopt;
+      const double expected = factor * judged.exact[i];
+      if (!same(judged.found.values[i], expected, std::abs(factor) * judged.derived[i])) return std::nullopt;
+      if (leaves_right(judged, i, expected)) return std::nullopt;
     }
     text += fmt::format("{}{} is {:.4g} ×", text.empty() ? "" : ", ", judged.found.name, factor);
   }
@@ -47,6 +55,7 @@ std::optional<std::string> one_summand(const Trial& trial) {
       if (seen++ == 0) first = more;
       if (!std::isfinite(first)) return std::nullopt;
       if (!same(judged.found.values[i], judged.exact[i] + first, judged.derived[i])) return std::nullopt;
+      if (leaves_right(judged, i, judged.exact[i] + first)) return std::nullopt;
     }
   }
   if (seen < 8) return std::nullopt;

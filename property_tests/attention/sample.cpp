@@ -127,6 +127,10 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
     menu.head_dim = property::sizes_up_to(256);
     menu.heads_kv = menu.heads_per_kv = menu.batch = {1, 2, 3};
     menu.scale = {0.0F, 1.0F, 0.25F, -0.5F};
+    if (rung.domain && !rung.domain->call_has_options) {
+      menu.masks.pop_back();
+      menu.scale.resize(1);
+    }
     menu.gain = {1.0F, 0.25F, 4.0F};
     menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped, Layout::spaced};
   }
@@ -311,9 +315,28 @@ std::string left_out(const Menu& menu) {
   if (has(Mask::top_left) && !has(Mask::bottom_right)) {
     parts.emplace_back("a causal mask that ends with the last key (bottom-right)");
   }
+  if (menu.scale.size() == 1) parts.emplace_back("a scale other than 1/sqrt(D)");
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string added_by_full(const Candidate& rung, const Wants& wants) {
+  const auto menu_of = [&](bool bounded) {
+    Candidate asked = rung;
+    if (!bounded) asked.domain->usual = asked.domain->declared = false;
+    return contract_menu(asked, Contract::full, wants);
+  };
+  const Menu usual = menu_of(true), full = menu_of(false);
+  const auto adds = [](const auto& more, const auto& fewer) { return more.size() > 1 && fewer.size() == 1; };
+  const auto bottom_right = [](const Menu& menu) { return std::ranges::count(menu.masks, Mask::bottom_right) > 0; };
+  std::vector<std::string> parts;
+  if (adds(full.heads_per_kv, usual.heads_per_kv)) parts.emplace_back("grouped heads");
+  if (bottom_right(full) && !bottom_right(usual)) parts.emplace_back("the bottom-right mask");
+  if (adds(full.scale, usual.scale)) parts.emplace_back("other scales");
+  if (adds(full.layouts, usual.layouts)) parts.emplace_back("strided tensors");
+  parts.emplace_back("any D and S");
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 bool Sample::long_both() const {

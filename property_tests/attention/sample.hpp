@@ -62,6 +62,9 @@ MenuOrReason menu_for(const Candidate& rung, check::Contract contract, const Wan
 // What no draw from the menu ever is, in a caller's words: "fp16; S > 257; D other than 16, 32, 64, 128".
 std::string left_out(const Menu& menu);
 
+// What --contract full draws for somebody's own beside the usual menu: "grouped heads, strided tensors, any D and S".
+std::string added_by_full(const Candidate& rung, const Wants& wants);
+
 struct Sample {
   Problem problem;
   property::Layout layout_in = property::Layout::contiguous, layout_out = property::Layout::contiguous;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "check/search.hpp"
 #include "core/random.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/verdict.hpp"
@@ -26,14 +27,18 @@ void add_layer(Training& made, int layer, const Wanted& wanted) {
   const auto place = static_cast<std::uint64_t>(8 * layer);
   const auto size = [&](std::uint64_t which) -> std::int64_t {
     constexpr std::int64_t kSizes[]{1, 2, 3, 4, 5, 7, 12};
-    return wanted.equal_sizes ? 4 : kSizes[choice(made.seed, place + which, 7)];
+    return wanted.equal_sizes ? 4 : kSizes[choice(made.seed, place + which, 7)] + (wanted.strided ? 1 : 0);
   };
-  const std::int64_t out = size(0), in = size(1);
+  constexpr std::int64_t kLarge = 64;
+  const std::int64_t out = size(0) * (wanted.large ? kLarge : 1), in = size(1) + (wanted.large ? 3 : 0);
   const DType dtype = wanted.mixed && layer % 2 == 1 ? DType::f64 : DType::f32;
-  append(made.parameters, {fmt::format("layers.{}.weight", layer), {out, in}, dtype});
+  append(
+      made.parameters,
+      {.name = fmt::format("layers.{}.weight", layer), .shape = {out, in}, .dtype = dtype, .strided = wanted.strided});
   if (!wanted.equal_sizes && choice(made.seed, place + 2, 2) == 1) {
     append(made.parameters, {fmt::format("layers.{}.bias", layer), {out}, dtype, !(wanted.frozen && layer % 2 == 1)});
   }
+  if (wanted.empty && layer == 0) append(made.parameters, {fmt::format("layers.{}.nothing", layer), {0}});
   if (wanted.buffers) append(made.buffers, {fmt::format("layers.{}.mean", layer), {out}});
 }
 
@@ -81,6 +86,16 @@ Training draw_training(int ranks, const Wanted& wanted) {
   for (int step = 0; step < steps; ++step) made.uses.push_back(uses_of_step(made, step, wanted.frozen ? 1 : 0, wanted));
   made.set_to_none.assign(static_cast<std::size_t>(steps), true);
   return made;
+}
+
+check::LawResult search_of_ranks(const char* id, const check::LawRequest& request, bool beyond,
+                                 const std::function<void(check::Contract)>& body) {
+  const auto search_in = [&](const check::LawRequest& asked) {
+    return check::search(id, asked, [&](check::Observation&) { body(asked.contract); });
+  };
+  check::LawResult found = search_in(request);
+  if (!beyond) check::look_in_promised(request, found, search_in);
+  return found;
 }
 
 void demand_none(const Training& asked, const std::optional<std::string>& why) {

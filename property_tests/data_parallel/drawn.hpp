@@ -1,6 +1,7 @@
 // Modules and trainings as the laws draw them.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "check/law.hpp"
@@ -17,13 +18,25 @@ struct Wanted {
   bool reordered = false;    // each step in an order of its own
   bool unused = false;       // some steps without some parameters
   bool equal_sizes = false;  // as many parameters of one size as ranks, or a multiple
+  bool strided = false;      // matrices whose columns lie next to each other
+  bool empty = false;        // a parameter without elements behind the first layer
+  bool large = false;        // each weight has hundreds of elements for each rank: padding is small next to them
   int fewest_layers = 1, most_layers = 4, most_steps = 3;
 };
+
+// Elements by which a class may round up a rank's part of one tensor: 128 bytes of fp32, to which allocators and
+// flat buffers align.
+inline constexpr std::int64_t kMostPadding = 32;
 
 // How many ranks: as the hand-outs' tests have it, or 1 to 4.
 int draw_ranks(check::Contract contract, int fewest = 1);
 
 Training draw_training(int ranks, const Wanted& wanted);
+
+// Of a law: its search, and of a severe fault whether an input of the hand-out's tests meets it, too. `beyond`: none of
+// the law's inputs is of their form, whatever is drawn.
+check::LawResult search_of_ranks(const char* id, const check::LawRequest& request, bool beyond,
+                                 const std::function<void(check::Contract)>& body);
 
 // Fails with `why`, if there is one, and the module in the line behind it.
 void demand_none(const Training& asked, const std::optional<std::string>& why);

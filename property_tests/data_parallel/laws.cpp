@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "check/search.hpp"
 #include "property_tests/data_parallel/drawn.hpp"
+#include "property_tests/data_parallel/rank_laws.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
 #include "property_tests/verdict.hpp"
@@ -28,6 +28,7 @@ struct Entry {
   // Our own strategies are not asked it: gradients of theirs lie in one arena of one dtype, in the order in which a
   // backward pass finishes them, and there is no container to make anew.
   LawInfo::Bound bound = LawInfo::Bound::all;
+  bool beyond = false;  // its inputs are not of the form of the hand-out's tests, whatever is drawn
 };
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
@@ -64,6 +65,21 @@ void shares_parameters(const Subject& subject, check::Contract contract) {
 
 void equals_one_process(const Subject& subject, check::Contract contract) {
   demand_one_process(subject, drawn(subject, contract, {.frozen = true}));
+}
+
+// As large as in the hand-outs' tests, and trained at their rate. Their tolerance decides under their contract: they
+// look at weights alone, and allow them torch.allclose()'s defaults.
+void real_numbers(const Subject& subject, check::Contract contract) {
+  constexpr double kOfficialRate = 0.1;
+  Training asked = drawn(subject, contract, {.frozen = true});
+  asked.real = true;
+  asked.rate = kOfficialRate;
+  if (contract == check::Contract::handout) asked.close = Tolerance{1e-8, 1e-5};
+  demand_one_process(subject, asked);
+}
+
+void strided(const Subject& subject, check::Contract contract) {
+  demand_one_process(subject, drawn(subject, contract, {.strided = true, .most_layers = 2}, 2));
 }
 
 void tied(const Subject& subject, check::Contract contract) {
@@ -142,13 +158,31 @@ int packed(const Training& asked, double limit) {
   return buckets;
 }
 
+// Messages of a step that carry gradients. Where none reduces, ranks may gather gradients and sum them themselves, or
+// reduce them on one rank. A class that reduces may gather what is no gradient.
 std::vector<Sent> reduced_in(const std::vector<Sent>& all, int step) {
-  std::vector<Sent> found;
-  for (const Sent& one : all) {
-    if (one.step == step && (one.kind == Sent::Kind::all_reduce || one.kind == Sent::Kind::reduce_scatter))
-      found.push_back(one);
+  using Kind = Sent::Kind;
+  for (const std::vector<Kind>& way : {std::vector{Kind::all_reduce, Kind::reduce_scatter},
+                                       std::vector{Kind::all_gather}, std::vector{Kind::reduce}}) {
+    std::vector<Sent> found;
+    for (const Sent& one : all) {
+      if (one.step == step && std::ranges::count(way, one.kind) > 0) found.push_back(one);
+    }
+    if (!found.empty()) return found;
   }
-  return found;
+  return {};
+}
+
+std::string sends_nothing(int step) {
+  return fmt::format("step {} calls no collective of torch.distributed that could sum gradients", step);
+}
+
+// What a bucket of at most `most` bytes may send: scattered and gathered, as many elements for each rank.
+double sent_at_most(const Sent& one, int ranks, double most) {
+  const bool in_parts = one.kind == Sent::Kind::reduce_scatter || one.kind == Sent::Kind::all_gather;
+  if (!in_parts || std::isinf(most) || one.elements == 0) return most;
+  const double size = static_cast<double>(one.bytes) / static_cast<double>(one.elements);
+  return std::ceil(std::floor(most / size) / ranks) * ranks * size;
 }
 
 std::optional<std::string> wrong_messages(const Subject& subject, const Training& asked, const Trained& found,
@@ -159,8 +193,8 @@ std::optional<std::string> wrong_messages(const Subject& subject, const Training
   for (int step = 0; step < asked.steps(); ++step) {
     const std::vector<Sent> sent = reduced_in(found.sent(0), step);
     const auto count = static_cast<std::int64_t>(sent.size());
-    const std::string begin = fmt::format("step {} sends {} all-reduces for {} gradients", step, count, tensors);
-    if (count == 0) return fmt::format("step {} calls no all-reduce of torch.distributed", step);
+    const std::string begin = fmt::format("step {} sends {} messages for {} gradients", step, count, tensors);
+    if (count == 0) return sends_nothing(step);
     switch (subject.strategy) {
       case Strategy::naive:
       case Strategy::individual:
@@ -171,7 +205,8 @@ std::optional<std::string> wrong_messages(const Subject& subject, const Training
         break;
       case Strategy::bucketed:
         for (const Sent& one : sent) {
-          if (static_cast<double>(one.bytes) > limit && one.bytes > largest) {
+          const double most = std::max(limit, static_cast<double>(largest));
+          if (static_cast<double>(one.bytes) > sent_at_most(one, asked.ranks, most)) {
             return fmt::format(
                 "step {} sends a bucket of {} bytes, the limit is {:.0f} and no gradient is larger than {}", step,
                 one.bytes, limit, largest);
@@ -201,18 +236,17 @@ void overlaps(const Subject& subject, check::Contract contract) {
   const std::vector<std::int64_t> gradients = bytes_of_gradients(asked);
   for (int step = 0; step < asked.steps(); ++step) {
     const std::vector<Sent> sent = reduced_in(found.sent(0), step);
-    if (sent.empty()) demand_none(asked, fmt::format("step {} calls no all-reduce of torch.distributed", step));
+    if (sent.empty()) demand_none(asked, sends_nothing(step));
     const Sent& first = sent.front();
     if (!first.in_backward || first.ready >= static_cast<int>(gradients.size())) {
       demand_none(
           asked,
-          fmt::format("in step {} the first all-reduce is called when {} of {} gradients are final{}: nothing is "
+          fmt::format("in step {} the first message is sent when {} of {} gradients are final{}: nothing is "
                       "left of the backward pass to hide it",
                       step, first.ready, gradients.size(), first.in_backward ? "" : ", behind the backward pass"));
     }
     if (std::ranges::none_of(sent, &Sent::asynchronous)) {
-      demand_none(asked,
-                  fmt::format("all all-reduces of step {} block the backward pass: none has async_op=True", step));
+      demand_none(asked, fmt::format("all messages of step {} block the backward pass: none has async_op=True", step));
     }
   }
 }
@@ -222,23 +256,36 @@ constexpr Entry kShared[] = {
      shares_parameters},
     {"ddp.equals_one_process", "gradients and weights are those of one process on the whole batch, to the bit",
      equals_one_process},
+    {"ddp.real_numbers", "numbers that need all bits of fp32 keep them: the same within what fp32 rounds",
+     real_numbers},
     {"ddp.tied_weights", "a weight that is used twice is reduced once, after both uses", tied},
     {"ddp.waits", "nothing that travels is read before it was waited for", waits},
     {"ddp.messages", "a step sends as many messages, and as large, as the strategy promises", messages},
-    {"ddp.shares_buffers", "every rank begins with rank 0's buffers", shares_buffers},
-    {"ddp.unused_parameters", "parameters that a step does not use change nothing for the others", unused},
+    {"ddp.shares_buffers", "every rank begins with rank 0's buffers", shares_buffers, LawInfo::Bound::all, kBeyond},
+    {"ddp.unused_parameters", "parameters that a step does not use change nothing for the others", unused,
+     LawInfo::Bound::all, kBeyond},
     {"ddp.any_order", "gradients may become final in any order, another in each step", any_order,
-     LawInfo::Bound::handed_in},
-    {"ddp.accumulated", "a second backward pass before the update adds to the gradients", accumulated},
+     LawInfo::Bound::handed_in, kBeyond},
+    {"ddp.accumulated", "a second backward pass before the update adds to the gradients", accumulated,
+     LawInfo::Bound::all, kBeyond},
     {"ddp.zero_grad", "gradients may be cleared to zeros or to None, now so and now so", zero_grad,
-     LawInfo::Bound::handed_in},
-    {"ddp.mixed_dtypes", "parameters in fp32 and fp64 may be side by side", mixed_dtypes, LawInfo::Bound::handed_in},
+     LawInfo::Bound::handed_in, kBeyond},
+    {"ddp.mixed_dtypes", "parameters in fp32 and fp64 may be side by side", mixed_dtypes, LawInfo::Bound::handed_in,
+     kBeyond},
     {"ddp.resumes", "a new container that loads the state of another trains on as that one", resumes,
-     LawInfo::Bound::handed_in},
+     LawInfo::Bound::handed_in, kBeyond},
+    {"ddp.strided_parameters", "parameters whose columns lie next to each other, not their rows, are reduced too",
+     strided, LawInfo::Bound::handed_in, kBeyond},
 };
 constexpr Entry kOverlap[] = {
     {"ddp.overlaps", "communication begins while the backward pass still computes", overlaps},
 };
+
+// The hand-out's tests look at how ranks begin and end, on real numbers too, and at waits.
+bool asked_by_handout(const Entry& entry) {
+  return entry.body == shares_parameters || entry.body == equals_one_process || entry.body == real_numbers ||
+         entry.body == tied || entry.body == waits;
+}
 
 std::vector<const Entry*> entries(Strategy strategy) {
   std::vector<const Entry*> list;
@@ -254,11 +301,14 @@ std::vector<const Entry*> entries(Strategy strategy) {
 std::vector<check::Law> laws(Strategy strategy, std::shared_ptr<CallChannel> ranks) {
   std::vector<check::Law> list;
   for (const Entry* entry : entries(strategy)) {
-    list.push_back(
-        {entry->id, entry->statement, [entry, subject = Subject{strategy, ranks}](const check::LawRequest& request) {
-           return check::search(entry->id, request,
-                                [&](check::Observation&) { entry->body(subject, request.contract); });
-         }});
+    list.push_back({.id = entry->id,
+                    .statement = entry->statement,
+                    .search =
+                        [entry, subject = Subject{strategy, ranks}](const check::LawRequest& request) {
+                          return search_of_ranks(entry->id, request, entry->beyond,
+                                                 [&](check::Contract contract) { entry->body(subject, contract); });
+                        },
+                    .asked_by_handout = asked_by_handout(*entry)});
   }
   return list;
 }
@@ -266,7 +316,10 @@ std::vector<check::Law> laws(Strategy strategy, std::shared_ptr<CallChannel> ran
 std::vector<LawInfo> law_list(Strategy strategy) {
   std::vector<LawInfo> list;
   for (const Entry* entry : entries(strategy)) {
-    list.push_back({.id = entry->id, .statement = entry->statement, .bound = entry->bound});
+    list.push_back({.id = entry->id,
+                    .statement = entry->statement,
+                    .bound = entry->bound,
+                    .asked_by_handout = asked_by_handout(*entry)});
   }
   return list;
 }

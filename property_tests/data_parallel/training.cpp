@@ -20,13 +20,19 @@ namespace {
 constexpr int kParts = 2;  // most backward passes of a step
 constexpr double kMomentum = 0.5, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
 
-// Whole numbers from −4 to 4.
+constexpr double kUnit = 0x1p-24;  // by which fp32 rounds at most
+
+// Whole numbers from −4 to 4; real ones are any numbers of fp32 from −1/2 to 1/2, as large as those of the hand-outs'
+// models.
 double drawn(const Training& asked, std::string_view what, std::uint64_t place) {
-  return std::floor(RandomStream::derive(asked.seed, "data parallel", "", what).uniform(place) * 9) - 4;
+  const double uniform = RandomStream::derive(asked.seed, "data parallel", "", what).uniform(place);
+  return asked.real ? double{static_cast<float>(uniform - 0.5)} : std::floor(uniform * 9) - 4;
 }
 
 // So that a third of it is exact, wherever a class divides, and again of what a further backward pass adds to.
-double scale_of(const Training& asked) { return !asked.sharded && asked.ranks == 3 ? std::pow(3, asked.backwards) : 1; }
+double scale_of(const Training& asked) {
+  return !asked.sharded && !asked.real && asked.ranks == 3 ? std::pow(3, asked.backwards) : 1;
+}
 
 // The number of a batch for a parameter's element; `use`: 0, or 1 the second time in a step.
 double batch_value(const Training& asked, int step, int part, int rank, int use, std::int64_t element) {
@@ -50,13 +56,27 @@ double gradient_of(const Training& asked, int step, int part, int rank, int para
   return sum;
 }
 
+// Σ of the sizes of all that a gradient's mean is made of, over all ranks.
+double size_of_terms(const Training& asked, int step, int parameter, std::int64_t element, double weight) {
+  double sum = 0;
+  for (int rank = 0; rank < asked.ranks; ++rank) {
+    for (int part = 0; part < asked.backwards; ++part) {
+      for (int use = 0; use < uses_of(asked, step, parameter); ++use) {
+        sum += std::abs(batch_value(asked, step, part, rank, use, element)) + asked.curve * std::abs(weight);
+      }
+    }
+  }
+  return sum;
+}
+
 Json described(const std::vector<Parameter>& parameters) {
   Json list = Json::array();
   for (const Parameter& one : parameters) {
     list.push_back({{"name", one.name},
                     {"shape", one.shape},
                     {"dtype", std::string(to_string(one.dtype))},
-                    {"trains", one.trains}});
+                    {"trains", one.trains},
+                    {"strided", one.strided}});
   }
   return list;
 }
@@ -75,7 +95,8 @@ Json optimizer_json(const Training& asked) {
           {"groups", groups},
           {"as_groups", asked.as_groups},
           {"closure", asked.closure},
-          {"checks_zero_grad", asked.checks_zero_grad}};
+          {"checks_zero_grad", asked.checks_zero_grad},
+          {"rate_changes", asked.rate_changes}};
 }
 
 Json case_json(const Training& asked) {
@@ -102,6 +123,7 @@ Json case_json(const Training& asked) {
 // One parameter of one process under AdamW, momentum or plain descent.
 struct Updated {
   double weight = 0, first = 0, second = 0;
+  double error = 0;  // of real numbers: how far a right class may be from it
   int steps = 0;
 
   void take(Update update, double rate, double gradient) {
@@ -122,8 +144,12 @@ struct Updated {
 // The rate at which a step updates a parameter; nothing: it is in no group yet.
 std::optional<double> rate_of(const Training& asked, int step, int parameter) {
   if (!asked.sharded) return asked.rate;
+  double change = 1;
+  for (int i = 0; i <= step && i < static_cast<int>(asked.rate_changes.size()); ++i) {
+    change *= asked.rate_changes[static_cast<std::size_t>(i)];
+  }
   for (const Group& group : asked.groups) {
-    if (group.from <= step && std::ranges::count(group.members, parameter) > 0) return group.rate;
+    if (group.from <= step && std::ranges::count(group.members, parameter) > 0) return group.rate * change;
   }
   return std::nullopt;
 }
@@ -133,7 +159,33 @@ std::optional<double> rate_of(const Training& asked, int step, int parameter) {
 double allowed(const Training& asked, double weight) {
   if (asked.update != Update::adamw) return 0;
   const double steps = asked.steps();
-  return steps * (32 * std::sqrt(steps) * asked.rate + 4 * (4 + std::abs(weight))) * 0x1p-24;
+  return steps * (32 * std::sqrt(steps) * asked.rate + 4 * (4 + std::abs(weight))) * kUnit;
+}
+
+// How far the mean of a gradient may be from the exact one: each use of a parameter rounds twice, each rank is one more
+// term of the sum, and a class may scale before and after it (four times; a reciprocal rounds, too). Sums may be made
+// in any order. What `error` a weight has goes through the curve.
+double bound_of_gradient(const Training& asked, int step, int parameter, double size, double error) {
+  const double uses = static_cast<double>(uses_of(asked, step, parameter)) * asked.backwards;
+  return (2 * uses + asked.ranks + 4) * kUnit * size / asked.ranks + asked.curve * uses * error;
+}
+
+// How much further from the exact one a weight is when plain descent has taken a gradient that is off by `bound`. The
+// rate and its product round, and so does the difference.
+double error_of_step(double rate, double gradient, double bound, double weight) {
+  return rate * bound + kUnit * (3 * rate * std::abs(gradient) + std::abs(weight));
+}
+
+// 0 is to the bit, and NaN is close to nothing.
+bool is_close(float found, double expected, double bound) {
+  return bound == 0 ? found == static_cast<float>(expected) : std::abs(found - expected) <= bound;
+}
+
+// What an error looks like that is too large for fp32, of something of this size.
+std::string_view coarser(double error, double size) {
+  constexpr double kFp16 = 0x1p-10, kBf16 = 0x1p-7;  // each rounds by half of that at most
+  if (error <= kFp16 * size) return ": as if it had been rounded to fp16";
+  return error <= kBf16 * size ? ": as if it had been rounded to bf16" : "";
 }
 
 std::string place_in(const Parameter& parameter, std::int64_t element) {
@@ -146,7 +198,8 @@ std::string likeness(const Training& asked, const Trained& found, const Alone& a
   const Parameter& parameter = asked.parameters[static_cast<std::size_t>(index)];
   const auto all = [&](const auto& expected) {
     for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
-      if (found.gradient(rank, step, i) != static_cast<float>(expected(i))) return false;
+      const double bound = alone.gradient_bounds[static_cast<std::size_t>(step)][static_cast<std::size_t>(i)];
+      if (!is_close(found.gradient(rank, step, i), expected(i), asked.ranks * bound)) return false;
     }
     return true;
   };
@@ -172,7 +225,17 @@ std::string likeness(const Training& asked, const Trained& found, const Alone& a
   if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) / asked.ranks; })) {
     return fmt::format(": divided by {} once too often", asked.ranks);
   }
-  return {};
+  if (!asked.real) return {};
+  double error = 0, size = 0;
+  for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
+    error = std::max(error, std::abs(found.gradient(rank, step, i) - mean(i)));
+    size = std::max(size, std::abs(mean(i)));
+  }
+  return std::string(coarser(error, size));
+}
+
+std::string explained(double bound) {
+  return bound == 0 ? "" : fmt::format(", of which {:.2g} may be rounding", bound);
 }
 
 }  // namespace
@@ -276,7 +339,7 @@ Trained train(CallChannel& ranks, const Training& asked) {
   try {
     ranks.call("train", inputs, outputs, {{"case", json_text(case_json(asked))}});
   } catch (const Refusal& raised) {  // to train is all that is asked: there is no case that may be refused
-    throw Error(ErrorKind::check, raised.what());
+    throw FoundFault(ErrorKind::check, raised.finding(), raised.what(), {}, raised.lacks());
   }
   return found;
 }
@@ -289,6 +352,8 @@ Alone train_alone(const Training& asked) {
     std::vector<double>& gradients =
         alone.gradients.emplace_back(state.size(), std::numeric_limits<double>::quiet_NaN());
     std::vector<double>& weights = alone.weights.emplace_back();
+    std::vector<double>& gradient_bounds = alone.gradient_bounds.emplace_back(state.size());
+    std::vector<double>& weight_bounds = alone.weight_bounds.emplace_back();
     for (int index = 0; index < static_cast<int>(asked.parameters.size()); ++index) {
       const Parameter& parameter = asked.parameters[static_cast<std::size_t>(index)];
       const std::optional<double> rate = rate_of(asked, step, index);
@@ -297,10 +362,19 @@ Alone train_alone(const Training& asked) {
         if (parameter.trains && asked.uses_in(step, index)) {
           double sum = 0;
           for (int rank = 0; rank < asked.ranks; ++rank) sum += own_gradient(asked, step, rank, index, i, one.weight);
-          gradients[static_cast<std::size_t>(i)] = sum / asked.ranks;
-          if (rate) one.take(asked.update, *rate, gradients[static_cast<std::size_t>(i)]);
+          const double gradient = sum / asked.ranks, size = size_of_terms(asked, step, index, i, one.weight);
+          const double bound = asked.real ? bound_of_gradient(asked, step, index, size, one.error) : 0;
+          gradients[static_cast<std::size_t>(i)] = gradient;
+          gradient_bounds[static_cast<std::size_t>(i)] = asked.close ? std::numeric_limits<double>::infinity() : bound;
+          if (rate) one.take(asked.update, *rate, gradient);
+          if (rate && asked.real) one.error += error_of_step(*rate, gradient, bound, one.weight);
         }
         weights.push_back(one.weight);
+        weight_bounds.push_back(std::max(allowed(asked, one.weight), one.error));
+        if (asked.close && parameter.trains) {
+          const double close = asked.close->absolute + asked.close->relative * std::abs(one.weight);
+          weight_bounds.back() = std::max(weight_bounds.back(), close);
+        }
       }
     }
   }
@@ -337,9 +411,10 @@ std::optional<std::string> difference(const Training& asked, const Trained& foun
         const double expected = alone.gradients[at][static_cast<std::size_t>(element)];
         for (int rank = 0; rank < asked.ranks && !std::isnan(expected); ++rank) {
           const float gradient = found.gradient(rank, step, element);
-          if (gradient == static_cast<float>(expected)) continue;
-          return fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}",
-                             place_in(parameter, i), rank, step, gradient, expected,
+          const double bound = alone.gradient_bounds[at][static_cast<std::size_t>(element)];
+          if (is_close(gradient, expected, bound)) continue;
+          return fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}{}",
+                             place_in(parameter, i), rank, step, gradient, expected, explained(bound),
                              likeness(asked, found, alone, rank, step, index));
         }
       }
@@ -350,12 +425,16 @@ std::optional<std::string> difference(const Training& asked, const Trained& foun
         const double expected = alone.weights[at][static_cast<std::size_t>(element)];
         for (int rank = 0; rank < asked.ranks; ++rank) {
           const float weight = found.weight(rank, step, element);
-          if (std::abs(weight - expected) <= allowed(asked, expected)) continue;
+          const double bound = alone.weight_bounds[at][static_cast<std::size_t>(element)];
+          if (is_close(weight, expected, bound)) continue;
           const double before =
               step == 0 ? start_value(asked, 0, element) : alone.weights[at - 1][static_cast<std::size_t>(element)];
-          return fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",
+          const std::string_view like = weight == static_cast<float>(before) ? ": it is as it was before the step"
+                                        : asked.real ? coarser(std::abs(weight - expected), std::abs(expected - before))
+                                                     : "";
+          return fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}{}",
                              parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
-                             expected, weight == static_cast<float>(before) ? ": it is as it was before the step" : "");
+                             expected, explained(bound), like);
         }
       }
     }

@@ -1,6 +1,7 @@
 // A small training that ranks of somebody's class do together (tools/python/syslab_training.py), and the same by one
 // process. Its numbers are whole or halves of halves, so that every gradient and weight is exact, in any order of sums:
-// a mean over three ranks is one of multiples of three. Only AdamW rounds, and has a bound.
+// a mean over three ranks is one of multiples of three. Two kinds of training round, and have a bound: that of AdamW,
+// and one on `real` numbers, which need all bits of fp32.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct Parameter {
   DType dtype = DType::f32;
   bool trains = true;
   std::int64_t first = 0;  // of its elements among all parameters'
+  bool strided = false;    // a matrix whose columns lie next to each other, not its rows
 
   std::int64_t count() const;
 };
@@ -41,6 +43,11 @@ struct Group {
 
 enum class Update { sgd, momentum, adamw };
 
+// As torch.allclose() has it: an element may be off by absolute + relative · its size.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+};
+
 struct Training {
   bool sharded = false;  // a sharded optimizer on equal gradients; else data parallel under SGD
   int ranks = 2;
@@ -53,7 +60,10 @@ struct Training {
   bool late = false;                   // what travels is there only once it was waited for
   double curve = 1;                    // a gradient is the batch's number + curve · the weight
   double rate = 0.25;
-  int resume_at = -1;                              // the step before which a new container loads the state
+  bool real = false;                 // numbers that need all bits of fp32, in place of exact ones
+  std::optional<Tolerance> close;    // of `real`: what a hand-out's test allows of weights, and it looks at no gradient
+  std::vector<double> rate_changes;  // by step: what a schedule multiplies the rates by before it; empty: there is none
+  int resume_at = -1;                // the step before which a new container loads the state
   std::optional<std::optional<double>> bucket_mb;  // handed to the class, if it takes one
   Update update = Update::sgd;                     // of a sharded optimizer, as all that follows
   std::vector<Group> groups;
@@ -88,6 +98,8 @@ double own_gradient(const Training& asked, int step, int rank, int parameter, st
 
 struct Alone {
   std::vector<std::vector<double>> gradients, weights;  // by step
+  // How far a right class may be from them; 0: to the bit.
+  std::vector<std::vector<double>> gradient_bounds, weight_bounds;
 };
 Alone train_alone(const Training& asked);
 

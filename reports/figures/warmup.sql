@@ -1,7 +1,7 @@
 -- figure: trace
 -- title: Warm-up calls
 -- caption: Warm-up calls in order, for the cases whose first call is slowest relative to the median; the line is the median of the measured
---   samples, the band its 95 % interval. Outputs were checked before, so one-time costs of the process are excluded.
+--   samples, the band its 95 % interval. The outputs are compared first, so one-time costs of the process are excluded.
 -- x: call|1|linear
 -- y: time|ms|auto
 -- middle: median, low, high

@@ -7,4 +7,4 @@
 SELECT run_uid AS run, verb, substr(replace(started_at, 'T', ' '), 1, 16) AS started, coalesce(label, '–') AS label, protocol, cpu_model AS cpu,
        coalesce(gpu_name, 'none') AS gpu, planned, ok, not_asked, oom, failed, missing, run_uid
   FROM v_run
- ORDER BY started_at DESC, run_uid DESC;
+ ORDER BY run_order DESC, run_uid DESC;

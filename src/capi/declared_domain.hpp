@@ -34,6 +34,8 @@ std::optional<attention::Domain> declared_domain(Context& context) {
   }
   attention::Domain domain = domain_from(declared, context.params(), request.mine->name);
   domain.causal_in_handout = !foreign || request.device == "cuda";
+  domain.call_has_options = !foreign;
+  domain.by_autograd = foreign;
   domain.as_tests_draw = foreign && request.device == "cuda";
   domain.has_streams = request.device == "cuda";
   return domain;

@@ -20,30 +20,6 @@ double ratio(double error, double bound) {
 
 }  // namespace
 
-std::string_view to_string(Contract contract) { return contract == Contract::handout ? "handout" : "full"; }
-
-Contract parse_contract(std::string_view text) {
-  if (text == "handout") return Contract::handout;
-  if (text == "full") return Contract::full;
-  throw Error(ErrorKind::usage, fmt::format("unknown contract '{}'; use 'handout' or 'full'", text));
-}
-
-std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passed:
-      return "passed";
-    case Outcome::falsified:
-      return "falsified";
-    case Outcome::gave_up:
-      return "gave_up";
-    case Outcome::error:
-      return "error";
-    case Outcome::not_run:
-      return "not_run";
-  }
-  return "?";
-}
-
 void Observation::record(double error, double bound) {
   if (worst_error && ratio(error, bound) <= ratio(*worst_error, *tolerance)) return;
   worst_error = error;

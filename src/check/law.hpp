@@ -14,16 +14,16 @@
 #include <string>
 #include <vector>
 
+#include "contract/outcome.hpp"
+#include "core/finding_kind.hpp"
+#include "core/lack.hpp"
+
 namespace syslab::check {
 
-// What the implementation promises. `handout`: powers of two ≥ 16, tolerance 1e-2, TF32 inside fp32 and atomics
-// allowed. `full`: any shape, derived bounds, bitwise repeatability where the rung says deterministic.
-enum class Contract { handout, full };
-std::string_view to_string(Contract contract);
-Contract parse_contract(std::string_view text);  // Error(usage) with the two names
-
-enum class Outcome { passed, falsified, gave_up, error, not_run };
-std::string_view to_string(Outcome outcome);
+using syslab::Contract;
+using syslab::Outcome;
+using syslab::parse_contract;
+using syslab::to_string;
 
 struct LawRequest {
   Contract contract = Contract::full;
@@ -55,6 +55,13 @@ struct LawResult {
   std::map<std::string, std::string> counterexample;  // generator name → value
   // Why it failed, or why it did not run: one line, and behind it, of a counterexample, what the law's owner says more.
   std::string message;
+  FindingKind finding = FindingKind::none;  // of one that failed
+  // Whether an input on which it fails so is one that was promised: that the hand-out's tests may ask, or that was
+  // declared.
+  bool promised = false;
+  std::chrono::nanoseconds looking_in_promised{0};  // what finding that out took, by the request's clock
+  // What it could not be asked for, or failed for, where the implementation claims that its Python lacks something.
+  std::optional<Lack> lacks;
   std::string error_map;                         // of a counterexample: where it is wrong, as JSON; or empty
   std::optional<double> worst_error, tolerance;  // over all cases run, where worst relative to its tolerance
 };
@@ -69,6 +76,7 @@ struct Law {
   std::string id;         // "attention.causal_prefix"
   std::string statement;  // one line
   std::function<LawResult(const LawRequest&)> search;
+  bool asked_by_handout = false;  // as LawInfo has it
 };
 
 }  // namespace syslab::check

@@ -15,6 +15,11 @@ using Clock = std::chrono::steady_clock;
 // answer to the property, and asking again for smaller inputs would only shrink towards "anything fails".
 bool unanswered(const Error& error) { return error.kind() == ErrorKind::comm || error.kind() == ErrorKind::oom; }
 
+FindingKind kind_of(const Error& error) {
+  if (const auto* known = dynamic_cast<const FoundFault*>(&error)) return known->finding();
+  return error.kind() == ErrorKind::check ? FindingKind::wrong_value : FindingKind::unanswered;
+}
+
 [[noreturn]] void fail_case(const std::string& why) {
   throw rc::detail::CaseResult(rc::detail::CaseResult::Type::Failure, why);
 }
@@ -31,6 +36,8 @@ class Watched {
     if (failed_at_) ++calls_since_failure_;
     last_ = {};
     last_held_ = gone_ = false;
+    finding_ = FindingKind::none;
+    lacks_.reset();
     try {
       run();
       last_held_ = answered_ = true;
@@ -38,10 +45,17 @@ class Watched {
     } catch (const rc::detail::CaseResult& result) {
       if (result.type == rc::detail::CaseResult::Type::Failure) {
         answered_ = true;
-        // A crash shrinks to a crash, and a wrong answer to a wrong answer.
-        if (limited_ && failed_at_ && gone_ != was_gone_) return;
+        if (finding_ == FindingKind::none) finding_ = FindingKind::wrong_value;  // of RC_ASSERT
+        // A crash shrinks to a crash, a wrong answer to a wrong answer, and what no tolerance excuses to such.
+        if (limited_ && failed_at_ &&
+            (gone_ != was_gone_ || is_severe(finding_) != is_severe(was_) ||
+             lacks_.has_value() != was_lacking_.has_value())) {
+          return;
+        }
         if (!failed_at_) failed_at_ = Clock::now();
         was_gone_ = gone_;
+        was_ = finding_;
+        was_lacking_ = lacks_;
       }
       keep_worst();
       throw;
@@ -54,6 +68,9 @@ class Watched {
   bool last_held() const { return last_held_; }
   bool left_out() const { return left_out_; }  // the last try, since there was no time for it
   bool was_gone() const { return was_gone_; }  // in the last failure it could not be asked at all
+  FindingKind was() const { return was_; }     // the kind of the last failure
+  const std::optional<Lack>& was_lacking() const { return was_lacking_; }  // in the last failure
+  const std::optional<Lack>& refused_for() const { return refused_for_; }  // in the last refusal
   const std::string& unsupported_because() const { return unsupported_because_; }
   // Refused so often, without one answer, that asking on would only take time.
   bool hopeless() const { return !answered_ && refusals_ >= kMostRefusals; }
@@ -97,9 +114,12 @@ class Watched {
     } catch (const Unsupported& reason) {  // this input is not for this implementation
       discard(reason.what());
     } catch (const Refusal& reason) {  // one law tests refusals themselves; for all others there is nothing to check
+      refused_for_ = reason.lacks();
       discard(reason.what());
     } catch (const Error& error) {
       gone_ = unanswered(error);
+      if (const auto* fault = dynamic_cast<const FoundFault*>(&error)) lacks_ = fault->lacks();
+      finding_ = kind_of(error);
       if (error.kind() == ErrorKind::check) fail_case(error.what());
       fail_case(fmt::format("threw Error({}): {}", to_string(error.kind()), error.what()));
     } catch (const std::exception& error) {
@@ -117,6 +137,8 @@ class Watched {
   std::int64_t calls_since_failure_ = 0, held_ = 0;
   Observation last_, worst_;
   bool last_held_ = false, left_out_ = false, answered_ = false, gone_ = false, was_gone_ = false;
+  FindingKind finding_ = FindingKind::none, was_ = FindingKind::none;
+  std::optional<Lack> lacks_, was_lacking_, refused_for_;
   std::int64_t refusals_ = 0;
   std::string unsupported_because_;
 };
@@ -152,6 +174,7 @@ class Notes : public rc::detail::TestListenerAdapter {
   void note(const rc::detail::CaseDescription& failure) {
     result_.message = failure.result.description;
     result_.counterexample = named(failure.example());
+    result_.finding = watched_.was();
   }
 
   LawResult& result_;
@@ -262,6 +285,7 @@ void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMet
     if (!confirmed) continue;
     result.message = confirmed->result.description;
     result.counterexample = named(confirmed->example());
+    result.finding = watched.was();
     keep_observation(watched.last(), result);
     if (tries > 1) result.message += fmt::format("\n{}: run again it was seen at try {}", kNowAndThen, tries);
     return;
@@ -271,6 +295,31 @@ void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMet
 }
 
 }  // namespace
+
+void look_in_promised(const LawRequest& request, LawResult& found,
+                      const std::function<LawResult(const LawRequest&)>& search_promised) {
+  const bool failed = found.outcome == Outcome::falsified || found.outcome == Outcome::error;
+  if (!failed || !is_severe(found.finding) || found.promised || !request.reproduce.empty()) return;
+  LawRequest asked = request;
+  asked.contract = Contract::handout;
+  asked.search_time = asked.shrink_time = {};
+  asked.shrink_tries = 0;
+  asked.revives = false;
+  if (asked.most_time.count() == 0) asked.most_time = kMostOfPromised;
+  const Clock::time_point began = Clock::now();
+  const auto so_far = [&]() -> std::chrono::nanoseconds {
+    return request.spent ? request.spent() : Clock::now() - began;
+  };
+  const std::chrono::nanoseconds before = so_far();
+  asked.spent = [&] { return so_far() - before; };
+  const LawResult inside = search_promised(asked);
+  found.looking_in_promised = asked.spent();
+  if ((inside.outcome != Outcome::falsified && inside.outcome != Outcome::error) || !is_severe(inside.finding)) return;
+  found.promised = true;
+  std::string input;
+  for (const auto& [name, value] : inside.counterexample) input += fmt::format(" {}={}", name, value);
+  found.message += fmt::format("\nit fails on inputs of the hand-out as well:{}", input);
+}
 
 LawResult search(const std::string& id, const LawRequest& request, const std::function<void(Observation&)>& property) {
   LawResult result;
@@ -310,6 +359,7 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
     result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
     result.message = fmt::format("{}\n{}: seen again at try {}", struck->result.description, kNowAndThen, tries);
     result.counterexample = named(struck->example());
+    result.finding = watched.was();
   } else if (watched.hopeless() && !replaying) {
     result.outcome = Outcome::not_run;
     result.cases_run = 0;
@@ -337,10 +387,17 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
     if (replaying) {
       result.message = failure.description;
       result.counterexample = named(failure.counterExample);
+      result.finding = watched.was();
     } else if (result.outcome == Outcome::falsified || request.revives) {
       confirm(failure, metadata, request, property, result);
     }
   }
+  const bool failed = result.outcome == Outcome::falsified || result.outcome == Outcome::error;
+  if (!failed) result.finding = FindingKind::none;
+  result.lacks = failed                                                                     ? watched.was_lacking()
+                 : result.outcome == Outcome::not_run || result.outcome == Outcome::gave_up ? watched.refused_for()
+                                                                                            : std::nullopt;
+  result.promised = failed && request.contract == Contract::handout;
   return result;
 }
 

@@ -17,4 +17,12 @@ inline constexpr std::string_view kNowAndThen = "it strikes now and then";
 // run once more to fill the message and the observation.
 LawResult search(const std::string& id, const LawRequest& request, const std::function<void(Observation&)>& property);
 
+// A law of the full contract that met a severe fault (core/finding_kind.hpp) is searched once more among the inputs
+// that the hand-out asks, by `search_promised`: where it fails there too, `found` is promised. Shrinking leads out of
+// what is promised, so the first counterexample does not tell. That takes as long as the law itself may search, by the
+// same clock, and kMostOfPromised where the law has no limit; `found` says how long it took.
+inline constexpr std::chrono::seconds kMostOfPromised{5};
+void look_in_promised(const LawRequest& request, LawResult& found,
+                      const std::function<LawResult(const LawRequest&)>& search_promised);
+
 }  // namespace syslab::check

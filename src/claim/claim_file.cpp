@@ -5,18 +5,26 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "claim/alteration.hpp"
+#include "claim/derived.hpp"
+#include "claim/quoted.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/user_file.hpp"
+#include "core/value.hpp"
+#include "measure/protocol.hpp"
+#include "stats/summary.hpp"
 
 namespace syslab::claim {
 namespace {
 
-constexpr int kVersion = 1;
+// 2: it has a seal. One of version 1 may have one: syslab once wrote the seal and kept the number.
+constexpr int kVersion = 2, kOldest = 1;
 constexpr std::uint64_t kLargest = 64 << 20;
 constexpr double kLongestBurst = 1e9;  // seconds
 constexpr std::size_t kBursts = 4;
+constexpr const char* kOfNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 
 Json to_json(const Side& side) {
   Json json{{"label", side.label}, {"is_mine", side.is_mine}, {"digest", side.digest}, {"name", side.name}};
@@ -44,6 +52,7 @@ Json to_json(const Case& one) {
             {"checked", one.checked}, {"blocks", blocks}};
   if (!one.faster_code.empty()) json["faster_code"] = one.faster_code;
   if (!one.slower_code.empty()) json["slower_code"] = one.slower_code;
+  if (!one.warnings.empty()) json["warnings"] = stats::to_json(one.warnings);
   if (one.faster_mhz > 0) json["faster_mhz"] = one.faster_mhz;
   if (one.slower_mhz > 0) json["slower_mhz"] = one.slower_mhz;
   return json;
@@ -58,35 +67,78 @@ Json to_json(const Question& question) {
   return json;
 }
 
-// The claim is somebody else's text: what it shows must not move a terminal's cursor.
-std::string shown(const Json& json, const char* field) { return printable(json.at(field).get<std::string>()); }
-
 [[noreturn]] void broken(const std::string& what) { throw Error(ErrorKind::usage, what); }
+
+// The claim is a stranger's text. What it shows must not move a terminal's cursor, forge a line of the output or hide a
+// sign, and `claim` writes no such text.
+void require_printable(const Json& json, const std::string& where) {
+  const auto require = [&](const std::string& text, const char* what) {
+    if (is_printable(text)) return;
+    broken(fmt::format("{} {} {}; expected text without signs that cannot be printed", in_one_run(where, kShownOfValue),
+                       what, in_quotes(text)));
+  };
+  if (json.is_string()) require(json.get<std::string>(), "is");
+  if (!json.is_structured()) return;
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_object()) require(key, "has a field");
+    require_printable(value, where.empty() ? key : where + "/" + key);
+  }
+}
+
+std::string string_at(const Json& json, const char* field) { return json.at(field).get<std::string>(); }
+
+bool has_only(const std::string& text, const char* signs) { return text.find_first_not_of(signs) == std::string::npos; }
+
+// An identifier of ours: it stands in sentences without quotes.
+std::string word_at(const Json& json, const char* field) {
+  const std::string word = string_at(json, field);
+  if (!word.empty() && has_only(word, kOfNames)) return word;
+  broken(fmt::format("its {} {} is no name: it has letters, digits, '_', '-' and '.' only", field, in_quotes(word)));
+}
+
+std::string digest_from(const Json& json) {
+  constexpr std::size_t kLongest = 64;  // a SHA-256
+  const auto digest = json.get<std::string>();
+  if (digest.size() <= kLongest && has_only(digest, "0123456789abcdef")) return digest;
+  broken(fmt::format("{} is no digest: it has up to {} hexadecimal digits", in_quotes(digest), kLongest));
+}
+
+std::int64_t count_at(const Json& json, const char* field) {
+  if (const Json& value = json.at(field); value.is_number_integer() && value.get<std::int64_t>() >= 0) return value;
+  broken(fmt::format("its {} is no count", field));
+}
+
+// A GPU's clock; 0: not told.
+double mhz_at(const Json& json, const char* field) {
+  constexpr double kFastest = 1e5;
+  const double mhz = json.value(field, 0.0);
+  if (mhz >= 0 && mhz < kFastest) return mhz;
+  broken(fmt::format("its {} is no clock", field));
+}
+
+std::vector<std::string> words_from(const Json& json) {
+  std::vector<std::string> words;
+  for (const Json& word : json) words.push_back(word.get<std::string>());
+  return words;
+}
 
 // A name stands in a command line that readers copy, so it is what --mine and --command take as one.
 void require_name(const std::string& name) {
-  constexpr const char* kSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  if (!name.empty() && name.find_first_not_of(kSigns) == std::string::npos) return;
-  broken(fmt::format("'{}' is no name of a side: it has letters, digits, '_', '-' and '.' only", name));
+  if (!name.empty() && has_only(name, kOfNames)) return;
+  broken(fmt::format("{} is no name of a side: it has letters, digits, '_', '-' and '.' only", in_quotes(name)));
 }
 
 Side side_from(const Json& json) {
-  Side side{shown(json, "label"), json.at("is_mine").get<bool>(), shown(json, "digest"), {}, {}, {}};
-  side.name = json.contains("name") ? shown(json, "name") : side.label;  // older claims have none
+  Side side{string_at(json, "label"), json.at("is_mine").get<bool>(), string_at(json, "digest"), {}, {}, {}};
+  if (side.is_mine) side.digest = digest_from(json.at("digest"));
+  side.name = json.contains("name") ? string_at(json, "name") : side.label;  // older claims have none
   if (side.is_mine && json.contains("name")) require_name(side.name);
-  if (json.contains("command")) side.command = shown(json, "command");
+  if (json.contains("command")) side.command = string_at(json, "command");
   for (const Json& law : json.value("laws", Json::array())) {
     side.laws.push_back(
-        {shown(law, "name"), shown(law, "contract"), shown(law, "outcome"), law.at("inputs").get<std::int64_t>()});
+        {word_at(law, "name"), word_at(law, "contract"), word_at(law, "outcome"), count_at(law, "inputs")});
   }
   return side;
-}
-
-// The ratio is computed from the times again: a claim cannot say another than its samples do.
-double log_ratio_of(const Block& block) {
-  double ratio = 0;
-  for (std::size_t i = 0; i < kBursts; ++i) ratio += (block.order[i] == 'B' ? 0.5 : -0.5) * std::log(block.seconds[i]);
-  return ratio;
 }
 
 Block block_from(const Json& json) {
@@ -97,42 +149,61 @@ Block block_from(const Json& json) {
   for (const double seconds : block.seconds) {
     if (!(seconds > 0 && seconds < kLongestBurst)) broken("a time of a block is no time");
   }
-  if (std::abs(block.log_ratio - log_ratio_of(block)) > 1e-9) broken("a block's ratio is not that of its times");
   return block;
 }
 
 Case case_from(const Json& json) {
   Case one;
-  one.title = shown(json, "title");
-  one.experiment = shown(json, "experiment");
-  one.version = shown(json, "version");
-  one.params = json_text(json.at("params"));
-  one.checked = json.at("checked").get<std::int64_t>();
+  one.title = string_at(json, "title");
+  one.experiment = word_at(json, "experiment");
+  one.version = word_at(json, "version");
+  one.params = json_text(Params::from_json(json.at("params")).to_json());
+  one.checked = count_at(json, "checked");
   for (const Json& block : json.at("blocks")) one.blocks.push_back(block_from(block));
-  if (json.contains("faster_code")) one.faster_code = shown(json, "faster_code");
-  if (json.contains("slower_code")) one.slower_code = shown(json, "slower_code");
-  one.faster_mhz = json.value("faster_mhz", 0.0);
-  one.slower_mhz = json.value("slower_mhz", 0.0);
+  if (json.contains("faster_code")) one.faster_code = digest_from(json.at("faster_code"));
+  if (json.contains("slower_code")) one.slower_code = digest_from(json.at("slower_code"));
+  one.warnings = stats::warnings_from_json(json.value("warnings", Json()));
+  one.faster_mhz = mhz_at(json, "faster_mhz");
+  one.slower_mhz = mhz_at(json, "slower_mhz");
   return one;
+}
+
+// Pages print it among words of ours.
+std::string protocol_at(const Json& json, const char* field) {
+  const std::string name = string_at(json, field);
+  std::string known;
+  for (const measure::Protocol& one : measure::protocols()) {
+    if (one.name == name) return name;
+    known += (known.empty() ? "" : ", ") + one.name;
+  }
+  broken(fmt::format("its protocol is {}; expected one of {}", in_quotes(name), known));
 }
 
 Question question_from(const Json& json) {
   Question question;
-  question.experiments = json.at("experiments").get<std::vector<std::string>>();
-  question.assignments = json.at("assignments").get<std::vector<std::string>>();
-  question.devices = json.at("devices").get<std::vector<std::string>>();
-  if (json.contains("preset")) question.preset = json.at("preset").get<std::string>();
+  question.experiments = words_from(json.at("experiments"));
+  question.assignments = words_from(json.at("assignments"));
+  question.devices = words_from(json.at("devices"));
+  if (json.contains("preset")) question.preset = string_at(json, "preset");
   question.seed = json.at("seed").get<std::uint64_t>();
-  question.protocol = json.at("protocol").get<std::string>();
-  question.data = json.at("data").get<std::string>();
-  if (json.contains("reads")) question.reads = json.at("reads").get<std::string>();
-  if (question.reads != printable(question.reads)) broken("its pattern has signs that cannot be printed");
+  question.protocol = protocol_at(json, "protocol");
+  question.data = string_at(json, "data");
+  if (json.contains("reads")) question.reads = string_at(json, "reads");
   return question;
 }
 
+void require_build(const Json& build) {
+  if (!build.is_object()) broken("its build is no object");
+  for (const auto& [field, value] : build.items()) {
+    const bool is_flag = field == "git_dirty" || field == "cuda";
+    if (is_flag ? !value.is_boolean() : !value.is_string()) broken(fmt::format("its build has no {}", field));
+  }
+}
+
 File from_json(const Json& json) {
+  require_printable(json, "");
   File file;
-  file.statement = parse_statement(json.at("claim").get<std::string>());
+  file.statement = parse_statement(string_at(json, "claim"));
   file.tolerance = json.at("tolerance").get<double>();
   if (!(file.tolerance >= 0 && file.tolerance < 1)) broken("its tolerance is not between 0 and 1");
   file.question = question_from(json.at("question"));
@@ -140,33 +211,42 @@ File from_json(const Json& json) {
   file.slower = side_from(json.at("slower"));
   for (const auto& [name, digest] : json.at("digests").items()) {
     if (name != "reference" && name != "inputs") broken("its digests are not those of --reference and --inputs alone");
-    file.digests[name] = printable(digest.get<std::string>());
+    file.digests[name] = digest_from(digest);
   }
   for (const Json& one : json.at("cases")) file.cases.push_back(case_from(one));
-  if (file.cases.empty()) broken("it has no case");
-  file.made_at = shown(json, "made_at");
-  file.machine_kind = shown(json, "machine_kind");
+  file.made_at = string_at(json, "made_at");
+  file.machine_kind = digest_from(json.at("machine_kind"));
   for (const Json& gpu : json.at("environment").value("gpu", Json::array())) {
     if (!gpu.is_object()) broken("a GPU of its machine is no object");
   }
   file.environment_json = json_text(json.at("environment"));
+  require_build(json.at("build"));
   file.build_json = json_text(json.at("build"));
   return file;
 }
 
 }  // namespace
 
-std::vector<std::string> differing_clocks(const File& file, const Case& then, const Case& now) {
-  constexpr double kSame = 0.01;  // clocks move in steps of 15 MHz
-  std::vector<std::string> differing;
-  const auto compare = [&](const Side& side, double before, double here) {
-    if (!(before > 0) || !(here > 0) || std::abs(here / before - 1) <= kSame) return;
-    differing.push_back(fmt::format("the GPU's clock under {} in {}: claim {:.0f} MHz, here {:.0f} MHz", side.label,
-                                    then.title, before, here));
-  };
-  compare(file.faster, then.faster_mhz, now.faster_mhz);
-  compare(file.slower, then.slower_mhz, now.slower_mhz);
-  return differing;
+double log_ratio_of(const Block& block) {
+  double ratio = 0;
+  for (std::size_t i = 0; i < kBursts; ++i) ratio += (block.order[i] == 'B' ? 0.5 : -0.5) * std::log(block.seconds[i]);
+  return ratio;
+}
+
+double side_seconds(const Case& one, char side) {
+  std::vector<double> seconds;
+  for (const Block& block : one.blocks) {
+    for (std::size_t i = 0; i < block.seconds.size(); ++i) {
+      if (block.order[i] == side) seconds.push_back(block.seconds[i]);
+    }
+  }
+  return seconds.empty() ? 0 : stats::summarize(seconds).median;
+}
+
+std::vector<stats::TimingWarning> all_warnings(const std::vector<Case>& cases) {
+  std::vector<stats::TimingWarning> all;
+  for (const Case& one : cases) stats::add_warnings(all, one.warnings);
+  return all;
 }
 
 std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
@@ -177,26 +257,27 @@ std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
 
 Finding finding_of(const File& file) {
   std::vector<Measured> measured;
-  for (const Case& one : file.cases) measured.push_back({one.title, for_stats(one.blocks), {}, false});
+  for (const Case& one : file.cases) measured.push_back({full_title(file, one), for_stats(one.blocks), {}, false});
   return judge(file.statement, measured, 0);
 }
 
 std::string to_text(const File& file) {
   Json cases = Json::array();
   for (const Case& one : file.cases) cases.push_back(to_json(one));
-  return json_text(Json{{"syslab_claim", kVersion},
-                        {"claim", to_string(file.statement)},
-                        {"tolerance", file.tolerance},
-                        {"question", to_json(file.question)},
-                        {"faster", to_json(file.faster)},
-                        {"slower", to_json(file.slower)},
-                        {"digests", file.digests},
-                        {"cases", cases},
-                        {"made_at", file.made_at},
-                        {"machine_kind", file.machine_kind},
-                        {"environment", parse_json(file.environment_json)},
-                        {"build", parse_json(file.build_json)}}) +
-         "\n";
+  Json json{{"syslab_claim", kVersion},
+            {"claim", to_string(file.statement)},
+            {"tolerance", file.tolerance},
+            {"question", to_json(file.question)},
+            {"faster", to_json(file.faster)},
+            {"slower", to_json(file.slower)},
+            {"digests", file.digests},
+            {"cases", cases},
+            {"made_at", file.made_at},
+            {"machine_kind", file.machine_kind},
+            {"environment", parse_json(file.environment_json)},
+            {"build", parse_json(file.build_json)}};
+  json["seal"] = seal_of(json);
+  return json_text(json) + "\n";
 }
 
 File read_claim(const std::filesystem::path& path) { return from_text(path.string(), read_user_file(path, kLargest)); }
@@ -207,17 +288,21 @@ File from_text(const std::string& name, const std::string& text) {
     throw Error(ErrorKind::usage,
                 fmt::format("'{}' is no claim; `syslab claim 'me >= 1.1 x naive' … -o FILE` makes one", name));
   }
-  if (json["syslab_claim"] != kVersion) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' is a claim of version {}; this syslab reads version {}", name,
-                                              json_text(json["syslab_claim"]).substr(0, 20), kVersion));
+  const Json version = json["syslab_claim"];
+  if (version != kVersion && version != kOldest) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a claim of version {}; this syslab reads versions {} and {}",
+                                              name, json_text(version).substr(0, 20), kOldest, kVersion));
   }
   try {
-    return from_json(json);
+    File file = from_json(json);
+    file.is_sealed = version != kOldest || json.contains("seal");
+    file.altered = alterations_of(json, file);
+    return file;
   } catch (const Json::exception& error) {
     std::string what = error.what();  // "[json.exception.out_of_range.403] key 'claim' not found"
     if (const std::size_t end = what.find("] "); what.starts_with('[') && end != std::string::npos)
       what.erase(0, end + 2);
-    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, what));
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, one_line(what)));
   } catch (const Error& error) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}", name, error.what()));
   }

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "claim/quoted.hpp"
 #include "core/format_factor.hpp"
 #include "stats/distributions.hpp"
 
 namespace syslab::claim {
 namespace {
 
+constexpr std::size_t kShownOfFailure = 300;  // a stranger's words may be in it
+
 constexpr double kConfidence = 0.95;
-constexpr int kFewestLaunches = 3;
+constexpr double kRounding = 1e-9;  // of a ratio of times
 
 // Of log(slower / faster): positive where the claim's hero is faster.
 struct Estimate {
@@ -47,28 +50,34 @@ Estimate mean_of(const std::vector<Estimate>& cases) {
   return mean;
 }
 
+// Of the interval with which one of so many cases refutes (Bonferroni).
+double confidence_of_one_in(std::size_t cases) { return 1 - (1 - kConfidence) / static_cast<double>(cases); }
+
 // `cases`: how many are judged beside this one, for refuting.
 Speed speed_of(const Estimate& estimate, double border, std::size_t cases) {
   Speed speed{std::exp(estimate.log_speed), std::exp(estimate.low()), std::exp(estimate.high()), Verdict::unclear};
-  if (estimate.low() >= border) {
+  if (estimate.low() >= border - kRounding) {
     speed.verdict = Verdict::confirmed;
-  } else if (estimate.high(1 - (1 - kConfidence) / static_cast<double>(cases)) < border) {
+  } else if (estimate.high(confidence_of_one_in(cases)) < border - kRounding) {
     speed.verdict = Verdict::refuted;
   }
   return speed;
 }
 
-// "1.040, 1 % less than claimed"
-std::string border_text(const Statement& statement, double tolerance) {
-  const std::string border = factor_text(std::exp(log_border(statement, tolerance)));
-  return tolerance > 0 ? fmt::format("{}, {:g} % less than claimed", border, 100 * tolerance) : border;
+std::string in_words(const Speed& speed, double log_border) {
+  return fmt::format("{} times as fast (95 %: {})", factor_text(speed.factor, std::exp(log_border)),
+                     interval_text(speed, log_border));
 }
 
-std::string in_words(const Speed& speed) {
-  return fmt::format("{} times as fast (95 %: {})", factor_text(speed.factor), interval_text(speed));
+// Of an interval below the border that refutes nothing, since it is one of several.
+std::string why_not_refuted(const Speed& speed, double log_border, std::size_t cases) {
+  if (speed.verdict != Verdict::unclear || std::log(speed.high) >= log_border - kRounding) return {};
+  return fmt::format("; to refute, one of {} cases needs the {:.4g} % interval", cases,
+                     100 * confidence_of_one_in(cases));
 }
 
-void conclude_every_case(Finding& finding, std::span<const Measured> measured, const std::string& border) {
+void conclude_every_case(Finding& finding, std::span<const Measured> measured, double border,
+                         const std::string& border_text) {
   const Speed* least = nullptr;
   std::size_t least_at = 0, unclear = 0;
   for (std::size_t i = 0; i < finding.cases.size(); ++i) {
@@ -79,22 +88,23 @@ void conclude_every_case(Finding& finding, std::span<const Measured> measured, c
   for (std::size_t i = 0; i < finding.cases.size(); ++i) {
     if (finding.cases[i]->verdict != Verdict::refuted) continue;
     finding.verdict = Verdict::refuted;
-    finding.reason = fmt::format("in {} it is {}", measured[i].title, in_words(*finding.cases[i]));
+    finding.reason = fmt::format("in {} it is {}", measured[i].title, in_words(*finding.cases[i], border));
     return;
   }
   if (unclear > 0) {
     finding.reason =
         finding.cases.size() == 1
-            ? fmt::format("the interval reaches across {}: it is {}", border, in_words(*least))
-            : fmt::format("the intervals of {} of {} cases reach across {}; the least is {} in {}", unclear,
-                          finding.cases.size(), border, in_words(*least), measured[least_at].title);
+            ? fmt::format("the interval reaches across {}: it is {}", border_text, in_words(*least, border))
+            : fmt::format("{} of {} cases are unclear at {}; the least is {} in {}{}", unclear, finding.cases.size(),
+                          border_text, in_words(*least, border), measured[least_at].title,
+                          why_not_refuted(*least, border, finding.cases.size()));
     return;
   }
   finding.verdict = Verdict::confirmed;
   const bool one = finding.cases.size() == 1;
-  finding.reason = one ? "it is " + in_words(*least)
-                       : fmt::format("in all {} cases; the least is {}, in {}", finding.cases.size(), in_words(*least),
-                                     measured[least_at].title);
+  finding.reason = one ? "it is " + in_words(*least, border)
+                       : fmt::format("in all {} cases; the least is {}, in {}", finding.cases.size(),
+                                     in_words(*least, border), measured[least_at].title);
 }
 
 }  // namespace
@@ -112,15 +122,25 @@ std::string_view to_string(Verdict verdict) {
 }
 
 std::string claimable_text(double factor) {
+  factor *= 1 + kRounding;  // 1.4999999999999998 is 1.5
   const int digits = 3 - static_cast<int>(std::floor(std::log10(factor)));
   const double unit = std::pow(10, std::abs(digits));
   return fmt::format("{}", digits < 0 ? std::floor(factor / unit) * unit : std::floor(factor * unit) / unit);
 }
 
-std::string interval_text(const Speed& speed) { return factor_text(speed.low) + " … " + factor_text(speed.high); }
+std::string interval_text(const Speed& speed, double log_border) {
+  const double border = std::exp(log_border);
+  return factor_text(speed.low, border) + " … " + factor_text(speed.high, border);
+}
 
 double log_border(const Statement& statement, double tolerance) {
-  return std::log(statement.factor) - std::log1p(tolerance);
+  return std::log(statement.factor) + std::log1p(-tolerance);
+}
+
+std::string border_text(const Statement& statement, double tolerance) {
+  const double factor = std::exp(log_border(statement, tolerance));
+  const std::string border = factor_text(factor, factor);
+  return tolerance > 0 ? fmt::format("{}, {:g} % less than claimed", border, 100 * tolerance) : border;
 }
 
 Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance) {
@@ -145,11 +165,11 @@ Finding judge(const Statement& statement, std::span<const Measured> measured, do
   const auto wrong = std::ranges::find_if(measured, [](const Measured& one) { return one.faster_wrong; });
   if (wrong != measured.end()) {
     finding.verdict = Verdict::refuted;
-    finding.reason = wrong->title + ": " + wrong->failed;
+    finding.reason = in_one_run(wrong->title + ": " + wrong->failed, kShownOfFailure);
     return finding;
   }
   if (!missing.empty()) {
-    finding.reason = missing;
+    finding.reason = in_one_run(missing, kShownOfFailure);
     return finding;
   }
   const Estimate mean = mean_of(estimates);
@@ -160,12 +180,12 @@ Finding judge(const Statement& statement, std::span<const Measured> measured, do
     const std::string over = measured.size() == 1 ? "its one case" : fmt::format("{} cases", measured.size());
     finding.reason = finding.verdict == Verdict::unclear
                          ? fmt::format("the interval of the geometric mean over {} reaches across {}: it is {}", over,
-                                       border_text(statement, tolerance), in_words(*finding.mean))
-                         : fmt::format("in geometric mean over {} it is {}", over, in_words(*finding.mean));
+                                       border_text(statement, tolerance), in_words(*finding.mean, border))
+                         : fmt::format("in geometric mean over {} it is {}", over, in_words(*finding.mean, border));
     finding.confirmable = finding.mean->low;
     return finding;
   }
-  conclude_every_case(finding, measured, border_text(statement, tolerance));
+  conclude_every_case(finding, measured, border, border_text(statement, tolerance));
   finding.confirmable = (*std::ranges::min_element(finding.cases, {}, [](const auto& one) { return one->low; }))->low;
   return finding;
 }

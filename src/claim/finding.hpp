@@ -1,10 +1,11 @@
 // What measurements make of a claim.
 //
 // Of each case there are launches of both sides in turns; log(time of slower / time of faster) has an interval by
-// Student's t over the launches (stats/paired.hpp). The claim's border is factor / (1 + tolerance).
+// Student's t over the launches (stats/paired.hpp). The claim's border is factor × (1 − tolerance).
 //
-//   in every case       confirmed: the 95 % interval of each case lies above the border. Since all must hold, no
-//                       correction is needed: the chance that a claim which fails in one case passes is at most 2.5 %.
+//   in every case       confirmed: the 95 % interval of each case begins at the border or above it. Since all must
+//                       hold, no correction is needed: the chance that a claim which fails in one case passes is at
+//                       most 2.5 %.
 //                       refuted: one case lies below it, of n cases with the interval at 1 − 5 %/n (Bonferroni), so
 //                       that a claim that holds is refuted in at most 2.5 %, however many cases it has.
 //   in geometric mean   the mean of the cases' log ratios; its variance is the sum of theirs over n², its degrees of
@@ -22,6 +23,8 @@
 #include "stats/paired.hpp"
 
 namespace syslab::claim {
+
+constexpr int kFewestLaunches = 3;  // of a case, for an interval
 
 enum class Verdict { confirmed, refuted, unclear };
 std::string_view to_string(Verdict verdict);
@@ -42,8 +45,8 @@ struct Speed {
 
 // Four digits, rounded down: what "at least" may be said of.
 std::string claimable_text(double factor);
-// "1.19 … 1.21"
-std::string interval_text(const Speed& speed);
+// "1.190 … 1.210", with so many digits that both compare with the claim's border as printed.
+std::string interval_text(const Speed& speed, double log_border);
 
 struct Finding {
   Verdict verdict = Verdict::unclear;
@@ -55,10 +58,14 @@ struct Finding {
   double confirmable = 0;
 };
 
-// The claim's border, as a log ratio slower / faster.
+// The claim's border, as a log ratio slower / faster. Where an interval ends on the border to within 10⁻⁹, it does not
+// lie below it: times are sums of rounded numbers.
 double log_border(const Statement& statement, double tolerance);
 
-// `tolerance` ≥ 0: how much less than claimed still counts as what was claimed, as a part: 0.01.
+// "1.0395, 1 % less than claimed": all digits of the border.
+std::string border_text(const Statement& statement, double tolerance);
+
+// `tolerance`, from 0 to below 1: how much less than claimed still counts as what was claimed, as a part: 0.01.
 Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance);
 
 }  // namespace syslab::claim

@@ -7,10 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "claim/alteration.hpp"
+#include "claim/derived.hpp"
+#include "claim/programs.hpp"
+#include "claim/quoted.hpp"
 #include "core/error.hpp"
 #include "core/format_factor.hpp"
 #include "core/json_text.hpp"
-#include "core/printable.hpp"
+#include "core/shell_word.hpp"
 #include "core/text.hpp"
 #include "report/document.hpp"
 #include "store/cells.hpp"
@@ -27,6 +31,7 @@ using report::Text;
 using store::text_cell;
 
 report::Table cases_of(const File& claim, const Finding& finding) {
+  const double border = log_border(claim.statement, claim.tolerance);
   report::Table table;
   table.source.title = "Every case";
   table.source.caption =
@@ -42,16 +47,17 @@ report::Table cases_of(const File& claim, const Finding& finding) {
     const Case& one = claim.cases[i];
     const std::optional<Speed>& speed = finding.cases[i];
     const auto launches = stats::launch_means(for_stats(one.blocks)).size();
-    table.result.rows.push_back({text_cell(one.title), text_cell(speed ? factor_text(speed->factor) : "–"),
-                                 text_cell(speed ? interval_text(*speed) : "–"), text_cell(std::to_string(launches)),
-                                 text_cell(std::to_string(one.checked))});
+    table.result.rows.push_back({text_cell(full_title(claim, one)),
+                                 text_cell(speed ? factor_text(speed->factor, std::exp(border)) : "–"),
+                                 text_cell(speed ? interval_text(*speed, border) : "–"),
+                                 text_cell(std::to_string(launches)), text_cell(std::to_string(one.checked))});
   }
   return table;
 }
 
 std::string text_at(const Json& json, const char* pointer, const std::string& otherwise) {
   const Json value = json.value(Json::json_pointer(pointer), Json());
-  return value.is_string() ? printable(value.get<std::string>()) : otherwise;
+  return value.is_string() ? value.get<std::string>() : otherwise;
 }
 
 std::string gpus_of(const Json& environment) {
@@ -64,13 +70,13 @@ std::string gpus_of(const Json& environment) {
 
 Text item(const std::string& name, const std::string& value) { return report::strong(name) + plain_text(": " + value); }
 
-std::string side_of(const Side& side) {
+Text side_of(const Side& side, const ShellSigns signs) {
   if (!side.command.empty()) {
-    return fmt::format("{}, the command {}, with the files it names of SHA-256 {}", side.label, side.command,
-                       side.digest);
+    return plain_text(side.label + ", the command ") + Text{{report::Style::code, shell_word(side.command, signs)}} +
+           plain_text(", with the files it names of SHA-256 " + (side.is_mine ? side.digest : in_quotes(side.digest)));
   }
-  return fmt::format("{}, {} {}", side.label, side.is_mine ? "a file of SHA-256" : "of syslab at revision",
-                     side.digest);
+  return plain_text(side.is_mine ? fmt::format("{}, a file of SHA-256 {}", side.label, side.digest)
+                                 : fmt::format("{}, of syslab at revision {}", side.label, in_quotes(side.digest)));
 }
 
 // One that was searched for several experiments, such as both passes, counts once, and has passed where it did for all.
@@ -97,32 +103,42 @@ std::string laws_of(const Side& side) {
   return text.empty() ? others.substr(2) : text + others;
 }
 
-Bullets facts_of(const File& claim) {
+// Columns: a list of GPUs or of laws, or a sentence of a warning, is read whole.
+constexpr std::size_t kShownOnPage = 400;
+
+// What nobody but the author can know.
+std::string claimed(const std::string& text) { return "claimed: " + in_quotes(text, kShownOnPage); }
+
+Bullets facts_of(const File& claim, const ShellSigns signs) {
   const Json environment = parse_json(claim.environment_json);
   Bullets facts;
-  facts.items = {item("Processor", text_at(environment, "/cpu/model", "not told")),
-                 item("GPU", gpus_of(environment)),
-                 item("Driver", text_at(environment, "/cuda/driver", "none")),
-                 item("Made", claim.made_at),
-                 item("Faster", side_of(claim.faster)),
-                 item("Slower", side_of(claim.slower)),
-                 item("Laws of " + claim.faster.label, laws_of(claim.faster)),
-                 item("Laws of " + claim.slower.label, laws_of(claim.slower)),
-                 item("Protocol", claim.question.protocol + ", in turns"),
-                 item("Inputs", fmt::format("{}, drawn from seed {}", claim.question.data, claim.question.seed))};
+  facts.items = {item("Processor", claimed(text_at(environment, "/cpu/model", "not told"))),
+                 item("GPU", claimed(gpus_of(environment))),
+                 item("Driver", claimed(text_at(environment, "/cuda/driver", "none"))),
+                 item("Made", claimed(claim.made_at)),
+                 report::strong("Faster") + plain_text(": ") + side_of(claim.faster, signs),
+                 report::strong("Slower") + plain_text(": ") + side_of(claim.slower, signs),
+                 item("Laws of " + claim.faster.label, claimed(laws_of(claim.faster))),
+                 item("Laws of " + claim.slower.label, claimed(laws_of(claim.slower))),
+                 item("Protocol", claim.question.protocol + ", in turns")};
+  if (!is_of_programs(claim)) {
+    facts.items.push_back(
+        item("Inputs", fmt::format("{}, drawn from seed {}", in_quotes(claim.question.data), claim.question.seed)));
+  }
   for (const auto& [name, digest] : claim.digests) facts.items.push_back(item("SHA-256 of --" + name, digest));
   return facts;
 }
 
-std::string command_of(const File& claim, const std::string& file) {
-  std::string command = "syslab verify " + shell_word(file);
+std::string command_of(const File& claim, const std::string& file, const ShellSigns signs) {
+  std::string command = "syslab verify " + shell_word(file, signs);
   std::set<std::string> told;  // sides may differ in axes alone
   for (const Side* side : {&claim.faster, &claim.slower}) {
     if (!side->is_mine || !told.insert(side->name).second) continue;
     if (!side->command.empty()) {
-      command += fmt::format(" --command {}={}", shell_word(side->name), shell_word(side->command));
+      command += fmt::format(" --command {}={}", shell_word(side->name, signs), shell_word(side->command, signs));
     } else if (side->name != "reference") {
-      command += fmt::format(" --mine {}=FILE{}", shell_word(side->name), claim.digests.empty() ? "" : ".py:NAME");
+      command +=
+          fmt::format(" --mine {}=FILE{}", shell_word(side->name, signs), claim.digests.empty() ? "" : ".py:NAME");
     }
   }
   if (!claim.digests.empty()) command += " --reference FILE.py:NAME --inputs FILE.py:NAME";
@@ -133,19 +149,36 @@ std::string command_of(const File& claim, const std::string& file) {
 
 std::string write_page(const File& claim, const std::string& file, report::Format format) {
   const Finding finding = finding_of(claim);
+  // Fonts of LaTeX lack most letters, and a line that is copied has to have its own.
+  const ShellSigns signs = format == report::Format::latex ? ShellSigns::ascii : ShellSigns::printable;
   Document page;
   page.title = "A claim: " + to_string(claim.statement);
-  page.blocks = {Paragraph{plain_text(fmt::format("On the machine where it was made it is {}: {}.",
-                                                  to_string(finding.verdict), finding.reason))},
-                 cases_of(claim, finding),
-                 Heading{2, plain_text("Where and of what"), "where"},
-                 facts_of(claim),
-                 Heading{2, plain_text("Verify it"), "verify"},
-                 Paragraph{report::marked("`" + command_of(claim, file) + "`")},
-                 Paragraph{plain_text(fmt::format("It measures every case again, in turns, and says confirmed, "
-                                                  "refuted, unclear or other hardware. Up to {:g} % "
-                                                  "less than claimed counts as what was claimed.",
-                                                  100 * claim.tolerance))}};
+  page.blocks = {
+      Paragraph{plain_text(
+          fmt::format("By the times in the file it is {}: {}.", to_string(finding.verdict), finding.reason))},
+      cases_of(claim, finding),
+      Heading{2, plain_text("Where and of what"), "where"},
+      Paragraph{report::marked("These are words of the file. `verify` compares them with the machine on which it runs, "
+                               "all but the date and the laws.")},
+      facts_of(claim, signs),
+      Heading{2, plain_text("Verify it"), "verify"},
+      report::Code{command_of(claim, file, signs)},
+      Paragraph{plain_text(fmt::format("It measures every case again, in turns, and says confirmed, "
+                                       "refuted, unclear or other hardware. Up to {:g} % "
+                                       "less than claimed counts as what was claimed.",
+                                       100 * claim.tolerance))}};
+  if (const std::vector<stats::TimingWarning> warnings = all_warnings(claim.cases); !warnings.empty()) {
+    Bullets told;
+    for (const stats::TimingWarning& one : warnings) told.items.push_back(plain_text(claimed(stats::sentence(one))));
+    page.blocks.insert(page.blocks.begin() + 2, {Heading{2, plain_text("Warnings"), "warnings"}, std::move(told)});
+  }
+  if (!claim.altered.empty()) {
+    Bullets told;
+    for (const Alteration& one : claim.altered) told.items.push_back(plain_text(to_string(one)));
+    page.blocks.insert(page.blocks.begin(),
+                       {Paragraph{plain_text("This file is not as syslab wrote it, or contradicts itself:")}, told});
+  }
+  if (!claim.is_sealed) page.blocks.insert(page.blocks.begin(), Paragraph{plain_text(std::string(kNoSeal))});
   switch (format) {
     case report::Format::markdown:
       return write_markdown(page);
@@ -154,7 +187,12 @@ std::string write_page(const File& claim, const std::string& file, report::Forma
     case report::Format::html:
       return write_html(page);
     case report::Format::json:
-      return to_text(claim);
+      if (!claim.is_sealed) {
+        throw Error(ErrorKind::check, fmt::format("'{}' is of a version without a seal, and is not sealed now", file));
+      }
+      if (claim.altered.empty()) return to_text(claim);
+      throw Error(ErrorKind::check,
+                  fmt::format("'{}' was altered, and is not sealed again: {}", file, to_string(claim.altered.front())));
     case report::Format::csv:
       break;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "claim/quoted.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -16,9 +17,9 @@ constexpr double kLargestFactor = 1e6;
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw Error(ErrorKind::usage,
-              fmt::format("claim '{}': {}; write FASTER >= FACTOR x SLOWER, as in 'me >= 1.10 x naive', and behind it "
+              fmt::format("claim {}: {}; write FASTER >= FACTOR x SLOWER, as in 'me >= 1.10 x naive', and behind it "
                           "'in geometric mean' where that is meant and not every case",
-                          text, why));
+                          in_quotes(text), why));
 }
 
 bool take_ending(std::string& text, std::string_view ending) {
@@ -33,7 +34,7 @@ double factor_of(std::string_view text, const std::string& word) {
   double factor = 0;
   const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), factor);
   if (failed != std::errc{} || end != word.data() + word.size() || !std::isfinite(factor)) {
-    refuse(text, fmt::format("'{}' is no number", word));
+    refuse(text, fmt::format("{} is no number", in_quotes(word)));
   }
   if (factor < 1 / kLargestFactor || factor > kLargestFactor) {
     refuse(text, fmt::format("{} times is not between 10⁻⁶ and 10⁶", word));
@@ -53,7 +54,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 Statement parse_statement(std::string_view text) {
   Statement statement;
-  std::string rest = trim(std::string(text));
+  std::string rest = trim(in_one_run(text, std::string::npos));  // a name has no blank in it, of whatever width
   if (take_ending(rest, "in geometric mean")) {
     statement.quantifier = Quantifier::geometric_mean;
   } else {
@@ -75,7 +76,7 @@ Statement parse_statement(std::string_view text) {
 }
 
 std::string to_string(const Statement& statement) {
-  return fmt::format("{} >= {:g} x {} {}", statement.faster, statement.factor, statement.slower,
+  return fmt::format("{} >= {} x {} {}", statement.faster, statement.factor, statement.slower,
                      statement.quantifier == Quantifier::every_case ? "in every case" : "in geometric mean");
 }
 

@@ -21,7 +21,7 @@ struct Statement {
 // "*" stand for x as well, and without "FACTOR x" the factor is 1. Error(usage) that shows the form.
 Statement parse_statement(std::string_view text);
 
-// As a person writes it, whatever was typed: "me >= 1.1 x sdpa in every case".
+// As a person writes it, whatever was typed, with the factor to its last digit: "me >= 1.1 x sdpa in every case".
 std::string to_string(const Statement& statement);
 
 }  // namespace syslab::claim

@@ -9,12 +9,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/bisect_memory.hpp"
+#include "cli/bisect_report.hpp"
 #include "cli/verbs.hpp"
 #include "compare/advice.hpp"
 #include "compare/bisection.hpp"
 #include "compare/kept_builds.hpp"
+#include "compare/loss.hpp"
 #include "compare/revisions.hpp"
 #include "compare/session.hpp"
+#include "compare/stretches.hpp"
+#include "compare/told_delta.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
@@ -32,31 +37,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of every step: of seven steps and a confirmation the chance that any is wrong stays below 8 %, and a wrong step ends
-// in a pair of neighbours between which there is no difference, which is then said.
-constexpr double kConfidence = 0.99;
 constexpr int kMostLaunches = 20;  // of a step, where --launches does not say
-constexpr double kDelta = 0.01;    // the loss that counts, where --delta does not say
-
-// Of log(time of the second / time of the first).
-struct Ratio {
-  double log_ratio = 0, low = 0, high = 0;
-  int launches = 0;
-  double launch_seconds = 0;  // mean
-  std::optional<Judgement> failed;
-  bool remembered = false;
-};
-
-Ratio ratio_of(std::span<const stats::PairedBlock> blocks) {
-  const stats::PairedEstimate estimate = stats::paired_interval(blocks, kConfidence);
-  const auto& [low, high] = estimate.interval_95;
-  return {.log_ratio = estimate.log_ratio, .low = low, .high = high, .launches = static_cast<int>(estimate.launches)};
-}
-
-std::string text_of(const Ratio& ratio) {
-  return fmt::format("{} (99 %: {} … {})", change_text(ratio.log_ratio), percent(std::expm1(ratio.low)),
-                     percent(std::expm1(ratio.high)));
-}
 
 // "me=kernels/flash.py:Flash", split.
 struct Mine {
@@ -66,7 +47,8 @@ struct Mine {
 Mine split_mine(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw Error(ErrorKind::usage, fmt::format("--mine '{}': write NAME=FILE", text));
+    throw Error(ErrorKind::usage,
+                fmt::format("--mine '{}' has no name; expected NAME=FILE\ntry: --mine me={}", text, text));
   }
   Mine mine{text.substr(0, equals), text.substr(equals + 1), {}};
   const std::size_t colon = mine.file.rfind(':');
@@ -88,13 +70,17 @@ class Search {
   Search(const Context& context, const BisectOptions& options)
       : context_(context),
         options_(options),
+        report_(context.console),
+        asked_delta_(options.delta ? std::optional(percent_option("--delta", *options.delta)) : std::nullopt),
         recipe_(recipe()),
         builds_(context.console, recipe_),
         store_(open_for_writing(context)),
         machine_(runner::comparability_key(runner::environment_facts())),
         end_(std::chrono::steady_clock::now() + duration_option("--budget", options.budget)) {
     const std::string good = commit(options.good), bad = commit(options.bad);
-    if (good == bad) throw Error(ErrorKind::usage, "both revisions are the same commit: there is nothing to find");
+    if (good == bad)
+      throw Error(ErrorKind::usage, fmt::format("'{}' and '{}' are the same commit; expected two\ntry: an earlier GOOD",
+                                                options.good, options.bad));
     commits_ = commits_between(recipe_.repository, good, bad);
   }
 
@@ -103,15 +89,15 @@ class Search {
     try {
       return search();
     } catch (const Stopped&) {
-      return stopped();
+      return ended(End::interrupted, "finished comparisons and builds are kept; the same command continues from them");
     } catch (const BudgetSpent& spent) {
-      const bool begun = whole_known_;
+      const std::string so_far = whole_known_ ? fmt::format("; so far {} has less than half of the loss and {} more",
+                                                            named(last_good_), named(first_bad_))
+                                              : "";
       return ended(
-          "unclear",
-          fmt::format(
-              "--budget {} is spent{}{}; the same command goes on", options_.budget, spent.during,
-              begun ? fmt::format("; it lies behind {} and not behind {}", named(last_good_), named(first_bad_)) : ""),
-          Exit::unclear);
+          End::budget,
+          fmt::format("--budget {} is spent{}{}; the same command continues from finished comparisons and builds",
+                      options_.budget, spent.during, so_far));
     }
   }
 
@@ -123,28 +109,29 @@ class Search {
       const Built built = built_of(end);
       if (!built.failed.empty()) throw Error(ErrorKind::usage, fmt::format("{} {}", named(end), built.failed));
     }
-    const Ratio whole = measure(0, last, [](const Ratio& found) { return found.low > 0 || found.high < 0; });
-    tell(last, whole, "");
-    if (whole.failed)
-      return ended("unclear", whole.failed->reason, worse(Exit::unclear, exit_of(*whole.failed, false)));
-    if (whole.high < 0) {
-      return ended("unclear",
-                   fmt::format("{} takes less time than {}, not more; exchange them to find what made it so",
-                               named(last), named(0)),
-                   Exit::unclear);
-    }
-    if (whole.low <= 0) {
-      const double delta = options_.delta ? percent_option("--delta", *options_.delta) : kDelta;
-      const std::string hidden =
-          what_may_hide(whole.log_ratio, whole.high, delta, whole.launches, whole.launch_seconds);
-      return ended(
-          "unclear",
-          fmt::format("{} and {} do not differ by what {} launches can tell, {}: nothing to find{}", named(last),
-                      named(0), whole.launches, text_of(whole), hidden.empty() ? "" : ", but " + hidden),
-          Exit::unclear);
+    const Change whole = measure(0, last, [](const Change& so_far) { return loss_of(so_far) != Loss::unclear; });
+    report_.step(at(last), named(last), std::nullopt, whole);
+    if (whole.failed) return worse(ended(End::failed, whole.failed->reason), exit_of(*whole.failed, false));
+    const std::string over = fmt::format("{} against {}, over {} launches a side: {}", named(last), named(0),
+                                         whole.launches, text_of(whole));
+    switch (loss_of(whole)) {
+      case Loss::not_above:
+        return is_gain(whole) ? ended(End::faster, over + " time; exchange the two to find what made it faster")
+                              : ended(End::not_slower, not_more_in_all(over, whole));
+      case Loss::unclear:
+        return ended(End::unclear, fmt::format("{}; {}{}", over, why_unclear(whole), told_by_ends(whole, whole)));
+      case Loss::above:
+        break;
     }
     whole_known_ = true;
+    against_first_[last] = whole.interval;
     return halve(whole);
+  }
+
+  static std::string not_more_in_all(const std::string& over, const Change& whole) {
+    const std::optional<double> smaller = delta_below(whole.interval);
+    return fmt::format("{}, not more than {:g} % in all. Nothing was searched; a gain may hide a loss.{}", over,
+                       100 * whole.delta, smaller ? fmt::format(" try: --delta {}", delta_option(*smaller)) : "");
   }
 
   // Throws what ends the search.
@@ -164,7 +151,9 @@ class Search {
       const std::string where = options_.repository.empty() ? place : options_.repository;
       const std::optional<std::string> found = repository_of(where);
       if (found) return *found;
-      throw Error(ErrorKind::usage, fmt::format("'{}' lies in no git repository; --repository says which", where));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("'{}' is not in a git repository; expected a folder of one\ntry: --repository FOLDER", where));
     };
     if (options_.selection.mine.empty()) {
       BuildRecipe made = recipe_of_syslab(top("."));
@@ -173,7 +162,10 @@ class Search {
       return made;
     }
     if (options_.selection.mine.size() > 1)
-      throw Error(ErrorKind::usage, "bisect takes one --mine: whose history it is");
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--mine was given {} times; expected one, whose history is searched\ntry: one --mine NAME=FILE",
+                      options_.selection.mine.size()));
     mine_ = split_mine(options_.selection.mine[0]);
     const fs::path file = fs::weakly_canonical(mine_->file);
     fs::path folder = file.parent_path();
@@ -181,8 +173,10 @@ class Search {
     BuildRecipe made{top(folder.string()), options_.build_command, {}};
     const fs::path within = file.lexically_relative(fs::weakly_canonical(made.repository));
     if (within.empty() || *within.begin() == "..") {
-      throw Error(ErrorKind::usage,
-                  fmt::format("--mine {} does not lie in the repository {}", mine_->file, made.repository));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("--mine {} is outside of the repository {}; expected a file in it\ntry: --repository FOLDER",
+                      mine_->file, made.repository));
     }
     mine_->file = within.string();
     return made;
@@ -191,7 +185,10 @@ class Search {
   std::string commit(const std::string& revision) const {
     const std::optional<std::string> found = commit_of(recipe_.repository, revision);
     if (found) return *found;
-    throw Error(ErrorKind::usage, fmt::format("'{}' is no revision of {}", revision, recipe_.repository));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("'{}' is not a revision of {}; expected a commit, a branch or a tag\ntry: git -C {} log --oneline",
+                    revision, recipe_.repository, shell_word(recipe_.repository)));
   }
 
   const std::string& at(int index) const { return commits_[static_cast<std::size_t>(index)]; }
@@ -228,14 +225,15 @@ class Search {
     const plan::Selection selection = to_selection(context_, words);
     plan::ComparisonPlan plan = plan::make_comparison_plan(context_.registry, selection, plan::take_sides(text), false);
     if (plan.points.size() != 1) {
-      throw Error(ErrorKind::usage,
-                  fmt::format("the case after -- names {} cases; bisect takes one: choose with -a and --impl",
-                              plan.points.size()));
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("the words after -- name {} cases; expected one\ntry: -a AXIS=VALUE and --impl NAME after --",
+                      plan.points.size()));
     }
     if (!plan.mine.empty() && !looked_at_mine_) {
       looked_at_mine_ = true;
       check_mine(plan.mine);
-      note_missing_walls(context_.console);
+      tell_missing_walls(context_.console);
     }
     return plan;
   }
@@ -260,28 +258,6 @@ class Search {
     return "bisect " + sha256_hex(json_text(what)).substr(0, 16);
   }
 
-  // What an earlier call measured of the same pair on such a machine; interrupted ones do not count.
-  std::optional<Ratio> remembered(const plan::ComparisonPlan& plan, const std::string& label) const {
-    const plan::ComparisonPoint& point = plan.points[0];
-    const store::ResultSet found = store_.query(
-        "SELECT k.launch, k.log_ratio,"
-        " (SELECT avg(l.value) FROM comparison c, json_each(c.facts, '$.launch_seconds') l WHERE c.id = "
-        "k.comparison_id)"
-        " FROM comparison_block k WHERE k.comparison_id = (SELECT max(comparison_id) FROM v_comparison"
-        " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
-        " AND comparability_key = ?6 AND facts ->> '$.stop' = 'launches') ORDER BY 1, k.block",
-        {store::text_cell(label), store::text_cell(plan.sides.a.label()), store::text_cell(plan.sides.b.label()),
-         store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json())),
-         store::text_cell(machine_)});
-    std::vector<stats::PairedBlock> blocks;
-    for (const auto& row : found.rows) blocks.push_back({static_cast<int>(row[0].integer), row[1].real});
-    if (blocks.empty()) return std::nullopt;
-    Ratio ratio = ratio_of(blocks);
-    ratio.remembered = true;
-    if (found.rows[0][2].type == store::Cell::Type::real) ratio.launch_seconds = found.rows[0][2].real;
-    return ratio;
-  }
-
   SideBuild side_build(const std::string& path, const plan::ComparisonPlan& plan) {
     if (path.empty()) return this_build();
     const auto known = asked_.find(path);
@@ -291,7 +267,7 @@ class Search {
   }
 
   // Launches until `clear`, or the most.
-  Ratio measure(int a, int b, const std::function<bool(const Ratio&)>& clear) {
+  Change measure(int a, int b, const std::function<bool(const Change&)>& clear) {
     const plan::ComparisonPlan plan = plan_of(a, b);
     const int most = options_.launches.value_or(kMostLaunches);
     ComparisonConditions conditions;
@@ -299,11 +275,12 @@ class Search {
         measure::find_protocol(options_.protocol.value_or(own_protocol({plan.points[0].a}, false))).name;
     conditions.data = options_.data;
     const std::string label = label_of(plan, conditions);
-    if (const auto before = remembered(plan, label); before && (clear(*before) || before->launches >= most)) {
+    if (const auto before = remembered(store_, plan, label, machine_, asked_delta_);
+        before && (clear(*before) || before->launches >= most)) {
       return *before;
     }
     conditions.launches = most;
-    conditions.delta = options_.delta ? std::optional(percent_option("--delta", *options_.delta)) : std::nullopt;
+    conditions.delta = asked_delta_;
     conditions.timeout = duration_option("--timeout", options_.timeout);
     conditions.memory_limit_bytes = bytes_option("--memory-limit", options_.memory_limit);
     demand_time();
@@ -312,7 +289,7 @@ class Search {
     MeasuredPoint measured;
     measured.point = &plan.points[0];
     measured.failed = session.obstacle(plan.points[0]);
-    Ratio found;
+    Change found;
     bool spent = false;
     for (const int look : looks_until(most)) {
       if (measured.failed) break;
@@ -322,57 +299,64 @@ class Search {
       }
       if (spent) measured.stop = "budget";
       if (measured.failed || spent) break;
-      found = ratio_of(for_stats(measured.blocks));
+      found = change_of(for_stats(measured.blocks), *judge(measured.blocks, asked_delta_).seconds_a, asked_delta_);
+      found.launch_seconds = measured.seconds_per_launch();
       measured.stop = "launches";
       if (clear(found)) break;
     }
-    found.launch_seconds = measured.seconds_per_launch();
     if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
     if (session.interrupted()) throw Stopped();
     if (spent) throw BudgetSpent();
     found.failed = measured.failed;
+    if (found.failed) found.failed->reason = by_name(found.failed->reason, named(a), named(b));
     return found;
   }
 
-  // Of a revision beside the first: has it more than half of what the last has?
+  // Of a revision against the first one (answer_of).
   Answer ask(int index, double half) {
     const std::string code = code_of(index);
     if (const auto same = answers_.find(code); !code.empty() && same != answers_.end()) {
-      say(index, same->second.first, fmt::format("the same code as {}: not measured", named(same->second.second)));
+      report_.step(at(index), named(index), same->second.first,
+                   fmt::format("the same code as {}: not measured", named(same->second.second)));
+      against_first_[index] = same->second.second == 0 ? stats::Interval{} : against_first_.at(same->second.second);
       return same->second.first;
     }
-    const Ratio found =
-        measure(0, index, [half](const Ratio& so_far) { return so_far.low > half || so_far.high < half; });
-    const Answer answer = found.failed        ? Answer::unknown
-                          : found.low > half  ? Answer::bad
-                          : found.high < half ? Answer::good
-                                              : Answer::unknown;
-    tell(index, found, answer == Answer::good ? "good" : answer == Answer::bad ? "bad" : "unclear");
+    const Change found =
+        measure(0, index, [half](const Change& so_far) { return answer_of(so_far, half) != Answer::unknown; });
+    const Answer answer = answer_of(found, half);
+    report_.step(at(index), named(index), answer, found);
     if (answer == Answer::unknown && !found.failed) unclear_.emplace(index, found);
+    if (!found.failed && found.launches >= kFewestLaunches) against_first_[index] = found.interval;
     if (!code.empty() && answer != Answer::unknown) answers_[code] = {answer, index};
     return answer;
   }
 
   // What is known of the suspects before the last: measured in vain, with what would do, or not at all.
-  std::string why_several(const std::vector<int>& suspects, double half) const {
+  std::string why_several(const std::vector<int>& suspects, const Change& whole) const {
+    const double half = whole.log_ratio / 2;
     const auto in_vain = std::ranges::count_if(suspects, [this](int index) { return unclear_.contains(index); });
     const auto others = static_cast<std::int64_t>(suspects.size()) - 1 - in_vain;
     if (in_vain == 0) return "those before the last could not be asked:";
-    double half_width = 0, beside = 0, seconds = 0;
+    double half_width = 0, apart = 0, seconds = 0;
     int launches = 0;
-    for (const auto& [index, ratio] : unclear_) {
+    std::string parts;
+    for (const auto& [index, change] : unclear_) {
       if (std::ranges::find(suspects, index) == suspects.end()) continue;
-      const double width = (ratio.high - ratio.low) / 2, apart = std::abs(ratio.log_ratio - half);
-      if (launches == 0 || width * beside > half_width * apart) half_width = width, beside = apart;
-      launches = std::max(launches, ratio.launches);
-      seconds = std::max(seconds, ratio.launch_seconds);
+      const double width = (change.interval.high - change.interval.low) / 2, own = std::abs(change.log_ratio - half);
+      if (launches == 0 || width * apart > half_width * own) half_width = width, apart = own;
+      launches = std::max(launches, change.launches);
+      seconds = std::max(seconds, change.launch_seconds);
+      if (parts.empty() && is_part_of(change, whole)) {
+        parts = fmt::format(" More than one commit made the loss: {} against {} is {} of {}.", named(index), named(0),
+                            text_of(change), text_of(whole));
+      }
     }
-    return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}. {}",
+    return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}.{} {}",
                        in_vain, change_text(half), others > 0 ? fmt::format(", {} could not be asked", others) : "",
-                       what_would_do(half_width, beside, launches, seconds, {}));
+                       parts, what_would_do(half_width, apart, launches, seconds, {}));
   }
 
-  Exit halve(const Ratio& whole) {
+  Exit halve(const Change& whole) {
     const int last = static_cast<int>(commits_.size()) - 1;
     Bisection search(last);
     // Ends of one code that were measured to differ: what makes them differ is not in it, and it answers for nobody.
@@ -390,90 +374,107 @@ class Search {
       if (built.failed.empty()) {
         answer = ask(*next, whole.log_ratio / 2);
       } else {
-        say(*next, Answer::unknown, "left out: " + built.failed);
+        report_.step(at(*next), named(*next), Answer::unknown, "left out: " + built.failed);
       }
       search.take(*next, answer);
     }
-    const std::vector<int> suspects = search.suspects();
-    if (suspects.size() > 1) {
-      std::string list;
-      for (const int one : suspects) list += "\n  " + titled(one);
-      return ended("unclear",
-                   fmt::format("it is one of {}; {}{}", counted(static_cast<std::int64_t>(suspects.size()), "commit"),
-                               why_several(suspects, whole.log_ratio / 2), list),
-                   Exit::unclear);
-    }
-    return confirm(search.last_good(), search.first_bad(), whole);
+    last_good_ = search.last_good();
+    first_bad_ = search.first_bad();
+    return search.suspects().size() > 1 ? several(search, whole)
+                                        : confirm(search.last_good(), search.first_bad(), whole);
   }
 
-  // A commit is named only after it was measured beside the one before it.
-  Exit confirm(int good, int bad, const Ratio& whole) {
-    const bool measured = good == 0 && static_cast<std::size_t>(bad) + 1 == commits_.size();
-    const Ratio found = measured ? whole : measure(good, bad, [](const Ratio& so_far) { return so_far.low > 0; });
-    if (found.failed) return ended("unclear", found.failed->reason, Exit::unclear);
-    if (found.low <= 0) {
-      return ended(
-          "unclear",
-          fmt::format("{} beside {}: {}; no single commit makes it: it came in small steps, or a step before was "
-                      "chance",
-                      named(bad), named(good), text_of(found)),
-          Exit::unclear);
+  // Commits are left that the search could not part. What was measured may do without it.
+  Exit several(const Bisection& search, const Change& whole) {
+    const std::vector<Stretch> all = stretches_of(against_first_);
+    const std::vector<Stretch> left = between(all, search.last_good(), search.first_bad());
+    const std::optional<Stretch> sure = surely_above(left, whole.delta);
+    if (const auto suspect = sure ? sure : only_candidate(left, whole.delta)) {
+      return confirm(suspect->from, suspect->to, whole);
     }
-    culprit_ = at(bad);
-    const std::string text = fmt::format("{}\nbeside the one before it, in turns, {} launches a side: {} time",
-                                         titled(bad), found.launches, text_of(found));
-    return ended("found", text, Exit::well, &found);
+    const std::vector<int> suspects = search.suspects();
+    const std::string counts = counted(static_cast<std::int64_t>(suspects.size()), "commit") + " are left";
+    std::string list;
+    for (const int one : suspects) list += "\n  " + titled(one);
+    if (none_above(left, whole.delta)) {
+      const std::string none = fmt::format("{}, and none of them lost more than {:g} %; the whole loss is {}", counts,
+                                           100 * whole.delta, text_of(whole));
+      return none_alone(none, all, left, whole, list);
+    }
+    return ended(End::several, fmt::format("{}: {}{}{}", counts, why_several(suspects, whole),
+                                           told_now({delta_above(most_lost(all).bounds)}, whole), list));
+  }
+
+  // None of the commits that are `left` lost more than δ, as `why` says: has another one?
+  Exit none_alone(const std::string& why, const std::vector<Stretch>& all, const std::vector<Stretch>& left,
+                  const Change& whole, const std::string& list) const {
+    if (!none_above(all, whole.delta)) {
+      const Stretch most = most_lost(all);
+      return ended(
+          End::elsewhere,
+          fmt::format("{}. Between {} and {} up to {} may have been lost; try: the same command with these two.{}{}",
+                      why, named(most.from), named(most.to), change_text(most.bounds.high),
+                      told_now({delta_above(most.bounds)}, whole), list));
+    }
+    const bool parted = std::ranges::all_of(all, [](const Stretch& one) { return one.commits() == 1; });
+    const std::optional<Stretch> largest = surely_above(left, 0);
+    const std::optional<double> smaller = largest ? delta_below(largest->bounds) : std::nullopt;
+    return ended(
+        End::no_single,
+        fmt::format(
+            "{}{}{}{}", why, parted ? "" : "; a loss that the next commit won back is not seen",
+            smaller ? fmt::format("; try: --delta {}, to name {}", delta_option(*smaller), named(largest->to)) : "",
+            list));
+  }
+
+  static std::string told_now(const std::vector<std::optional<double>>& deltas, const Change& whole) {
+    const std::string told = would_tell_now(deltas, whole);
+    return told.empty() ? told : " " + told;
+  }
+  // By the ends of its interval.
+  static std::string told_by_ends(const Change& change, const Change& whole) {
+    return told_now({delta_below(change.interval), delta_above(change.interval)}, whole);
+  }
+
+  // A commit is named only if it lost more than δ itself, measured against the one before it.
+  Exit confirm(int good, int bad, const Change& whole) {
+    const bool measured = good == 0 && static_cast<std::size_t>(bad) + 1 == commits_.size();
+    const Change found =
+        measured ? whole : measure(good, bad, [](const Change& so_far) { return loss_of(so_far) != Loss::unclear; });
+    if (found.failed) return ended(End::failed, found.failed->reason);
+    const std::string pair = fmt::format("{} against {}: ", named(bad), named(good));
+    switch (loss_of(found)) {
+      case Loss::not_above:
+        return none_alone(pair + why_no_single(found, whole), known_with({good, bad, found.interval}),
+                          {{good, bad, found.interval}}, whole, "");
+      case Loss::unclear:
+        return ended(End::unclear,
+                     fmt::format("{}{}; {}{}", pair, text_of(found), why_unclear(found), told_by_ends(found, whole)));
+      case Loss::above:
+        break;
+    }
+    const std::string more = what_else_was_lost(found, whole);
+    const std::string text = fmt::format("{}\nagainst the commit before it, in turns, {} launches a side: {} time{}",
+                                         titled(bad), found.launches, text_of(found), more.empty() ? "" : "\n" + more);
+    return report_.ended(End::found, text, searched(), at(bad), &found);
+  }
+
+  // What is known of the history; `measured` by itself.
+  std::vector<Stretch> known_with(const Stretch& measured) const {
+    std::vector<Stretch> all = stretches_of(against_first_);
+    replace(all, measured);
+    return all;
   }
 
   void note(const std::string& text) const { context_.console.note(text); }
 
-  void say(int index, Answer answer, const std::string& text) {
-    const char* word = answer == Answer::good ? "good" : answer == Answer::bad ? "bad" : "unclear";
-    if (context_.console.json()) {
-      context_.console.print_line({{"type", "step"}, {"commit", at(index)}, {"answer", word}, {"text", text}});
-    } else {
-      context_.console.print(fmt::format("{}  {:<8} {}\n", named(index), word, text));
-    }
-  }
-
-  void tell(int index, const Ratio& found, const std::string& word) {
-    const std::string text =
-        found.failed ? found.failed->reason : text_of(found) + (found.remembered ? ", as stored" : "");
-    if (context_.console.json()) {
-      Json step{{"type", "step"}, {"commit", at(index)}, {"answer", word}, {"text", text}};
-      if (!found.failed)
-        step.update(
-            {{"log_ratio", found.log_ratio}, {"low", found.low}, {"high", found.high}, {"launches", found.launches}});
-      step["remembered"] = found.remembered;
-      context_.console.print_line(step);
-    } else {
-      context_.console.print(fmt::format("{}  {:<8} {}\n", named(index), word, text));
-    }
-  }
-
-  Exit stopped() {
-    return ended("interrupted", "what was measured and built is kept; the same command goes on from there",
-                 Exit::incomplete);
-  }
-
-  Exit ended(const std::string& verdict, const std::string& text, Exit exit, const Ratio* found = nullptr) {
-    if (context_.console.json()) {
-      Json json{{"type", "bisect"},
-                {"verdict", verdict},
-                {"text", text},
-                {"commits", commits_.size() - 1},
-                {"commit", culprit_ ? Json(*culprit_) : Json()}};
-      if (found != nullptr) json.update({{"log_ratio", found->log_ratio}, {"low", found->low}, {"high", found->high}});
-      context_.console.print_line(json);
-    } else {
-      context_.console.print(fmt::format(
-          "{}: {}\n", context_.console.styled(verdict, exit == Exit::well ? Style::good : Style::bad), text));
-    }
-    return exit;
-  }
+  std::int64_t searched() const { return static_cast<std::int64_t>(commits_.size()) - 1; }
+  Exit ended(End end, const std::string& text) const { return report_.ended(end, text, searched()); }
 
   const Context& context_;
   const BisectOptions& options_;
+  BisectReport report_;
+  std::optional<double> asked_delta_;
   std::optional<Mine> mine_;
   BuildRecipe recipe_;
   KeptBuilds builds_;
@@ -482,11 +483,11 @@ class Search {
   std::chrono::steady_clock::time_point end_;  // of --budget
   std::vector<std::string> commits_;
   std::map<std::string, std::pair<Answer, int>> answers_;  // by code; of which commit
-  std::map<int, Ratio> unclear_;                           // measured in vain
+  std::map<int, Change> unclear_;                          // measured in vain
+  std::map<int, stats::Interval> against_first_;           // of all that were measured, or have the code of one
   std::map<std::string, SideBuild> asked_;                 // by path
   bool looked_at_mine_ = false, whole_known_ = false;
   int last_good_ = 0, first_bad_ = 0;
-  std::optional<std::string> culprit_;
 };
 
 }  // namespace

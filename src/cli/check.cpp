@@ -6,11 +6,11 @@
 #include <iterator>
 #include <optional>
 
-#include "check/handout_laws.hpp"
 #include "cli/check_submission.hpp"
 #include "cli/check_verdict.hpp"
 #include "cli/emitted_test.hpp"
 #include "cli/error_map.hpp"
+#include "cli/folder_of_mine.hpp"
 #include "cli/last_failed.hpp"
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
@@ -99,7 +99,7 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
     keep_mine(other);
     if (!options.contract) {
       std::erase_if(other.cases,
-                    [](const plan::PlannedCase& planned) { return !check::is_of_handout_family(planned.law); });
+                    [](const plan::PlannedCase& planned) { return !planned.experiment->has_laws_of_handout(); });
     }
     // The hand-out first: users wait for its verdict.
     plan = options.contract ? joined(std::move(other), std::move(plan)) : joined(std::move(plan), std::move(other));
@@ -109,7 +109,8 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
            std::ranges::none_of(options.beyond, [&](const std::string& glob) { return glob_match(glob, planned.law); });
   });
   std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
-    return is_mine(plan, planned) && check::is_of_handout_family(planned.law) && !check::is_of_handout(planned.law) &&
+    return is_mine(plan, planned) && planned.experiment->has_laws_of_handout() &&
+           !planned.experiment->find_law(planned.law)->asked_by_handout &&
            to_string(planned.params.at("contract")) == "handout";
   });
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
@@ -223,9 +224,11 @@ CheckOptions with_settings(const Context& context, CheckOptions options) {
   if (!settings || !adapters_answer_all(selection.names, settings->handout)) return options;
   selection.handout = settings->handout;
   selection.mine = {settings->mine};
-  if (selection.python.empty()) selection.python = settings->python;
+  const bool chooses = selection.python.empty() && !settings->python.empty();
+  if (chooses) selection.python = python_of_folder(context.console, std::filesystem::current_path(), settings->python);
+  const bool chosen = chooses && !selection.python.empty();
   context.console.note(fmt::format("{}: --handout {} --mine {}{}", submission::kSettingsFile, settings->handout,
-                                   settings->mine, settings->python.empty() ? "" : " --python " + settings->python));
+                                   settings->mine, chosen ? " --python " + selection.python : ""));
   return options;
 }
 
@@ -263,6 +266,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
   }
   keep_named(plan, options.keyword);
   if (!keep_shard(context.console, options.selection, plan)) return {};
+  if (!selection.mine.empty() && !of_folder) tell_missing_walls(context.console);
   check_mine(selection.mine);
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
@@ -293,6 +297,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
   const Exit verdict = print_verdict(context, store, run, plan,
                                      {.year = year,
                                       .beyond_decides = options.contract == "full",
+                                      .strict = options.strict,
                                       .cases = conditions.law_cases,
                                       .within = conditions.within,
                                       .may_end_early = conditions.stop_at_failure,
@@ -307,6 +312,9 @@ Exit execute(const Context& context, const CheckOptions& asked) {
     return check_function(context, asked);
   }
   CheckOptions options = with_settings(context, asked);
+  if (options.imports_alone && !names_submission(options)) {
+    throw Error(ErrorKind::usage, "--imports-alone looks at a folder or zip that is handed in: --mine FOLDER");
+  }
   const auto check = [&] {
     return names_submission(options) ? check_submission(context, options)
                                      : check_once(context, options, /*of_folder=*/false).exit;

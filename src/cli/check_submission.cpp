@@ -1,6 +1,7 @@
 #include "cli/check_submission.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "cli/check_verdict.hpp"
+#include "cli/folder_of_mine.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
@@ -20,6 +22,7 @@
 #include "session/this_machine.hpp"
 #include "submission/adapters.hpp"
 #include "submission/folder.hpp"
+#include "submission/locked.hpp"
 #include "submission/survey.hpp"
 
 namespace syslab::cli {
@@ -44,11 +47,14 @@ std::optional<Named> submission_of(const std::string& text) {
   return Named{trim(text.substr(0, equals)), path};
 }
 
-bool is_wrong(std::string_view outcome) { return outcome == "falsified" || outcome == "error"; }
+bool is_wrong(Outcome outcome) { return outcome == Outcome::falsified || outcome == Outcome::error; }
 
 struct LawRow {
-  std::string law, experiment, contract, outcome, message, input, check;
+  std::string law, experiment, contract, message, input, check;
   bool out_of_time = false;
+  verdict::LawFact fact;  // with its outcome
+  std::optional<Lack> lacks;
+  bool is_open() const { return verdict::is_open(fact); }
 };
 
 // One function of adapters.py, and what became of it.
@@ -56,6 +62,7 @@ struct Row {
   const submission::Adapter* adapter = nullptr;
   submission::Answer answer;
   bool at_import = false;   // it fails there, before there are inputs
+  bool open = false;        // it fails for want of what this Python lacks
   std::string not_checked;  // why not, though it is implemented
   std::vector<LawRow> laws;
   Exit exit = Exit::well;
@@ -64,19 +71,22 @@ struct Row {
     int held = 0, of = 0;
     for (const LawRow& one : laws) {
       if ((one.contract == "handout") != handout) continue;
-      const bool passed = one.outcome == "passed";
+      const bool passed = one.fact.outcome == Outcome::passed;
+      if (!handout && one.is_open()) continue;
       // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
-      of += handout || passed || is_wrong(one.outcome) ? 1 : 0;
+      of += handout || passed || is_wrong(one.fact.outcome) ? 1 : 0;
       held += passed ? 1 : 0;
     }
     return {held, of};
   }
 };
 
-// Why laws of the hand-out were not tried, the first reason alone; empty: all were.
+// Why laws of the hand-out were not tried, or say nothing, the first reason alone; empty: all were, and do.
 std::string untried(const std::vector<LawRow>& laws) {
+  const auto open = std::ranges::find_if(laws, &LawRow::is_open);
+  if (open != laws.end()) return "open: " + open->lacks->text();
   const auto one = std::ranges::find_if(
-      laws, [](const LawRow& law) { return law.contract == "handout" && law.outcome == "not_run"; });
+      laws, [](const LawRow& law) { return law.contract == "handout" && law.fact.outcome == Outcome::not_run; });
   return one == laws.end() ? "" : "not all tried: " + first_line(one->message);
 }
 
@@ -84,18 +94,18 @@ std::string share(std::pair<int, int> held_of) {
   return held_of.second == 0 ? "–" : fmt::format("{} of {}", held_of.first, held_of.second);
 }
 
-std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked) {
+std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked, const std::string& year) {
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   const auto judged = judged_laws(store, checked.run);
   std::vector<LawRow> rows;
   for (const plan::PlannedCase& planned : checked.plan.cases) {
     if (!is_mine(checked.plan, planned)) continue;
     const auto found = judged.find(planned.index);
-    const JudgedLaw law = found == judged.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
+    const JudgedLaw law = found == judged.end() ? JudgedLaw{Outcome::not_run, "not begun", ""} : found->second;
     const bool wrong = is_wrong(law.outcome);
-    rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")), law.outcome,
-                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : "", law.check,
-                    law.out_of_time});
+    rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")),
+                    law.outcome == Outcome::passed ? "" : law.message, wrong ? input_of(law.counterexample) : "",
+                    law.check, law.out_of_time, fact_of(checked.plan, planned, law, year), law.lacks});
   }
   return rows;
 }
@@ -118,6 +128,7 @@ class SubmissionCheck {
 
   Exit run() {
     choose_python();
+    tell_missing_walls(context_.console);
     const auto limit =
         std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--timeout", options_.timeout));
     hide_database(context_.global.database);  // the survey runs what is handed in
@@ -129,6 +140,7 @@ class SubmissionCheck {
       // A year's own functions are of no interest to whoever follows the other year and did not say so.
       if (row.answer.state == submission::State::absent && options_.selection.handout.empty()) continue;
       row.at_import = row.answer.state == submission::State::fails;
+      row.open = row.answer.lacks && submission::is_of_surroundings(*row.answer.lacks, options_.selection.handout);
       if (row.answer.state == submission::State::implemented) check(row);
       rows_.push_back(std::move(row));
     }
@@ -148,7 +160,7 @@ class SubmissionCheck {
   void choose_python() const {
     if (!options_.selection.python.empty()) {
       ::setenv("SYSLAB_PYTHON", options_.selection.python.c_str(), 1);
-    } else if (const std::string own = submission::own_python(folder_.root()); !own.empty()) {
+    } else if (const std::string own = python_of_folder(context_.console, folder_.root()); !own.empty()) {
       ::setenv("SYSLAB_PYTHON", own.c_str(), 1);
     }
   }
@@ -163,27 +175,28 @@ class SubmissionCheck {
     return on_gpus && submission::is_of_ranks(adapter) ? "cuda" : std::string(adapter.device);
   }
 
+  // Empty: it can be checked here.
+  std::string why_not_checked(const submission::Adapter& adapter) const {
+    if (adapter.door.empty()) {
+      return adapter.experiments.empty() ? "called by the checks of its problem" : "has no door yet";
+    }
+    return device_of(adapter) == "cuda" && !machine_of(context_, true).has_gpu() ? "needs a GPU" : "";
+  }
+
   void check(Row& row) {
     const submission::Adapter& adapter = *row.adapter;
-    if (adapter.door.empty()) {
-      row.not_checked = adapter.experiments.empty() ? "called by the checks of its problem" : "has no door yet";
-      return;
-    }
-    const std::string device = device_of(adapter);
-    if (device == "cuda" && !machine_of(context_, true).has_gpu()) {
-      row.not_checked = "needs a GPU";
-      return;
-    }
+    row.not_checked = why_not_checked(adapter);
+    if (options_.imports_alone || !row.not_checked.empty()) return;
     CheckOptions one = options_;
     one.selection.names = answered(adapter, options_.selection.names);
-    one.selection.devices = {device};
+    one.selection.devices = {device_of(adapter)};
     one.selection.mine = {fmt::format("{}={}:{}", named_.name, folder_.adapters().string(), adapter.door)};
     one.selection.python.clear();
     context_.console.note(fmt::format("{}:", adapter.function));
     try {
       const CheckedOnce checked = check_once(context_, one, /*of_folder=*/true);
       row.exit = checked.exit;
-      row.laws = laws_of(context_, checked);
+      row.laws = laws_of(context_, checked, options_.selection.handout);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::store || error.kind() == ErrorKind::internal) throw;
       if (error.kind() == ErrorKind::usage && std::string_view(error.what()).starts_with("-k ")) {
@@ -200,7 +213,9 @@ class SubmissionCheck {
     if (context_.console.quiet()) return;
     std::vector<std::vector<std::string>> cells;
     for (const Row& row : rows_) {
-      std::string note = row.answer.state == submission::State::fails ? row.answer.why : row.not_checked;
+      std::string note = row.open                                       ? "open: " + row.answer.lacks->text()
+                         : row.answer.state == submission::State::fails ? row.answer.why
+                                                                        : row.not_checked;
       if (note.empty()) note = untried(row.laws);
       std::replace(note.begin(), note.end(), '\n', ' ');
       cells.push_back({std::string(row.adapter->function), std::string(submission::to_string(row.answer.state)),
@@ -219,7 +234,38 @@ class SubmissionCheck {
     context_.console.print(printable(text + conclusion()));
   }
 
-  // What holds of all, and what to do next.
+  // Of all functions together. One that is not implemented leaves it open.
+  verdict::LawVerdict judged() const {
+    std::vector<verdict::LawFact> facts;
+    for (const Row& row : rows_) {
+      for (const LawRow& law : row.laws) {
+        facts.push_back(law.fact);
+        facts.back().same_as = std::string(row.adapter->function) + ": " + law.fact.same_as;
+      }
+    }
+    return verdict::judge(facts, laws_asked());
+  }
+
+  verdict::LawsAsked laws_asked() const {
+    return {.beyond_decides = options_.contract == "full", .strict = options_.strict};
+  }
+
+  // "; sharded.state_once fails on what is promised", of laws beyond the hand-out that keep its PASS away.
+  std::string broken() const {
+    std::vector<std::string> laws;
+    for (const Row& row : rows_) {
+      for (const LawRow& law : row.laws) {
+        const bool beyond = law.fact.part == verdict::Part::beyond;
+        if (!beyond || std::ranges::find(laws, law.law) != laws.end()) continue;
+        if (verdict::fails_handout(law.fact.part, law.fact.outcome, law.fact.finding, law.fact.promised)) {
+          laws.push_back(law.law);
+        }
+      }
+    }
+    return laws.empty() ? "" : fmt::format("; {} fails on what is promised", fmt::join(laws, ", "));
+  }
+
+  // What to do next, and in the last line what holds of all.
   std::string conclusion() const {
     int held = 0, of = 0;
     bool any_failed = false;
@@ -228,13 +274,12 @@ class SubmissionCheck {
       const auto [its, its_of] = row.held_of(true);
       held += its;
       of += its_of;
-      any_failed = any_failed || std::ranges::any_of(row.laws, [](const LawRow& law) { return is_wrong(law.outcome); });
+      any_failed = any_failed || std::ranges::any_of(row.laws, [](const LawRow& law) {
+                     return is_wrong(law.fact.outcome) && !law.is_open();
+                   });
       open += row.answer.state == submission::State::not_implemented ? 1 : 0;
     }
-    const std::string laws = of == 0 ? "none of the hand-out's laws was searched"
-                                     : fmt::format("{} of {} of the hand-out's laws hold", held, of);
-    std::string text = fmt::format("\nall together: {}; {} not implemented\n", laws,
-                                   counted(static_cast<std::int64_t>(open), "function"));
+    std::string text = "\n";
     const std::string& year = options_.selection.handout;
     if (any_failed) {
       text += "next: the same command with --last-failed, or --watch for one check at each save\n";
@@ -242,7 +287,22 @@ class SubmissionCheck {
       text += fmt::format("next: syslab run --handout {} --mine {}{}, which measures what it asks for\n", year,
                           shell_word(named_.name + "=" + named_.path), db_flag(context_.global));
     }
-    return text;
+    const Exit all = exit();
+    const char* const word = all == Exit::well    ? "PASS"
+                             : all == Exit::wrong ? "FAIL"
+                             : is_open()          ? "OPEN"
+                                                  : "INCOMPLETE";
+    const std::string laws = of == 0 ? "none of the hand-out's laws was searched"
+                                     : fmt::format("{} of {} of the hand-out's laws hold", held, of);
+    return text + fmt::format("all together: {}: {}{}; {} not implemented; {}\n", word, laws, broken(),
+                              counted(static_cast<std::int64_t>(open), "function"),
+                              verdict::counted_beyond(judged(), laws_asked()));
+  }
+
+  // What was looked at held, and the rest needs what this Python lacks.
+  bool is_open() const {
+    return std::ranges::any_of(
+        rows_, [](const Row& row) { return row.open || std::ranges::any_of(row.laws, &LawRow::is_open); });
   }
 
   Json record() const {
@@ -253,10 +313,14 @@ class SubmissionCheck {
         laws.push_back({{"law", law.law},
                         {"experiment", law.experiment},
                         {"contract", law.contract},
-                        {"outcome", law.outcome},
+                        {"outcome", to_string(law.fact.outcome)},
                         {"message", law.message},
                         {"input", law.input},
                         {"check", law.check},
+                        {"finding", std::string(to_string(law.fact.finding))},
+                        {"promised", law.fact.promised},
+                        {"open", law.is_open()},
+                        {"lacks", law.lacks ? to_json(*law.lacks) : Json()},
                         {"out_of_time", law.out_of_time}});
       }
       all.push_back({{"function", std::string(row.adapter->function)},
@@ -265,20 +329,32 @@ class SubmissionCheck {
                      {"device", std::string(row.adapter->device)},
                      {"state", std::string(submission::to_string(row.answer.state))},
                      {"why", row.answer.why},
+                     {"open", row.open},
+                     {"lacks", row.answer.lacks ? to_json(*row.answer.lacks) : Json()},
                      {"out_of_time", row.answer.out_of_time},
                      {"at_import", row.at_import},
                      {"not_checked", row.not_checked},
                      {"laws", std::move(laws)}});
     }
-    return {{"type", "submission"},       {"name", named_.name},        {"handout", options_.selection.handout},
-            {"digest", folder_.digest()}, {"python", found_.python},    {"torch", found_.torch},
-            {"triton", found_.triton},    {"adapters", std::move(all)}, {"exit", static_cast<int>(exit())}};
+    Json warnings = Json::object();
+    for (const auto& [kind, count] : judged().warnings) warnings[std::string(to_string(kind))] = count;
+    return {{"type", "submission"},
+            {"warnings", warnings},
+            {"name", named_.name},
+            {"handout", options_.selection.handout},
+            {"digest", folder_.digest()},
+            {"python", found_.python},
+            {"torch", found_.torch},
+            {"triton", found_.triton},
+            {"asks", found_.asks},
+            {"adapters", std::move(all)},
+            {"exit", static_cast<int>(exit())}};
   }
 
   Exit exit() const {
     Exit all = Exit::well;
     for (const Row& row : rows_) {
-      if (row.answer.state == submission::State::fails) all = worse(all, Exit::wrong);
+      if (row.answer.state == submission::State::fails) all = worse(all, row.open ? Exit::incomplete : Exit::wrong);
       if (row.answer.state == submission::State::not_implemented) all = worse(all, Exit::incomplete);
       all = worse(all, row.exit);
     }

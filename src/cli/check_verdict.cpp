@@ -10,19 +10,20 @@
 #include <vector>
 
 #include "check/law.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
 #include "store/cells.hpp"
+#include "submission/locked.hpp"
 
 namespace syslab::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Equal messages count as one finding, whichever laws found it.
+// A law beyond the hand-out's that failed. Equal texts count as one finding, whichever laws said them.
 struct BeyondFinding {
-  bool posed;  // by a hand-out
   std::string said;
   std::vector<std::string> laws;
   std::string message, input;
@@ -44,6 +45,12 @@ std::string some_of(const std::vector<std::string>& laws) {
   return fmt::format("{} and {} more laws", fmt::join(laws.begin(), laws.begin() + kFew, ", "), laws.size() - kFew);
 }
 
+Exit exit_for(verdict::Standing standing) {
+  return standing == verdict::Standing::well    ? Exit::well
+         : standing == verdict::Standing::wrong ? Exit::wrong
+                                                : Exit::incomplete;
+}
+
 }  // namespace
 
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run) {
@@ -52,14 +59,27 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
       "       coalesce(k.message, iif(a.status IN ('skipped', 'timeout'), a.message, NULL),"
       "                iif(k.outcome = 'passed', '', 'ended without an answer')),"
       "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0),"
-      "       k.uid IS NULL AND a.status = 'aborted'"
+      "       k.uid IS NULL AND a.status = 'aborted', k.finding, coalesce(k.promised, 0),"
+      "       k.uid IS NULL AND a.status NOT IN ('skipped', 'aborted'), a.facts -> '$.lacks'"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {store::integer_cell(run)});
   std::map<std::int64_t, JudgedLaw> checks;
-  for (const auto& row : found.rows)
-    checks[row[0].integer] = {row[1].text,         row[2].text,    row[3].text,        row[4].text,
-                              row[5].integer != 0, row[6].integer, row[7].integer != 0};
+  for (const auto& row : found.rows) {
+    JudgedLaw& law = checks[row[0].integer];
+    law = {outcome_of(row[1].text).value_or(Outcome::error),
+           row[2].text,
+           row[3].text,
+           row[4].text,
+           row[5].integer != 0,
+           row[6].integer,
+           row[7].integer != 0};
+    law.finding = finding_kind_of(row[8].text).value_or(FindingKind::none);
+    law.promised = row[9].integer != 0;
+    // The lab's own process ended, or ran out of its time: by what, nobody knows.
+    if (row[10].integer != 0) law.finding = FindingKind::unanswered;
+    law.lacks = lack_of(json_or_discarded(row[11].text));
+  }
   return checks;
 }
 
@@ -71,10 +91,22 @@ double first_call_seconds(const store::Store& store, store::RowId run) {
   return found.rows.at(0).at(0).real;
 }
 
-const char* verdict_of(const HandoutTally& tally) {
-  if (tally.tried == 0) return "NOT CHECKED";
-  if (tally.held == tally.of) return "PASS";
-  return !tally.wrong && tally.barely > 0 && tally.held + tally.barely == tally.of ? "NOT CHECKED" : "FAIL";
+verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planned, const JudgedLaw& law,
+                         std::string_view year, bool barely) {
+  using verdict::Part;
+  const bool of_mine = is_mine(plan, planned);
+  const bool of_handout = of_mine && parse_contract(to_string(planned.params.at("contract"))) == Contract::handout;
+  const bool posed = !planned.experiment->problems.empty();
+  return {.part = !of_mine     ? Part::ours
+                  : of_handout ? Part::handout
+                  : posed      ? Part::beyond
+                               : Part::unposed,
+          .outcome = law.outcome,
+          .finding = law.finding,
+          .promised = law.promised,
+          .barely = barely,
+          .same_as = said_of(planned, law),
+          .lacking = law.lacks && submission::is_of_surroundings(*law.lacks, year)};
 }
 
 bool is_of_ranks(std::string_view law) {
@@ -92,8 +124,9 @@ std::string unasked_mask(const plan::Plan& plan) {
     mine.insert(" --mine " + shell_word(spec->name + "=" + path_of(*spec)));
   }
   if (experiments.empty()) return {};
-  return fmt::format("the causal mask was not asked: syslab check {}{} -a causal=true --contract full asks it",
-                     fmt::join(experiments, " "), fmt::join(mine, ""));
+  return fmt::format(
+      "the hand-out does not test the causal mask; to let it decide: syslab check {}{} -a causal=true --contract full",
+      fmt::join(experiments, " "), fmt::join(mine, ""));
 }
 
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried) {
@@ -118,180 +151,247 @@ bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
                      [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
 }
 
-Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
-                   const CheckVerdict& asked, Exit ended) {
-  const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
-  HandoutTally handout;
-  std::int64_t beyond = 0, beyond_tried = 0, beyond_held = 0;
-  std::int64_t unposed = 0, unposed_tried = 0, unposed_held = 0;  // of what no hand-out poses
-  bool others_wrong = false, unposed_wrong = false, interrupted = false;
-  std::string left_out;
-  std::vector<BeyondFinding> found_beyond;
-  std::map<std::string, std::vector<std::string>> never_tried;  // reason → laws
-  // Laws that had no time for all of their tries, and with how many they made, as text and as JSON.
-  std::vector<std::string> cut_laws, cut;
-  Json cut_json = Json::array();
-  const bool one_experiment = std::ranges::all_of(
-      plan.cases, [&](const plan::PlannedCase& one) { return one.experiment == plan.cases.front().experiment; });
-  std::set<std::string> told;  // by the hand-out's laws: no finding beyond it
-  for (const plan::PlannedCase& planned : plan.cases) {
-    const auto found = checks.find(planned.index);
-    JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
-    interrupted = interrupted || check.stopped || (found == checks.end() && !asked.may_end_early);
+namespace {
+
+// What a run's laws came to, gathered for the verdict and for those who read it.
+class CheckedLaws {
+ public:
+  CheckedLaws(const store::Store& store, store::RowId run, const plan::Plan& plan, const CheckVerdict& asked)
+      : plan_(plan), asked_(asked), checks_(judged_laws(store, run)), first_calls_(first_call_seconds(store, run)) {
+    one_experiment_ = std::ranges::all_of(
+        plan.cases, [&](const plan::PlannedCase& one) { return one.experiment == plan.cases.front().experiment; });
+    for (const plan::PlannedCase& planned : plan.cases) add(planned);
+    result_ = verdict::judge(facts_, {.beyond_decides = asked.beyond_decides, .strict = asked.strict});
+    if (cut_.empty()) return;
+    const std::string time = asked.within == kDeepDepth.within ? "5 min" : fmt::format("{} s", asked.within / 1s);
+    why_cut_ = fmt::format("all {} inputs, since the laws share the {} of this depth", asked.cases, time);
+  }
+
+  bool of_mine() const { return planned() > 0; }
+
+  Exit exit(Exit ended) const {
+    Exit exit = exit_for(result_.standing);
+    // What is wrong is judged; how the run ended tells what is missing.
+    const bool counts = asked_.beyond_decides || (is_beyond_alone() && result_.of_beyond.tried > 0);
+    if (counts && ended != Exit::wrong) exit = worse(exit, ended);
+    return interrupted_ ? worse(exit, Exit::incomplete) : exit;
+  }
+
+  Json json(Exit exit) const {
+    std::vector<std::string> findings;
+    for (const BeyondFinding& finding : findings_) findings.push_back(text_of(finding));
+    Json untried = Json::object(), warnings = Json::object(), open = Json::object();
+    for (const auto& [reason, laws] : never_tried_) untried[reason] = laws;
+    if (!cut_.empty()) untried[why_cut_] = cut_laws_;
+    for (const auto& [lack, laws] : open_) open[lack] = laws;
+    for (const auto& [kind, count] : result_.warnings) warnings[std::string(to_string(kind))] = count;
+    const verdict::Share& share = deciding();
+    return {{"type", "verdict"},
+            {"handout", result_.of_handout.planned > 0 ? Json(asked_.year) : Json(nullptr)},
+            {"verdict", std::string(to_string(word()))},
+            {"held", share.held},
+            {"of", share.of},
+            {"warnings", warnings},
+            {"warned", result_.warned()},
+            {"broken", broken_},
+            {"findings", findings},
+            {"never_tried", untried},
+            {"open", open},
+            {"unasked", unasked()},
+            {"cut", cut_json_},
+            {"first_call_seconds", first_calls_},
+            {"left_out", left_out_},
+            {"exit", static_cast<int>(exit)}};
+  }
+
+  // What was never tried, and the verdict in the last line.
+  std::string text() const { return details() + verdict_line(); }
+  std::string verdict_line() const { return last_line() + "\n"; }
+  bool warned() const { return result_.warned() > 0; }
+
+ private:
+  std::int64_t planned() const {
+    return result_.of_handout.planned + result_.of_beyond.planned + result_.of_unposed.planned;
+  }
+  // -k or -x chose so: then that decides.
+  bool is_beyond_alone() const { return result_.of_handout.planned + result_.of_unposed.planned == 0; }
+  const verdict::Share& deciding() const {
+    return result_.of_handout.planned > 0 ? result_.of_handout
+           : is_beyond_alone()            ? result_.of_beyond
+                                          : result_.of_unposed;
+  }
+  verdict::Word word() const {
+    return result_.of_handout.planned > 0 ? result_.handout : is_beyond_alone() ? result_.beyond : result_.unposed;
+  }
+  std::string unasked() const {
+    const bool passes = result_.handout == verdict::Word::pass && result_.of_handout.tried > 0;
+    return passes && !asked_.beyond_decides ? unasked_mask(plan_) : "";
+  }
+
+  void add(const plan::PlannedCase& planned) {
+    const auto found = checks_.find(planned.index);
+    JudgedLaw check = found == checks_.end() ? JudgedLaw{Outcome::not_run, "not begun", ""} : found->second;
+    interrupted_ = interrupted_ || check.stopped || (found == checks_.end() && !asked_.may_end_early);
     if (check.stopped) {
-      check.outcome = "not_run";
+      check.outcome = Outcome::not_run;
       check.message = "the check was stopped while they were searched";
     }
-    const bool wrong = check.outcome == "falsified" || check.outcome == "error";
-    const bool of_handout = is_mine(plan, planned) && to_string(planned.params.at("contract")) == "handout";
-    const bool is_cut = is_mine(plan, planned) && check.outcome == "passed" && asked.within.count() > 0 &&
-                        check.cases_run < asked.cases;
-    if (is_cut) {
-      cut_laws.push_back(planned.law + (of_handout ? " of the hand-out" : ""));
-      cut.push_back(
-          fmt::format("{}{} {}", one_experiment ? "" : planned.experiment->id + " ", cut_laws.back(), check.cases_run));
-      cut_json.push_back({{"law", planned.law},
-                          {"experiment", planned.experiment->id},
-                          {"contract", of_handout ? "handout" : "full"},
-                          {"cases", check.cases_run}});
-    }
-    if (!is_mine(plan, planned)) {
-      others_wrong = others_wrong || wrong;
-      continue;
-    }
-    if (of_handout) {
-      const bool barely = is_cut && check.cases_run < check::LawRequest::kFewestCases;
-      ++handout.of;
-      handout.tried += check.outcome == "not_run" ? 0 : 1;
-      handout.held += check.outcome == "passed" && !barely ? 1 : 0;
-      handout.barely += barely ? 1 : 0;
-      handout.wrong = handout.wrong || check.outcome == "falsified";
-      if (wrong) told.insert(said_of(planned, check));
-      if (check.outcome == "not_run")
-        never_tried[first_line(check.message)].push_back(planned.law + " of the hand-out");
-      continue;
-    }
-    const bool posed = !planned.experiment->problems.empty();
-    ++(posed ? beyond : unposed);
-    // A law that found no input to ask of has not been tried.
-    const bool untried = check.outcome == "not_run" || (posed && check.outcome == "gave_up");
-    (posed ? beyond_tried : unposed_tried) += untried ? 0 : 1;
-    (posed ? beyond_held : unposed_held) += check.outcome == "passed" ? 1 : 0;
-    if (!posed) {
-      unposed_wrong = unposed_wrong || check.outcome == "falsified";
-    }
-    if (check.outcome == "passed") {  // its message says what it leaves out; that of one that draws all sizes counts
-      constexpr std::string_view kOfAll = "never tried, at any depth: ";
-      const bool better = left_out.empty() || (check.message.starts_with(kOfAll) && !left_out.starts_with(kOfAll));
-      if (better && check.message.starts_with("never tried")) left_out = check.message;
-      continue;
-    }
-    if (!wrong) {
-      std::vector<std::string>& laws = never_tried[first_line(check.message)];
-      if (std::ranges::find(laws, planned.law) == laws.end()) laws.push_back(planned.law);
-    } else if (const std::string said = said_of(planned, check); !told.contains(said)) {
-      const auto equal = std::ranges::find(found_beyond, said, &BeyondFinding::said);
-      if (equal == found_beyond.end()) {
-        found_beyond.push_back({posed, said, {planned.law}, first_line(check.message), input_of(check.counterexample)});
-      } else if (std::ranges::find(equal->laws, planned.law) == equal->laws.end()) {
-        equal->laws.push_back(planned.law);  // a law may be planned more than once, for the values of an axis
-      }
+    const bool is_cut = is_mine(plan_, planned) && check.outcome == Outcome::passed && asked_.within.count() > 0 &&
+                        check.cases_run < asked_.cases;
+    facts_.push_back(
+        fact_of(plan_, planned, check, asked_.year, is_cut && check.cases_run < check::LawRequest::kFewestCases));
+    const verdict::LawFact& fact = facts_.back();
+    if (fact.part == verdict::Part::ours) return;
+    const bool of_handout = fact.part == verdict::Part::handout;
+    const std::string name = planned.law + (of_handout ? " of the hand-out" : "");
+    if (is_cut) add_cut(planned, name, of_handout, check);
+    if (verdict::is_open(fact)) {
+      add_once(open_[check.lacks->text()], name);
+    } else if (fact.outcome == Outcome::passed) {
+      if (!of_handout) note_left_out(check.message);
+    } else if (fact.outcome != Outcome::falsified && fact.outcome != Outcome::error) {
+      if (of_handout && fact.outcome != Outcome::not_run) return;
+      add_once(never_tried_[first_line(check.message)], name);
+    } else if (of_handout) {
+      told_.insert(fact.same_as);
+    } else if (!told_.contains(fact.same_as)) {
+      add_finding(planned, check, fact);
     }
   }
-  std::vector<std::string> findings;
-  for (const BeyondFinding& finding : found_beyond) findings.push_back(text_of(finding));
-  if (handout.of + unposed + beyond == 0) return ended;
-  const bool none_tried = handout.tried + beyond_tried + unposed_tried == 0;
-  const bool pass = handout.held == handout.of,
-             unposed_pass = unposed_held == unposed_tried && (unposed == 0 || unposed_tried > 0);
-  const auto word = [](std::int64_t some_tried, bool passes) {
-    return some_tried == 0 ? "NOT CHECKED" : passes ? "PASS" : "FAIL";
-  };
-  const std::string no_mask = pass && handout.tried > 0 && !asked.beyond_decides ? unasked_mask(plan) : "";
-  const char* const of_unposed = word(unposed_tried, unposed_pass);
-  const bool only_beyond = handout.of + unposed == 0;  // -k or -x chose so: then that decides
-  const char* const verdict = handout.of > 0 ? verdict_of(handout)
-                              : only_beyond  ? word(beyond_tried, findings.empty())
-                                             : of_unposed;
-  Exit exit = pass && unposed_pass ? Exit::well : handout.wrong || unposed_wrong ? Exit::wrong : Exit::incomplete;
-  if (only_beyond) exit = beyond_tried == 0 ? Exit::incomplete : ended;
-  if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
-  if (asked.beyond_decides) exit = worse(exit, ended);
-  if (interrupted) exit = worse(exit, Exit::incomplete);
 
-  const std::string depth_time = asked.within == kDeepDepth.within ? "5 min" : fmt::format("{} s", asked.within / 1s);
-  const std::string why_cut =
-      fmt::format("all {} inputs, since the {} of this depth are shared among the laws", asked.cases, depth_time);
-  if (!cut.empty()) never_tried[why_cut] = cut_laws;
-  const double first_calls = first_call_seconds(store, run);
+  static void add_once(std::vector<std::string>& laws, const std::string& law) {
+    if (std::ranges::find(laws, law) == laws.end()) laws.push_back(law);
+  }
+
+  void add_cut(const plan::PlannedCase& planned, const std::string& name, bool of_handout, const JudgedLaw& check) {
+    cut_laws_.push_back(name);
+    cut_.push_back(fmt::format("{}{} {}", one_experiment_ ? "" : planned.experiment->id + " ", name, check.cases_run));
+    cut_json_.push_back({{"law", planned.law},
+                         {"experiment", planned.experiment->id},
+                         {"contract", of_handout ? "handout" : "full"},
+                         {"cases", check.cases_run}});
+  }
+
+  // The message of a law that passed says what it leaves out; that of one that draws all sizes counts.
+  void note_left_out(const std::string& message) {
+    constexpr std::string_view kOfAll = "never tried, at any depth: ";
+    const bool better = left_out_.empty() || (message.starts_with(kOfAll) && !left_out_.starts_with(kOfAll));
+    if (better && message.starts_with("never tried")) left_out_ = message;
+  }
+
+  void add_finding(const plan::PlannedCase& planned, const JudgedLaw& check, const verdict::LawFact& fact) {
+    if (verdict::fails_handout(fact.part, fact.outcome, fact.finding, fact.promised)) add_once(broken_, planned.law);
+    const auto equal = std::ranges::find(findings_, fact.same_as, &BeyondFinding::said);
+    if (equal != findings_.end()) return add_once(equal->laws, planned.law);  // planned again for another value
+    findings_.push_back({fact.same_as, {planned.law}, first_line(check.message), input_of(check.counterexample)});
+  }
+
+  std::string chosen() const {
+    return asked_.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked_.chosen_by);
+  }
+
+  std::string details() const {
+    std::string text;
+    constexpr double kWorthTelling = 5;
+    if (first_calls_ >= kWorthTelling) {
+      text += fmt::format("  first calls (imports, compilation) took {:.0f} s, which the laws' time does not include\n",
+                          first_calls_);
+    }
+    if (!cut_.empty()) {
+      text += fmt::format("  never tried: {}; tried: {}; try: --cases {}, without a time limit\n", why_cut_,
+                          fmt::join(cut_, ", "), asked_.cases);
+    }
+    for (const auto& [lack, laws] : open_) {
+      text += fmt::format("  open: {}: {}; try: another Python, --python FILE\n", lack, some_of(laws));
+    }
+    const bool none_tried = result_.of_handout.tried + result_.of_beyond.tried + result_.of_unposed.tried == 0;
+    for (const auto& [reason, laws] : never_tried_) {
+      text += fmt::format("  never tried: {}: {}\n",
+                          none_tried ? some_of(laws) : fmt::format("{}", fmt::join(laws, ", ")), reason);
+    }
+    if (result_.of_beyond.planned + result_.of_unposed.planned > 0) text += limits();
+    if (const std::string mask = unasked(); !mask.empty()) text += fmt::format("  {}\n", mask);
+    return text;
+  }
+
+  std::string limits() const {
+    std::string text;
+    if (!asked_.until.empty()) {
+      text += fmt::format("  never tried: more inputs than fit into {}; try: a longer --until\n", asked_.until);
+    } else if (asked_.cases < kDeepDepth.cases) {
+      text += fmt::format("  never tried: more than {} inputs per law; try: --deep, with {}\n", asked_.cases,
+                          kDeepDepth.cases);
+    }
+    if (!left_out_.empty()) text += "  " + left_out_ + "\n";
+    if (!std::ranges::any_of(plan_.cases, is_of_ranks, &plan::PlannedCase::law)) return text;
+    const bool on_gpus = std::ranges::any_of(plan_.cases, [](const auto& one) { return one.device == "cuda"; });
+    return text + fmt::format(
+                      "  never tried, at any depth: more than 4 ranks, {}ranks that use different parameters in one "
+                      "step, groups of some ranks\n",
+                      on_gpus ? "" : "GPUs (--device cuda), ");
+  }
+
+  // "3 warnings: 1 crash, 2 wrong values", where anything beyond the hand-out was tried.
+  std::string warnings() const {
+    if (result_.of_beyond.planned == 0) return "";
+    if (result_.of_beyond.tried == 0 && result_.warned() == 0) return ", nothing tried beyond it";
+    return ", " + verdict::counted_beyond(result_, {.beyond_decides = asked_.beyond_decides, .strict = asked_.strict});
+  }
+
+  std::string last_line() const {
+    std::vector<std::string> parts;
+    if (const verdict::Share& share = result_.of_handout; share.planned > 0) {
+      const std::string broken =
+          broken_.empty() ? "" : fmt::format("; {} fails on what is promised", fmt::join(broken_, ", "));
+      parts.push_back(fmt::format("hand-out {}: {} ({} of {}{}{}){}", asked_.year, to_string(result_.handout),
+                                  share.held, share.of, broken, chosen(), warnings()));
+    } else if (const verdict::Share& beyond = result_.of_beyond; beyond.planned > 0) {
+      const std::string some =
+          beyond.tried == 0 ? "" : fmt::format("{} of {} laws that were tried", beyond.held, beyond.tried);
+      const std::string counts = beyond.tried == 0 ? "" : warnings();
+      std::string said = some + (some.empty() && !chosen().empty() ? chosen().substr(2) : chosen());
+      parts.push_back(fmt::format("beyond the hand-out: {}{}{}", to_string(result_.beyond),
+                                  said.empty() ? "" : " (" + said + ")", counts));
+    }
+    if (const verdict::Share& share = result_.of_unposed; share.planned > 0) {
+      parts.push_back(fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})",
+                                  to_string(result_.unposed), share.held, share.tried, chosen()));
+    }
+    return fmt::format("{}", fmt::join(parts, "; "));
+  }
+
+  const plan::Plan& plan_;
+  const CheckVerdict& asked_;
+  std::map<std::int64_t, JudgedLaw> checks_;
+  double first_calls_;
+  bool one_experiment_ = true, interrupted_ = false;
+  std::vector<verdict::LawFact> facts_;
+  verdict::LawVerdict result_;
+  std::set<std::string> told_;  // by the hand-out's laws: no finding beyond it
+  std::vector<BeyondFinding> findings_;
+  std::vector<std::string> broken_;                              // laws that fail on what is promised
+  std::map<std::string, std::vector<std::string>> never_tried_;  // reason → laws
+  std::map<std::string, std::vector<std::string>> open_;         // what this Python lacks → laws
+  // Laws that had no time for all of their tries, and with how many they made, as text and as JSON.
+  std::vector<std::string> cut_laws_, cut_;
+  Json cut_json_ = Json::array();
+  std::string why_cut_, left_out_;
+};
+
+}  // namespace
+
+Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
+                   const CheckVerdict& asked, Exit ended) {
+  const CheckedLaws judged(store, run, plan, asked);
+  if (!judged.of_mine()) return ended;
+  const Exit exit = judged.exit(ended);
   if (context.console.json()) {
-    Json untried = Json::object();
-    for (const auto& [reason, laws] : never_tried) untried[reason] = laws;
-    context.console.print_line({{"type", "verdict"},
-                                {"handout", handout.of > 0 ? Json(asked.year) : Json(nullptr)},
-                                {"verdict", verdict},
-                                {"held", handout.of > 0 ? handout.held
-                                         : only_beyond  ? beyond_held
-                                                        : unposed_held},
-                                {"of", handout.of > 0 ? handout.of
-                                       : only_beyond  ? beyond_tried
-                                                      : unposed_tried},
-                                {"findings", findings},
-                                {"never_tried", untried},
-                                {"unasked", no_mask},
-                                {"cut", cut_json},
-                                {"first_call_seconds", first_calls},
-                                {"left_out", left_out},
-                                {"exit", static_cast<int>(exit)}});
-    return exit;
+    context.console.print_line(judged.json(exit));
+  } else if (!context.console.quiet()) {
+    context.console.print(judged.text());
+  } else if (judged.warned()) {
+    context.console.print(judged.verdict_line());
   }
-  if (context.console.quiet()) return exit;
-  std::string text;  // without the findings, of which the summary above has told, each once
-  const std::string chosen =
-      asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by);
-  if (handout.of > 0) {
-    text += fmt::format("hand-out {}: {} ({} of {}{}){}{}\n", asked.year, verdict, handout.held, handout.of, chosen,
-                        no_mask.empty() ? "" : "; ", no_mask);
-  }
-  if (beyond > 0) {
-    const auto found = std::ranges::count(found_beyond, true, &BeyondFinding::posed);
-    text += fmt::format("beyond the hand-out: {}{}\n", beyond_tried == 0 ? "NOT CHECKED" : counted(found, "finding"),
-                        only_beyond ? chosen : "");
-  }
-  if (unposed > 0) {
-    text += fmt::format("what no hand-out poses: {} ({} of {} laws that were tried{})\n", of_unposed, unposed_held,
-                        unposed_tried, chosen);
-  }
-  constexpr double kWorthTelling = 5;
-  if (first_calls >= kWorthTelling) {
-    text +=
-        fmt::format("  first calls, which import and may compile, took {:.0f} s beside what laws share\n", first_calls);
-  }
-  if (!cut.empty()) {
-    never_tried.erase(why_cut);
-    text += fmt::format("  never tried: {}; tried were of {}; --cases {} takes as long as it takes\n", why_cut,
-                        fmt::join(cut, ", "), asked.cases);
-  }
-  for (const auto& [reason, laws] : never_tried) {
-    text += fmt::format("  never tried: {}: {}\n",
-                        none_tried ? some_of(laws) : fmt::format("{}", fmt::join(laws, ", ")), reason);
-  }
-  if (beyond + unposed > 0) {
-    if (!asked.until.empty()) {
-      text += fmt::format("  never tried: more inputs than fit into {}; --until takes more time\n", asked.until);
-    } else if (asked.cases < kDeepDepth.cases) {
-      text += fmt::format("  never tried: more than {} inputs a law; --deep tries {}\n", asked.cases, kDeepDepth.cases);
-    }
-    if (!left_out.empty()) text += "  " + left_out + "\n";
-    if (std::ranges::any_of(plan.cases, is_of_ranks, &plan::PlannedCase::law)) {
-      const bool on_gpus = std::ranges::any_of(plan.cases, [](const auto& one) { return one.device == "cuda"; });
-      text += fmt::format(
-          "  never tried, at any depth: more than 4 ranks, {}ranks that use different parameters in one step, "
-          "groups of some ranks\n",
-          on_gpus ? "" : "GPUs (--device cuda), ");
-    }
-  }
-  context.console.print(text);
   return exit;
 }
 

@@ -1,20 +1,26 @@
-// The last two lines of `check --mine`: the hand-out's verdict, and findings beyond it.
+// The end of `check --mine`: what was never tried, and in the last line the verdict with its warnings.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "core/finding_kind.hpp"
+#include "core/lack.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
+#include "verdict/law_verdict.hpp"
 
 namespace syslab::cli {
 
 struct CheckVerdict {
   std::string year;             // of the hand-out
   bool beyond_decides = false;  // --contract full
+  bool strict = false;          // --strict
   int cases = 0;                // tries a law
   Nanoseconds within{};         // that all laws together had for them; 0: as long as they took
   bool may_end_early = false;   // laws that were not begun are no sign that somebody stopped the run
@@ -27,12 +33,22 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
                    const CheckVerdict& asked, Exit ended);
 
 struct JudgedLaw {
-  std::string outcome, message, counterexample;
+  Outcome outcome = Outcome::not_run;
+  std::string message, counterexample;
   std::string check{};       // uid of what is stored
   bool out_of_time = false;  // no outcome: it was stopped at --timeout
   std::int64_t cases_run = 0;
   bool stopped = false;  // no outcome: a signal ended the run
+  FindingKind finding = FindingKind::none;
+  bool promised = false;  // it fails on an input that is promised
+  // What a process of ours has found that this Python lacks, and for want of which it failed or was not tried.
+  std::optional<Lack> lacks{};
 };
+
+// What the verdict's room is told of a law of the plan, by the hand-out of that year. `barely`: it held in fewer tries
+// than a law has at the least.
+verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planned, const JudgedLaw& law,
+                         std::string_view year, bool barely = false);
 
 // How far a check goes where nobody says otherwise: so many tries a law, while the time lasts that all share.
 struct CheckDepth {
@@ -44,15 +60,6 @@ inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDep
 // two processors hours. Each try of a law of ranks trains on several, so that these are fewer.
 inline constexpr CheckDepth kGradedDepth{1000, std::chrono::seconds(60)};
 inline constexpr int kGradedTriesOfRanks = 50;
-
-// What became of a hand-out's laws. `barely`: held in fewer tries than a law has at the least
-// (LawRequest::kFewestCases), since there was no time for more.
-struct HandoutTally {
-  std::int64_t of = 0, tried = 0, held = 0, barely = 0;
-  bool wrong = false;
-};
-// "PASS", "FAIL", or "NOT CHECKED" where none was tried, or nothing is wrong and some held barely.
-const char* verdict_of(const HandoutTally& tally);
 
 // Laws of ranks of Python: each try starts none, but trains on several, and a depth's time would leave few.
 bool is_of_ranks(std::string_view law);

@@ -2,19 +2,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "claim/alteration.hpp"
+#include "claim/programs.hpp"
 #include "cli/claim_run.hpp"
 #include "cli/output_file.hpp"
-#include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/units.hpp"
-#include "runner/environment.hpp"
 #include "session/selection.hpp"
 
 namespace syslab::cli {
 namespace {
-
-constexpr double kTolerance = 0.01;  // what another machine of the same kind may differ by
 
 // Of a claim that was not shown: what could be claimed.
 std::string advice(const claim::Statement& statement, const claim::Finding& finding) {
@@ -23,12 +21,32 @@ std::string advice(const claim::Statement& statement, const claim::Finding& find
                      claim::claimable_text(finding.confirmable), statement.slower);
 }
 
+// Before anything is measured: that what is known of the file by then can be read again. Error(usage) with what cannot.
+void require_readable(claim::File file) {
+  file.cases.push_back({"a case", "experiment", "1", "{}", 0, {}, {}, {}});
+  file.environment_json = file.build_json = "{}";
+  try {
+    static_cast<void>(claim::from_text("this", claim::to_text(file)));
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("no claim can be written of this: {}", error.what()));
+  }
+}
+
+// What `verify` would reject is not written.
+std::string text_for_others(const std::string& name, const claim::File& file) {
+  std::string text = claim::to_text(file);
+  const claim::File read = claim::from_text(name, text);
+  if (read.altered.empty()) return text;
+  throw Error(ErrorKind::internal, fmt::format("no claim was written, since verify would reject it: {}",
+                                               claim::to_string(read.altered.front())));
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const ClaimOptions& options) {
   claim::File file;
   file.statement = claim::parse_statement(options.statement);
-  file.tolerance = options.tolerance ? percent_option("--tolerance", *options.tolerance) : kTolerance;
+  file.tolerance = options.tolerance ? percent_option("--tolerance", *options.tolerance, 100) : claim::kTolerance;
   file.question.experiments = options.selection.names;
   file.question.assignments = options.selection.assignments;
   file.question.devices = options.selection.devices;
@@ -37,9 +55,14 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   file.question.protocol = options.protocol.value_or("");
   file.question.data = options.data;
   file.question.reads = options.selection.reads;
+  if (!options.selection.commands.empty()) claim::take_inputs_of_programs(file.question);
   const plan::ComparisonPlan plan = plan_of(context, file.statement, file.question, options.selection);
+  file.faster = side_of(plan, 'B');
+  file.slower = side_of(plan, 'A');
+  file.digests = digests_of(plan);
+  require_readable(file);
   require_writable(context, options.output);
-  const Json environment = runner::environment_facts();
+  take_machine(file);
   // Who makes a claim has no tolerance.
   const ClaimRun run =
       measure(context, "claim", plan, file, 0,
@@ -47,28 +70,30 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   const claim::Finding finding = claim::judge(file.statement, run.measured, 0);
   const bool shown = finding.verdict == claim::Verdict::confirmed;
   if (shown) {
-    file.faster = side_of(plan, 'B');
-    file.slower = side_of(plan, 'A');
     for (claim::Side* side : {&file.faster, &file.slower}) {
       if (const auto found = run.laws.find(side->name); found != run.laws.end()) side->laws = found->second;
     }
-    file.digests = digests_of(plan);
     file.cases = run.cases;
     file.made_at = utc_now();
-    file.machine_kind = runner::comparability_key(environment);
-    file.environment_json = json_text(runner::facts_for_strangers(environment));
-    file.build_json = json_text(to_json(build_info()));
-    write_output(context, options.output, claim::to_text(file));
+    write_output(context, options.output, text_for_others(options.output, file));
   }
   if (context.console.json()) {
     Json json = to_json(finding, run.measured);
     json["claim"] = claim::to_string(file.statement);
     json["run"] = run.run_uid;
+    json["reason_code"] = stats::to_string(run.code);
+    json["warnings"] = Json::array();
+    for (const claim::Case& one : run.cases) {
+      json["warnings"].push_back({{"case", one.title}, {"warnings", stats::to_json(one.warnings)}});
+    }
     json["file"] = shown ? Json(options.output) : Json();
+    if (!plan.mine.empty()) add_missing_walls(json);
     context.console.print_document(json);
     return worse(exit_of(finding.verdict), run.exit);
   }
-  context.console.print(case_table(context.console, run.measured, finding, nullptr));
+  context.console.print(
+      case_table(context.console, run.measured, finding, claim::log_border(file.statement, 0), nullptr));
+  context.console.print(warnings_of(run.cases));
   context.console.print(fmt::format("{}: {}.\n", claim::to_string(finding.verdict), finding.reason));
   context.console.print(other_failures(run.measured, finding));
   context.console.print(shown ? fmt::format("wrote {}; `syslab report {}` shows it\n", options.output, options.output)

@@ -7,14 +7,19 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "claim/derived.hpp"
+#include "claim/quoted.hpp"
 #include "core/build_info.hpp"
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/format_factor.hpp"
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "measure/protocol.hpp"
 #include "report/table.hpp"
+#include "runner/environment.hpp"
+#include "runner/known_facts.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "stats/summary.hpp"
@@ -30,15 +35,22 @@ std::string side_word(char side, const std::string& words) {
   return fmt::format("{}:{}{}", side, words.find('=') == std::string::npos ? "impl=" : "", words);
 }
 
-claim::Case case_of(const ComparisonSession& session, const SweptComparison& swept) {
-  const plan::ComparisonPoint& point = *swept.measured.point;
+claim::Case planned_case(const plan::ComparisonPoint& point) {
   claim::Case one;
-  one.title = session.title(point);
   one.experiment = point.a.experiment->id;
   one.version = point.a.experiment->version;
   one.params = json_text(point.shared.to_json());
+  return one;
+}
+
+claim::Case case_of(const ComparisonSession& session, const SweptComparison& swept) {
+  const plan::ComparisonPoint& point = *swept.measured.point;
+  claim::Case one = planned_case(point);
+  one.title = session.title(point);
   // A launch counts only if both sides were compared with the oracle and right.
   one.checked = swept.measured.launches();
+  one.warnings = swept.judgement.warnings;
+  for (stats::TimingWarning& warning : one.warnings) warning.about = one_line(warning.about);  // a file's name, say
   one.slower_code = swept.measured.kernel_code[0];
   one.faster_code = swept.measured.kernel_code[1];
   const auto& [slower, faster] = swept.measured.clock_mhz;
@@ -55,9 +67,14 @@ bool is_short_of_time(const SweptComparison& swept) {
   return !swept.measured.failed && swept.measured.stop == "budget" && swept.measured.launches() < kFewestLaunches;
 }
 
+// Axes of a claim's cases are words of its file.
+std::string shown_title_of(const ComparisonSession& session, const plan::ComparisonPoint& point) {
+  return claim::shown_title(session.title(point), json_text(point.shared.to_json()));
+}
+
 claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept, const plan::Sides& sides) {
   claim::Measured one;
-  one.title = session.title(*swept.measured.point);
+  one.title = shown_title_of(session, *swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
     one.failed = by_name(swept.judgement.reason, sides.a.label(), sides.b.label());
@@ -143,10 +160,16 @@ plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& sta
   words.reads = question.reads;
   std::vector<std::string> side_words{side_word('A', statement.slower), side_word('B', statement.faster)};
   plan::Sides sides = plan::take_sides(side_words);
+  for (const plan::SideSpec* side : {&sides.a, &sides.b}) {  // which would be measured by this program all the same
+    if (side->build.empty()) continue;
+    throw Error(ErrorKind::usage, fmt::format("a claim is about implementations and axes, and 'build={}' is another "
+                                              "program; `syslab compare` compares programs",
+                                              side->build));
+  }
   const plan::Selection selection = to_selection(context, words, sides);
   plan::ComparisonPlan plan = plan::make_comparison_plan(context.registry, selection, std::move(sides), false);
   check_mine(plan.mine);
-  if (!plan.mine.empty()) note_missing_walls(context.console);
+  if (!plan.mine.empty()) warn_of_missing_walls(context.console);
   std::set<std::string> ids;
   std::vector<plan::PlannedCase> cases;
   for (const plan::ComparisonPoint& point : plan.points) {
@@ -183,10 +206,11 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
     run.measured.push_back(measured_of(session, swept, plan.sides));
     if (is_short_of_time(swept) && run.what_would_do.empty()) run.what_would_do = swept.judgement.note;
     run.cases.push_back(case_of(session, swept));
+    if (swept.judgement.code != stats::TimingReason::none) run.code = swept.judgement.code;
     run.exit = worse(run.exit, exit_of_run(swept));
   }
   for (std::size_t i = sweep.size(); i < plan.points.size(); ++i) {
-    run.measured.push_back({session.title(plan.points[i]), {}, "not reached before the interruption", false});
+    run.measured.push_back({shown_title_of(session, plan.points[i]), {}, "not reached before the interruption", false});
     run.exit = worse(run.exit, Exit::incomplete);
   }
   if (run.what_would_do.empty()) {
@@ -194,6 +218,12 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
     run.what_would_do = advice_for(sweep, finding, claim::log_border(file.statement, tolerance));
   }
   return run;
+}
+
+std::string warnings_of(const std::vector<claim::Case>& cases) {
+  std::string text;
+  for (const stats::TimingWarning& one : claim::all_warnings(cases)) text += "warning: " + stats::sentence(one) + "\n";
+  return text;
 }
 
 std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding) {
@@ -214,8 +244,21 @@ claim::Side side_of(const plan::ComparisonPlan& plan, char side) {
   const auto mine = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
   told.is_mine = mine != plan.mine.end();
   if (told.is_mine && mine->is_command()) told.command = parse_command_place(mine->path)->command;
-  told.digest = told.is_mine ? mine->digest : revision_of(json_text(to_json(build_info())));
+  told.digest = told.is_mine ? mine->digest : claim::revision_of(json_text(to_json(build_info())));
   return told;
+}
+
+std::vector<claim::Case> cases_of(const plan::ComparisonPlan& plan) {
+  std::vector<claim::Case> cases;
+  for (const plan::ComparisonPoint& point : plan.points) cases.push_back(planned_case(point));
+  return cases;
+}
+
+void take_machine(claim::File& file) {
+  const Json facts = runner::printable_facts(runner::facts_for_strangers(runner::environment_facts()));
+  file.machine_kind = runner::comparability_key(facts);
+  file.environment_json = json_text(facts);
+  file.build_json = json_text(to_json(build_info()));
 }
 
 std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan) {
@@ -234,19 +277,22 @@ Exit exit_of(claim::Verdict verdict) {
 }
 
 std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
-                       const claim::Finding& finding, const claim::Finding* claimed) {
+                       const claim::Finding& finding, double log_border, const claim::Finding* claimed) {
   std::vector<report::Column> columns{{"case", "1", "s", "left"}};
   if (claimed != nullptr) columns.push_back({"claim's", "1", "s", "right"});
   for (const char* name : {"times as fast", "95 %"}) columns.push_back({name, "1", "s", "right"});
   columns.push_back({"", "1", "s", "left"});
+  const auto factor = [log_border](const std::optional<claim::Speed>& speed) {
+    return speed ? factor_text(speed->factor, std::exp(log_border)) : "-";
+  };
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     std::vector<std::string>& row = rows.emplace_back();
     const std::optional<claim::Speed>& speed = finding.cases[i];
     row.push_back(measured[i].title);
-    if (claimed != nullptr) row.push_back(claimed->cases[i] ? factor_text(claimed->cases[i]->factor) : "-");
-    row.push_back(speed ? factor_text(speed->factor) : "-");
-    row.push_back(speed ? claim::interval_text(*speed) : "-");
+    if (claimed != nullptr) row.push_back(factor(claimed->cases[i]));
+    row.push_back(factor(speed));
+    row.push_back(speed ? claim::interval_text(*speed, log_border) : "-");
     const bool good = speed && speed->verdict == claim::Verdict::confirmed;
     row.push_back(console.styled(speed ? claim::to_string(speed->verdict) : in_short(measured[i]),
                                  good ? Style::good : Style::bad));

@@ -31,6 +31,7 @@ struct ClaimRun {
   // What the database has of laws searched with the very code that was measured, by implementation.
   std::map<std::string, std::vector<claim::Law>> laws;
   std::string run_uid;
+  stats::TimingReason code = stats::TimingReason::none;  // why a case has no time, where that has one
   std::string what_would_do;  // where it is unclear: a sentence on what would make it clear, or nothing
   // What `compare` would say of interruptions and of sides that did not end well, but for a faster side that is wrong:
   // that refutes the claim.
@@ -42,16 +43,26 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
 // Why there is no time, of the cases that have none and of which `finding` does not speak: a line each.
 std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding);
 
+// What the verdict is to be told with, a line each.
+std::string warnings_of(const std::vector<claim::Case>& cases);
+
 claim::Side side_of(const plan::ComparisonPlan& plan, char side);
+
+// The cases of a plan before they are measured: experiment, version and axes.
+std::vector<claim::Case> cases_of(const plan::ComparisonPlan& plan);
+
+// Fills in what the claim says of the machine and the program: those here.
+void take_machine(claim::File& file);
 
 // SHA-256 of the files behind --reference and --inputs, by option.
 std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan);
 
 Exit exit_of(claim::Verdict verdict);
 
-// For a terminal: a line a case. `claimed`: what the file's samples say of the same cases; null: there is no file.
+// For a terminal: a line a case, whose numbers compare with the claim's border as printed. `claimed`: what the file's
+// samples say of the same cases; null: there is no file.
 std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
-                       const claim::Finding& finding, const claim::Finding* claimed);
+                       const claim::Finding& finding, double log_border, const claim::Finding* claimed);
 Json to_json(const claim::Finding& finding, const std::vector<claim::Measured>& measured);
 
 }  // namespace syslab::cli

@@ -54,7 +54,7 @@ class Grammar {
         ->envname("SYSLAB_DB")
         ->type_name("FILE");
     app_.add_flag("--json", global.json, "Results as JSON on standard output");
-    app_.add_flag("--quiet", global.quiet, "No progress and no summary");
+    app_.add_flag("--quiet", global.quiet, "No progress and no summary; of check the verdict alone, where it warns");
     const auto color = [&global](const std::string& word) {
       global.color = word == "always" ? Color::always : word == "never" ? Color::never : Color::automatic;
     };

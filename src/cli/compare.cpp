@@ -110,7 +110,7 @@ Exit execute(const Context& context, const CompareOptions& options) {
   const plan::ComparisonPlan plan =
       plan::make_comparison_plan(context.registry, selection, std::move(sides), options.same_on_purpose);
   check_mine(plan.mine);
-  if (!plan.mine.empty()) note_missing_walls(context.console);
+  if (!plan.mine.empty()) tell_missing_walls(context.console);
 
   ComparisonConditions conditions;
   std::vector<plan::PlannedCase> cases;

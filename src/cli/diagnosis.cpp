@@ -21,6 +21,7 @@
 #include "runner/runner.hpp"
 #include "session/capture.hpp"
 #include "session/this_machine.hpp"
+#include "store/damaged.hpp"
 #include "store/store.hpp"
 #include "worker/python_probe.hpp"
 
@@ -105,6 +106,9 @@ Finding look_at_database(const Context& context) {
     }
     if (row[2].integer > 0) found += fmt::format(", {} missing", counted(row[2].integer, "planned case"));
     return fine("database", found);
+  } catch (const store::DamagedDatabase& damaged) {
+    return bad("database", fmt::format("'{}': {}", file, damaged.found()),
+               "keep a copy, and try `sqlite3 FILE .recover`; what was merged elsewhere is whole there");
   } catch (const Error& error) {
     return bad("database", error.what(), "move it aside, or name another with --db FILE");
   }
@@ -207,6 +211,8 @@ Finding look_at_clock(const Json& facts) {
 
 Finding look_at_python() {
   const std::optional<std::string> found = output_of({worker::python_interpreter(), "-c",
+                                                      "import sys\n"  // not from the folder that this runs in
+                                                      "sys.path[:] = [place for place in sys.path if place]\n"
                                                       "import importlib.util as u, importlib.metadata as m, platform\n"
                                                       "v = lambda n: m.version(n) if u.find_spec(n) else 'missing'\n"
                                                       "print(platform.python_version(), v('numpy'), v('torch'))"});

@@ -21,6 +21,7 @@ Json experiment_json(const registry::Experiment& experiment) {
                     {"values", values_json(axis.values)},
                     {"also", values_json(axis.also)},
                     {"closed", axis.closed},
+                    {"names_files", axis.kind == AxisKind::file},
                     {"help", axis.help}});
   }
   for (const auto& [name, preset] : experiment.presets) {
@@ -47,7 +48,9 @@ Json experiment_json(const registry::Experiment& experiment) {
   for (const registry::Metric& metric : experiment.metrics) {
     metrics.push_back({{"name", metric.name}, {"unit", metric.unit}, {"help", metric.help}});
   }
-  for (const LawInfo& law : experiment.laws) laws.push_back({{"id", law.id}, {"statement", law.statement}});
+  for (const LawInfo& law : experiment.laws) {
+    laws.push_back({{"id", law.id}, {"statement", law.statement}, {"asked_by_handout", law.asked_by_handout}});
+  }
   for (const registry::HandoutProblem& problem : experiment.problems) {
     problems.push_back({{"handout", problem.handout}, {"problem", problem.problem}, {"points", problem.points}});
   }

@@ -130,6 +130,16 @@ std::vector<plan::MineSpec> functions_of(const Context& context, const Selection
 
 }  // namespace
 
+std::string python_of_folder(const Console& console, const fs::path& root, const std::string& named) {
+  const std::string python = named.empty() ? submission::own_python(root) : named;
+  if (python.empty() || submission::may_choose_python()) return python;
+  console.warn(printable(
+      fmt::format("'{}' is not used: without Landlock a folder does not choose its interpreter; if you trust it, add "
+                  "--python {}",
+                  python, shell_word(python))));
+  return {};
+}
+
 SelectionOptions with_adapters(const Context& context, SelectionOptions options) {
   if (options.names.empty()) return options;
   std::set<std::string> own;
@@ -142,7 +152,7 @@ SelectionOptions with_adapters(const Context& context, SelectionOptions options)
     require_unpacked(text, path);
     const std::string door = door_of(options, text);
     const submission::Folder folder(path);
-    own.insert(submission::own_python(folder.root()));
+    if (options.python.empty()) own.insert(python_of_folder(context.console, folder.root()));
     text = fmt::format("{}={}:{}", name, folder.adapters().string(), door);
     context.console.note(
         fmt::format("{}: {}:{}", name, folder.adapters().lexically_relative(folder.root()).string(), door));
@@ -172,7 +182,7 @@ plan::Selection select_for_handout(const Context& context, SelectionOptions opti
     }
     require_unpacked(text, one.path);
     submission::Folder folder(one.path);
-    own.insert(submission::own_python(folder.root()));
+    if (options.python.empty()) own.insert(python_of_folder(context.console, folder.root()));
     folders.emplace_back(std::move(one), std::move(folder));
   }
   choose_python(own, options);

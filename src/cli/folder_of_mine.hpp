@@ -1,11 +1,18 @@
 // A hand-out's repository where a verb wants implementations: one, or all that answer a hand-out.
 #pragma once
 
+#include <filesystem>
+#include <string>
+
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "session/options.hpp"
 
 namespace syslab::cli {
+
+// The interpreter that a folder chooses for itself (its .venv, or `named` by its syslab.toml), if it may; else empty,
+// and why on standard error. What runs by it could otherwise read and write whatever this user may.
+std::string python_of_folder(const Console& console, const std::filesystem::path& root, const std::string& named = {});
 
 // Each `--mine me=FOLDER` becomes the function of its adapters.py that answers the experiments named, and says so; its
 // interpreter is the folder's own unless one is named. What names no folder stays. Error(usage) where no function

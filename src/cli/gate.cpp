@@ -37,6 +37,7 @@ bool wanted(const Context& context, const std::vector<std::string>& names, const
 // is what the gate is about.
 void add_case(const Context& context, const store::PlanRow& row, MineFiles& files, Pinned& pinned) {
   plan::PlannedCase planned = planned_case(context.registry, row);
+  files.require_may_name_files(pinned.run.id, planned);
   if (row.implementation.is_mine) {
     const auto& mine = pinned.plan.mine;
     if (std::none_of(mine.begin(), mine.end(), [&](const auto& it) { return it.name == row.implementation.name; })) {
@@ -56,6 +57,7 @@ void add_case(const Context& context, const store::PlanRow& row, MineFiles& file
 }
 
 Pinned pinned_cases(const Context& context, const store::Store& store, const GateOptions& options) {
+  const store::OneState one_state(store);  // what is pinned is what is proved to be this user's own
   Pinned pinned{find_run_or_pin(store, options.against), {}, {}};
   std::set<std::tuple<std::string, std::string, int>> seen;
   bool any = false;
@@ -65,7 +67,7 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
   files.require_known(mine_names(states));
   for (const store::PlanState& state : states) {
     const store::PlanRow& row = state.plan;
-    if (row.task != "measure" || state.last_status != worker::Status::ok) continue;
+    if (row.task != Task::measure || state.last_status != worker::Status::ok) continue;
     any = true;
     if (!wanted(context, options.names, row.experiment)) continue;
     if (!seen.insert({row.case_uid, row.implementation.name, row.world_size}).second) continue;
@@ -191,7 +193,7 @@ Exit execute(const Context& context, const GateOptions& options) {
   tell_missing(context, pinned);
   std::vector<GatedLine> lines;
   if (!pinned.plan.cases.empty()) {
-    if (!pinned.plan.mine.empty()) note_missing_walls(context.console);
+    if (!pinned.plan.mine.empty()) tell_missing_walls(context.console);
     exit = worse(exit, options.build
                            ? gate_in_turns(context, store, pinned, options, conditions, lines)
                            : gate_by_stored(context, store, pinned.run, pinned.plan, options, conditions, lines));

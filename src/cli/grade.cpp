@@ -16,6 +16,7 @@
 #include "grade/board.hpp"
 #include "grade/gradescope.hpp"
 #include "grade/lists.hpp"
+#include "grade/outlook.hpp"
 #include "grade/pages.hpp"
 #include "grade/record.hpp"
 #include "grade/rubric.hpp"
@@ -23,6 +24,8 @@
 #include "plan/sides.hpp"
 #include "report/table.hpp"
 #include "session/selection.hpp"
+#include "session/session.hpp"
+#include "submission/locked.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -85,16 +88,19 @@ std::vector<grade::Board> boards_of(const fs::path& output, const grade::Rubric&
   return grade::boards_of(rubric, all, grade::aliases(ids, alias_key(output)));
 }
 
-void write_table(const fs::path& output, const std::string& name, const store::ResultSet& table) {
-  write(output / (name + ".csv"), report::write(table, report::Format::csv));
-  write(output / (name + ".md"), report::write(table, report::Format::markdown));
-  write(output / (name + ".html"), report::write(table, report::Format::html));
+struct Tables {
+  store::ResultSet person, program;  // by audience
+};
+
+void write_tables(const fs::path& output, const std::string& name, const Tables& tables) {
+  write(output / (name + ".csv"), report::write(tables.program, report::Format::csv));
+  write(output / (name + ".md"), report::write(tables.person, report::Format::markdown));
+  write(output / (name + ".html"), report::write(tables.person, report::Format::html));
 }
 
 void write_pages(const fs::path& output, const grade::Rubric& rubric, const std::vector<grade::Graded>& all,
-                 const store::ResultSet& table, const grade::PageOptions& pages,
-                 const std::vector<grade::Board>& boards) {
-  write_table(output, "grades", table);
+                 const Tables& tables, const grade::PageOptions& pages, const std::vector<grade::Board>& boards) {
+  write_tables(output, "grades", tables);
   write(output / "checks.csv",
         report::write(grade::checks_of(all, (output / grade::kStoreName).string()), report::Format::csv));
   const store::ResultSet suspicions = grade::suspicions_of(all);
@@ -157,7 +163,8 @@ Exit write_for_gradescope(const Context& context, const GradeOptions& options) {
       .wheel = options.wheel,
       .rubric = options.rubric.empty() ? "" : read_user_file(options.rubric, kMostRubric),
       .options = {"--handout", options.handout, "--device", options.device, "--seed", std::to_string(options.seed),
-                  "--limit", options.limit, "--timeout", options.timeout, "--memory-limit", options.memory_limit}};
+                  "--limit", options.limit, "--timeout", options.timeout, "--memory-limit", options.memory_limit,
+                  "--despite-open"}};  // one student at a time: what is open is told on its page
   if (options.cases > 0)
     autograder.options.insert(autograder.options.end(), {"--cases", std::to_string(options.cases)});
   grade::write_autograder(autograder, options.gradescope);
@@ -196,6 +203,46 @@ grade::BatchOptions batch_of(const GradeOptions& options, const grade::Rubric& r
           .timed_one = {}};
 }
 
+// What the batch can come to here.
+std::vector<grade::Outlook> outlooks_of(const GradeOptions& options, const grade::Rubric& rubric,
+                                        const std::vector<grade::Submission>& submissions) {
+  grade::BatchOptions batch = batch_of(options, rubric);
+  if (!fs::exists(batch.output)) batch.output.clear();
+  const std::vector<Json> records = grade::look_at_all(submissions, batch);
+  const std::optional<Lack> half = grade::lack_in_half(options.device);
+  std::vector<grade::Outlook> all;
+  for (std::size_t i = 0; i < submissions.size(); ++i) {
+    all.push_back(grade::outlook_of(rubric, submissions[i].id, records[i], half));
+  }
+  return all;
+}
+
+// Error(usage) where most of the batch would be open, unless it is wanted all the same.
+void refuse_mostly_open(const GradeOptions& options, const std::vector<grade::Outlook>& all) {
+  const grade::BatchOutlook outlook = grade::outlook_of(all);
+  if (!outlook.stops() || options.despite_open) return;
+  const auto first = std::ranges::find_if(all, &grade::Outlook::is_mostly_open);
+  throw Error(ErrorKind::usage,
+              fmt::format("{}; expected a Python and GPUs by which most can be graded ({}: {})\n"
+                          "try: --python FILE with the hand-out's torch, or --despite-open; --dry-run lists all",
+                          outlook.text(), first->student, printable(first->why.front())));
+}
+
+Exit tell_outlook(const Context& context, const GradeOptions& options, const std::vector<grade::Outlook>& all) {
+  const store::ResultSet table = grade::table_of(all);
+  if (context.console.json()) {
+    context.console.print(report::write(table, report::Format::json));
+  } else {
+    context.console.print(printable(report::write_aligned(table)));
+    const grade::BatchOutlook outlook = grade::outlook_of(all);
+    context.console.print(fmt::format("dry run under torch {}, the hand-out's is {}: {}; no law was searched\n",
+                                      outlook.torch.empty() ? "?" : outlook.torch,
+                                      submission::locked_of(options.handout).torch, outlook.text()));
+  }
+  refuse_mostly_open(options, all);
+  return Exit::well;
+}
+
 std::vector<Json> check_and_tell(const Context& context, const GradeOptions& options, const grade::Rubric& rubric,
                                  const std::vector<grade::Submission>& submissions) {
   const Console& console = context.console;
@@ -204,6 +251,9 @@ std::vector<Json> check_and_tell(const Context& context, const GradeOptions& opt
   batch.ended = [&](const grade::Submission& one, const Json& record, bool known) {
     console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id, line_of(record, rubric),
                                        known ? " (as before)" : "")));
+    if (const std::string left_out = grade::text_field(record, grade::kLeftOut); !left_out.empty()) {
+      console.note(fmt::format("  left out: {}", left_out));
+    }
     if (!one.earlier.empty()) {
       console.note(printable(
           fmt::format("  {} of {} hand-ins: the newest counts", one.path.filename().string(), one.earlier.size() + 1)));
@@ -214,7 +264,6 @@ std::vector<Json> check_and_tell(const Context& context, const GradeOptions& opt
       console.note(printable(fmt::format("{}: {}", one.id, line)));
     }
   };
-  note_missing_walls(console);
   return grade::check_all(submissions, batch);
 }
 
@@ -258,37 +307,44 @@ Exit execute(const Context& context, const GradeOptions& options) {
   check_timed(context, rubric);
   refuse_mistakes(options);
   if (!options.gradescope.empty()) return write_for_gradescope(context, options);
-  if (options.submissions.empty() || options.output.empty()) {
+  if (options.submissions.empty() || (options.output.empty() && !options.dry_run)) {
     throw Error(ErrorKind::usage,
                 "say what is graded and where the grades go: syslab grade SUBMISSIONS --handout 2026 -o grades");
   }
   std::vector<std::string> left_out;
   const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions, &left_out);
   for (const std::string& one : left_out) context.console.note(printable("left out: " + one));
-  refuse_inside(options.output, options.submissions);
+  if (!options.output.empty()) refuse_inside(options.output, options.submissions);
   const std::string written = options.written.empty() ? "" : read_user_file(options.written, kMostList);
   std::map<std::string, std::string> roster;
+  for (const std::string& file : {options.roster, options.written}) {  // they name all students
+    if (!file.empty()) hide_from_judged({fs::absolute(file).string()});
+  }
   if (!options.roster.empty()) {
     roster = grade::parse_roster(read_user_file(options.roster, kMostList), options.roster);
   }
   if (!options.written.empty()) try_written(rubric, submissions, written, options.written);
   grade::require_torch();
+  const rlimit most{kMostFile, kMostFile};
+  ::setrlimit(RLIMIT_FSIZE, &most);
+  warn_of_missing_walls(context.console);
+  const std::vector<grade::Outlook> outlooks = outlooks_of(options, rubric, submissions);
+  if (options.dry_run) return tell_outlook(context, options, outlooks);
+  refuse_mostly_open(options, outlooks);
   const fs::path output = options.output;
   make_private(output);
   make_private(output / ".work");
   make_private(output / "students");
-  const rlimit most{kMostFile, kMostFile};
-  ::setrlimit(RLIMIT_FSIZE, &most);
-
   const std::vector<Json> records = check_and_tell(context, options, rubric, submissions);
   std::vector<grade::Graded> all;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     all.push_back({submissions[i].id, records[i], grade::score(rubric, records[i]), submissions[i].path.string()});
   }
   if (!options.written.empty()) grade::add_written(all, written, options.written);
-  const store::ResultSet table = grade::table_of(rubric, all, roster);
+  const Tables tables{grade::table_of(rubric, all, grade::Audience::person, roster),
+                      grade::table_of(rubric, all, grade::Audience::program, roster)};
   const std::vector<grade::Board> boards = boards_of(output, rubric, all);
-  write_pages(output, rubric, all, table,
+  write_pages(output, rubric, all, tables,
               {.cases = options.cases,
                .device = options.device,
                .seed_is_hidden = options.seed != 0,
@@ -297,11 +353,13 @@ Exit execute(const Context& context, const GradeOptions& options) {
   if (!boards.empty()) {
     std::map<std::string, std::string> names;
     for (const grade::Graded& one : all) names[one.id] = roster.contains(one.id) ? roster.at(one.id) : one.id;
-    write_table(output, "leaderboard", grade::table_of(options.names ? grade::boards_of(rubric, all, names) : boards));
+    const store::ResultSet ranked = grade::table_of(options.names ? grade::boards_of(rubric, all, names) : boards);
+    write_tables(output, "leaderboard", {ranked, ranked});
   }
-  context.console.print(context.console.json()                 ? report::write(table, report::Format::json)
-                        : context.console.output_is_terminal() ? report::write_aligned(table)
-                                                               : report::write(table, report::Format::markdown));
+  context.console.print(context.console.json() ? report::write(tables.program, report::Format::json)
+                        : context.console.output_is_terminal()
+                            ? report::write_aligned(tables.person)
+                            : report::write(tables.person, report::Format::markdown));
   note_what_to_look_at(context, output, all, records);
   return Exit::well;
 }

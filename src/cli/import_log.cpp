@@ -173,7 +173,7 @@ class Reader {
     row.implementation.language = text_of(line, "language", "unknown");
     row.implementation.digest = text_of(line, "digest", "log " + digest_);
     row.world_size = world_size_of(line);
-    row.task = "measure";
+    row.task = Task::measure;
     row.seed = seed_of(line);
     read_.plan.push_back(std::move(row));
     store::AttemptRow attempt;

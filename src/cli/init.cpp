@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/folder_of_mine.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "core/resources.hpp"
 #include "core/user_file.hpp"
 #include "report/table.hpp"
+#include "session/session.hpp"
 #include "submission/adapters.hpp"
 #include "submission/folder.hpp"
 #include "submission/settings.hpp"
@@ -100,7 +102,9 @@ Exit execute(const Context& context, const InitOptions& options) {
 
   submission::Settings settings{.handout = options.handout, .mine = options.mine, .python = options.python};
   settings.mine = fmt::format("{}=.", options.mine.empty() ? submission::name_of(here) : options.mine);
-  if (settings.python.empty() && !submission::own_python(here).empty()) settings.python = ".venv/bin/python";
+  if (settings.python.empty() && !python_of_folder(context.console, here).empty()) settings.python = ".venv/bin/python";
+  warn_of_missing_walls(context.console);
+  hide_database(context.global.database);  // the survey runs what is in the folder
   if (!settings.python.empty()) ::setenv("SYSLAB_PYTHON", settings.python.c_str(), 1);
   const submission::Folder folder(here);
   const submission::Survey found = submission::survey(folder, submission::kImporting, kMemory);

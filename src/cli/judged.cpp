@@ -10,7 +10,8 @@ namespace syslab::cli {
 
 int serve_library(const std::string& mine) {
   const std::size_t mark = mine.find('=');
-  const std::string name = mine.substr(0, mark), library = mark == std::string::npos ? mine : mine.substr(mark + 1);
+  const std::string library = mark == std::string::npos ? mine : mine.substr(mark + 1);
+  const std::string name = mark == 0 || mark == std::string::npos ? library : mine.substr(0, mark);
   return worker::serve_calls(STDIN_FILENO, STDOUT_FILENO, name, [&](device::Stream stream) {
     if (judge::walls_wanted()) judge::deny_processes();
     return capi::plugin_callee(name, library, stream);

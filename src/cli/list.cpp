@@ -15,6 +15,7 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "plan/expand.hpp"
+#include "store/damaged.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -44,6 +45,8 @@ class Worth {
           of_[{year, handout.parts[i].problem}] += standing.parts[i].worth;
         }
       }
+    } catch (const store::DamagedDatabase&) {
+      throw;
     } catch (const Error& error) {  // the list is there without it
       context.console.note(fmt::format("what is answered is not told: {}", error.what()));
     }

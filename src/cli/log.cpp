@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kRuns = R"(
 SELECT run_uid, started_at, verb, coalesce(label, '') AS label, argv, planned, ok, not_asked, oom, failed, missing
   FROM v_run
- ORDER BY started_at DESC, run_uid DESC
+ ORDER BY run_order DESC, run_uid DESC
  LIMIT ?1)";
 
 std::string counts_of(const std::vector<store::Cell>& row) {
@@ -57,6 +57,7 @@ Exit execute(const Context& context, const LogOptions& options) {
   require_database(context);
   if (!options.experiment.empty()) return log_series(context, options);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  warn_of_future_runs(context, store);
   const store::ResultSet runs = store.query(kRuns, {store::integer_cell(options.number)});
   std::map<std::string, std::vector<std::string>> names;  // the pins of a run that still mean it
   for (std::string last; const store::PinRow& pin : store.pins()) {

@@ -43,7 +43,7 @@ SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
   FROM v_history h
  WHERE h.experiment = ?1 AND h.metric = 'time' AND h.protocol NOT LIKE 'paired%' AND h.value > 0
        AND (h.world_size = 1 OR h.rank = -1)
- ORDER BY h.started_at, h.attempt_uid)";
+ ORDER BY h.run_order, h.attempt_uid)";
 
 constexpr const char* kComparisons = R"(
 SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->> '$.params', side_b ->> '$.impl',
@@ -106,13 +106,13 @@ bool wanted(const Series& series, const LogOptions& options, const std::vector<p
 // By commit time, where every revision is a commit of the repository here.
 void sort_by_commit(Series& series) {
   if (series.is_mine || series.revisions.size() < 2) return;
-  std::vector<std::string> words{"git", "rev-list", "--no-walk=sorted"};
+  std::vector<std::string> words{"rev-list", "--no-walk=sorted"};
   for (const std::string& one : series.revisions) {
     if (!is_full_name(one)) return;
     words.push_back(one);
   }
   words.emplace_back("--");  // a file may be called so
-  const std::optional<std::string> told = output_of(words);
+  const std::optional<std::string> told = look_into(".", words);
   if (!told) return;
   std::vector<std::string> sorted = split(trim(*told), '\n');
   std::ranges::reverse(sorted);
@@ -358,6 +358,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
       }
       compare.selection.names = {options.experiment, "A:build=" + before, "B:build=" + after};
       compare.selection.implementations = {series.implementation};
+      compare.selection.file_names = plan::FileNames::refused;
       const Json params = json_or_discarded(series.params);
       for (const auto& [axis, value] : params.items()) {
         compare.selection.assignments.push_back(axis + "=" + value_text(value));
@@ -387,17 +388,18 @@ Exit log_series(const Context& context, const LogOptions& options) {
   const double least = options.delta ? percent_option("--delta", *options.delta) : 0.01;
   if (!options.output.empty()) require_writable(context, options.output);
   std::vector<Series> all;
-  const auto load = [&] {
-    const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  const auto stored = [&] { return store::Store::open(context.global.database, store::Mode::read_only); };
+  {
+    const store::Store store = stored();
+    warn_of_future_runs(context, store);
     all = series_of(store, options, least);
-  };
-  load();
+  }
   if (all.empty())
     context.registry.find(options.experiment);  // or a usage error; what is stored may be another build's
   Exit exit = Exit::well;
   if (options.confirm) {
     if (!confirm(context, options, all)) exit = Exit::incomplete;
-    load();
+    all = series_of(stored(), options, least);
   }
   if (!options.output.empty()) write_output(context, options.output, svg_of(all, options.experiment));
   if (context.console.json()) {

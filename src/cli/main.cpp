@@ -36,7 +36,7 @@ Exit report_error(const Console* console, bool json, ErrorKind kind, const std::
     const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
     fmt::print("{}\n", json_obeyed_by_nobody(repaired_json_text(error)));
   }
-  const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
+  const std::string name = console == nullptr ? "error:" : console->styled_error("error:", Style::bad);
   to_error(fmt::format("{} {}\n", name, printable(message)));
   return exit_of(kind);
 }
@@ -82,6 +82,7 @@ Exit run(std::vector<std::string> arguments) {
     std::optional<agents::Lab> lab;
     if (runs_cases(line.verb)) {
       keep_descendants();
+      require_temporary_folders();
       if (const int left = remove_left_folders(); left > 0) {
         console.note(fmt::format("{} of a killed run removed", counted(left, "temporary folder")));
       }

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "session/session.hpp"
+#include "store/damaged.hpp"
 
 namespace syslab::cli {
 
@@ -21,6 +22,8 @@ Exit execute(const Context& context, const MergeOptions& options) {
     }
     try {  // all are looked at before anything is written
       store::Store::open(file, store::Mode::read_only);
+    } catch (const store::DamagedDatabase&) {  // it names the file
+      throw;
     } catch (const Error& error) {
       throw Error(ErrorKind::usage, fmt::format("cannot merge '{}': {}", file, error.what()));
     }
@@ -33,10 +36,17 @@ Exit execute(const Context& context, const MergeOptions& options) {
       merged.push_back({{"database", file},
                         {"runs", counts.runs},
                         {"attempts", counts.attempts},
-                        {"already_there", counts.already_there}});
+                        {"already_there", counts.already_there},
+                        {"left_out", counts.left_out}});
     } else {
-      context.console.print(fmt::format("{}: {} and {} added, {} already there\n", file, counted(counts.runs, "run"),
-                                        counted(counts.attempts, "attempt"), counts.already_there));
+      const std::string left_out =
+          counts.left_out == 0 ? ""
+                               : fmt::format(
+                                     "; {} left out, of runs that were measured here, or names of runs; try: --trust, "
+                                     "if you measured them",
+                                     counted(counts.left_out, "row"));
+      context.console.print(fmt::format("{}: {} and {} added, {} already there{}\n", file, counted(counts.runs, "run"),
+                                        counted(counts.attempts, "attempt"), counts.already_there, left_out));
     }
   }
   if (context.console.json()) context.console.print_document({{"merged", merged}});

@@ -49,14 +49,16 @@ struct CheckOptions {
   static constexpr bool kRunsCases = true;
   SelectionOptions selection;
   std::optional<std::string> contract;
-  std::optional<int> cases;  // tries a law, however long they take; none: as the depth says
-  bool deep = false;         // the deeper of two depths
-  bool as_graded = false;    // as deep as `grade`
-  std::string keyword;       // only laws whose name holds this
+  std::optional<int> cases;    // tries a law, however long they take; none: as the depth says
+  bool deep = false;           // the deeper of two depths
+  bool as_graded = false;      // as deep as `grade`
+  bool imports_alone = false;  // of a submission: no law is searched
+  std::string keyword;         // only laws whose name holds this
   // Of --mine under both contracts: globs of the laws that are searched beyond the hand-out; empty: all.
   std::vector<std::string> beyond;
   int jobs = 1;  // laws at a time
   bool exit_first = false;
+  bool strict = false;       // what is found beyond what is promised fails the check
   bool last_failed = false;  // only laws that failed when they were last searched
   bool watch = false;        // again whenever a file of --mine is saved
   std::string until;         // empty: no longer than the tries take
@@ -178,6 +180,8 @@ struct GradeOptions {
   std::string gradescope;       // an autograder's zip to write in place of grading
   std::string wheel;            // of tools/release, that goes into it
   bool names = false;           // on the leaderboard, in place of aliases
+  bool dry_run = false;         // nothing is graded: what could be
+  bool despite_open = false;    // graded, though most of the submissions would be open
   std::string python;           // empty: SYSLAB_PYTHON, else python3; never a submission's own
   std::uint64_t seed = 0;       // hidden from students unless 0
   int cases = 0;                // tries a law; 0: check --as-graded

@@ -75,6 +75,7 @@ Exit execute(const Context& context, const PinOptions& options) {
   refuse_wrong_order(context, options);
   check_name(*options.name);
   store::Store store = open_for_writing(context);
+  if (*options.run == "latest") warn_of_future_runs(context, store);
   const store::StoredRun run = find_run_or_pin(store, *options.run);
   store.add_pin(*options.name, run.uid, options.note);
   list(context, store, options.name);

@@ -13,16 +13,20 @@
 #include "core/text.hpp"
 #include "session/forecast.hpp"
 #include "session/selection.hpp"
+#include "store/damaged.hpp"
 
 namespace syslab::cli {
 namespace {
 
-// Stored results improve predictions; without any, or if they cannot be read, the plan is still valid.
+// Stored results improve predictions; without any, or if they may not be read, the plan is still valid. A damaged file
+// is an error: the run that is planned would end with it.
 std::optional<store::Store> stored(const Context& context) {
   std::error_code ignored;
   if (!std::filesystem::exists(context.global.database, ignored)) return std::nullopt;
   try {
     return store::Store::open(context.global.database, store::Mode::read_only);
+  } catch (const store::DamagedDatabase&) {
+    throw;
   } catch (const Error& error) {
     context.console.note(fmt::format("predicted without what is stored: {}", error.what()));
     return std::nullopt;

@@ -101,7 +101,7 @@ Link link_measured(const std::string& database, const PlanBucketsOptions& option
       "  JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined' AND p.value > 0"
       "   AND p.rank = (SELECT min(q.rank) FROM metric q WHERE q.attempt_id = v.attempt_id AND q.name = 'pipelined')"
       " WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'"
-      " ORDER BY v.run_started_at DESC",
+      " ORDER BY v.run_order DESC",
       {store::text_cell(kMeasured)});
   std::map<std::string, Measurements> groups;
   for (const auto& row : found.rows) {

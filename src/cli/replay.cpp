@@ -71,6 +71,7 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check, Mine
   } else if (check.law.find(':') == std::string::npos) {  // "reference:out" is a comparison of the case itself
     throw Error(ErrorKind::usage, fmt::format("{} has no law '{}' any more", planned.experiment->id, check.law));
   }
+  files.require_may_name_files(check.run, planned);
   std::vector<std::string> mine;
   if (!check.mine_path.empty()) mine.push_back(check.implementation);
   files.require_known(mine);
@@ -87,6 +88,8 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check, Mine
   return plan;
 }
 
+constexpr std::string_view kNotSeenAgain = "not seen again";  // in place of the outcome, which is `passed`
+
 // The record of the same check, or the first that failed, or nothing.
 const worker::CheckRecord* record_of(const runner::AttemptResult& result, const std::string& name) {
   const worker::CheckRecord* failed = nullptr;
@@ -94,7 +97,7 @@ const worker::CheckRecord* record_of(const runner::AttemptResult& result, const 
     const auto* check = std::get_if<worker::CheckRecord>(&record);
     if (check == nullptr) continue;
     if (check->name == name) return check;
-    if (failed == nullptr && check->outcome == "falsified") failed = check;
+    if (failed == nullptr && check->outcome == Outcome::falsified) failed = check;
   }
   return failed;
 }
@@ -113,17 +116,19 @@ std::string counterexample_text(const std::string& json) {
 // What failed then and holds in the very same file, asked by the same build, may strike now and then: a law's
 // counterexample as well as a comparison of a case.
 bool unmended(const plan::Plan& plan, const store::StoredCheck& check, const worker::CheckRecord* record) {
-  const bool failed = check.outcome == "falsified" || check.outcome == "error";
-  return record != nullptr && record->outcome == "passed" && failed && !plan.mine.empty() &&
+  const bool failed = check.outcome == Outcome::falsified || check.outcome == Outcome::error;
+  return record != nullptr && record->outcome == Outcome::passed && failed && !plan.mine.empty() &&
          plan.mine.back().digest == check.implementation_digest;
 }
 
 void print_text(const Context& context, const store::StoredCheck& check, const plan::PlannedCase& planned,
-                const runner::AttemptResult& result, const worker::CheckRecord* record, bool well) {
+                const runner::AttemptResult& result, const worker::CheckRecord* record, bool well, bool undecided) {
   const Console& console = context.console;
   std::string text = console.styled(label_of(planned), Style::bold) + "\n";
-  text += fmt::format("stored   {}{}\n", check.outcome, check.message.empty() ? "" : ": " + check.message);
-  const std::string outcome = record != nullptr ? record->outcome : std::string(worker::to_string(result.status));
+  text += fmt::format("stored   {}{}\n", to_string(check.outcome), check.message.empty() ? "" : ": " + check.message);
+  const std::string_view outcome = undecided           ? kNotSeenAgain
+                                   : record != nullptr ? to_string(record->outcome)
+                                                       : worker::to_string(result.status);
   const std::string& message = record != nullptr ? record->message : result.detail;
   text += fmt::format("now      {}{}\n", console.styled(outcome, well ? Style::good : Style::bad),
                       message.empty() ? "" : ": " + message);
@@ -144,11 +149,13 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   hide_database(context.global.database);
+  std::optional<store::OneState> one_state(std::in_place, store);  // the check is of the run that is proved
   const store::StoredCheck check = find_check(store, options.check);
   const HandIn hand_in = hand_in_of(options.mine, check.mine_path);
   MineFiles files(store, hand_in.mine, fmt::format("syslab replay {}{}", check.uid, db_flag(context.global)));
   const plan::Plan plan = plan_of(context, check, files);
-  if (!plan.mine.empty()) note_missing_walls(context.console);
+  one_state.reset();
+  if (!plan.mine.empty()) warn_of_missing_walls(context.console);
   runner::RunOptions how;
   how.places = context.places;
   how.protocol = "quick";
@@ -164,7 +171,6 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   const bool undecided = unmended(plan, check, record);
   if (undecided) {
     held = *record;
-    held.outcome = "not seen again";
     held.message += fmt::format(
         "; '{}' is the file that failed, unchanged: unless something that it loads was mended, the fault "
         "is still in it and strikes now and then",
@@ -173,22 +179,23 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   }
   const Exit exit = undecided ? Exit::incomplete : exit_of(result->status, false);
   if (!context.console.json()) {
-    print_text(context, check, plan.cases[0], *result, record, exit == Exit::well);
+    print_text(context, check, plan.cases[0], *result, record, exit == Exit::well, undecided);
     return exit;
   }
   Json json{{"check", check.uid},
             {"case", plan::to_json(plan.cases[0])},
             {"name", check.law},
-            {"stored", {{"outcome", check.outcome}, {"message", check.message}}},
+            {"stored", {{"outcome", to_string(check.outcome)}, {"message", check.message}}},
             {"status", worker::to_string(result->status)},
             {"detail", result->detail}};
   if (record != nullptr) {
-    json["now"] = {{"outcome", record->outcome}, {"message", record->message}};
+    json["now"] = {{"outcome", undecided ? kNotSeenAgain : to_string(record->outcome)}, {"message", record->message}};
     const Json example = json_or_discarded(record->counterexample_json);
     if (!example.is_discarded()) json["now"]["counterexample"] = example;
     if (record->worst_error) json["now"]["worst_error"] = *record->worst_error;
     if (record->tolerance) json["now"]["tolerance"] = *record->tolerance;
   }
+  if (!plan.mine.empty()) add_missing_walls(json);
   context.console.print_document(json);
   return exit;
 }

@@ -152,6 +152,7 @@ Exit execute(const Context& context, const ReportOptions& options) {
   require_database(context);
   if (options.experiments.empty() && !options.leaderboard) add_hand_in(context, options, wanted);
   store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  warn_of_future_runs(context, store);
   std::map<std::string, std::string> versions;
   for (const registry::Experiment& one : context.registry.experiments()) versions[one.id] = one.version;
   store.hold_still(versions);

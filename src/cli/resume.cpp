@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
@@ -75,13 +76,14 @@ bool has_missing(const store::Store& store, const store::StoredRun& run, const R
 // The run that is named, else the newest that can be resumed, else the newest, which then says why it cannot.
 store::StoredRun find_run(const Context& context, const store::Store& store, const ResumeOptions& options) {
   if (!options.run.empty() && options.run != "latest") return find_run_or_pin(store, options.run);
+  warn_of_future_runs(context, store);
   const std::optional<store::StoredRun> newest = store.find_run("latest");
   if (!newest) throw Error(ErrorKind::usage, "this database holds no run; `syslab run NAME` makes one");
   if (options.run == "latest") return *newest;
   std::optional<store::StoredRun> refused;  // the newest with something missing that cannot be resumed now
   for (const auto& row : store
-                             .query("SELECT uid FROM run WHERE verb IN ('run', 'check') "
-                                    "ORDER BY started_at DESC, uid DESC")
+                             .query("SELECT run_uid FROM v_run_order WHERE verb IN ('run', 'check') "
+                                    "ORDER BY run_order DESC, run_uid DESC")
                              .rows) {
     const std::optional<store::StoredRun> run = store.find_run(row[0].text);
     if (!has_missing(store, *run, options)) continue;
@@ -153,11 +155,14 @@ Exit execute(const Context& context, const ResumeOptions& options) {
                 fmt::format("run {} is still being run by {}; wait until it ends, or stop it", run.uid, *writer));
   }
   const Claim claim(store, run.id);  // before looking at what is missing, so that nobody else finishes it meanwhile
-  Conditions conditions = conditions_from_json(run.protocol_json);
+  // What is resumed is what is proved to be this user's own, although others may write to the file.
+  std::optional<store::OneState> one_state(std::in_place, store);
+  const store::StoredRun proved = store.find_run(run.uid).value();
+  Conditions conditions = conditions_from_json(proved.protocol_json);
   plan::Plan missing;
-  missing.root_seed = parse_seed(run.root_seed);
+  missing.root_seed = parse_seed(proved.root_seed);
   MineFiles files(store, options.mine, fmt::format("syslab resume {}{}", run.uid, db_flag(context.global)));
-  const std::vector<store::PlanState> states = store.plan_state(run.id);
+  const std::vector<store::PlanState> states = store.plan_state(proved.id);
   files.require_known(mine_names(states));
   std::int64_t planned = 0;
   Exit before = Exit::well;  // of what stays as it was
@@ -168,9 +173,11 @@ Exit execute(const Context& context, const ResumeOptions& options) {
       before = worse(before, exit_of(*state.last_status, again.experiment->oom_is_an_answer));
       continue;
     }
-    add_mine(missing, run.id, state.plan.implementation, files);
+    files.require_may_name_files(proved.id, again);
+    add_mine(missing, proved.id, state.plan.implementation, files);
     missing.cases.push_back(again);
   }
+  one_state.reset();
   if (missing.cases.empty()) {
     if (context.console.json()) {
       context.console.print_line({{"type", "summary"}, {"run", run.uid}, {"missing", 0}, {"exit", int(before)}});
@@ -181,7 +188,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     return before;
   }
   check_mine(missing.mine);
-  if (!missing.mine.empty()) note_missing_walls(context.console);
+  if (!missing.mine.empty()) tell_missing_walls(context.console);
   const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
   missing.machine = machine_of(context, std::ranges::any_of(missing.cases, there));
   for (plan::PlannedCase& again : missing.cases) {

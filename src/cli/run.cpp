@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/check_verdict.hpp"
@@ -17,18 +18,34 @@
 
 namespace syslab::cli {
 
-std::string missing_walls_in_words() {
-  if (!judge::walls_wanted()) return "all (SYSLAB_WALLS=none)";
-  return fmt::format("{}", fmt::join(judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true), "; "));
+namespace {
+
+std::vector<std::string> missing_walls() {
+  if (!judge::walls_wanted()) return {"all (SYSLAB_WALLS=none)"};
+  return judge::missing_walls(/*shared_memory=*/true, /*loopback=*/true);
 }
 
-void note_missing_walls(const Console& console) {
+}  // namespace
+
+std::string missing_walls_in_words() { return fmt::format("{}", fmt::join(missing_walls(), "; ")); }
+
+void warn_of_missing_walls(const Console& console) {
   if (judge::under_compute_sanitizer()) console.note("under compute-sanitizer no time means anything");
-  if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
+  if (!judge::walls_wanted()) return console.warn("SYSLAB_WALLS=none: what --mine names may do whatever you may");
   judge::hide_this_process();
   const std::string missing = missing_walls_in_words();
   if (missing.empty()) return;
-  console.note(fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", missing));
+  console.warn(fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", missing));
+}
+
+void tell_missing_walls(const Console& console) {
+  warn_of_missing_walls(console);
+  const std::vector<std::string> missing = missing_walls();
+  if (console.json() && !missing.empty()) console.print_line({{"type", "walls"}, {"missing", missing}});
+}
+
+void add_missing_walls(Json& document) {
+  if (const std::vector<std::string> missing = missing_walls(); !missing.empty()) document["walls_missing"] = missing;
 }
 
 namespace {
@@ -78,6 +95,7 @@ Exit execute(const Context& context, const RunOptions& options) {
   Conditions conditions = to_conditions(options.measuring, plan, selection.preset == "smoke");
   conditions.data = options.data;
   conditions.law_cases = law_cases(options.laws);
+  conditions.asks_for_times = !options.must_answer;  // of `check`
   conditions.timeout = duration_option("--timeout", options.timeout);
   if (!options.budget.empty()) conditions.budget = duration_option("--budget", options.budget);
   if (!options.isolation.empty()) conditions.isolation = runner::parse_isolation(options.isolation);
@@ -87,7 +105,7 @@ Exit execute(const Context& context, const RunOptions& options) {
                                               conditions.launches, conditions.launches));
   }
   note_crowded_ranks(context.console, plan);
-  if (!selection.mine.empty()) note_missing_walls(context.console);
+  if (!selection.mine.empty()) tell_missing_walls(context.console);
   // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);
   if (conditions.budget.count() > 0) {

@@ -42,7 +42,7 @@ class Sitting {
         timeout_(duration_option("--timeout", options.timeout)),
         budget_(options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget)) {
     check_mine(selection_.mine);
-    if (!selection_.mine.empty()) note_missing_walls(context.console);
+    if (!selection_.mine.empty()) tell_missing_walls(context.console);
   }
 
   Exit run() {

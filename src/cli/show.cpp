@@ -143,6 +143,7 @@ void name_cases(store::ResultSet& result, bool in_words) {
 Exit execute(const Context& context, const ShowOptions& options) {
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  if (options.uid == "latest") warn_of_future_runs(context, store);
   const auto [kind, uid] = find_one(store, options.uid);
   store::ResultSet facts = store.query(kind->facts, {text_cell(uid)});
   store::ResultSet parts;

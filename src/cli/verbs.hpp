@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/options.hpp"
+#include "core/json.hpp"
 #include "session/context.hpp"
 #include "session/exit_code.hpp"
 
@@ -43,9 +44,13 @@ Exit execute(const Context& context, const WorkerOptions& options);
 // something.
 std::optional<std::string> begun_before_requeue(const Context& context);
 
-// For a process whose workers have something judged: hides it from that, and says what SECURITY.md promises of --mine
-// and this kernel has not.
-void note_missing_walls(const Console& console);
+// For a process whose workers have something judged: hides it from that, and says on standard error, under --quiet too,
+// which walls of SECURITY.md are missing. Every verb that judges calls it before it judges.
+void warn_of_missing_walls(const Console& console);
+// The same and, with --json, a line of its own: {"type": "walls", "missing": […]}. For verbs that print JSON lines.
+void tell_missing_walls(const Console& console);
+// For verbs that print one document: "walls_missing", if any is.
+void add_missing_walls(Json& document);
 std::string missing_walls_in_words();  // empty: none is missing
 
 }  // namespace syslab::cli

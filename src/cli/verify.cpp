@@ -2,17 +2,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "claim/alteration.hpp"
+#include "claim/differences.hpp"
+#include "claim/quoted.hpp"
 #include "cli/claim_run.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
-#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
-#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -62,117 +64,73 @@ void require_files(const claim::File& file, const VerifyOptions& options) {
                           missing, digests));
 }
 
-// The same cases of the same experiments, or the numbers mean something else.
-void require_same_cases(const claim::File& file, const plan::ComparisonPlan& plan) {
-  // Of a function the cases are those of --inputs, of anything else those of this program.
-  const char* const advice = file.digests.empty()
-                                 ? "verify it with the syslab that made it, or one of the same versions"
-                                 : "are --reference and --inputs those of the claim?";
-  const auto refuse = [advice](const std::string& what) { throw Error(ErrorKind::usage, what + "; " + advice); };
-  if (plan.points.size() != file.cases.size()) {
-    refuse(fmt::format("the claim has {}, and here its words mean {}",
-                       counted(static_cast<std::int64_t>(file.cases.size()), "case"), plan.points.size()));
-  }
-  for (std::size_t i = 0; i < plan.points.size(); ++i) {
-    const plan::ComparisonPoint& point = plan.points[i];
-    const claim::Case& claimed = file.cases[i];
-    if (point.a.experiment->id != claimed.experiment || json_text(point.shared.to_json()) != claimed.params) {
-      refuse(fmt::format("case {} of the claim is {}, and here its words mean another", i + 1, claimed.title));
-    }
-    if (point.a.experiment->version != claimed.version) {
-      refuse(fmt::format("{} is of version {} here and was of version {} when the claim was made", claimed.experiment,
-                         point.a.experiment->version, claimed.version));
-    }
-  }
-}
-
-// Variables that steer a computation: OMP_NUM_THREADS changes more than most kernels do. Which GPU it was does not.
-std::vector<std::string> differing_variables(const Json& then, const Json& now) {
-  const auto steering = [](const Json& facts) {
-    Json variables = runner::facts_for_strangers(facts)["env"];
-    variables.erase("CUDA_VISIBLE_DEVICES");
-    return variables;
-  };
-  const Json before = steering(then), here = steering(now);
-  std::set<std::string> names;
-  for (const Json* variables : {&before, &here}) {
-    for (const auto& [name, value] : variables->items()) names.insert(name);
-  }
-  std::vector<std::string> differing;
-  for (const std::string& name : names) {
-    const std::string a = before.value(name, std::string("not set")), b = here.value(name, std::string("not set"));
-    if (a != b) differing.push_back(printable(fmt::format("{}: claim {}, here {}", name, a, b)));
-  }
-  return differing;
-}
-
-std::vector<std::string> differing_code(const claim::File& file, const plan::ComparisonPlan& plan) {
-  std::vector<std::string> differing;
-  const auto compare = [&](const claim::Side& then, const claim::Side& now) {
-    if (then.digest == now.digest) return;
-    const char* what = !now.command.empty() ? "command and its files" : now.is_mine ? "file" : "revision";
-    differing.push_back(
-        fmt::format("{} {}: claim {}, here {}", now.label, what, in_short(then.digest), in_short(now.digest)));
-  };
-  compare(file.faster, side_of(plan, 'B'));
-  compare(file.slower, side_of(plan, 'A'));
-  const std::map<std::string, std::string> now = digests_of(plan);
-  for (const auto& [option, digest] : file.digests) {
-    const auto found = now.find(option);
-    const std::string here = found == now.end() ? "none" : found->second;
-    if (here != digest) {
-      differing.push_back(fmt::format("--{} file: claim {}, here {}", option, in_short(digest), in_short(here)));
-    }
-  }
-  return differing;
-}
-
-// The machine code of what ran on the GPU, where both know it.
-void add_differing_kernels(std::vector<std::string>& differing, const claim::File& file, const claim::Case& then,
-                           const claim::Case& now) {
-  const auto compare = [&](const claim::Side& side, const std::string& before, const std::string& here) {
-    if (before.empty() || here.empty() || before == here) return;
-    differing.push_back(fmt::format("kernels of {} in {}: claim {}, here {}", side.label, then.title, in_short(before),
-                                    in_short(here)));
-  };
-  compare(file.faster, then.faster_code, now.faster_code);
-  compare(file.slower, then.slower_code, now.slower_code);
-}
-
 // Whether this machine is of the kind that the claim is about; where all of it runs on a single GPU, whether the GPU
 // is.
-bool is_same_kind(const claim::File& file, const plan::ComparisonPlan& plan, const Json& environment) {
-  if (runner::comparability_key(environment) == file.machine_kind) return true;
+bool is_same_kind(const claim::File& file, const plan::ComparisonPlan& plan, const claim::File& here) {
+  if (here.machine_kind == file.machine_kind) return true;
   const auto on_one_gpu = [](const plan::PlannedCase& one) { return one.device == plan::kCuda && one.world_size == 1; };
   const bool of_a_gpu = std::ranges::all_of(
       plan.points, [&](const plan::ComparisonPoint& point) { return on_one_gpu(point.a) && on_one_gpu(point.b); });
   return of_a_gpu && runner::comparability_key_on_one_gpu(parse_json(file.environment_json)) ==
-                         runner::comparability_key_on_one_gpu(environment);
+                         runner::comparability_key_on_one_gpu(parse_json(here.environment_json));
+}
+
+// What the file asks for, or why that cannot be measured. The reason has words of the file.
+plan::ComparisonPlan plan_of_claim(const Context& context, claim::File& file, const SelectionOptions& files) {
+  try {
+    return plan_of(context, file.statement, file.question, files);
+  } catch (const Error& error) {
+    std::string told;
+    for (const std::string& line : split(error.what(), '\n')) {
+      told += (told.empty() ? "" : "\n") + claim::in_one_run(line, std::string::npos);
+    }
+    throw Error(error.kind(), told);
+  }
+}
+
+// A claim that was altered is not measured: nobody knows what it said.
+Exit tell_altered(const Context& context, const claim::File& file) {
+  if (context.console.json()) {
+    Json altered = Json::array();
+    for (const claim::Alteration& one : file.altered) {
+      altered.push_back({{"kind", claim::to_string(one.kind)},
+                         {"where", one.where},
+                         {"found", one.found},
+                         {"expected", one.expected}});
+    }
+    context.console.print_document(
+        {{"verdict", "altered"}, {"claim", claim::to_string(file.statement)}, {"altered", altered}});
+    return Exit::wrong;
+  }
+  std::string text;
+  for (const claim::Alteration& one : file.altered) text += claim::to_string(one) + "\n";
+  context.console.print(text +
+                        "altered: the file is not as syslab wrote it, or contradicts itself; nothing was measured.\n");
+  return Exit::wrong;
 }
 
 }  // namespace
 
 Exit execute(const Context& context, const VerifyOptions& options) {
   claim::File file = claim::read_claim(options.claim);
+  if (!file.altered.empty()) return tell_altered(context, file);
   require_files(file, options);
-  const plan::ComparisonPlan plan = plan_of(context, file.statement, file.question, options.files);
-  require_same_cases(file, plan);
-  const Json environment = runner::environment_facts();
-  const bool same_kind = is_same_kind(file, plan, environment);
-  std::vector<std::string> differing = differing_code(file, plan);
-  for (const std::string& one : differing_machines(parse_json(file.environment_json), environment, "claim", "here")) {
-    differing.push_back(one);
-  }
-  for (const std::string& one : differing_variables(parse_json(file.environment_json), environment)) {
-    differing.push_back(one);
-  }
+  SelectionOptions files = options.files;
+  files.file_names = plan::FileNames::refused;
+  const plan::ComparisonPlan plan = plan_of_claim(context, file, files);
+  claim::File here;
+  here.faster = side_of(plan, 'B');
+  here.slower = side_of(plan, 'A');
+  here.digests = digests_of(plan);
+  here.cases = cases_of(plan);
+  claim::require_same_cases(file, here);
+  take_machine(here);
+  const bool same_kind = is_same_kind(file, plan, here);
   const ClaimRun run =
       measure(context, "verify", plan, file, file.tolerance,
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
-  for (std::size_t i = 0; i < run.cases.size(); ++i) {
-    add_differing_kernels(differing, file, file.cases[i], run.cases[i]);
-    for (const std::string& one : claim::differing_clocks(file, file.cases[i], run.cases[i])) differing.push_back(one);
-  }
+  here.cases = run.cases;
+  const std::vector<std::string> differing = claim::differences(file, here, same_kind);
   const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
   const claim::Finding claimed = claim::finding_of(file);
   const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");
@@ -183,18 +141,27 @@ Exit execute(const Context& context, const VerifyOptions& options) {
     json["verdict"] = verdict;
     json["claim"] = claim::to_string(file.statement);
     json["tolerance"] = file.tolerance;
+    json["border"] = std::exp(claim::log_border(file.statement, file.tolerance));
     json["differing"] = differing;
+    json["sealed"] = file.is_sealed;
     json["run"] = run.run_uid;
+    json["warnings"] = stats::to_json(claim::all_warnings(run.cases));
+    if (!plan.mine.empty()) add_missing_walls(json);
     context.console.print_document(json);
     return exit;
   }
-  std::string text = fmt::format("{}, made {}\n", claim::to_string(file.statement), file.made_at);
-  text += case_table(context.console, run.measured, finding, &claimed);
-  const std::string here = fmt::format("{}: {}", claim::to_string(finding.verdict), finding.reason);
+  std::string text =
+      fmt::format("{}, made {} as its author says\n", claim::to_string(file.statement), claim::in_quotes(file.made_at));
+  if (!file.is_sealed) text += std::string(claim::kNoSeal) + "\n";
+  text +=
+      case_table(context.console, run.measured, finding, claim::log_border(file.statement, file.tolerance), &claimed);
+  text += warnings_of(run.cases);
+  text += fmt::format("confirmed if at least {}\n", claim::border_text(file.statement, file.tolerance));
+  const std::string found = fmt::format("{}: {}", claim::to_string(finding.verdict), finding.reason);
   text += same_kind
-              ? here + ".\n"
+              ? found + ".\n"
               : fmt::format("other hardware: a claim about one machine says nothing of another. Here it would be {}.\n",
-                            here);
+                            found);
   text += other_failures(run.measured, finding);
   if (!run.what_would_do.empty()) text += run.what_would_do + "\n";
   for (const std::string& one : differing) text += "differs  " + one + "\n";

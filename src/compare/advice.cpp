@@ -93,15 +93,6 @@ std::string what_would_do(double half_width, double beside, int launches, double
          (so_many.empty() ? "At this noise no number of launches that one waits for tells." : so_many);
 }
 
-std::string what_may_hide(double log_ratio, double high, double delta, int launches, double seconds) {
-  const double border = std::log1p(delta);
-  if (high < border) return {};
-  // It tells once the interval leaves 0 above it, or δ below.
-  const double beside = std::max(log_ratio, border - log_ratio);
-  return fmt::format("a loss of up to {} would not be seen. {}", percent(std::expm1(high)).substr(1),
-                     what_would_do(high - log_ratio, beside, launches, seconds, {}));
-}
-
 std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double delta, const Ahead& ahead) {
   const std::vector<std::vector<double>> by_launch = stats::blocks_by_launch(blocks);
   const int launches = static_cast<int>(by_launch.size());

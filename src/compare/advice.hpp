@@ -21,16 +21,11 @@ std::optional<Crowd> crowd();  // now; nothing: there is none
 std::string what_would_do(const Judgement& judgement, std::span<const double> launch_seconds,
                           const std::optional<Crowd>& crowd);
 
-// The same behind a claim that is unclear: the launches of each case after which its interval will lie on one side of
-// its border. `half_width`, `beside`: of the logarithm of the speed, half of the interval and how far its middle lies
-// from the border, where that takes most; `launches` so far, of which one of each case takes `seconds`.
+// The same after a claim or a bisection that is unclear: the launches of each case after which its interval will lie on
+// one side of its border. `half_width`, `beside`: of the logarithm of the speed, half of the interval and how far its
+// middle lies from the border, where that takes most; `launches` so far, of which one of each case takes `seconds`.
 std::string what_would_do(double half_width, double beside, int launches, double seconds,
                           const std::optional<Crowd>& crowd);
-
-// Behind a bisection whose ends cannot be told apart, of log(time of the last / time of the first): "a loss of up to
-// 3.64 % would not be seen" and how many launches would tell; empty where the 99 % interval leaves no room for one of
-// δ.
-std::string what_may_hide(double log_ratio, double high, double delta, int launches, double seconds);
 
 // What is left of a comparison that has begun.
 struct Ahead {

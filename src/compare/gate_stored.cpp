@@ -11,6 +11,8 @@
 #include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "session/attempt_queue.hpp"
+#include "session/command_selection.hpp"
+#include "session/pooled_resolution.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_run.hpp"
@@ -35,6 +37,7 @@ struct Gated {
   bool can_be_judged = true;          // by what the pin holds; else it is not measured, and the judgement says why
   std::vector<std::string> attempts;  // of this round
   std::optional<worker::Status> failed;
+  PooledResolution resolution;  // of all rounds
   std::string why;
   Judgement judgement;
   std::string uid;
@@ -107,6 +110,7 @@ class StoredGate {
     observer.heartbeat = [&](const plan::PlannedCase&) { store_.heartbeat(attempt); };
     observer.finished = [&](runner::AttemptResult result) {
       Gated& it = cases_[static_cast<std::size_t>(result.planned->index)];
+      it.resolution.take(result.facts_json);
       it.attempts.push_back(store_.finish_attempt(run_, attempt_row(std::exchange(attempt, {}), result)));
       if (result.status != worker::Status::ok && !it.failed) {
         it.failed = result.status;
@@ -133,6 +137,7 @@ class StoredGate {
       judgement.failed_b = it.failed;
       return judgement;
     }
+    if (const std::optional<NoTime> why = it.resolution.no_time()) return under_resolution('B', *why);
     std::vector<double> now;
     for (const auto& [key, times] : stored_times(store_, run_)) {
       if (key == key_of(*it.planned)) now = times.launch_medians;
@@ -145,7 +150,9 @@ class StoredGate {
       judgement.failed_b = worker::Status::aborted;
       return judgement;
     }
-    return judge_stored(it.pinned.launch_medians, now, delta_);
+    Judgement judgement = judge_stored(it.pinned.launch_medians, now, delta_, quantity_of(*it.planned));
+    judgement.note = in_words(it.resolution, "now");
+    return judgement;
   }
 
   void keep(Gated& it, const std::string& confirms) {
@@ -164,7 +171,7 @@ class StoredGate {
     row.p_value = it.judgement.p_value;
     row.delta = it.judgement.delta;
     row.verdict = stats::to_string(it.judgement.verdict);
-    row.reason = it.judgement.reason;
+    row.reason = it.judgement.reason.empty() ? it.judgement.note : it.judgement.reason;
     row.confirms = confirms;
     for (const std::string& attempt : it.pinned.attempts) row.attempts.push_back({'A', 0, attempt});
     for (const std::string& attempt : it.attempts) row.attempts.push_back({'B', 0, attempt});
@@ -297,16 +304,15 @@ Judgement confirmed(const Judgement& first, const Judgement& again) {
   if (again.verdict == Verdict::slower || again.failed_a || again.failed_b) return again;
   Judgement judgement = again;
   judgement.verdict = Verdict::unclear;
-  judgement.reason = fmt::format("slower at first ({}), {} when measured again",
-                                 change_text(first.log_ratio.value_or(0)), stats::to_string(again.verdict));
+  judgement.reason =
+      fmt::format("slower at first ({}), {} when measured again", change_text(first), stats::to_string(again.verdict));
   return judgement;
 }
 
 Judgement not_confirmed(const Judgement& first) {
   Judgement judgement = first;
   judgement.verdict = Verdict::unclear;
-  judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again",
-                                 change_text(first.log_ratio.value_or(0)));
+  judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again", change_text(first));
   return judgement;
 }
 

@@ -11,7 +11,6 @@
 #include "core/command_text.hpp"
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/format_seconds.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "report/writers.hpp"
@@ -45,8 +44,6 @@ std::string annotation(std::string_view level, const std::string& file, const st
   return fmt::format("::{} {}title={}::{}\n", level, file.empty() ? "" : "file=" + escaped(file, true) + ",",
                      escaped(title, true), escaped(text, false));
 }
-
-std::string time_of(const std::optional<double>& seconds) { return seconds ? format_seconds(*seconds) : "–"; }
 
 const char* mark_of(Level level) { return level == Level::error ? "❌" : level == Level::warning ? "⚠️" : "✅"; }
 
@@ -102,8 +99,8 @@ std::string github_summary(const std::string& against, const std::vector<GatedLi
     const Judgement& it = line->judgement;
     text += fmt::format(
         "| {} | {} | {} | {} | {} | {} | {} |\n", mark_of(level_of(it)), report::escape_markdown(line->title),
-        time_of(it.seconds_a), time_of(it.seconds_b), it.log_ratio ? change_text(*it.log_ratio) : "–",
-        it.low ? interval_text(it) : "–",
+        value_text(it.quantity, it.seconds_a), value_text(it.quantity, it.seconds_b),
+        it.log_ratio ? change_text(it) : "–", it.low ? interval_text(it) : "–",
         report::escape_markdown(it.reason.empty() ? word_of(it) : fmt::format("{}: {}", word_of(it), it.reason)));
   }
   for (const std::string& line : missing) {

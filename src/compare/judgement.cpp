@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/decimals.hpp"
 #include "core/error.hpp"
 #include "core/format_factor.hpp"
 
@@ -36,23 +37,63 @@ double side_seconds(std::span<const runner::PairedBlock> blocks, char side) {
   return median(std::move(medians));
 }
 
-// Three digits: a time is not more precise.
-std::string three_digits(double size) { return fmt::format("{:.{}f}", size, size < 10 ? 2 : size < 100 ? 1 : 0); }
+// Of three digits: a time is not more precise.
+int usual_decimals(double size) { return size < 10 ? 2 : size < 100 ? 1 : 0; }
+
+std::string fixed(double value, int decimals) { return fmt::format("{:.{}f}", value, decimals); }
+
+// "+12.3 %" of 12.3, with the sign always.
+std::string signed_percent(double value, int decimals) {
+  const std::string text = fixed(std::abs(value), decimals);
+  const bool zero = text.find_first_not_of("0.") == std::string::npos;
+  return fmt::format("{}{} %", zero ? "±" : value < 0 ? "−" : "+", text);
+}
 
 // "+200 %" is read as 2 times by many, "−98.9 %" and "−99.2 %" as about the same.
 bool needs_factor(double log_ratio) { return std::abs(log_ratio) > std::log(3); }
 
 // "9.53", "1/9.53".
 std::string factor(double log_ratio) {
-  return (log_ratio < 0 ? "1/" : "") + three_digits(std::exp(std::abs(log_ratio)));
+  const double size = std::exp(std::abs(log_ratio));
+  return (log_ratio < 0 ? "1/" : "") + fixed(size, usual_decimals(size));
+}
+
+// The same two, with so many digits that they compare with 1 + δ, or 1/(1 + δ), as printed.
+std::string factor(double log_ratio, double delta) {
+  const double size = std::exp(std::abs(log_ratio));
+  return (log_ratio < 0 ? "1/" : "") + fixed(size, decimals_beside(size, 1 + delta, usual_decimals(size)));
+}
+std::string percent_beside(double log_ratio, double delta) {
+  const double change = 100 * std::expm1(log_ratio);
+  const double border = 100 * std::expm1(std::copysign(std::log1p(delta), log_ratio));
+  return signed_percent(change, decimals_beside(change, border, usual_decimals(std::abs(change))));
+}
+
+// "2.1 % more", "2.1 % less".
+std::string more_or_less(double log_ratio, double delta) {
+  const std::string text = percent_beside(log_ratio, delta);
+  return text.substr(text.find_first_of("0123456789")) + (log_ratio > 0 ? " more" : " less");
+}
+
+// log(B / A) of what people read: of rates, those; and its interval.
+struct Shown {
+  double log_ratio = 0;
+  std::optional<double> low, high;
+};
+Shown shown_of(const Judgement& it) {
+  Shown shown{it.log_ratio.value_or(0), it.low, it.high};
+  if (!it.quantity.is_rate()) return shown;
+  const auto negated = [](const std::optional<double>& one) { return one ? std::optional(-*one) : std::nullopt; };
+  return {-shown.log_ratio, negated(it.high), negated(it.low)};
+}
+
+double delta_of(std::optional<double> asked, const Quantity& quantity, double seconds_a) {
+  return asked.value_or(stats::default_delta(quantity.is_rate() ? 1 : seconds_a));
 }
 
 std::string why_unclear(const Judgement& it) {
-  if (!it.low) return "one launch gives no interval";
-  const double margin = std::log1p(it.delta);
-  const bool across_low = *it.low<-margin&& * it.high> - margin, across_high = *it.low<margin&& * it.high> margin;
-  if (across_low && across_high) return fmt::format("the interval is wider than ±{:g} %", 100 * it.delta);
-  return fmt::format("the interval reaches across {}{:g} %", across_low ? "−" : "+", 100 * it.delta);
+  const Shown shown = shown_of(it);
+  return shown.low ? across_borders({*shown.low, *shown.high}, it.delta) : "one launch gives no interval";
 }
 
 // The rules that both kinds of estimate share.
@@ -79,8 +120,9 @@ std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> b
   return plain;
 }
 
-Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<double> delta) {
+Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<double> delta, const Quantity& quantity) {
   Judgement it;
+  it.quantity = quantity;
   if (blocks.empty()) {
     it.delta = delta.value_or(it.delta);
     it.reason = "nothing was measured";
@@ -88,7 +130,7 @@ Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<doubl
   }
   it.seconds_a = side_seconds(blocks, 'A');
   it.seconds_b = side_seconds(blocks, 'B');
-  it.delta = delta.value_or(stats::default_delta(*it.seconds_a));
+  it.delta = delta_of(delta, quantity, *it.seconds_a);
   const stats::PairedEstimate estimate = stats::paired_estimate(for_stats(blocks));
   it.launches = static_cast<int>(estimate.launches);
   it.blocks = static_cast<int>(estimate.blocks);
@@ -97,17 +139,24 @@ Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<doubl
 }
 
 Judgement judge_stored(std::span<const double> launches_a, std::span<const double> launches_b,
-                       std::optional<double> delta) {
+                       std::optional<double> delta, const Quantity& quantity) {
   Judgement it;
+  it.quantity = quantity;
   it.seconds_a = median({launches_a.begin(), launches_a.end()});
   it.seconds_b = median({launches_b.begin(), launches_b.end()});
-  it.delta = delta.value_or(stats::default_delta(*it.seconds_a));
+  it.delta = delta_of(delta, quantity, *it.seconds_a);
   it.launches = static_cast<int>(std::min(launches_a.size(), launches_b.size()));
   conclude(it, stats::unpaired_estimate(launches_a, launches_b));
   if (it.launches < kFewestLaunches) {
     it.reason = fmt::format("A has {}, B {} launches; a verdict takes {} of each", launches_a.size(), launches_b.size(),
                             kFewestLaunches);
   }
+  return it;
+}
+
+Judgement under_resolution(char side, const NoTime& why) {
+  Judgement it = incomparable(fmt::format("side {} {}: {}", side, verdict_of(why), in_words(why)));
+  it.code = why.reason;
   return it;
 }
 
@@ -129,8 +178,9 @@ void correct_for_sweep(std::span<Judgement* const> sweep) {
     it.q_value = q[i];
     it.tests = tests;
     if ((it.verdict == Verdict::faster || it.verdict == Verdict::slower) && q[i] > kSweepLevel) {
-      it.reason = fmt::format("{} by itself, but among {} comparisons q = {:.2g} is above {:g}",
-                              stats::to_string(it.verdict), tests, q[i], kSweepLevel);
+      it.reason =
+          fmt::format("{} by itself, but among {} comparisons q = {} is above {:g}", stats::to_string(it.verdict),
+                      tests, fixed(q[i], decimals_beside(q[i], kSweepLevel, 2)), kSweepLevel);
       it.verdict = Verdict::unclear;
     }
   }
@@ -155,24 +205,43 @@ Exit exit_of(const Judgement& it, bool oom_is_an_answer) {
   return Exit::tool;
 }
 
-std::string percent(double change) {
-  const double value = 100 * change;
-  const std::string text = three_digits(std::abs(value));
-  const bool zero = text.find_first_not_of("0.") == std::string::npos;
-  return fmt::format("{}{} %", zero ? "±" : value < 0 ? "−" : "+", text);
+std::string across_borders(const stats::Interval& log_ratio, double delta) {
+  const double margin = std::log1p(delta);
+  const bool low = log_ratio.low < -margin && log_ratio.high >= -margin;
+  const bool high = log_ratio.low <= margin && log_ratio.high > margin;
+  const std::string more = fmt::format("+{:g} %", 100 * delta);
+  const std::string less = fmt::format("{} (1/{:g})", percent(std::expm1(-margin)), 1 + delta);
+  if (low && high) return fmt::format("the interval reaches across both {} and {}", less, more);
+  return "the interval reaches across " + (low ? less : more);
 }
+
+std::string percent(double change) { return signed_percent(100 * change, usual_decimals(100 * std::abs(change))); }
 
 std::string change_text(double log_ratio) {
   if (!needs_factor(log_ratio)) return percent(std::expm1(log_ratio));
   return factor(log_ratio) + (log_ratio > 0 ? " times" : "");
 }
 
-std::string interval_text(const Judgement& it) {
-  if (!it.low || !it.high) return "no interval";
-  if (!needs_factor(it.log_ratio.value_or(0))) {
-    return fmt::format("{} … {}", percent(std::expm1(*it.low)), percent(std::expm1(*it.high)));
+std::string change_text(double log_ratio, double delta) {
+  if (!needs_factor(log_ratio)) return percent_beside(log_ratio, delta);
+  return factor(log_ratio, delta) + (log_ratio > 0 ? " times" : "");
+}
+
+std::string change_text(const Judgement& it) {
+  return it.log_ratio ? change_text(shown_of(it).log_ratio, it.delta) : "";
+}
+
+std::string interval_text(double log_ratio, const stats::Interval& interval, double delta) {
+  const auto& [low, high] = interval;
+  if (!needs_factor(log_ratio)) {
+    return fmt::format("{} … {}", percent_beside(low, delta), percent_beside(high, delta));
   }
-  return fmt::format("{} … {}{}", factor(*it.low), factor(*it.high), *it.high > 0 ? " times" : "");
+  return fmt::format("{} … {}{}", factor(low, delta), factor(high, delta), high > 0 ? " times" : "");
+}
+
+std::string interval_text(const Judgement& it) {
+  const auto [log_ratio, low, high] = shown_of(it);
+  return low && high ? interval_text(log_ratio, {*low, *high}, it.delta) : "no interval";
 }
 
 std::string speed_text(const Judgement& it) {
@@ -189,21 +258,41 @@ std::string word_of(const Judgement& it) {
   return *failed == worker::Status::check_failed ? "wrong" : std::string(worker::to_string(*failed));
 }
 
+namespace {
+
+// Of a verdict on two rates.
+std::string sentence_of_rates(const Judgement& it, const std::string& a, const std::string& b) {
+  const double log_ratio = shown_of(it).log_ratio;
+  const std::string& unit = it.quantity.unit;
+  const std::string basis = fmt::format("(95 %: {}), over {} launches a side.", interval_text(it), it.launches);
+  if (it.verdict == Verdict::same) {
+    return fmt::format("{} and {} have the same {} within ±{:g} %: {} {}", a, b, unit, 100 * it.delta, change_text(it),
+                       basis);
+  }
+  if (needs_factor(log_ratio)) {
+    return fmt::format("{} has {} the {} of {} {}", b, change_text(it), unit, a, basis);
+  }
+  return fmt::format("{} has {} {} than {} {}", b, more_or_less(log_ratio, it.delta), unit, a, basis);
+}
+
+}  // namespace
+
 std::string sentence(const Judgement& it, const std::string& a, const std::string& b) {
+  const bool has_ratio = it.verdict != Verdict::unclear && it.verdict != Verdict::incomparable;
+  if (has_ratio && it.quantity.is_rate()) return sentence_of_rates(it, a, b);
   const auto over = fmt::format("over {} launches a side", it.launches);
   switch (it.verdict) {
     case Verdict::faster:
     case Verdict::slower:
       if (needs_factor(*it.log_ratio)) {
-        return fmt::format("{} takes {} {} {} (95 %: {}), {}.", b, change_text(*it.log_ratio),
+        return fmt::format("{} takes {} {} {} (95 %: {}), {}.", b, change_text(it),
                            *it.log_ratio > 0 ? "as long as" : "of the time of", a, interval_text(it), over);
       }
-      return fmt::format("{} takes {} {} time than {} (95 %: {}), {}.", b,
-                         percent(std::abs(std::expm1(*it.log_ratio))).substr(1), *it.log_ratio < 0 ? "less" : "more", a,
+      return fmt::format("{} takes {} time than {} (95 %: {}), {}.", b, more_or_less(*it.log_ratio, it.delta), a,
                          interval_text(it), over);
     case Verdict::same:
       return fmt::format("{} and {} take the same time within ±{:g} %: {} (95 %: {}), {}.", a, b, 100 * it.delta,
-                         change_text(*it.log_ratio), interval_text(it), over);
+                         change_text(it), interval_text(it), over);
     case Verdict::unclear:
       return fmt::format("No verdict on {} against {}: {}.", b, a, it.reason);
     case Verdict::incomparable:
@@ -223,6 +312,38 @@ std::string by_name(std::string reason, const std::string& a, const std::string&
   return reason;
 }
 
+namespace {
+
+// Of each launch, the first's seconds without the second's; of the first's alone where the second's are not known.
+std::vector<stats::PairedBlock> launch_differences(const std::vector<double>& own, const std::vector<double>& other) {
+  std::vector<stats::PairedBlock> differences;
+  const std::size_t count = other.empty() ? own.size() : std::min(own.size(), other.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    differences.push_back({static_cast<int>(i), own[i] - (other.empty() ? 0 : other[i])});
+  }
+  return differences;
+}
+
+}  // namespace
+
+std::optional<stats::TimingWarning> moved_forward(const Judgement& it,
+                                                  const std::array<std::vector<double>, 2>& forward_seconds,
+                                                  const std::string& a, const std::string& b) {
+  constexpr double kOfTheGain = 0.25;
+  const bool differs = it.verdict == Verdict::faster || it.verdict == Verdict::slower;
+  if (!differs || !it.seconds_a || !it.seconds_b) return std::nullopt;
+  const std::size_t faster = it.verdict == Verdict::faster ? 1 : 0;
+  if (forward_seconds[faster].empty()) return std::nullopt;
+  const bool known = !forward_seconds[1 - faster].empty();
+  const stats::PairedEstimate more =
+      stats::paired_interval(launch_differences(forward_seconds[faster], forward_seconds[1 - faster]));
+  const double least =
+      known ? kOfTheGain * std::abs(*it.seconds_a - *it.seconds_b) : (faster == 1 ? *it.seconds_b : *it.seconds_a);
+  // An honest side is not to be accused of noise: one launch, which has no interval, shows nothing.
+  if (!(more.interval_95.low >= least)) return std::nullopt;
+  return stats::TimingWarning{stats::WarningCode::forward_untimed, faster == 1 ? b : a, {}, more.log_ratio};
+}
+
 constexpr double kFar = 1.5;  // times
 
 std::string contradiction(const Judgement& it) {
@@ -234,10 +355,14 @@ std::string contradiction(const Judgement& it) {
   // However wide the interval is: whoever reads 33 and 30 ms does not expect a third of the time.
   const bool far = std::abs(of_medians - *it.log_ratio) > std::log(kFar);
   if (!apart && !far && !(outside && std::abs(of_medians - *it.log_ratio) > std::log1p(it.delta))) return {};
-  return fmt::format("The two times beside it differ by {}, the ratio is {}: {}.", change_text(of_medians),
-                     change_text(*it.log_ratio),
-                     it.blocks > 0 ? "it is of neighbouring calls measured in turns, the times are medians of all calls"
-                                   : "it is of the launches' mean, the times are of the median launch");
+  const bool rate = it.quantity.is_rate();
+  const char* const what = rate ? "rates" : "times";
+  return fmt::format(
+      "The two {} differ by {}, but the ratio is {}: {}.", what, change_text(rate ? -of_medians : of_medians),
+      change_text(it),
+      it.blocks > 0
+          ? fmt::format("the ratio is of neighbouring calls measured in turns, the {} are medians of all calls", what)
+          : fmt::format("the ratio is of the launches' mean, the {} are of the median launch", what));
 }
 
 }  // namespace syslab::cli

@@ -1,14 +1,18 @@
 // What a comparison says: from blocks or stored launches to a verdict, over a sweep, as an exit code and in words.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/quantity.hpp"
 #include "runner/paired.hpp"
 #include "session/exit_code.hpp"
+#include "session/no_time.hpp"
 #include "stats/paired.hpp"
+#include "stats/timing_warning.hpp"
 #include "stats/unpaired.hpp"
 #include "stats/verdict.hpp"
 
@@ -18,8 +22,11 @@ constexpr int kFewestLaunches = 3;  // a side, for a verdict
 
 struct Judgement {
   stats::Verdict verdict = stats::Verdict::unclear;
-  std::string reason;  // why, where the verdict alone does not tell
-  std::string note;    // a sentence beside the verdict, which it does not touch
+  std::string reason;                                    // why, where the verdict alone does not tell
+  std::string note;                                      // a sentence beside the verdict, which it does not touch
+  stats::TimingReason code = stats::TimingReason::none;  // of `reason`, where it has one
+  std::vector<stats::TimingWarning> warnings;            // to be told with the verdict
+  Quantity quantity;  // of a rate, `seconds_…` are the time of one unit, and ratios those of times
   double delta = 0.01;
   int launches = 0, blocks = 0;
   std::optional<double> seconds_a, seconds_b;        // medians over launches of the launches' medians
@@ -32,11 +39,15 @@ struct Judgement {
 
 std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> blocks);
 
-// `delta`: as asked; nothing takes the default for side A's time.
-Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<double> delta);
+// `delta`: as asked; nothing takes the default for side A's time, of a rate 1 %, since its unit says nothing about how
+// long anything took.
+Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<double> delta,
+                const Quantity& quantity = {});
 // From launch medians in seconds that were not measured in turns.
 Judgement judge_stored(std::span<const double> launches_a, std::span<const double> launches_b,
-                       std::optional<double> delta);
+                       std::optional<double> delta, const Quantity& quantity = {});
+// No ratio may be told: too much of the time of this side ('A', 'B') is the lab's own.
+Judgement under_resolution(char side, const NoTime& why);
 // No ratio is possible: a side failed, or the sides differ in something that a ratio must not hide.
 Judgement incomparable(std::string reason);
 
@@ -51,7 +62,14 @@ Exit exit_of(const Judgement& judgement, bool oom_is_an_answer);
 std::string percent(double change);
 // Of log(B / A): "−12.3 %"; beyond a factor of three, where percents mislead, "9.53 times" or "1/9.53".
 std::string change_text(double log_ratio);
+// With so many digits that it compares with the borders of δ as printed: "+1.004 %" where δ is 1 %.
+std::string change_text(double log_ratio, double delta);
+std::string interval_text(double log_ratio, const stats::Interval& interval, double delta);
+// Of a judgement's ratio; empty without one. Of a rate that of rates: "+12.3 %" is more per second, which is faster.
+std::string change_text(const Judgement& judgement);
 std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.7 %", "9.41 … 9.64 times", "no interval"
+// Of an interval that is unclear: "the interval reaches across +1 %", or "… −0.99 % (1/1.01)", or both.
+std::string across_borders(const stats::Interval& log_ratio, double delta);
 
 // Of a claim, which says how much faster B is: "1.83 times as fast (1.81 … 1.85)"; empty without a ratio.
 std::string speed_text(const Judgement& judgement);
@@ -64,6 +82,13 @@ std::string sentence(const Judgement& judgement, const std::string& a, const std
 
 // A reason that speaks of sides, in their names: "side B is wrong: …" becomes "me is wrong: …".
 std::string by_name(std::string reason, const std::string& a, const std::string& b);
+
+// Of passes back, whose forward calls nobody times: the faster side's takes so much more than the other's that it is a
+// quarter of what was gained, or more, by the lower end of the 95 % interval over launches. Where the other's is not
+// known, that it takes longer than the pass itself.
+std::optional<stats::TimingWarning> moved_forward(const Judgement& judgement,
+                                                  const std::array<std::vector<double>, 2>& forward_seconds,
+                                                  const std::string& a, const std::string& b);
 
 // Why the ratio and the two times contradict each other, if they do: they point apart, or the times' ratio lies outside
 // the interval by a change that counts. Otherwise empty.

@@ -12,14 +12,19 @@
 namespace syslab::cli {
 namespace {
 
-std::optional<std::string> git(const std::string& repository, std::vector<std::string> words) {
-  words.insert(words.begin(), {"git", "-C", repository});
-  std::optional<std::string> text = output_of(words);
+std::optional<std::string> git(const std::string& repository, const std::vector<std::string>& words) {
+  std::optional<std::string> text = look_into(repository, words);
   if (text) *text = trim(*text);
   return text;
 }
 
 }  // namespace
+
+std::optional<std::string> look_into(const std::string& repository, std::vector<std::string> words) {
+  words.insert(words.begin(),
+               {"git", "-C", repository, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"});
+  return output_of(words, {{"GIT_ALLOW_PROTOCOL", ""}, {"GIT_NO_LAZY_FETCH", "1"}, {"GIT_TERMINAL_PROMPT", "0"}});
+}
 
 std::optional<std::string> repository_of(const std::string& path) {
   namespace fs = std::filesystem;

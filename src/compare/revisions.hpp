@@ -8,6 +8,10 @@
 
 namespace syslab::cli {
 
+// What a command of git that only reads prints; nothing where it fails. A repository may be somebody else's folder,
+// whose configuration names programs: git fetches nothing that is missing (a partial clone) and runs no hook.
+std::optional<std::string> look_into(const std::string& repository, std::vector<std::string> words);
+
 // Of the checkout that `path` lies in; nothing: in none.
 std::optional<std::string> repository_of(const std::string& path);
 

@@ -15,6 +15,7 @@
 #include "core/text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
+#include "session/command_selection.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 
@@ -85,6 +86,17 @@ Json to_json(const ComparisonConditions& conditions) {
   }
   if (conditions.delta) json["delta"] = *conditions.delta;
   return json;
+}
+
+void refuse_unresolved(MeasuredPoint& measured) {
+  if (measured.failed) return;
+  for (std::size_t one = 0; one < 2 && !measured.failed; ++one) {
+    const std::optional<NoTime> why = measured.resolution[one].no_time();
+    if (why) measured.failed = under_resolution(one == 0 ? 'A' : 'B', *why);
+  }
+  if (!measured.failed) return;
+  measured.stop = "under_resolution";
+  measured.blocks.clear();
 }
 
 double MeasuredPoint::seconds_per_launch() const {
@@ -180,8 +192,9 @@ std::string ComparisonSession::store_attempt(char side, runner::AttemptResult re
 void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected,
                                std::optional<std::chrono::steady_clock::time_point> until) {
   for (int i = 0; i < launches && !measured.failed; ++i) {
-    if (!launch_once(measured, expected, until)) return;
+    if (!launch_once(measured, expected, until)) break;
   }
+  refuse_unresolved(measured);
 }
 
 bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> expected,
@@ -219,23 +232,36 @@ bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> 
   const auto began = std::chrono::steady_clock::now();
   runner::PairedLaunch launch = runner::run_paired_launch(a, b, number, options, observer, interruption_);
   if (!launch.cut) measured.launch_seconds.push_back(Seconds(std::chrono::steady_clock::now() - began).count());
-  if (launch.complete()) {
-    measured.blocks.insert(measured.blocks.end(), launch.blocks.begin(), launch.blocks.end());
-  } else if (!launch.cut) {
+  if (!launch.complete() && !launch.cut) {
     measured.failed = failure(launch);
     measured.stop = interrupted() ? "interrupted" : "failed";
   }
-  const std::array<const runner::AttemptResult*, 2> sides{&launch.a, &launch.b};
-  for (std::size_t one = 0; one < 2; ++one) {
-    const Json facts = json_or_discarded(sides[one]->facts_json);
-    if (std::string code = kernel_code_of(facts); !code.empty()) measured.kernel_code[one] = std::move(code);
-    const Json clock = facts.is_object() ? facts.value("clock_mhz", Json()) : Json();
-    if (launch.complete() && clock.is_number()) measured.clock_mhz[one].push_back(clock.get<double>());
-  }
+  take_facts(measured, launch);
   measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
   measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});
   progress_.launched(found(measured));
   return !launch.cut;
+}
+
+// What both sides' attempts say besides their times.
+void ComparisonSession::take_facts(MeasuredPoint& measured, const runner::PairedLaunch& launch) {
+  const std::array<const runner::AttemptResult*, 2> sides{&launch.a, &launch.b};
+  for (std::size_t one = 0; one < 2; ++one) {
+    const Json facts = json_or_discarded(sides[one]->facts_json);
+    if (std::string code = kernel_code_of(facts); !code.empty()) measured.kernel_code[one] = std::move(code);
+    if (!launch.complete()) continue;
+    const auto take = [&](const char* name, std::vector<double>& into) {
+      const Json value = facts.is_object() ? facts.value(name, Json()) : Json();
+      if (value.is_number()) into.push_back(value.get<double>());
+    };
+    take("clock_mhz", measured.clock_mhz[one]);
+    take("untimed_forward_seconds", measured.forward_seconds[one]);
+    stats::add_warnings(measured.warnings, timing_warnings(sides[one]->facts_json));
+    measured.resolution[one].take(sides[one]->facts_json);
+  }
+  if (!launch.complete()) return;
+  measured.blocks.insert(measured.blocks.end(), launch.blocks.begin(), launch.blocks.end());
+  if (std::ranges::any_of(measured.resolution, &PooledResolution::is_hopeless)) refuse_unresolved(measured);
 }
 
 std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) const {
@@ -265,8 +291,21 @@ std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) con
 }
 
 Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
+  Judgement judgement = judged_by_times(measured);
+  judgement.warnings = measured.warnings;
+  for (const char side : {'A', 'B'}) {
+    const std::string shorter = in_words(measured.resolution[index_of(side)], label(side));
+    if (judgement.log_ratio && !shorter.empty()) judgement.note += (judgement.note.empty() ? "" : " ") + shorter;
+  }
+  if (const auto warning = moved_forward(judgement, measured.forward_seconds, label('A'), label('B'))) {
+    stats::add_warnings(judgement.warnings, {*warning});
+  }
+  return judgement;
+}
+
+Judgement ComparisonSession::judged_by_times(const MeasuredPoint& measured) const {
   if (!measured.failed) {
-    Judgement judgement = judge(measured.blocks, conditions_.delta);
+    Judgement judgement = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
     const bool differs = judgement.verdict == stats::Verdict::faster || judgement.verdict == stats::Verdict::slower;
     if (const std::string code = differs ? same_code(*measured.point) : ""; !code.empty()) {
       judgement.reason = fmt::format("both sides are the same machine code ({}): {} of {} is noise of this machine",
@@ -286,7 +325,7 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
     return judgement;
   }
   if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
-  Judgement judgement = judge(measured.blocks, conditions_.delta);
+  Judgement judgement = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
   judgement.verdict = stats::Verdict::unclear;
   judgement.p_value.reset();  // the user may have seen the results before interrupting: no test, in a sweep neither
   judgement.reason = fmt::format("interrupted after {}", counted(judgement.launches, "launch"));
@@ -317,7 +356,12 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   row.verdict = stats::to_string(judgement.verdict);
   row.reason = judgement.reason.empty() ? judgement.note : judgement.reason;
   row.confirms = confirms;
-  row.facts_json = json_text(Json{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}});
+  Json facts{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}};
+  if (judgement.code != stats::TimingReason::none) facts["reason_code"] = stats::to_string(judgement.code);
+  const int short_a = measured.resolution[0].too_short_alone(), short_b = measured.resolution[1].too_short_alone();
+  if (short_a + short_b > 0) facts["launches_under_resolution"] = {{"A", short_a}, {"B", short_b}};
+  if (!judgement.warnings.empty()) facts["warnings"] = stats::to_json(judgement.warnings);
+  row.facts_json = json_text(facts);
   for (const runner::PairedBlock& block : measured.blocks) {
     row.blocks.push_back({block.launch, block.block, block.order, block.seconds, block.log_ratio});
   }
@@ -359,10 +403,10 @@ void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
 
 std::string ComparisonSession::found(const MeasuredPoint& measured) const {
   if (measured.failed) return measured.failed->reason;
-  const Judgement so_far = judge(measured.blocks, conditions_.delta);
+  const Judgement so_far = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
   if (!so_far.log_ratio) return so_far.reason;
   if (conditions_.border) return speed_text(so_far);
-  return fmt::format("{} ({})", change_text(*so_far.log_ratio), interval_text(so_far));
+  return fmt::format("{} ({})", change_text(so_far), interval_text(so_far));
 }
 
 Detection detection(const MeasuredPoint& pilot, double effect, double delta) {

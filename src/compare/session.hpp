@@ -16,6 +16,7 @@
 #include "runner/paired.hpp"
 #include "runner/side_workers.hpp"
 #include "session/context.hpp"
+#include "session/pooled_resolution.hpp"
 #include "stats/detect.hpp"
 #include "store/store.hpp"
 
@@ -42,14 +43,21 @@ struct MeasuredPoint {
   std::vector<double> launch_seconds;      // wall-clock time
   std::array<std::string, 2> kernel_code;  // of the sides: digests of what they ran on a GPU; empty: not known
   std::array<std::vector<double>, 2>
-      clock_mhz;               // of the sides: a GPU's clock in the bursts of each launch that told it
+      clock_mhz;  // of the sides: a GPU's clock in the bursts of each launch that told it
+  std::array<std::vector<double>, 2> forward_seconds;  // of the sides: untimed forward calls before timed backward ones
+  std::vector<stats::TimingWarning> warnings;          // of both sides, in all launches
+  std::array<PooledResolution, 2> resolution;          // of the sides
   std::optional<Crowd> crowd;  // where others wanted the processors before anything was launched
-  std::string stop;            // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
+  // "precision", "launches", "budget", "max_launches", "failed", "interrupted", "under_resolution"
+  std::string stop;
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
   double seconds_per_launch() const;  // the mean; 0 of none
   double seconds_per_block() const;   // block time without start-up and warm-up
 };
+
+// Of a point whose times are the lab's own, over all its launches: no verdict, and no blocks to make one of.
+void refuse_unresolved(MeasuredPoint& measured);
 
 // Of a point that its budget left fewer than kFewestLaunches: `unclear`, and how long those would take.
 void short_of_time(Judgement& judgement, const MeasuredPoint& measured);
@@ -97,6 +105,8 @@ class ComparisonSession {
   void tell_forecast(double seconds) const;
   // Where the launches to come will not tell what is asked, that; whether it was said. `seconds`: left of the budget.
   bool tell_outlook(const MeasuredPoint& measured, double seconds) const;
+  Judgement judged_by_times(const MeasuredPoint& measured) const;
+  void take_facts(MeasuredPoint& measured, const runner::PairedLaunch& launch);
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words

@@ -8,6 +8,7 @@
 #include "core/format_seconds.hpp"
 #include "core/json_text.hpp"
 #include "core/text.hpp"
+#include "session/command_selection.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::cli {
@@ -104,7 +105,8 @@ bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double secon
   const double least = conditions_.keeps_budget ? 0 : kFewestLaunches;
   const Ahead ahead{static_cast<int>(std::min<double>(std::max(fit, least), wanted)), one, conditions_.border};
   const std::vector<stats::PairedBlock> blocks = for_stats(measured.blocks);
-  const std::string text = what_will_not_do(blocks, judge(measured.blocks, conditions_.delta).delta, ahead);
+  const Quantity quantity = quantity_of(measured.point->a);
+  const std::string text = what_will_not_do(blocks, judge(measured.blocks, conditions_.delta, quantity).delta, ahead);
   if (text.empty()) return false;
   context_.console.note(plan_.points.size() == 1 ? text : title(*measured.point) + ": " + text);
   return true;
@@ -121,6 +123,7 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
   }
   if (on_cpu) measured.crowd = crowd_;
   take_launches(measured, points_left);
+  refuse_unresolved(measured);
 }
 
 void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/format_seconds.hpp"
+#include "core/quantity.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "report/table.hpp"
@@ -16,11 +16,6 @@ namespace {
 using stats::Verdict;
 
 constexpr std::size_t kSentences = 8;  // beyond that, counts say more
-
-std::string time_text(const std::optional<double>& seconds) {
-  if (!seconds) return "-";
-  return format_seconds(*seconds);
-}
 
 // "12 faster, 1 wrong": by verdict, those that have none by what came of them.
 std::string counts(const std::vector<VerdictLine>& lines) {
@@ -38,6 +33,10 @@ std::string counts(const std::vector<VerdictLine>& lines) {
 
 }  // namespace
 
+std::string value_text(const Quantity& quantity, const std::optional<double>& seconds) {
+  return seconds ? text_of(quantity, *seconds) : "-";
+}
+
 std::string verdict_table(const Console& console, const std::vector<VerdictLine>& lines, const std::string& a,
                           const std::string& b) {
   const std::string name_a = a.empty() ? "A" : a, name_b = b.empty() ? "B" : b;
@@ -53,18 +52,22 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
   for (const auto& [title, it] : lines) {
     const bool good = it.verdict == Verdict::faster || it.verdict == Verdict::same;
     // Last, because the escape codes of colours have a width that is not visible.
-    cells.push_back({title, time_text(it.seconds_a), time_text(it.seconds_b),
-                     it.log_ratio ? change_text(*it.log_ratio) : "-", it.low ? interval_text(it) : "-",
+    cells.push_back({title, value_text(it.quantity, it.seconds_a), value_text(it.quantity, it.seconds_b),
+                     it.log_ratio ? change_text(it) : "-", it.low ? interval_text(it) : "-",
                      it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", std::to_string(it.launches),
                      console.styled(word_of(it), good ? Style::good : Style::bad)});
   }
   std::string text = report::write_aligned(columns, cells) + "\n";
   if (lines.size() > kSentences) {
+    std::vector<stats::TimingWarning> warnings;
+    for (const auto& [title, it] : lines) stats::add_warnings(warnings, it.warnings);
+    for (const stats::TimingWarning& one : warnings) text += "warning: " + stats::sentence(one) + "\n";
     return text + fmt::format("{} against {}, {}: {}.\n", name_b, name_a,
                               counted(static_cast<std::int64_t>(lines.size()), "case"), counts(lines));
   }
   for (const auto& [title, it] : lines) {
     const std::string why = contradiction(it);
+    for (const stats::TimingWarning& one : it.warnings) text += "warning: " + stats::sentence(one) + "\n";
     text += (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + (why.empty() ? "" : " " + why) +
             (it.note.empty() ? "" : " " + it.note) + "\n";
   }
@@ -75,6 +78,8 @@ Json to_json(const Judgement& it) {
   Json json{{"verdict", stats::to_string(it.verdict)},
             {"reason", it.reason},
             {"note", it.note},
+            {"reason_code", stats::to_string(it.code)},
+            {"warnings", stats::to_json(it.warnings)},
             {"delta", it.delta},
             {"launches", it.launches},
             {"blocks", it.blocks}};
@@ -88,6 +93,13 @@ Json to_json(const Judgement& it) {
   put("high", it.high);
   put("p_value", it.p_value);
   put("q_value", it.q_value);
+  json["unit"] = it.quantity.unit;
+  json["better"] = it.quantity.better == Better::larger ? "larger" : "smaller";
+  if (it.quantity.is_rate()) {
+    const auto rate = [](const std::optional<double>& seconds) { return seconds ? Json(1 / *seconds) : Json(); };
+    json["rate_a"] = rate(it.seconds_a);
+    json["rate_b"] = rate(it.seconds_b);
+  }
   return json;
 }
 

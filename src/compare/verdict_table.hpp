@@ -14,6 +14,9 @@ struct VerdictLine {
   Judgement judgement;
 };
 
+// A time, or the rate whose time of one unit it is; "-" of nothing.
+std::string value_text(const Quantity& quantity, const std::optional<double>& seconds);
+
 // `a`, `b`: names of the sides; empty: they are called A and B. Sentences for a few lines, counts for many.
 std::string verdict_table(const Console& console, const std::vector<VerdictLine>& lines, const std::string& a,
                           const std::string& b);

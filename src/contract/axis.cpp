@@ -16,4 +16,9 @@ bool Axis::accepts(const Value& value) const {
          std::find(also.begin(), also.end(), value) != also.end();
 }
 
+bool Axis::names_file(const Value& value) const {
+  const auto is_declared = [&](const Values& list) { return std::find(list.begin(), list.end(), value) != list.end(); };
+  return kind == AxisKind::file && !is_declared(values) && !is_declared(also);
+}
+
 }  // namespace syslab

@@ -13,6 +13,7 @@ struct LawInfo {
   std::string statement;        // one line: "changing keys after i leaves output row i as it was"
   bool against_oracle = false;  // compares with the oracle, so it proves nothing about the rung "reference"
   Bound bound = Bound::all;
+  bool asked_by_handout = false;  // a test of the hand-out looks at it
 };
 
 }  // namespace syslab

@@ -49,6 +49,10 @@ struct Operation {
   // An oracle that takes less time: the same values, tolerances no wider than those of `expect`. What lies within them
   // is right; of what does not `expect` is asked. Nothing, or empty: there is none.
   std::function<std::vector<Expected>(const Inputs&)> expect_narrowly;
+  // The oracle of integers that may tie, such as the place of a maximum: it has seen the outputs, and expects what they
+  // have where that is equally right. Tensors are in host memory. Asked only of what `expect` finds wrong; empty where
+  // nothing ties.
+  std::function<std::vector<Expected>(const Inputs&, const Outputs&)> expect_ties;
   // The oracle on GPU tensors, for operations that run there; queues on the stream. If empty, the inputs are copied to
   // the host for `expect`.
   std::function<std::vector<Expected>(const Inputs&, device::Stream)> expect_there;

@@ -74,6 +74,12 @@ bool is_inside_number(std::string_view text, std::size_t at) {
   return groups && at > 1 && text[at - 2] >= '0' && text[at - 2] <= '9';
 }
 
+// Whether a plain number with a plus begins at `at`: "+5", "+.5"; std::from_chars takes no plus.
+bool has_plus(std::string_view text, std::size_t at) {
+  if (at + 1 >= text.size() || text[at] != '+') return false;
+  return text[at + 1] == '.' || (text[at + 1] >= '0' && text[at + 1] <= '9');
+}
+
 // Whether a unit that ends at `at` goes on behind it: "msgs", "GB/second", "ms/step".
 bool is_inside_unit(std::string_view text, std::size_t at) {
   return at < text.size() && (is_of_word(text[at]) || text[at] == '/');
@@ -193,9 +199,32 @@ NumberPattern::NumberPattern(std::string_view text) {
   const bool rate = unit_.ends_with("/s") || unit_.ends_with("/sec") || unit_.ends_with("FLOPS") ||
                     unit_.ends_with("FLOPs") || unit_.ends_with("flops");
   if (!rate) {
-    refuse(unit_.empty() ? "no unit follows the {}"
-                         : fmt::format("'{}' is neither a unit of time nor one per second", unit_));
+    refuse(unit_.empty()
+               ? "no unit follows the {}"
+               : fmt::format("'{}' is neither a unit of time nor one per second, so nobody knows whether more of it is "
+                             "better (ns, us, ms, s, min; GB/s, TFLOP/s, GFLOPS)",
+                             unit_));
   }
+}
+
+std::optional<std::string> NumberPattern::find_other(std::string_view text) const {
+  constexpr std::size_t kLongest = 64;  // of what stands for a number
+  std::optional<std::string> last;
+  for (std::size_t start = 0; start < text.size(); ++start) {
+    std::optional<std::size_t> at = match(before_, text, start);
+    if (!at) continue;
+    while (*at < text.size() && is_blank(text[*at])) ++*at;
+    std::size_t stop = *at;
+    while (stop < text.size() && stop - *at < kLongest && !is_blank(text[stop])) {
+      ++stop;
+      const std::optional<std::size_t> ends = match(after_, text, stop);
+      if (!ends || (is_of_word(after_.back()) && is_inside_unit(text, *ends))) continue;
+      const bool begins = start == 0 || is_blank(text[start - 1]) || !is_blank(before_.empty() ? ' ' : before_.front());
+      if (begins) last = std::string(text.substr(start, *ends - start));
+      break;
+    }
+  }
+  return last;
 }
 
 std::optional<NumberPattern::Found> NumberPattern::find(std::string_view text) const {
@@ -205,11 +234,11 @@ std::optional<NumberPattern::Found> NumberPattern::find(std::string_view text) c
     if (!at) continue;
     while (*at < text.size() && is_blank(text[*at])) ++*at;
     double value = 0;
-    const char* const begin = text.data() + *at;
+    const char* const begin = text.data() + *at + (has_plus(text, *at) ? 1 : 0);
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
     if (error != std::errc{} || !(value > 0) || value - value != 0) continue;
     const auto stop = static_cast<std::size_t>(end - text.data());
-    // A number is met once, at its first digit. What the pattern has directly before it may be anything.
+    // A number is met once, at its plus or first digit. What the pattern has directly before it may be anything.
     const bool free = before_.find_first_not_of(" \t\r\n") == std::string::npos;
     if (free && is_inside_number(text, *at)) continue;
     const std::optional<std::size_t> ends = match(after_, text, stop);

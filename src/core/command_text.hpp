@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/quantity.hpp"
 #include "core/value.hpp"
 
 namespace syslab {
@@ -35,18 +36,23 @@ std::optional<CommandPlace> parse_command_place(std::string_view text);
 class NumberPattern {
  public:
   // Error(usage) unless there is one {}, followed by a unit of time (ns us µs ms s min) or by one that is per second
-  // (GB/s, TFLOP/s, GFLOPS).
+  // (GB/s, TFLOP/s, GFLOPS). Of a unit that is neither nobody knows which way is better.
   explicit NumberPattern(std::string_view text);
 
   struct Found {
     double seconds = 0;              // of a rate: its reciprocal, the time of one unit
     std::size_t begin = 0, end = 0;  // where the number stands
   };
-  // The last in the text that is above zero; nothing where there is none.
+  // The last in the text that is above zero, perhaps with a plus ("+5"); nothing where there is none.
   std::optional<Found> find(std::string_view text) const;
+  // What comes last in the place of the number, whether it is one or not: "result 0 ms"; nothing where nothing has the
+  // text around it.
+  std::optional<std::string> find_other(std::string_view text) const;
 
   bool is_rate() const { return factor_ == 0; }
   const std::string& unit() const { return unit_; }
+  // A time is in seconds, whatever its unit.
+  Quantity quantity() const { return is_rate() ? Quantity{unit_, Better::larger} : Quantity{}; }
 
  private:
   std::string before_, after_, unit_;

@@ -194,7 +194,13 @@ void keep_descendants() {
   const std::string uid = new_uuid7();
   start_keeper(fmt::format("{}={}", kMark, uid));
   ::setenv(kMark, uid.c_str(), 1);
+  keep_orphans();
+}
+
+void keep_orphans() {
+  Children& all = children();
   const std::lock_guard lock(all.mutex);
+  if (all.kept) return;
   all.older = list_children();  // and the keeper
   all.kept = ::prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0UL, 0UL, 0UL) == 0;
 }
@@ -215,9 +221,10 @@ void OwnChildren::remove(pid_t pid) {
 
 // In rounds: what a killed one had below it is ours next. None of them can be mistaken, as the number of a child is not
 // given to another before it is reaped.
-void OwnChildren::end_orphans() {
+OwnChildren::Orphans OwnChildren::end_orphans() {
   const Children& all = children();
-  if (!all.kept) return;
+  Orphans found;
+  if (!all.kept) return found;
   const auto deadline = PatienceClock::now() + kDying;
   while (PatienceClock::now() < deadline) {
     bool any = false;
@@ -225,12 +232,17 @@ void OwnChildren::end_orphans() {
       if (all.started.contains(pid) || all.older.contains(pid)) continue;
       any = true;
       ::kill(pid, SIGKILL);
-      while (::waitpid(pid, nullptr, WNOHANG) == 0 && PatienceClock::now() < deadline) {
+      int status = 0;
+      pid_t reaped = 0;
+      while ((reaped = ::waitpid(pid, &status, WNOHANG)) == 0 && PatienceClock::now() < deadline) {
         std::this_thread::sleep_for(100us);
       }
+      if (reaped == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ++found.running;
     }
-    if (!any) return;
+    if (!any) return found;
   }
+  found.alive = true;
+  return found;
 }
 
 }  // namespace syslab

@@ -15,6 +15,8 @@ namespace syslab {
 
 // Once, before any thread is started. Where the system cannot do one of the two, the other is done.
 void keep_descendants();
+// The first of the two alone, for a process whose own parent keeps its descendants: a worker.
+void keep_orphans();
 bool keeps_descendants();
 
 // The children that Process starts. All others are orphans, but for those that were here before keep_descendants().
@@ -23,8 +25,12 @@ class OwnChildren {
   OwnChildren();  // holds a lock: nothing is started or reaped meanwhile
   void add(pid_t pid, bool own_group);
   void remove(pid_t pid);
+  struct Orphans {
+    int running = 0;     // had to be killed
+    bool alive = false;  // and there are some that did not end in time: a device holds them, say
+  };
   // Kills and reaps what is left below children that have ended.
-  void end_orphans();
+  Orphans end_orphans();
 
  private:
   std::unique_lock<std::mutex> lock_;

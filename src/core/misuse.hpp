@@ -5,14 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/finding_kind.hpp"
 
 namespace syslab {
 
-class Misuse : public Error {
+class Misuse : public FoundFault {
  public:
   // `check`: the name under which the finding is stored, "call:changes_no_input".
-  Misuse(std::string check, const std::string& message) : Error(ErrorKind::check, message), check_(std::move(check)) {}
+  Misuse(FindingKind kind, std::string check, const std::string& message)
+      : FoundFault(ErrorKind::check, kind, message), check_(std::move(check)) {}
 
   const std::string& check() const noexcept { return check_; }
 

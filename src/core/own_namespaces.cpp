@@ -17,6 +17,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "core/descendants.hpp"
+
 namespace syslab {
 namespace {
 
@@ -41,21 +43,43 @@ int write_file(const char* path, const char* text) {
   return failed;
 }
 
-// "1000 1000 1": whoever it was outside, it stays inside, and nobody else is known there.
-int write_map(const char* path, unsigned id) {
-  char digits[16], line[64];
-  char* first = digits + sizeof digits - 1;
-  *first = '\0';
-  do {
-    *--first = static_cast<char>('0' + id % 10);
-    id /= 10;
-  } while (id != 0);
-  char* end = line;
-  for (const char* part : {static_cast<const char*>(first), " ", static_cast<const char*>(first), " 1"}) {
+// A text of parts, without an allocation.
+struct Line {
+  char text[96];
+  char* end = text;
+
+  Line& operator<<(const char* part) {
     for (; *part != '\0'; ++part) *end++ = *part;
+    *end = '\0';
+    return *this;
   }
-  *end = '\0';
-  return write_file(path, line);
+  Line& operator<<(std::uint64_t number) {
+    char digits[24];
+    char* first = digits + sizeof digits - 1;
+    *first = '\0';
+    do {
+      *--first = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number != 0);
+    return *this << first;
+  }
+};
+
+// "1000 1000 1": whoever it was outside, it stays inside, and nobody else is known there.
+int write_map(const char* path, std::uint64_t id) {
+  Line line;
+  line << id << " " << id << " 1";
+  return write_file(path, line.text);
+}
+
+// Empty files take the kernel's memory, too: so they are counted.
+int mount_shared_memory(std::uint64_t bytes) {
+  constexpr std::uint64_t kPage = 4096, kFewestEntries = 1024;
+  Line how;
+  how << "mode=1777";
+  if (bytes > 0)
+    how << ",size=" << bytes << ",nr_inodes=" << (bytes / kPage < kFewestEntries ? kFewestEntries : bytes / kPage);
+  return ::mount("tmpfs", kFolder, "tmpfs", MS_NOSUID | MS_NODEV, how.text) == 0 ? 0 : errno;
 }
 
 int allow_folder(int landlock_ruleset) {
@@ -84,9 +108,10 @@ int raise_loopback() {
 }
 
 bool offers(bool loopback) {
+  const OwnChildren held;  // nobody takes this child for an orphan
   const auto child =
       static_cast<pid_t>(::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-  if (child == 0) ::_exit(take_own_namespaces(-1, loopback) == 0 ? 0 : 1);
+  if (child == 0) ::_exit(take_own_namespaces(-1, 0, loopback) == 0 ? 0 : 1);
   int status = -1;
   while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -94,7 +119,7 @@ bool offers(bool loopback) {
 
 }  // namespace
 
-int take_own_namespaces(int landlock_ruleset, bool loopback) {
+int take_own_namespaces(int landlock_ruleset, std::uint64_t shared_memory_bytes, bool loopback) {
   const unsigned user = ::geteuid(), group = ::getegid();
   // The files below belong to root while the process, a copy of one that hides itself, may not be read.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) return errno;
@@ -103,7 +128,7 @@ int take_own_namespaces(int landlock_ruleset, bool loopback) {
   if (const int failed = write_map("/proc/self/uid_map", user); failed != 0) return failed;
   if (const int failed = write_map("/proc/self/gid_map", group); failed != 0) return failed;
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
-  if (::mount("tmpfs", kFolder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) return errno;
+  if (const int failed = mount_shared_memory(shared_memory_bytes); failed != 0) return failed;
   if (loopback) {
     if (const int failed = raise_loopback(); failed != 0) return failed;
   }

@@ -3,6 +3,8 @@
 // else. Both take a user namespace, which some systems refuse to whoever is not root.
 #pragma once
 
+#include <cstdint>
+
 namespace syslab {
 
 // Whether this system lets us. Tried once each, in a child; the loopback together with the /dev/shm.
@@ -12,6 +14,7 @@ bool offers_own_loopback();
 // For a child between its start and its program, in memory of its own (so not behind vfork): async-signal-safe calls
 // alone. A Landlock ruleset that is not in force yet gets the right to write to its /dev/shm; -1: there is none. The
 // errno of what failed, or 0.
-int take_own_namespaces(int landlock_ruleset, bool loopback);
+// The /dev/shm holds so many bytes, and an entry for each page of them; 0: as many as the system gives to any.
+int take_own_namespaces(int landlock_ruleset, std::uint64_t shared_memory_bytes, bool loopback);
 
 }  // namespace syslab

@@ -2,33 +2,79 @@
 
 #include <fmt/format.h>
 
+#include "core/utf8.hpp"
+
 namespace syslab {
+namespace {
+
+// How many bytes at `at` are a sign that cannot be seen, moves the cursor, ends a line or turns the writing direction:
+// 0 of any other. UTF-8 of
+//   U+0080–9F (C1), 00AD (soft hyphen), 061C and 200E–F (marks of direction), 180E, 200B–D and FEFF (no width),
+//   2028–9 (line and paragraph), 202A–E and 2066–9 (direction), 2060–5 and 206A–F (invisible), FFF9–B, E0000–7F (tags).
+std::size_t unprintable_bytes(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto is = [&](unsigned second, unsigned low, unsigned high) {
+    return byte(at + 1) == second && byte(at + 2) >= low && byte(at + 2) <= high;
+  };
+  const unsigned first = byte(at);
+  if (first < 0x20 || first == 0x7F) return 1;
+  if (first == 0xC2) return (byte(at + 1) >= 0x80 && byte(at + 1) <= 0x9F) || byte(at + 1) == 0xAD ? 2 : 0;
+  if (first == 0xD8) return byte(at + 1) == 0x9C ? 2 : 0;
+  if (first == 0xE1) return is(0xA0, 0x8E, 0x8E) ? 3 : 0;
+  if (first == 0xE2) return is(0x80, 0x8B, 0x8F) || is(0x80, 0xA8, 0xAE) || is(0x81, 0xA0, 0xAF) ? 3 : 0;
+  if (first == 0xEF) return is(0xBB, 0xBF, 0xBF) || is(0xBF, 0xB9, 0xBB) ? 3 : 0;
+  if (first == 0xF3 && is(0xA0, 0x80, 0x81) && byte(at + 3) >= 0x80) return 4;
+  return 0;
+}
+
+std::string escaped(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return out;
+}
+
+}  // namespace
 
 std::string printable(std::string_view text) {
-  // U+0080 to U+009F, U+202A to U+202E and U+2066 to U+2069 in UTF-8.
-  const auto steers = [&](std::size_t at) -> std::size_t {
-    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-    if (byte(at) == 0xC2 && byte(at + 1) >= 0x80 && byte(at + 1) <= 0x9F) return 2;
-    if (byte(at) != 0xE2) return 0;
-    if (byte(at + 1) == 0x80 && byte(at + 2) >= 0xAA && byte(at + 2) <= 0xAE) return 3;
-    return byte(at + 1) == 0x81 && byte(at + 2) >= 0xA6 && byte(at + 2) <= 0xA9 ? 3 : 0;
-  };
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte == '\r') {
+    if (text[at] == '\r') {
       if (at + 1 == text.size() || text[at + 1] != '\n') out += '\n';
-    } else if ((byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else if (const std::size_t bytes = steers(at); bytes > 0) {
-      for (std::size_t i = 0; i < bytes; ++i) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at + i]));
+    } else if (text[at] == '\n' || text[at] == '\t') {
+      out += text[at];
+    } else if (const std::size_t bytes = unprintable_bytes(text, at); bytes > 0) {
+      out += escaped(text.substr(at, bytes));
       at += bytes - 1;
     } else {
       out += text[at];
     }
   }
   return out;
+}
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t bytes = unprintable_bytes(text, at);
+    out += bytes > 0 ? escaped(text.substr(at, bytes)) : std::string(1, text[at]);
+    if (bytes > 0) at += bytes - 1;
+  }
+  return out;
+}
+
+std::size_t printable_bytes(std::string_view text, std::size_t at) {
+  return unprintable_bytes(text, at) > 0 ? 0 : utf8_sequence_length(text.substr(at));
+}
+
+bool is_printable(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = printable_bytes(text, at);
+    if (bytes == 0) return false;
+    at += bytes;
+  }
+  return true;
 }
 
 std::string cut_to(std::string text, std::size_t at_most) {

@@ -7,9 +7,19 @@
 
 namespace syslab {
 
-// The result cannot move the cursor, colour the terminal or change the writing direction: control characters except tab
-// and newline become "\\x1b", a carriage return becomes a newline.
+// The result cannot move the cursor, colour the terminal, change the writing direction or hide a sign: what has no
+// width, ends a line as U+2028 does or is a control character except tab and newline becomes "\\x1b", its bytes in
+// UTF-8; a carriage return becomes a newline.
 std::string printable(std::string_view text);
+
+// A value of a stranger's file among lines of our own, which it could forge: the same in one line. Tabs, newlines and
+// carriage returns are escaped as well ("\\x0d").
+std::string one_line(std::string_view text);
+
+// Whether the text is UTF-8 that one_line() leaves as it is.
+bool is_printable(std::string_view text);
+// How many bytes at `at` are a character of that kind; 0: they are none.
+std::size_t printable_bytes(std::string_view text, std::size_t at);
 
 // At most `at_most` bytes, cut between characters; cut text ends with a note of its full size.
 std::string cut_to(std::string text, std::size_t at_most);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,6 +45,7 @@ struct Confinement {
   int landlock_ruleset = -1;                  // −1: none
   const struct sock_fprog* filter = nullptr;  // null: none
   bool own_shared_memory = false;             // core/own_namespaces.hpp
+  std::uint64_t shared_memory_bytes = 0;      // the most that it holds; 0: what the system gives it
   bool own_loopback = false;                  // with own_shared_memory alone
 };
 
@@ -58,6 +60,7 @@ struct SpawnOptions {
   // child's children, even if we are killed ourselves.
   bool own_group = true;
   const Confinement* confinement = nullptr;  // borrowed; null: none
+  std::uint64_t memory_limit_bytes = 0;      // of its addresses, for good (RLIMIT_AS); 0: ours
 };
 
 // How a child ended. `usage.ru_maxrss` is an upper bound: Linux counts the spawning process's memory before exec into
@@ -66,8 +69,11 @@ struct ExitStatus {
   bool signalled = false;
   int code = 0;  // exit code, or the signal's number
   struct rusage usage {};
-  std::string lost;              // why its end is unknown; otherwise empty
-  std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"; `lost` if set
+  std::chrono::steady_clock::time_point ended;  // by then; before what it had left behind was ended
+  int left_running = 0;                         // processes that it had left behind, as far as they had to be killed
+  bool left_alive = false;                      // and some that did not end even so
+  std::string lost;                             // why its end is unknown; otherwise empty
+  std::string describe() const;                 // "exit code 3", "killed by signal 9 (Killed)"; `lost` if set
 };
 
 // A running child. The destructor kills its whole process group and reaps it; poll() and wait() do the same with the

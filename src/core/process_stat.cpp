@@ -1,25 +1,38 @@
 #include "core/process_stat.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 namespace syslab {
+
+std::optional<ProcessStat> stat_from(std::string_view text) {
+  // Fields are counted from behind the second, the program's name in brackets, which may hold anything.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 3 >= text.size()) return std::nullopt;
+  ProcessStat stat;
+  stat.state = text[name_end + 2];
+  const char* at = text.data() + name_end + 3;
+  const char* const end = text.data() + text.size();
+  constexpr int kParent = 4, kGroup = 5, kStart = 22;
+  for (int field = kParent; field <= kStart; ++field) {
+    while (at != end && *at == ' ') ++at;
+    std::from_chars_result got{at, std::errc()};
+    if (field == kParent) got = std::from_chars(at, end, stat.parent);
+    if (field == kGroup) got = std::from_chars(at, end, stat.group);
+    if (field == kStart) got = std::from_chars(at, end, stat.start_ticks);
+    if (got.ec != std::errc()) return std::nullopt;
+    at = std::find(got.ptr, end, ' ');
+  }
+  return stat;
+}
 
 std::optional<ProcessStat> process_stat(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
-  // Fields are counted from behind the second, the program's name in brackets, which may hold anything.
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  ProcessStat stat;
-  fields >> stat.state >> stat.parent >> stat.group;
-  std::string skipped;
-  for (int field = 6; field < 22; ++field) fields >> skipped;
-  if (!(fields >> stat.start_ticks)) return std::nullopt;
-  return stat;
+  return stat_from(line);
 }
 
 std::optional<ProcessorTimes> processor_times(pid_t pid) {

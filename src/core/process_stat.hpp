@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/units.hpp"
 
@@ -22,6 +23,8 @@ struct ProcessStat {
   bool runs() const { return state != 'Z' && state != 'X'; }  // otherwise a zombie waiting for its parent
 };
 
+// Of the text of such a file, a thread's as well; nothing if it is none.
+std::optional<ProcessStat> stat_from(std::string_view text);
 // Nothing if there is no such process.
 std::optional<ProcessStat> process_stat(pid_t pid);
 

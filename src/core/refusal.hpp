@@ -5,14 +5,16 @@
 #include <string>
 #include <utility>
 
-#include "core/error.hpp"
+#include "core/finding_kind.hpp"
 
 namespace syslab {
 
-class Refusal : public Error {
+class Refusal : public FoundFault {
  public:
-  explicit Refusal(const std::string& message, std::string call = {})
-      : Error(ErrorKind::check, message, std::move(call)) {}
+  // `kind`: of ranks, that one of them ended or never did.
+  explicit Refusal(const std::string& message, std::string call = {}, FindingKind kind = FindingKind::raised,
+                   std::optional<Lack> lacks = {})
+      : FoundFault(ErrorKind::check, kind, message, std::move(call), std::move(lacks)) {}
 };
 
 }  // namespace syslab

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,25 +47,35 @@ std::vector<std::string> names_in(const FileDescriptor& folder) {
 
 class Remover {
  public:
-  explicit Remover(FileDescriptor top) : top_(std::move(top)) {}
+  Remover(FileDescriptor top, std::chrono::milliseconds most) : top_(std::move(top)) {
+    if (most.count() > 0) until_ = Clock::now() + most;
+  }
 
   // Whatever lies directly in the top folder is emptied: its files are removed, and its folders become others of the
   // top, until there are none.
   void empty() {
     for (std::vector<std::string> names = names_in(top_); !names.empty(); names = names_in(top_)) {
       const std::size_t before = removed_;
-      for (const std::string& name : names) take(name);
+      for (const std::string& name : names) {
+        if (is_late()) return;
+        take(name);
+      }
       if (removed_ == before) return;  // what is left does not let itself be removed
     }
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_late() const { return until_ && Clock::now() >= *until_; }
+
   void take(const std::string& name) {
     if (unlink(top_.get(), name)) return;
     {
       const FileDescriptor folder = open_folder(top_.get(), name);
       if (!folder) return;
       for (const std::string& inner : names_in(folder)) {
+        if (is_late()) return;
         if (unlink(folder.get(), inner)) continue;
         // A folder that changes its place is written to: the name of the one above it stands in it.
         static_cast<void>(open_folder(folder.get(), inner));
@@ -87,13 +98,14 @@ class Remover {
   FileDescriptor top_;
   std::size_t removed_ = 0;
   std::uint64_t moved_ = 0;
+  std::optional<Clock::time_point> until_;
 };
 
 }  // namespace
 
-bool remove_tree(const std::string& path) noexcept {
+bool remove_tree(const std::string& path, std::chrono::milliseconds most) noexcept {
   try {
-    if (FileDescriptor top = open_folder(AT_FDCWD, path)) Remover(std::move(top)).empty();
+    if (FileDescriptor top = open_folder(AT_FDCWD, path)) Remover(std::move(top), most).empty();
   } catch (...) {  // no memory for the names: what is left is told below
   }
   return ::rmdir(path.c_str()) == 0 || errno == ENOENT;

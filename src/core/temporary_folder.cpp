@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
@@ -22,6 +24,12 @@ constexpr const char* kBeginning = "syslab-held-";
 std::string base_folder() {
   std::string base = environment_variable("TMPDIR");
   return base.starts_with('/') ? base : "/tmp";
+}
+
+[[noreturn]] void refuse_base(const std::string& why) {
+  throw Error(ErrorKind::config,
+              fmt::format("no temporary folder can be made in '{}': {}; set TMPDIR to a folder that you may write",
+                          base_folder(), why));
 }
 
 FileDescriptor open_folder(const std::string& path) {
@@ -43,9 +51,7 @@ TemporaryFolder::TemporaryFolder() {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
     path_ = fmt::format("{}/{}XXXXXX", base_folder(), kBeginning);
-    if (::mkdtemp(path_.data()) == nullptr) {
-      throw_errno(ErrorKind::internal, fmt::format("make the temporary folder '{}'", path_), errno, "mkdtemp");
-    }
+    if (::mkdtemp(path_.data()) == nullptr) refuse_base(std::generic_category().message(errno));
     lock_ = open_folder(path_);
     if (!lock_) continue;
     ::flock(lock_.get(), LOCK_EX);  // where folders cannot be locked, nobody takes them for left ones either
@@ -56,10 +62,19 @@ TemporaryFolder::TemporaryFolder() {
                                                base_folder()));
 }
 
-TemporaryFolder::~TemporaryFolder() { remove_tree(path_); }
+void require_temporary_folders() {
+  struct stat found {};
+  const std::string base = base_folder();
+  if (::stat(base.c_str(), &found) != 0) refuse_base(std::generic_category().message(errno));
+  if (!S_ISDIR(found.st_mode)) refuse_base("it is no folder");
+  if (::access(base.c_str(), W_OK | X_OK) != 0) refuse_base(std::generic_category().message(errno));
+}
+
+TemporaryFolder::~TemporaryFolder() { remove_tree(path_, kMostCleaning); }
 
 int remove_left_folders() {
   int removed = 0;
+  const auto until = std::chrono::steady_clock::now() + kMostCleaning;
   std::error_code failed;
   for (std::filesystem::directory_iterator it(base_folder(), failed), end; !failed && it != end; it.increment(failed)) {
     if (!it->path().filename().string().starts_with(kBeginning)) continue;
@@ -67,7 +82,9 @@ int remove_left_folders() {
     struct stat status {};
     if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
     if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    if (remove_tree(it->path().string())) ++removed;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;  // the next call continues
+    if (remove_tree(it->path().string(), left)) ++removed;
   }
   return removed;
 }

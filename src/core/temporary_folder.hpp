@@ -11,11 +11,13 @@ namespace syslab {
 
 class TemporaryFolder {
  public:
-  // Enterable by this user alone. Error(internal) if it cannot be made.
+  // Enterable by this user alone. Error(config) with what to do if it cannot be made.
   TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();  // with all that is in it
+  // With all that is in it. What takes longer than kMostCleaning (core/remove_tree.hpp) is left to
+  // remove_left_folders().
+  ~TemporaryFolder();
 
   const std::string& path() const { return path_; }
 
@@ -24,7 +26,11 @@ class TemporaryFolder {
   FileDescriptor lock_;
 };
 
-// Removes this user's folders that nobody holds any more; how many they were.
+// Error(config) with what to do where none can be made. Asked before a run begins, so that it does not fail case by
+// case.
+void require_temporary_folders();
+
+// Removes this user's folders that nobody holds any more, for kMostCleaning at most; how many are gone.
 int remove_left_folders();
 
 }  // namespace syslab

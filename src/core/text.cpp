@@ -132,14 +132,4 @@ std::string unknown_name(std::string_view what, std::string_view word, std::span
   return text;
 }
 
-std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.=,:/@%") ==
-                                          std::string::npos;
-  if (plain) return word;
-  std::string safe = "'";
-  for (const char c : word) safe += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return safe + "'";
-}
-
 }  // namespace syslab

@@ -29,6 +29,10 @@ namespace fs = std::filesystem;
   // No folder is made for a report: a mistyped one would go unseen.
   const fs::path folder = file.parent_path();
   std::error_code ignored;
+  if (error == ENOSPC || error == EDQUOT) {
+    throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}; free space or choose another place",
+                                              file.string(), std::generic_category().message(error)));
+  }
   if (folder.empty() || fs::is_directory(folder, ignored)) {
     refuse_to_write(file, std::generic_category().message(error));
   }
@@ -72,6 +76,13 @@ void require_may_be_replaced(const fs::path& file, const fs::path& target, const
 }
 
 }  // namespace
+
+void keep_mode(int draft, const fs::path& target) {
+  struct stat status {};
+  if (::stat(target.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    static_cast<void>(::fchmod(draft, status.st_mode & 0777));  // where it has none, the draft stays private
+  }
+}
 
 fs::path behind_links(const fs::path& file) {
   fs::path at = file;
@@ -119,8 +130,9 @@ FileInMaking::FileInMaking(fs::path file, std::string_view bytes, const std::vec
     : file_(std::move(file)), target_(behind_links(file_)) {
   require_may_be_replaced(file_, target_, kept);
   const fs::path draft = fmt::format("{}.{}.tmp", target_.string(), new_uuid7());
-  const FileDescriptor made(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  const FileDescriptor made(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!made) refuse_system_error(file_, errno);
+  keep_mode(made.get(), target_);
   draft_ = draft;
   while (!bytes.empty()) {
     const ssize_t written = ::write(made.get(), bytes.data(), bytes.size());

@@ -19,6 +19,10 @@ std::filesystem::path behind_links(const std::filesystem::path& file);
 // The contents of a plain file. Error(usage) if it is not one, cannot be read, or has more than `at_most` bytes.
 std::string read_user_file(const std::filesystem::path& file, std::uint64_t at_most);
 
+// Gives a draft, made with mode 0600, the mode of the file that it will replace, if there is one. What is new is
+// private: it may hold what its author read from a private database.
+void keep_mode(int draft, const std::filesystem::path& target);
+
 // A file written under a temporary name in the target's folder; place() renames it to the target, and it is removed if
 // place() is never called. Through a symbolic link, the file that it points to is replaced.
 class FileInMaking {

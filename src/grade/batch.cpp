@@ -18,6 +18,7 @@
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
 #include "core/path_list.hpp"
+#include "core/printable.hpp"
 #include "core/process.hpp"
 #include "core/state_folder.hpp"
 #include "core/temporary_folder.hpp"
@@ -72,8 +73,8 @@ class Grading {
  public:
   Grading(const BatchOptions& options, fs::path temporary, const std::vector<Submission>& all)
       : options_(options), temporary_(std::move(temporary)) {
-    std::vector<std::string> hidden{fs::canonical(options.submissions).string(), fs::canonical(options.output).string(),
-                                    fs::canonical(temporary_).string()};
+    std::vector<std::string> hidden{fs::canonical(options.submissions).string(), fs::canonical(temporary_).string()};
+    if (!options.output.empty()) hidden.push_back(fs::canonical(options.output).string());
     const auto hide = [&](const fs::path& path) {
       std::error_code none;
       const fs::path whole = fs::canonical(path, none);
@@ -90,22 +91,31 @@ class Grading {
 
   Json check(const Submission& submission, bool& known) {
     return guarded([&]() -> Json {
-      const OwnFolder own(temporary_, submission.id, hidden_);
+      const OwnFolder own(temporary_, next_folder(), hidden_);
       if (options_.experiments.empty()) return {{"adapters", Json::array()}};  // all of it is graded by a person
-      std::vector<std::string> searched = options_.experiments;
-      searched.insert(searched.end(), options_.beyond.begin(), options_.beyond.end());
-      const Known known_by = known_by_files(own, submission, searched, ".json");
+      const Known known_by = known_by_files(own, submission, searched(), ".json");
       Json record = known_record(known_by, [](const Json& one) { return !is_provisional(one); });
       known = !record.is_null();
-      if (known) return record;
+      if (known) return with_links(std::move(record), known_by);
       const bool killed_before = was_killed(record_of_the_same(known_by));
       Json suspicions = suspicious(own.code());  // before anything of it runs
-      record = checked(own);
+      record = checked(own, {options_.cases > 0 ? fmt::format("--cases={}", options_.cases) : "--as-graded"});
       if (killed_before && was_killed(record)) record[kKilledAgain] = true;
       record["suspicions"] = std::move(suspicions);
       keep(own.database());
       keep_record(known_by, record);
-      return record;
+      return with_links(std::move(record), known_by);
+    });
+  }
+
+  // What is known of it, else what can be imported.
+  Json look(const Submission& submission) {
+    return guarded([&]() -> Json {
+      const OwnFolder own(temporary_, next_folder(), hidden_);
+      if (options_.experiments.empty()) return {{"adapters", Json::array()}};
+      const Known known_by = known_by_files(own, submission, searched(), ".json");
+      Json record = known_record(known_by, [](const Json& one) { return !is_provisional(one); });
+      return record.is_null() ? checked(own, {"--imports-alone"}) : record;
     });
   }
 
@@ -119,7 +129,7 @@ class Grading {
     known = true;
     if (items.empty()) return Json::object();
     Json timings = guarded([&]() -> Json {
-      const OwnFolder own(temporary_, submission.id, hidden_);
+      const OwnFolder own(temporary_, next_folder(), hidden_);
       std::vector<std::string> names;
       for (const Item& item : items) names.push_back(timing_name(item));
       const Known known_by = known_by_files(own, submission, names, ".times.json");
@@ -153,12 +163,25 @@ class Grading {
     }
   }
 
-  // A copy of its own, and what identifies it.
-  static std::string taken(const OwnFolder& own, const Submission& submission) {
-    own.take(submission.path);
+  std::vector<std::string> searched() const {
+    std::vector<std::string> all = options_.experiments;
+    all.insert(all.end(), options_.beyond.begin(), options_.beyond.end());
+    return all;
+  }
+
+  // A number: the folder is named in command lines, which whoever is judged at the same time can read.
+  std::string next_folder() { return std::to_string(++folders_); }
+
+  // A copy of its own: what identifies it, and the links that are not in it.
+  struct Taken {
+    std::string digest;
+    std::vector<std::string> links_to_nothing;
+  };
+  static Taken taken(const OwnFolder& own, const Submission& submission) {
+    std::vector<std::string> links = own.take(submission.path);
     try {
       const submission::Folder is_one(own.code());
-      return digest_of_files(own.code());
+      return {digest_of_files(own.code()), std::move(links)};
     } catch (const Error& error) {  // names it as it was handed in
       std::string text = error.what();
       const std::string here = own.code().string(), there = submission.path.filename().string();
@@ -189,13 +212,15 @@ class Grading {
   struct Known {
     fs::path file;
     std::string digest, key;  // of the files; of them and of how they are looked at
+    std::vector<std::string> links_to_nothing;
     bool before_since = false;
   };
   Known known_by_files(const OwnFolder& own, const Submission& submission, const std::vector<std::string>& what,
                        const char* ending) const {
-    const std::string digest = taken(own, submission);
-    return {options_.output / ".work" / (submission.id + ending), digest, key_of(digest, what),
-            !options_.since.empty() && submission.handed_in < options_.since};
+    Taken copy = taken(own, submission);
+    std::string key = key_of(copy.digest, what);
+    return {options_.output / ".work" / (submission.id + ending), std::move(copy.digest), std::move(key),
+            std::move(copy.links_to_nothing), !options_.since.empty() && submission.handed_in < options_.since};
   }
 
   // What was found out before; nothing where there is nothing, or what could come to something else.
@@ -208,6 +233,18 @@ class Grading {
     Json record = stored.value("record", Json());
     if (known.before_since && text_field(stored, "digest") == known.digest) return record;
     if (text_field(stored, "key") != known.key || (options_.retry && !is_settled(record))) return nullptr;
+    return record;
+  }
+
+  // They are not among the files by which a record is known again.
+  static Json with_links(Json record, const Known& known) {
+    constexpr std::ptrdiff_t kMostNamed = 5;
+    const auto& links = known.links_to_nothing;
+    if (links.empty()) return record;
+    const auto count = std::ssize(links);
+    record[kLeftOut] = printable(fmt::format(
+        "{} to nothing: {}{}", counted(count, "link"),
+        fmt::join(links.begin(), links.begin() + std::min(count, kMostNamed), ", "), count > kMostNamed ? ", …" : ""));
     return record;
   }
 
@@ -245,14 +282,13 @@ class Grading {
     return fmt::format("it ran out of time: stopped after {} s", std::chrono::duration<double>(options_.limit).count());
   }
 
-  Json checked(const OwnFolder& own) const {
+  Json checked(const OwnFolder& own, const std::vector<std::string>& how) const {
     std::vector<std::string> words{"check", "--json"};
     words.insert(words.end(), options_.experiments.begin(), options_.experiments.end());
     words.insert(words.end(),
                  {"--handout", options_.handout, "--mine", fmt::format("{}={}", kMine, own.code().string()), "--python",
                   worker::python_interpreter()});
-    words.push_back("--as-graded");
-    if (options_.cases > 0) words.back() = fmt::format("--cases={}", options_.cases);
+    words.insert(words.end(), how.begin(), how.end());
     // The many laws that earn no points would take most of the time.
     if (options_.beyond.empty()) words.insert(words.end(), {"--contract", "handout"});
     for (const std::string& glob : options_.beyond) words.insert(words.end(), {"--beyond", glob});
@@ -310,6 +346,7 @@ class Grading {
   // Another word is refused here, where it is not yet what each submission fails over.
   std::string gpu_memory_ = worker::gpu_memory_of_others();
   std::string surroundings_ = digest_of_surroundings();
+  std::atomic<int> folders_ = 0;
   std::mutex storing_;
   std::optional<store::Store> store_;
 };
@@ -360,6 +397,14 @@ std::vector<Json> check_all(const std::vector<Submission>& submissions, const Ba
     records[i]["timings"] = grading.time(submissions[i], records[i], known);
     if (!known && options.timed_one) options.timed_one(submissions[i], records[i]);
   }
+  return records;
+}
+
+std::vector<Json> look_at_all(const std::vector<Submission>& submissions, const BatchOptions& options) {
+  const TemporaryFolder temporary;
+  Grading grading(options, temporary.path(), submissions);
+  std::vector<Json> records(submissions.size());
+  for_all(submissions.size(), options.jobs, [&](std::size_t i) { records[i] = grading.look(submissions[i]); });
   return records;
 }
 

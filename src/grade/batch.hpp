@@ -43,4 +43,8 @@ struct BatchOptions {
 // out of time or ended without an answer; timings are kept likewise.
 std::vector<Json> check_all(const std::vector<Submission>& submissions, const BatchOptions& options);
 
+// The same, but that no law is searched: of one that was not checked before, what can be imported of it. Nothing is
+// written; without an `output` nothing is known from before.
+std::vector<Json> look_at_all(const std::vector<Submission>& submissions, const BatchOptions& options);
+
 }  // namespace syslab::grade

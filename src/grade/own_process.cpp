@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 
@@ -24,29 +25,47 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;  // of a folder, 
 constexpr std::uint64_t kMostOutput = 64U << 20;
 constexpr milliseconds kTick{50}, kLeaving{3000};
 
-void copy_folder(const fs::path& from, const fs::path& to) {
+bool leads_to_nothing(const fs::path& link) {
+  std::error_code none;
+  return fs::status(link, none).type() == fs::file_type::not_found;
+}
+
+// No link is followed. Those to nothing are left out.
+std::vector<std::string> copy_folder(const fs::path& from, const fs::path& to) {
+  std::vector<std::string> left_out;
   std::uintmax_t files = 0, bytes = 0;
+  const auto count = [&] {  // folders, too: each takes as long to copy and to remove as a file
+    if (++files > kMostFiles || bytes > kMostBytes) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("it has more than {} files and folders, or {} MB", kMostFiles, kMostBytes >> 20));
+    }
+  };
   for (fs::recursive_directory_iterator entry(from), end; entry != end; ++entry) {
     const fs::path relative = entry->path().lexically_relative(from);
     if (is_left_out(relative.filename())) {
       entry.disable_recursion_pending();
       continue;
     }
-    if (entry->is_symlink())
-      throw Error(ErrorKind::usage,
-                  fmt::format("'{}' is a symbolic link; hand in what it points to", relative.string()));
-    if (entry->is_directory()) {
+    if (entry->is_symlink()) {
+      if (!leads_to_nothing(entry->path())) {
+        throw Error(ErrorKind::usage,
+                    fmt::format("'{}' is a symbolic link; hand in what it points to", relative.string()));
+      }
+      count();
+      left_out.push_back(relative.string());
+    } else if (entry->is_directory()) {
+      count();
       fs::create_directories(to / relative);
     } else if (!entry->is_regular_file()) {
       throw Error(ErrorKind::usage, fmt::format("'{}' is neither a file nor a folder", relative.string()));
     } else {
       bytes += entry->file_size();
-      if (++files > kMostFiles || bytes > kMostBytes) {
-        throw Error(ErrorKind::usage, fmt::format("it has more than {} files or {} MB", kMostFiles, kMostBytes >> 20));
-      }
+      count();
       fs::copy_file(entry->path(), to / relative);
     }
   }
+  std::ranges::sort(left_out);
+  return left_out;
 }
 
 void remove_environments(const fs::path& folder) {
@@ -90,9 +109,9 @@ OwnFolder::OwnFolder(const fs::path& parent, const std::string& id, std::string 
   fs::create_directories(path_ / "tmp");
 }
 
-OwnFolder::~OwnFolder() { remove_tree(path_.string()); }
+OwnFolder::~OwnFolder() { remove_tree(path_.string(), kMostCleaning); }
 
-void OwnFolder::take(const fs::path& submission) const {
+std::vector<std::string> OwnFolder::take(const fs::path& submission) const {
   if (!submission::is_submission(submission)) {
     throw Error(ErrorKind::usage,
                 fmt::format("there is neither a folder nor a zip '{}'", submission.filename().string()));
@@ -100,6 +119,7 @@ void OwnFolder::take(const fs::path& submission) const {
   if (fs::is_directory(submission)) return copy_folder(submission, code());
   submission::unpack(submission, code());
   remove_environments(code());
+  return {};
 }
 
 OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, const std::string& text, milliseconds limit) const {

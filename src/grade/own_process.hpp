@@ -26,8 +26,8 @@ class OwnFolder {
   ~OwnFolder();
 
   // A copy of a folder or a zip without environments and what tools leave. Error(usage) for links and for more than a
-  // submission may have.
-  void take(const std::filesystem::path& submission) const;
+  // submission may have. Of a folder, symbolic links to nothing are left out; the paths of these.
+  std::vector<std::string> take(const std::filesystem::path& submission) const;
 
   std::filesystem::path code() const { return path_ / "code"; }
   std::filesystem::path database() const { return path_ / "lab.db"; }

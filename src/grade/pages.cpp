@@ -43,6 +43,7 @@ std::string in_words(const std::string& input) {
 std::string finding(const Law& law, const PageOptions& options) {
   const std::string words = in_words(law.input);
   if (law.out_of_time) return printable(law.name + " ran out of time");
+  if (law.open) return printable(law.name + " is open" + (options.seed_is_hidden ? "" : ": " + law.lacks));
   std::string text = law.name + " does not hold";
   if (!words.empty()) text += " with " + words;
   if (!options.seed_is_hidden && !law.message.empty()) text += ": " + first_line(law.message);
@@ -104,6 +105,37 @@ std::string command_of(const Rubric& rubric, const Item& item, const PageOptions
                      elsewhere ? " --device " + options.device : "");
 }
 
+// Problems of which something is decided, by their places in the rubric.
+std::vector<std::size_t> decided_in(const Rubric& rubric, const std::vector<Graded>& all) {
+  std::vector<std::size_t> decided;
+  for (std::size_t i = 0; i < rubric.problems.size(); ++i) {
+    const auto& items = rubric.problems[i].items;
+    if (std::ranges::any_of(items, [](const Item& item) { return !item.written; }) ||
+        std::ranges::any_of(all, [i](const Graded& one) { return one.scores[i].checked() > 0; })) {
+      decided.push_back(i);
+    }
+  }
+  return decided;
+}
+
+void add_columns(std::vector<std::string>& columns, const std::string& problem, Audience audience) {
+  columns.push_back(problem);
+  if (audience == Audience::program) columns.insert(columns.end(), {problem + ".open", problem + ".possible"});
+}
+
+void add_cells(std::vector<store::Cell>& row, const ProblemScore& score, Audience audience) {
+  const double open = hundredths(score.problem->points - score.checked());
+  if (audience == Audience::program) {
+    for (const double each : {score.earned(), open, score.problem->points}) row.push_back(real_cell(each));
+  } else if (score.checked() <= 0) {
+    row.push_back(text_cell("open"));
+  } else if (open > 0) {
+    row.push_back(text_cell(fmt::format("{:g} (+{:g} open)", score.earned(), open)));
+  } else {
+    row.push_back(real_cell(score.earned()));
+  }
+}
+
 }  // namespace
 
 std::string item_name(const Problem& problem, const Item& item) {
@@ -126,6 +158,10 @@ std::string Graded::error() const { return text_field(record, "error"); }
 
 std::string note_of(const Graded& one) {
   if (!one.error().empty()) return one.error();
+  for (const ProblemScore& score : one.scores) {
+    const auto lacking = std::ranges::find_if(score.items, &ItemScore::lacking);
+    if (lacking != score.items.end()) return lacking->why;
+  }
   if (one.earned() > 0) return ran_out_of_time(one.record) ? "some of it ran out of time" : "";
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
@@ -135,32 +171,26 @@ std::string note_of(const Graded& one) {
   return ran_out_of_time(one.record) ? "ran out of time" : "";
 }
 
-store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
+store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all, Audience audience,
                           const std::map<std::string, std::string>& roster) {
   store::ResultSet table;
   table.columns = {"student", "points", "checked", "open"};
+  if (audience == Audience::program) table.columns.emplace_back("possible");
   if (!roster.empty()) table.columns.insert(table.columns.begin() + 1, "name");
-  const auto is_decided = [&](std::size_t problem) {
-    const auto& items = rubric.problems[problem].items;
-    return std::ranges::any_of(items, [](const Item& item) { return !item.written; }) ||
-           std::ranges::any_of(all, [&](const Graded& one) { return one.scores[problem].checked() > 0; });
-  };
-  std::vector<std::size_t> shown;
-  for (std::size_t i = 0; i < rubric.problems.size(); ++i) {
-    if (is_decided(i)) shown.push_back(i);
-  }
-  for (const std::size_t problem : shown) table.columns.push_back(rubric.problems[problem].id);
+  const std::vector<std::size_t> shown = decided_in(rubric, all);
+  for (const std::size_t problem : shown) add_columns(table.columns, rubric.problems[problem].id, audience);
   table.columns.emplace_back("note");
+  const auto add_total = [&](std::vector<store::Cell>& row, double earned, double checked) {
+    for (const double each : {earned, checked, rubric.points() - checked}) row.push_back(real_cell(each));
+    if (audience == Audience::program) row.push_back(real_cell(rubric.points()));
+  };
   std::map<std::string, std::string> missing = roster;
   for (const Graded& one : all) {
-    std::vector<store::Cell> row{text_cell(one.id), real_cell(one.earned()), real_cell(one.checked()),
-                                 real_cell(rubric.points() - one.checked())};
+    std::vector<store::Cell> row{text_cell(one.id)};
     const auto known = roster.find(one.id);
-    if (!roster.empty()) row.insert(row.begin() + 1, text_cell(known == roster.end() ? "" : known->second));
-    for (const std::size_t problem : shown) {
-      const ProblemScore& score = one.scores[problem];
-      row.push_back(score.checked() > 0 ? real_cell(score.earned()) : text_cell("open"));
-    }
+    if (!roster.empty()) row.push_back(text_cell(known == roster.end() ? "" : known->second));
+    add_total(row, one.earned(), one.checked());
+    for (const std::size_t problem : shown) add_cells(row, one.scores[problem], audience);
     std::string note = printable(note_of(one));
     if (!roster.empty() && known == roster.end()) note += (note.empty() ? "" : "; ") + std::string("not on the roster");
     row.push_back(text_cell(std::move(note)));
@@ -168,8 +198,8 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
     missing.erase(one.id);
   }
   for (const auto& [id, name] : missing) {
-    std::vector<store::Cell> row{text_cell(id), text_cell(name), real_cell(0), real_cell(0),
-                                 real_cell(rubric.points())};
+    std::vector<store::Cell> row{text_cell(id), text_cell(name)};
+    add_total(row, 0, 0);
     row.resize(table.columns.size() - 1, text_cell(""));
     row.push_back(text_cell("nothing handed in"));
     table.rows.push_back(std::move(row));
@@ -188,7 +218,10 @@ store::ResultSet checks_of(const std::vector<Graded>& all, const std::string& da
         for (const Law& law : item.laws) {
           if (law.check.empty()) continue;
           table.rows.push_back({text_cell(one.id), text_cell(item_name(*score.problem, *item.item)),
-                                text_cell(law.name), text_cell(law.held ? "yes" : "no"),
+                                text_cell(law.name),
+                                text_cell(law.held   ? "yes"
+                                          : law.open ? "open"
+                                                     : "no"),
                                 text_cell(fmt::format("syslab replay {} --db {} --mine me={}{}", law.check,
                                                       shell_word(database), shell_word(one.path), python))});
         }
@@ -230,6 +263,9 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
                   rubric.handout, one.earned(), one.checked(), rubric.points() - one.checked());
   if (const std::string handed_in = std::filesystem::path(one.path).filename().string(); !handed_in.empty()) {
     page += fmt::format("\nHanded in: {}\n", plain(printable(handed_in)));
+  }
+  if (const std::string left_out = text_field(one.record, kLeftOut); !left_out.empty()) {
+    page += fmt::format("\nLeft out: {}\n", plain(left_out));
   }
   if (!one.error().empty()) page += fmt::format("\nNothing could be checked: {}\n", plain(printable(one.error())));
   if (const std::string digest = text_field(one.record, "digest"); !digest.empty()) {

@@ -40,8 +40,13 @@ std::string item_name(const Problem& problem, const Item& item);
 // it ran out of time. Else empty.
 std::string note_of(const Graded& one);
 
+enum class Audience {
+  person,   // a cell a problem: "6 (+9 open)", or "open" if nothing of it is decided
+  program,  // numbers alone: what a problem has earned, `PROBLEM.open` and `PROBLEM.possible`; `possible` of all
+};
+
 // student, name (with a roster), points, checked, open, each problem of which something is decided, note.
-store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
+store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all, Audience audience,
                           const std::map<std::string, std::string>& roster = {});
 
 // student, item, law, holds, replay: the command that tries a law again on what was handed in then, for appeals. For

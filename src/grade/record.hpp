@@ -51,6 +51,9 @@ inline bool was_killed(const Json& record) {
          });
 }
 
+// What of a handed-in folder was left out, in words: "2 links to nothing: data, weights".
+inline constexpr const char* kLeftOut = "left_out";
+
 // The row of a function that an adapters.py answers; null where there is none.
 inline const Json* row_of(const Json& record, const std::string& function) {
   const auto rows = record.find("adapters");

@@ -20,6 +20,7 @@
 #include "grade/record.hpp"
 #include "grade/timing.hpp"
 #include "submission/adapters.hpp"
+#include "verdict/law_verdict.hpp"
 
 namespace syslab::grade {
 namespace {
@@ -167,21 +168,47 @@ class Reader {
   std::string name_;
 };
 
+// A law beyond the hand-out's that keeps its PASS away (verdict/law_verdict.hpp).
+bool breaks_promise(const Json& law) {
+  return text_field(law, "contract") != "handout" &&
+         verdict::fails_handout(
+             verdict::Part::beyond, outcome_of(text_field(law, "outcome")).value_or(Outcome::not_run),
+             finding_kind_of(text_field(law, "finding")).value_or(FindingKind::none), is_set(law, "promised"));
+}
+
+// In words; empty: none.
+std::string lack_in(const Json& object) {
+  const auto found = object.find("lacks");
+  const std::optional<Lack> lack = found == object.end() ? std::nullopt : lack_of(*found);
+  return lack ? lack->text() : "";
+}
+
 std::vector<Law> laws_of(const Item& item, const Json& row) {
   std::vector<Law> laws;
   const auto found = row.find("laws");
   if (found == row.end() || !found->is_array()) return laws;
   for (const Json& law : *found) {
     const std::string name = text_field(law, "law"), outcome = text_field(law, "outcome");
-    if (text_field(law, "experiment") != item.experiment || text_field(law, "contract") != item.contract) continue;
+    if (text_field(law, "experiment") != item.experiment) continue;
+    if (item.contract == "handout" && breaks_promise(law)) {
+      laws.push_back({name + " on what is promised", text_field(law, "message"), text_field(law, "input"),
+                      text_field(law, "check"), false, false});
+      continue;
+    }
+    if (text_field(law, "contract") != item.contract) continue;
     if (std::ranges::none_of(item.laws, [&](const std::string& glob) { return glob_match(glob, name); })) continue;
-    // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
-    const bool tried = outcome == "passed" || outcome == "falsified" || outcome == "error" || outcome == "not_run";
-    if (item.contract != "handout" && !tried) continue;
+    // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried. A law that gave up was: a
+    // submission may not lose a law by refusing the inputs that break it.
+    if (item.contract != "handout" && outcome == "unsupported" && !is_set(law, "open")) continue;
     laws.push_back({name, text_field(law, "message"), text_field(law, "input"), text_field(law, "check"),
-                    outcome == "passed", is_set(law, "out_of_time")});
+                    outcome == "passed", is_set(law, "out_of_time"), is_set(law, "open"), lack_in(law)});
   }
   return laws;
+}
+
+void leave_open(ItemScore& score, const std::string& lacks) {
+  score.open = score.lacking = true;
+  score.why = fmt::format("{} needs what this Python lacks: {}", score.item->function, lacks);
 }
 
 ItemScore score_item(const Item& item, const Json& record) {
@@ -199,6 +226,11 @@ ItemScore score_item(const Item& item, const Json& record) {
   const Json* const row = row_of(record, item.function);
   const std::string state = row == nullptr ? "not there" : text_field(*row, "state");
   if (state != "implemented") {
+    if (row != nullptr && is_set(*row, "open")) {
+      leave_open(score, lack_in(*row));
+      score.at_import = true;
+      return score;
+    }
     score.failed = true;
     score.why = fmt::format("{} {}", item.function, state);
     if (row != nullptr && !text_field(*row, "why").empty()) score.why += ": " + text_field(*row, "why");
@@ -219,10 +251,10 @@ ItemScore score_item(const Item& item, const Json& record) {
     score.why = "no law of the rubric was searched";
     return score;
   }
-  const auto wants_newer = [](const Law& law) { return !law.held && law.message.starts_with("needs torch >="); };
-  if (std::ranges::all_of(score.laws, wants_newer)) {
-    score.open = true;
-    score.why = fmt::format("{} {}", item.function, score.laws.front().message);
+  const auto open = std::ranges::find_if(score.laws, &Law::open);
+  if (open != score.laws.end() &&
+      std::ranges::all_of(score.laws, [](const Law& law) { return law.held || law.open; })) {
+    leave_open(score, open->lacks);
     return score;
   }
   score.earned = item.all_or_nothing ? (held == of ? item.points : 0) : hundredths(item.points * held / of);

@@ -53,6 +53,8 @@ struct Law {
   std::string check;  // uid of what was stored about it; empty: nothing
   bool held = false;
   bool out_of_time = false;
+  bool open = false;  // it needs what this Python lacks, and says nothing
+  std::string lacks;  // which is that, in words
 };
 
 struct ItemScore {
@@ -61,6 +63,7 @@ struct ItemScore {
   bool open = false;       // neither earned nor lost: written, or could not be checked here
   std::string why;         // one line: "not implemented", "needs a GPU"
   std::vector<Law> laws;   // that decided
+  bool lacking = false;    // open, since this Python lacks what it needs
   bool failed = false;     // before any law was looked at: not implemented, wrong where it was timed
   bool at_import = false;  // `why` was found out before there were inputs, and can tell nothing of them
   // It has all that it asks for. An item of 0 points, too, asks for something.

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "submission/script.hpp"
+#include "worker/half_products.hpp"
 #include "worker/python_probe.hpp"
 
 namespace syslab::grade {
@@ -65,6 +66,10 @@ void require_torch() {
                                               "would earn nothing for that; --python FILE names one that has",
                                               python));
   }
+}
+
+std::optional<Lack> lack_in_half(std::string_view device) {
+  return device == "cpu" ? worker::lacks_half_products() : std::nullopt;
 }
 
 std::string digest_of_files(const fs::path& folder) {

@@ -2,7 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+
+#include "core/lack.hpp"
 
 namespace syslab::grade {
 
@@ -12,6 +16,9 @@ std::string digest_of_surroundings();
 
 // Error(usage) where that interpreter has no torch: every submission would lack it, and earn nothing for that.
 void require_torch();
+
+// What torch lacks where FSDP is asked in fp16 on that device; nothing: it computes so, or it is a GPU's.
+std::optional<Lack> lack_in_half(std::string_view device);
 
 // Of all files of a submission's own copy, with their names: what it reads need not be source code.
 std::string digest_of_files(const std::filesystem::path& folder);

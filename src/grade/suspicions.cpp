@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/user_file.hpp"
+#include "grade/python_names.hpp"
 #include "grade/record.hpp"
 
 namespace syslab::grade {
@@ -19,35 +21,45 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostSuspicions = 100, kMostText = 160;
 constexpr std::uint64_t kMostCode = 1U << 20;
 
+// Of what an import brings in: of a name that begins with `top`, and has `part` in it, if that is not empty.
 struct Sign {
-  std::string_view name, why;
+  std::string_view top, part, why;
 };
 
 constexpr std::array kSigns = std::to_array<Sign>({
-    {"scaled_dot_product_attention", "calls torch's own attention"},
-    {"flex_attention", "calls torch's own attention"},
-    {"MultiheadAttention", "calls torch's own attention"},
-    {"flash_attn", "calls a library's attention"},
-    {"xformers", "calls a library's attention"},
-    {"DistributedDataParallel", "uses torch's own data parallelism"},
-    {"FullyShardedDataParallel", "uses torch's own full sharding"},
-    {"fully_shard", "uses torch's own full sharding"},
-    {"ZeroRedundancyOptimizer", "uses torch's own sharded optimizer"},
-    {"deepspeed", "uses a library's training on several devices"},
-    {"data_ptr", "looks at where its tensors lie"},
-    {"get_objects", "looks at objects that it was not given"},
-    {"_getframe", "looks at who calls it"},
-    {"currentframe", "looks at who calls it"},
-    {"shm", "uses memory that other hand-ins see"},
-    {"shared_memory", "uses memory that other hand-ins see"},
-    {"syslab_worker", "names a part of the laboratory"},
-    {"syslab_wire", "names a part of the laboratory"},
-    {"syslab_ranks", "names a part of the laboratory"},
-    {"syslab_training", "names a part of the laboratory"},
+    {"torch", "scaled_dot_product_attention", "calls torch's own attention"},
+    {"torch", "flex_attention", "calls torch's own attention"},
+    {"torch", "MultiheadAttention", "calls torch's own attention"},
+    {"flash_attn", "", "calls a library's attention"},
+    {"flash_attn_interface", "", "calls a library's attention"},
+    {"xformers", "", "calls a library's attention"},
+    {"torch", "DistributedDataParallel", "uses torch's own data parallelism"},
+    {"torch", "FullyShardedDataParallel", "uses torch's own full sharding"},
+    {"torch", "fully_shard", "uses torch's own full sharding"},
+    {"torch", "ZeroRedundancyOptimizer", "uses torch's own sharded optimizer"},
+    {"deepspeed", "", "uses a library's training on several devices"},
+    {"fairscale", "", "uses a library's training on several devices"},
+    {"?", "data_ptr", "looks at where its tensors lie"},
+    {"torch", "data_ptr", "looks at where its tensors lie"},
+    {"gc", "get_objects", "looks at objects that it was not given"},
+    {"gc", "get_referrers", "looks at objects that it was not given"},
+    {"sys", "_getframe", "looks at who calls it"},
+    {"inspect", "currentframe", "looks at who calls it"},
+    {"inspect", "stack", "looks at who calls it"},
+    {"ctypes", "", "calls machine code past Python"},
+    {"cffi", "", "calls machine code past Python"},
+    {"socket", "", "opens connections of its own"},
+    {"multiprocessing", "shared_memory", "uses memory that other hand-ins see"},
 });
+constexpr std::string_view kOfTheLab = "names a part of the laboratory",
+                           kSharedMemory = "uses memory that other hand-ins see";
+
+struct KernelSign {
+  std::string_view name, why;
+};
 
 // Of whole attention: what a hand-out's own kernel is called, flash_fwd_kernel, is not among them.
-constexpr std::array kAttentionOfALibrary = std::to_array<Sign>({
+constexpr std::array kAttentionOfALibrary = std::to_array<KernelSign>({
     {"pytorch_flash::", "ran torch's own attention"},
     {"fmha_cutlass", "ran torch's own attention"},
     {"PyTorchMemEffAttention", "ran torch's own attention"},
@@ -67,17 +79,31 @@ bool is_of_a_library(std::string_view kernel) {
                              [&](std::string_view one) { return kernel.find(one) != std::string_view::npos; });
 }
 
-bool is_of_name(char letter) {
-  return letter == '_' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-         (letter >= 'A' && letter <= 'Z');
+// The packages of which a text imports everything: what "*.relu" may be from.
+std::set<std::string> starred(const std::vector<PythonName>& names) {
+  std::set<std::string> tops;
+  for (const PythonName& one : names) {
+    if (one.name.ends_with(".*")) tops.insert(one.name.substr(0, one.name.find('.')));
+  }
+  return tops;
 }
 
-bool has_name(std::string_view text, std::string_view name) {
-  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    if ((at == 0 || !is_of_name(text[at - 1])) && (end == text.size() || !is_of_name(text[end]))) return true;
+// Why a name of the text is one to look at; empty: it is not.
+std::string_view why_to_look_at(const std::string& name, const std::set<std::string>& starred) {
+  if (name.starts_with("\"")) {  // a text
+    if (name.starts_with("\"syslab_")) return kOfTheLab;
+    return name.starts_with("\"/dev/shm") ? kSharedMemory : std::string_view();
   }
-  return false;
+  if (name.starts_with("syslab_")) return kOfTheLab;
+  const std::vector<std::string> parts = split(name, '.');
+  const auto may_be_of = [&](std::string_view top) {
+    if (parts.front() == "*") return top == "?" || starred.contains(std::string(top));
+    return parts.front() == top;
+  };
+  const auto sign = std::ranges::find_if(kSigns, [&](const Sign& one) {
+    return may_be_of(one.top) && (one.part.empty() || std::ranges::find(parts, one.part) != parts.end());
+  });
+  return sign == kSigns.end() ? std::string_view() : sign->why;
 }
 
 bool is_of_handout(const fs::path& file) {
@@ -103,13 +129,15 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& file) {
   std::vector<Suspicion> found;
-  int number = 0;
-  for (const std::string& line : split(code, '\n')) {
-    ++number;
-    const std::string_view computed = std::string_view(line).substr(0, line.find('#'));
-    const auto sign = std::ranges::find_if(kSigns, [&](const Sign& one) { return has_name(computed, one.name); });
-    if (sign == kSigns.end()) continue;
-    found.push_back({file, number, std::string(sign->why), trim(computed).substr(0, kMostText)});
+  const std::vector<std::string> lines = split(code, '\n');
+  const std::vector<PythonName> names = names_in(code);
+  const std::set<std::string> tops = starred(names);
+  for (const PythonName& one : names) {
+    const std::string_view why = why_to_look_at(one.name, tops);
+    // The first place leads a reader to the others.
+    if (why.empty() || std::ranges::find(found, why, &Suspicion::why) != found.end()) continue;
+    const std::string line = one.line <= static_cast<int>(lines.size()) ? lines[std::size_t(one.line) - 1] : "";
+    found.push_back({file, one.line, std::string(why), trim(line).substr(0, kMostText)});
   }
   return found;
 }
@@ -139,8 +167,8 @@ std::vector<Suspicion> suspicions_of_kernels(const Json& kernels, const std::str
   };
   for (const Json& one : kernels) {
     const std::string name = text_field(one, "name");
-    const auto sign = std::ranges::find_if(kAttentionOfALibrary,
-                                           [&](const Sign& each) { return name.find(each.name) != std::string::npos; });
+    const auto sign = std::ranges::find_if(
+        kAttentionOfALibrary, [&](const KernelSign& each) { return name.find(each.name) != std::string::npos; });
     if (sign != kAttentionOfALibrary.end()) found.push_back({timing, 0, std::string(sign->why), text_of(one)});
   }
   const auto of_a_library = [](const Json& one) { return is_of_a_library(text_field(one, "name")); };

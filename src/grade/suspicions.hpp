@@ -1,6 +1,6 @@
 // Places in a submission's code that a person should look at: a library that does what was to be written, or code that
-// looks at who calls it; and kernels that are a library's by their names. They cost no points, because a word proves
-// nothing.
+// looks at who calls it; and kernels that are a library's by their names. Of code, what is imported counts, and not
+// what something is called. They cost no points, because neither proves anything.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct Suspicion {
   std::string text;  // of the line, at most 160 bytes
 };
 
-// Of a Python text: one a line, comments left out.
+// Of a Python text: of each reason the first place.
 std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& file);
 
 // Of all Python files in a folder, by name, at most 100. Files of `tests` other than adapters.py are the hand-out's;

@@ -11,7 +11,7 @@
 namespace syslab::grade {
 
 // By how much a machine may scatter a ratio whose sides are measured in turns, from one pair of fresh processes to the
-// next: a standard deviation. Twice the most that neighbours made of it (docs/performance/lab.md, "Comparisons on
+// next: a standard deviation. Twice the most that neighbours made of it (reports/ledger/lab.md, "Comparisons on
 // trial": a half-width of 2.9 % over 12 to 20 launches is 5 %; as bursts are now, 1 %).
 inline constexpr double kScatter = 0.1;
 

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 
 #include "core/error.hpp"
+#include "judge/other_names.hpp"
 
 namespace syslab::judge {
 namespace {
@@ -97,6 +99,7 @@ void allow_but_for(Ruleset& rules, const std::vector<std::string>& hidden, std::
     std::error_code none;
     if (const fs::path real = folder.empty() ? fs::path() : fs::weakly_canonical(folder, none); !real.empty()) {
       kept_back.push_back(real);
+      std::ranges::copy(other_mounts_of(real.string()), std::back_inserter(kept_back));
     }
   }
   if (kept_back.empty()) return rules.allow("/", rights);
@@ -113,7 +116,10 @@ FileDescriptor make_ruleset(const std::string& writable, const std::vector<std::
                             bool network, const std::string& shown, const std::vector<std::string>& unlisted) {
   Ruleset rules(landlock_version(), network);
   rules.allow("/", kExecute);
-  allow_but_for(rules, hidden, kReadFile);
+  // A disk's device has all files on it, and others have a screen, a terminal or the kernel's log.
+  std::vector<std::string> unread = hidden;
+  unread.emplace_back("/dev");
+  allow_but_for(rules, unread, kReadFile);
   allow_but_for(rules, unlisted, kReadFolder);
   if (!shown.empty()) rules.allow(shown, kReadFile | kReadFolder);
   const std::uint64_t files = kReadFile | kReadFolder | kWriteFile | kTruncate | kRemoveAndMake | kRefer;

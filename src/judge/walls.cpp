@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -29,6 +30,7 @@
 #include "core/path_list.hpp"
 #include "core/state_folder.hpp"
 #include "judge/landlock.hpp"
+#include "judge/other_names.hpp"
 
 namespace syslab::judge {
 namespace {
@@ -42,6 +44,9 @@ void demand(int result, std::string_view what) {
 FilterContext empty_filter() {
   FilterContext filter(::seccomp_init(SCMP_ACT_ALLOW), ::seccomp_release);
   if (!filter) throw Error(ErrorKind::internal, "make a seccomp filter: out of memory", "seccomp_init");
+  // A call of another architecture (int 0x80) would end its thread alone, and whoever waits for that thread would wait
+  // on.
+  demand(::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "calls of 32 bits");
   return filter;
 }
 
@@ -99,6 +104,8 @@ constexpr const char* kDenied[] = {
     "swapoff",
     "acct",
     "quotactl",
+    // The kernel's log has the name of each process that crashed, and where: words for whoever reads it later.
+    "syslog",
     "iopl",
     "ioperm",
     // What of other processes of this user has no path that Landlock would judge.
@@ -143,14 +150,28 @@ constexpr const char* kOnlyOneself[] = {"prlimit64", "sched_setscheduler", "sche
                                         "sched_setaffinity"};
 // Of a file that is open to be read: to lock it, by which its owner's writers wait.
 constexpr int kLocks[] = {F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW};
-// Of a terminal: to type into it, for the shell behind it to carry out.
-constexpr unsigned kTyping[] = {TIOCSTI, TIOCLINUX};
-// Of a file that is open to be read: to choose the signal that tells of it (as timer_create does), and to make
-// everybody else wait who opens it.
-constexpr unsigned kOfDescriptors[] = {F_SETSIG, F_SETLEASE};
+// Which signal a parent gets at the end of a child: with SIGCONT one that ends late would wake a stopped parent up.
+constexpr unsigned kSignalOfItsEnd = 0xff, kMostSignals = 64;
+// Calls that fill memory go on while a stopped process's other side is measured, for a second for each few gigabytes.
+// CUDA's driver and NCCL of one rank work without them (tools/long/gpu_walls.py); NCCL of several ranks and
+// compute-sanitizer have not been tried.
+constexpr unsigned kFilling[] = {MAP_POPULATE, MAP_LOCKED};
+// MADV_POPULATE_READ, …_WRITE and MADV_COLLAPSE (which fills a huge page where one of its pages is there): older
+// headers do not have them.
+constexpr unsigned kFillingAdvice[] = {22, 23, 25};
+constexpr const char* kFillingCalls[] = {"mlock", "mlock2", "mlockall"};
+// Of a terminal: to type into it, for the shell behind it to carry out; and its settings, which last. Landlock keeps
+// them since its version 5. The last three are TCSETS2, TCSETSW2 and TCSETSF2.
+constexpr unsigned kOfTerminals[] = {TIOCSTI,  TIOCLINUX, TIOCSWINSZ, TIOCSPGRP,  TIOCSETD,
+                                     TIOCEXCL, TCSETS,    TCSETSW,    TCSETSF,    TCSETA,
+                                     TCSETAW,  TCSETAF,   0x402c542b, 0x402c542c, 0x402c542d};
+// Of a file that is open to be read: to choose the signal that tells of it (as timer_create does), to make everybody
+// else wait who opens it, and to say for how long what is written will live, which the kernel keeps with the file for
+// all to read.
+constexpr unsigned kOfDescriptors[] = {F_SETSIG, F_SETLEASE, F_SET_RW_HINT};
 // Of a file system, by the letter of its family: they change attributes of a file that is open to be read, seal it for
 // ever, or make a copy of a folder beside it. Whoever wanted to clone a file (FICLONE) copies it.
-constexpr unsigned kFileSystems[] = {'f', 'X', 0x94};
+constexpr unsigned kFileSystems[] = {'f', 'r', 'v', 'X', 0x94};
 
 // Not even those of this machine: a service behind a socket would do outside what is denied inside, so ranks have those
 // of the internet alone, and what their libraries ask of the machine's own addresses. A pair of connected ones is no
@@ -177,6 +198,25 @@ void deny_sockets(const FilterContext& filter, bool network, bool gpu, bool list
   if (!network) deny(filter, "connect", ENOENT);
 }
 
+// What would wake a stopped process up, or keep it at work: the side that is not measured is to stand still. The runner
+// sees what comes through (runner/standstill.hpp).
+void deny_waking(const FilterContext& filter, const WallsOptions& options) {
+  // Whether CUDA's driver makes such timers has not been tried.
+  if (!options.gpu) deny(filter, "timer_create", EPERM);
+  for (unsigned number = 1; number <= kMostSignals; ++number) {
+    if (number == SIGCHLD) continue;
+    deny(filter, "clone", EPERM, SCMP_A0(SCMP_CMP_MASKED_EQ, kSignalOfItsEnd, number));
+  }
+  // torch's processes ask for it and would fail over a refusal; whoever ends their group ends them.
+  deny(filter, "prctl", 0, SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffU, PR_SET_PDEATHSIG));
+  if (options.listens || (options.gpu && options.network)) return;
+  for (const unsigned flag : kFilling) deny(filter, "mmap", EPERM, SCMP_A3(SCMP_CMP_MASKED_EQ, flag, flag));
+  for (const unsigned advice : kFillingAdvice) {  // as a kernel that does not know it
+    deny(filter, "madvise", EINVAL, SCMP_A2(SCMP_CMP_MASKED_EQ, 0xffffffffU, advice));
+  }
+  for (const char* name : kFillingCalls) deny(filter, name, EPERM);
+}
+
 // A process that makes its own is, for a moment, a copy of this one that others may read: Landlock keeps them from it.
 bool may_own_shared_memory() { return landlock_version() > 0 && offers_own_shared_memory(); }
 bool may_own_loopback() { return landlock_version() > 0 && offers_own_loopback(); }
@@ -191,6 +231,7 @@ struct Walls::Filter {
 Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make_unique<Filter>()) {
   const bool python = options.profile == Profile::python;
   confinement_.own_shared_memory = python && may_own_shared_memory();
+  confinement_.shared_memory_bytes = options.memory_limit_bytes;
   // Ranks that one process has started, or that stand for themselves: nobody they have to meet is outside.
   confinement_.own_loopback = options.network && confinement_.own_shared_memory && may_own_loopback();
   const FilterContext filter = empty_filter();
@@ -199,12 +240,10 @@ Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make
   // Not of a group or a user either, who are whoever 0 says.
   deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_NE, PRIO_PROCESS));
   deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1(SCMP_CMP_NE, 0));
-  for (const unsigned request : kTyping) {
+  for (const unsigned request : kOfTerminals) {
     deny(filter, "ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request));
   }
-  // A signal that wakes a stopped process up, itself: it would work while another is measured. Whether CUDA's driver
-  // makes such timers has not been tried.
-  if (!options.gpu) deny(filter, "timer_create", EPERM);
+  deny_waking(filter, options);
   for (const unsigned command : kOfDescriptors) {
     deny(filter, "fcntl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, command));
   }
@@ -257,6 +296,7 @@ const Confinement* Walls::confinement() {
       std::error_code none;  // the names in a folder tell who has handed something in
       return std::filesystem::is_directory(one, none);
     });
+    refuse_hard_links(hidden, options_.hidden);
     hidden.push_back(options_.hidden);
     ruleset_ = make_ruleset(options_.writable, hidden, shares_memory, options_.network,
                             environment_variable("SYSLAB_WALLS_SHOW"), unlisted);
@@ -271,6 +311,12 @@ std::string keys_folder() {
   } catch (const Error&) {  // whoever needs a key will say so
     return {};
   }
+}
+
+const std::map<std::string, std::string>& withheld_variables() {
+  static const std::map<std::string, std::string> all{
+      {"SYSLAB_LAUNCH_SECRET", ""}, {"SYSLAB_WALLS_HIDE", ""}, {"SYSLAB_WALLS_SHOW", ""}};
+  return all;
 }
 
 void deny_processes() {

@@ -2,6 +2,8 @@
 // memory) and a seccomp filter (system calls that a kernel under test has no use for). SECURITY.md says what they keep.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,16 +19,17 @@ enum class Profile { native, python };
 struct WallsOptions {
   Profile profile = Profile::native;
   bool network = false;
-  bool gpu = false;      // CUDA's driver is used: it makes a socket of its own, which leads nowhere
-  bool listens = false;  // compute-sanitizer is at work in it, which listens on sockets of this machine
-  std::string writable;  // the only folder to write into
-  std::string hidden;    // a folder that cannot be read, there or made later, nor anything in it; empty: none
+  bool gpu = false;                      // CUDA's driver is used: it makes a socket of its own, which leads nowhere
+  bool listens = false;                  // compute-sanitizer is at work in it, which listens on sockets of this machine
+  std::uint64_t memory_limit_bytes = 0;  // what a /dev/shm of its own may hold; 0: what the system gives it
+  std::string writable;                  // the only folder to write into
+  std::string hidden;  // a folder that cannot be read, there or made later, nor anything in it; empty: none
 };
 
 class Walls {
  public:
   // Error(internal), here and below, where the kernel has a wall and refuses it. What it does not have is left out
-  // (missing_walls()).
+  // (missing_walls()). Error(usage) where what is to be hidden has a second name (judge/other_names.hpp).
   explicit Walls(const WallsOptions& options);
   Walls(const Walls&) = delete;
   Walls& operator=(const Walls&) = delete;
@@ -35,6 +38,8 @@ class Walls {
   // For one process, until the next call: with a ruleset of its own, since a process that makes its own /dev/shm adds a
   // rule to it, and the next ones would start more slowly each time.
   const Confinement* confinement();
+  // The only folder that the next processes may write into.
+  void write_to(const std::string& folder) { options_.writable = folder; }
 
  private:
   struct Filter;
@@ -48,6 +53,10 @@ class Walls {
 // What to hide: this user's keys are no business of what is judged. Not created, since it can be hidden before it is
 // there; empty where there can be none.
 std::string keys_folder();
+
+// Variables of the lab's environment that are no business of what is judged, each with no value: the secret of
+// launches, and what else is hidden, which names all who have handed something in.
+const std::map<std::string, std::string>& withheld_variables();
 
 // For a process of the profile `native`, from inside, once it runs: from now on it starts neither processes nor
 // programs.

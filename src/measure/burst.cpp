@@ -37,7 +37,7 @@ BurstTime Burst::take() {
   while (left > 0) {
     for (const Window& window : rig_.time_block(left)) {
       --left;
-      burst.samples.push_back(Seconds(window.elapsed).count() / window.calls);
+      burst.samples.push_back(window.seconds_per_call());
       if (window.clock_hz) clocks.push_back(*window.clock_hz);
     }
     rig_.verify(left == 0);

@@ -26,9 +26,12 @@ inline constexpr std::int64_t kHardwareSlowdown = 16;
 // The time of one window of work.
 struct Window {
   Nanoseconds elapsed{};
-  std::optional<double> clock_hz;  // of the device within the window (cycles / time); not every device tells
+  std::optional<double> told_seconds;  // by the implementation, of any size: what is reported, in place of `elapsed`
+  std::optional<double> clock_hz;      // of the device within the window (cycles / time); not every device tells
   std::int64_t flags = 0;
   int calls = 1;  // that were timed together
+
+  double seconds_per_call() const { return told_seconds.value_or(Seconds(elapsed).count()) / calls; }
 };
 
 // Work captured once and replayed without host launch cost.

@@ -123,7 +123,7 @@ bool Rig::clock_is_steady() {
 void Rig::keep_warmup(const std::vector<Window>& windows) {
   constexpr std::size_t kKept = 200;
   for (const Window& window : windows) {
-    if (warmup_seconds_.size() < kKept) warmup_seconds_.push_back(Seconds(window.elapsed).count());
+    if (warmup_seconds_.size() < kKept) warmup_seconds_.push_back(window.seconds_per_call());
   }
 }
 
@@ -262,6 +262,7 @@ std::vector<int> Rig::call_by_call(int calls) {
     const Nanoseconds took = subject_.self_time();
     const Window state = subject_.self_state ? subject_.self_state() : Window{};
     window.elapsed += took;
+    if (subject_.self_told) window.told_seconds = window.told_seconds.value_or(0) + subject_.self_told();
     window.flags |= state.flags;
     cycles = cycles && state.clock_hz ? std::optional(*cycles + *state.clock_hz * Seconds(took).count()) : std::nullopt;
   }

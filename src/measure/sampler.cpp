@@ -100,7 +100,7 @@ class Sampler {
 
   void take(const Window& window) {
     samples_.in_windows += window.elapsed;
-    samples_.seconds.push_back(Seconds(window.elapsed).count() / window.calls);
+    samples_.seconds.push_back(window.seconds_per_call());
     samples_.flags.push_back(window.flags);
     if (window.clock_hz) samples_.clocks_hz.push_back(*window.clock_hz);
   }

@@ -33,6 +33,9 @@ struct Subject {
   std::optional<double> verify_share;
   // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
   std::function<Nanoseconds()> self_time;
+  // The number that it reports for that call, in seconds, where it reports one: `self_time` is then what the call took,
+  // for planning, and may be something else. It may be below a nanosecond. May be empty.
+  std::function<double()> self_told;
   // Of that call besides, as far as it is known: clock rate and flags. May be empty.
   std::function<Window()> self_state;
   bool self_graphs = false;  // and it is captured as a graph there

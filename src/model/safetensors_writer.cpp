@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/user_file.hpp"
 #include "model/safetensors.hpp"
 #include "model/safetensors_checksums.hpp"
 
@@ -117,8 +118,11 @@ SafetensorsWriter::SafetensorsWriter(fs::path path, std::vector<FileTensor> tens
   for (const FileTensor& tensor : tensors) ends_.push_back(tensor.offset + tensor.bytes());
   remove_abandoned(path_);
   temporary_ = temporary_of(path_, ::getpid());
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // Weights remember what they have learned, so a new file is private. Whatever has this name is not written through.
+  ::unlink(temporary_.c_str());
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor_ < 0) refuse(errno, "open");
+  keep_mode(descriptor_, path_);
   static_cast<void>(::flock(descriptor_, LOCK_EX | LOCK_NB));  // says that it is written, as long as this process lives
   try {
     const std::uint64_t length = header_.size();

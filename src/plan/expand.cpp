@@ -81,6 +81,13 @@ Values axis_values(const Experiment& experiment, const Axis& axis, const Selecti
     assigned = true;
     for (const std::string& text : assignment.values) {
       values.push_back(axis_value(experiment, axis, text, selection.handout));
+      if (selection.file_names == FileNames::refused && axis.names_file(values.back())) {
+        throw Error(
+            ErrorKind::usage,
+            fmt::format("axis '{}' of {} names the file '{}', but a claim or a database chooses no file; expected a "
+                        "file that you name\ntry: syslab run {} -a {}=FILE",
+                        axis.name, experiment.id, text, experiment.id, axis.name));
+      }
     }
   }
   if (!assigned) {

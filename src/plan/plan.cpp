@@ -265,7 +265,7 @@ Json to_json(const PlannedCase& planned) {
             {"impl", planned.implementation},
             {"device", planned.device},
             {"world_size", planned.world_size},
-            {"task", planned.task == Task::law ? "law" : "measure"},
+            {"task", to_string(planned.task)},
             {"case_uid", planned.case_uid},
             {"seed", std::to_string(planned.seed)}};  // as text: JSON readers round integers beyond 2^53
   if (planned.task == Task::law) json["law"] = planned.law;

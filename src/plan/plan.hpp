@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/task.hpp"
 #include "core/units.hpp"
 #include "plan/machine.hpp"
 #include "registry/registry.hpp"
@@ -56,6 +57,10 @@ struct AxisAssignment {
 };
 AxisAssignment parse_assignment(std::string_view text);  // Error(usage) when malformed
 
+// Whether axes may name files (AxisKind::file). `refused`: the words come from a claim or a database, which somebody
+// else may have written and which chooses no file of this machine.
+enum class FileNames { taken, refused };
+
 struct Selection {
   std::vector<std::string> patterns;
   std::vector<AxisAssignment> assignments;
@@ -67,11 +72,11 @@ struct Selection {
   std::string author;   // alias of whoever hands in `mine`
   std::string handout;  // "", "2025", "2026": experiments that the hand-out poses
   std::uint64_t root_seed = 0;
+  FileNames file_names = FileNames::taken;
   Machine machine;  // that the cases are to run on
 };
 
-// What one attempt will be asked to do.
-enum class Task { measure, law };
+using syslab::Task;
 
 struct PlannedCase {
   int index = 0;  // position in the plan, the order of running

@@ -26,6 +26,23 @@ const Axis* Experiment::find_axis(std::string_view name) const {
   return found == axes.end() ? nullptr : &*found;
 }
 
+std::vector<NamedFile> Experiment::files_named_by(const Params& params) const {
+  std::vector<NamedFile> named;
+  for (const Axis& axis : axes) {
+    if (params.has(axis.name) && axis.names_file(params.at(axis.name))) {
+      named.push_back({axis.name, to_string(params.at(axis.name))});
+    }
+  }
+  return named;
+}
+
+const LawInfo* Experiment::find_law(std::string_view id) const {
+  const auto found = std::ranges::find(laws, id, &LawInfo::id);
+  return found == laws.end() ? nullptr : &*found;
+}
+
+bool Experiment::has_laws_of_handout() const { return std::ranges::any_of(laws, &LawInfo::asked_by_handout); }
+
 const Implementation* Experiment::find_implementation(std::string_view name) const {
   const auto found = std::find_if(implementations.begin(), implementations.end(),
                                   [name](const Implementation& it) { return it.name == name; });
@@ -94,6 +111,13 @@ Builder& Builder::axis(std::string name, Values values, std::string help) {
 
 Builder& Builder::closed_axis(std::string name, Values values, std::string help, Values also) {
   experiment_.axes.push_back({std::move(name), std::move(values), std::move(help), true, std::move(also)});
+  return *this;
+}
+
+Builder& Builder::file_axis(std::string name, Values declared, std::string help) {
+  Axis axis{std::move(name), std::move(declared), std::move(help), false, {}};
+  axis.kind = AxisKind::file;
+  experiment_.axes.push_back(std::move(axis));
   return *this;
 }
 

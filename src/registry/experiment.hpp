@@ -36,6 +36,11 @@ Values pow2(int low_exponent, int high_exponent);  // 2^low … 2^high
 // Ranks of a case on one host, at most: each is a process of its own.
 inline constexpr int kMostRanks = 64;
 
+// A file by the axis that names it.
+struct NamedFile {
+  std::string axis, file;
+};
+
 // One implementation as the registry shows it. `name` is the value of the reserved axis `impl`.
 struct Implementation {
   std::string name;
@@ -124,7 +129,11 @@ struct Experiment {
   bool takes_ranks() const { return !ranks.closed; }
   std::chrono::milliseconds limit_of_waits(const Params& params) const;
   const Axis* find_axis(std::string_view name) const;
+  // Files that a case of these parameters reads or writes because an axis names them (AxisKind::file).
+  std::vector<NamedFile> files_named_by(const Params& params) const;
   const Implementation* find_implementation(std::string_view name) const;
+  const LawInfo* find_law(std::string_view id) const;
+  bool has_laws_of_handout() const;  // whether a test of the hand-out looks at one of its laws
   // Whether one worker starts all ranks of a case that is measured, in place of a worker a rank.
   bool starts_ranks(std::string_view implementation) const;
 };
@@ -144,6 +153,8 @@ class Builder {
   Builder& axes(std::vector<Axis> list);  // registry/ladder.hpp makes them
   Builder& axis(std::string name, Values values, std::string help);
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
+  // Values name files that a case reads or writes, but for `declared` ones, which stand for none or for our own.
+  Builder& file_axis(std::string name, Values declared, std::string help);
   Builder& limits_waits_by(std::string axis);
   Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);

@@ -314,6 +314,17 @@ Text lettered(const std::string& problem, const std::vector<std::string>& letter
   return text + plain_text(" ");
 }
 
+// A sentence an experiment of the problem that has attempts which did not pass.
+std::vector<Text> not_passed_of(const SectionPlan& plan, const store::Store& store, const std::string& handout) {
+  std::vector<Text> found;
+  for (const registry::Experiment* experiment : plan.experiments) {
+    Table table = shared_table(store, std::string(kNotPassedSaid), experiment->id);
+    keep_models_of(handout, table.result);
+    for (Text& said : sentences(table, {.brief = true})) found.push_back(std::move(said));
+  }
+  return found;
+}
+
 std::string points_text(const Problem& problem, const std::string& handout) {
   std::vector<std::string> texts;
   for (const auto& [year, points] : problem.points) {
@@ -384,17 +395,26 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     const Span link{Style::link, "All measurements", options.appendix + "#" + problem.id};
     list.items.back() = list.items.back() + Text{{Style::plain, " "}, link, {Style::plain, "."}};
   }
+  std::vector<Text> not_passed = not_passed_of(plan, store, options.handout);
+  // A terminal has no table for them to stand below.
+  if (options.only_words && !list.items.empty()) {
+    for (const Text& said : not_passed) list.items.back() = list.items.back() + plain_text(" ") + said;
+    not_passed.clear();
+  }
   const auto add_carrier = [&] {
     if (carrier.picture != nullptr) {
       made.blocks.emplace_back(alone(*carrier.picture));
     } else if (carrier.table != nullptr) {
       Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, spoken_of);
-      table.warning = provenance_of(table.result, store).warning();  // of the rows that it shows
+      const Provenance provenance = provenance_of(table.result, store);  // of the rows that it shows
+      table.warning = provenance.warning();
+      if (std::string note = provenance.note(); !note.empty()) table.source.notes.push_back(std::move(note));
       // A caption of several problems' tables is read once.
       const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
       if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";
       made.blocks.emplace_back(std::move(table));
     }
+    for (Text& said : not_passed) made.blocks.emplace_back(Paragraph{std::move(said), Tone::meta});
   };
   // The only part of a problem is a paragraph, not a list of one.
   if (list.items.size() == 1 && parts.size() == 1) {

@@ -44,6 +44,11 @@ struct Paragraph {
   Tone tone = Tone::plain;
 };
 
+// A command line, or other text that is copied as it is, byte by byte.
+struct Code {
+  std::string text;
+};
+
 struct Bullets {
   std::vector<Text> items;
 };
@@ -66,7 +71,7 @@ inline std::string number_label(const Table& table) {
 }
 inline std::string number_label(const Picture& picture) { return "fig:" + picture.id; }
 
-using Block = std::variant<Heading, Contents, Paragraph, Bullets, Table, Picture>;
+using Block = std::variant<Heading, Contents, Paragraph, Code, Bullets, Table, Picture>;
 
 struct Document {
   std::string title;

@@ -88,7 +88,7 @@ Grid grid_of(const store::ResultSet& result) {
 
 Text without_rows(const Table& table) {
   if (!table.source.empty.empty()) return marked(table.source.empty);
-  return marked("Not measured: `" + table.source.command + "`.");
+  return marked("Not measured: `" + unmarked(table.source.command) + "`.");
 }
 
 std::string heading_of(const Column& column) {

@@ -4,7 +4,6 @@
 #include <map>
 #include <regex>
 #include <set>
-#include <string_view>
 
 #include "report/cells.hpp"
 
@@ -24,15 +23,6 @@ const Models* models_of(const std::string& handout) {
       {"2026", {{{"xl26", "xl"}}, {"xl25"}, {"xl25"}}}};
   const auto found = kModels.find(handout);
   return found == kModels.end() ? nullptr : &found->second;
-}
-
-// Of the test that both hand-outs have of DDP: 2026 made one file of 2025's two.
-std::string with_tests_of_2026(std::string text) {
-  constexpr std::string_view kOld = "test_ddp_individual_parameters.py", kNew = "test_ddp.py";
-  for (std::size_t at = text.find(kOld); at != text.npos; at = text.find(kOld, at)) {
-    text.replace(at, kOld.size(), kNew);
-  }
-  return text;
 }
 
 // "small, xl25, xl26, 10B" as the hand-out has it: under its names, without what it does not ask for.
@@ -63,9 +53,7 @@ void keep_models_of(const std::string& handout, store::ResultSet& result) {
   }
   for (auto& row : result.rows) {
     for (store::Cell& cell : row) {
-      if (cell.type != store::Cell::Type::text) continue;
-      cell.text = in_words_of(*models, std::move(cell.text));
-      if (handout == "2026") cell.text = with_tests_of_2026(std::move(cell.text));
+      if (cell.type == store::Cell::Type::text) cell.text = in_words_of(*models, std::move(cell.text));
     }
   }
 }

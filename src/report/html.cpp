@@ -130,6 +130,7 @@ struct HtmlBlockWriter {
     }
     return {};
   }
+  std::string operator()(const Code& code) const { return "<pre><code>" + escape_html(code.text) + "</code></pre>\n"; }
   std::string operator()(const Bullets& bullets) const {
     const bool parts = std::ranges::all_of(bullets.items, has_letter);
     std::string out = parts ? "<ul class=\"parts\">\n" : "<ul>\n";

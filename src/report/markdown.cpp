@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "core/text.hpp"
@@ -41,12 +42,48 @@ std::string escape_inline(std::string_view text) {
   return out;
 }
 
-bool is_plain_code(const std::string& text) {
-  return !text.empty() && text.find_first_of("`|\\\n\r\t") == std::string::npos && text.front() != ' ' &&
-         text.back() != ' ';
+std::size_t longest_run_of_backticks(std::string_view text) {
+  std::size_t longest = 0, run = 0;
+  for (const char c : text) {
+    run = c == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return longest;
 }
 
-std::string as_code(const std::string& text) { return is_plain_code(text) ? "`" + text + "`" : escape_markdown(text); }
+// More backticks than the text has together, so that none ends it. A reader takes away a space from both ends where
+// both have one.
+std::string code_span(const std::string& text) {
+  const std::string fence(longest_run_of_backticks(text) + 1, '`');
+  const bool loses_ends = text.front() == ' ' && text.back() == ' ' && text.find_first_not_of(' ') != std::string::npos;
+  const bool padded = text.front() == '`' || text.back() == '`' || loses_ends;
+  return fence + (padded ? " " : "") + text + (padded ? " " : "") + fence;
+}
+
+// An element of HTML, in which Markdown finds nothing of its own: every sign that means something is an entity.
+std::string code_element(const std::string& text) {
+  std::string out = "<code>";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\0') {
+      out += "\xEF\xBF\xBD";
+    } else if (code < 0x20 || code == 0x7F || std::ispunct(code) != 0) {
+      out += fmt::format("&#{};", code);
+    } else {
+      out += c;
+    }
+  }
+  return out + "</code>";
+}
+
+// Always code. Lines end no code span but in the source; in a cell of a table a pipe ends it.
+std::string as_code(const std::string& text, const bool in_cell) {
+  if (text.empty()) return {};
+  const auto cannot_be_in_a_span = [&](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F || (in_cell && c == '|');
+  };
+  return std::ranges::any_of(text, cannot_be_in_a_span) ? code_element(text) : code_span(text);
+}
 
 std::string anchor_text(const std::string& name) { return "<a id=\"" + name + "\"></a>"; }
 
@@ -55,7 +92,7 @@ std::string span_in_text(const Span& span) {
     case Style::plain:
       return escape_inline(span.text);
     case Style::code:
-      return as_code(span.text);
+      return as_code(span.text, false);
     case Style::strong:
       return "**" + escape_inline(span.text) + "**";
     case Style::emphasis:
@@ -97,7 +134,7 @@ std::string head_of(const Grid& grid) {
 
 // Spaces at the ends of a cell are protected.
 std::string cell_text(const Span& span) {
-  if (span.style == Style::code) return as_code(span.text);
+  if (span.style == Style::code) return as_code(span.text, true);
   return span.style == Style::strong ? "**" + escape_markdown(span.text) + "**" : escape_markdown(span.text);
 }
 
@@ -174,6 +211,10 @@ struct MarkdownBlockWriter {
         return "> *" + text + "*\n";
     }
     return {};
+  }
+  std::string operator()(const Code& code) const {
+    const std::string fence(std::max<std::size_t>(3, longest_run_of_backticks(code.text) + 1), '`');
+    return fence + "sh\n" + code.text + "\n" + fence + "\n";
   }
   std::string operator()(const Bullets& bullets) const { return items_text(bullets); }
   std::string operator()(const Table& table) const { return write_markdown(table); }

@@ -22,7 +22,7 @@ constexpr std::size_t kRevisionCharacters = 9;
 
 // Newest first. `caches`: how the inputs met the cache, as the attempts of this run say.
 constexpr std::string_view kRunsSql = R"(
-SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.cpu_model, en.gpu_name,
+SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.comparability_key, en.cpu_model, en.gpu_name,
        coalesce(en.facts ->> '$.cpu.usable', en.facts ->> '$.cpu.logical') AS threads,
        (SELECT group_concat(DISTINCT f.facts ->> '$.cache')
           FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = r.id) AS caches
@@ -30,7 +30,7 @@ SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.cpu_model, en.gpu_n
   JOIN v_environment en ON en.environment_id = r.environment_id
   JOIN v_build b ON b.build_id = r.build_id
  WHERE r.uid IN ({})
- ORDER BY r.started_at DESC, r.uid DESC)";
+ ORDER BY r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), r.started_at DESC, r.uid DESC)";
 constexpr std::size_t kMostRuns = 500;  // SQLite takes no more than 999 parameters everywhere
 
 void add_unless_empty(std::vector<std::string>& list, std::string text) {
@@ -104,6 +104,14 @@ std::string Provenance::footnote() const {
   return text + " · remade by " + fmt::format("{}", fmt::join(shown, ", "));
 }
 
+std::string Provenance::note() const {
+  std::string note;
+  if (modified > 0) note = "Modified build";
+  if (modified > 0 && modified < runs.size()) note += fmt::format(" in {} of {} runs", modified, runs.size());
+  if (machines.size() > 1) note += fmt::format("{}{} kinds of machine", note.empty() ? "" : "; ", machines.size());
+  return note.empty() ? note : note + ".";
+}
+
 std::string Provenance::warning() const {
   if (smoke_runs.empty()) return {};
   const bool all = smoke_runs.size() == runs.size();
@@ -137,7 +145,10 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     const std::string protocol = protocol_name(stored), shown = protocol + unusual_inputs(stored);
     const std::string caches = plain(cell_of(runs, row, "caches"));
     std::string revision = plain(cell_of(runs, row, "git_sha")).substr(0, kRevisionCharacters);
-    if (plain(cell_of(runs, row, "git_dirty")) == "1") revision += " + changes";
+    const bool is_modified = plain(cell_of(runs, row, "git_dirty")) == "1";
+    if (is_modified) revision += " + changes";
+    provenance.modified += is_modified ? 1 : 0;
+    add_unless_empty(provenance.machines, plain(cell_of(runs, row, "comparability_key")));
     add_unless_empty(provenance.devices, device_of(runs, row));
     add_unless_empty(provenance.protocols, caches.empty() ? shown : fmt::format("{} ({})", shown, caches));
     add_unless_empty(provenance.revisions, revision);

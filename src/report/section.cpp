@@ -202,6 +202,7 @@ std::vector<TableSource> table_sources(const Experiment& experiment) {
     sources.push_back(source_at(file));
   }
   for (const std::string_view name : kWhereAny) sources.push_back(shared_source(std::string(name)));
+  sources.push_back(shared_source(std::string(kNotPassedSaid)));
   if (!experiment.laws.empty()) sources.push_back(shared_source(std::string(kLaws)));
   return sources;
 }

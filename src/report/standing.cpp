@@ -167,7 +167,7 @@ Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool a
   }
   if (evidence.exists) {
     const std::string why = evidence.fruitless.empty() ? "not measured" : unmarked(evidence.fruitless.why());
-    return marked(why + ": `" + evidence.command + "`");
+    return marked(why + ": `" + unmarked(evidence.command) + "`");
   }
   if (evidence.left_out) return {{Style::emphasis, "left out, as all figures of this report are"}};
   if (in_words(wanted)) return {{Style::emphasis, "your own words"}};

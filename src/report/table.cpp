@@ -165,6 +165,9 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
   const Provenance provenance = provenance_of(table.result, store);
   table.footnote = provenance.footnote();
   table.warning = provenance.warning();
+  if (std::string note = provenance.note(); table.source.sentence.empty() && !note.empty()) {
+    table.source.notes.push_back(std::move(note));
+  }
   table.smoke_runs = provenance.smoke_runs;
   return table;
 }

@@ -31,6 +31,17 @@ std::string tex_label(std::string label) {
   return label;
 }
 
+// TeX takes several spaces for one, and none for one that begins a line.
+std::string with_all_spaces(const std::string& escaped) {
+  std::string out;
+  for (std::size_t at = 0; at < escaped.size(); ++at) {
+    const bool beside_another =
+        escaped[at] == ' ' && (at == 0 || escaped[at - 1] == ' ' || at + 1 == escaped.size() || escaped[at + 1] == ' ');
+    out += beside_another ? R"(\ )" : std::string(1, escaped[at]);
+  }
+  return out;
+}
+
 // A span without places to break a line at but its spaces.
 std::string tex_span(const Span& span) {
   const std::string escaped = escape_tex(span.text);
@@ -38,7 +49,7 @@ std::string tex_span(const Span& span) {
     case Style::plain:
       return escaped;
     case Style::code:
-      return R"(\texttt{)" + escaped + "}";
+      return R"(\texttt{)" + with_all_spaces(escaped) + "}";
     case Style::strong:
       return R"(\textbf{)" + escaped + "}";
     case Style::emphasis:
@@ -284,6 +295,9 @@ struct TexBlockWriter {
         return "\\syslabanswer{" + text + "}\n";
     }
     return {};
+  }
+  std::string operator()(const Code& code) const {
+    return "\\begin{flushleft}\n" + tex_in_line({{Style::code, code.text}}) + "\n\\end{flushleft}\n";
   }
   std::string operator()(const Bullets& bullets) const {
     if (bullets.items.empty()) return {};

@@ -158,7 +158,8 @@ class Metrics {
 // --- checks ---------------------------------------------------------------------------------------------------------
 
 double badness(const CheckRecord& check) {
-  if (check.outcome != "passed" && check.outcome != "not_run" && check.outcome != "gave_up") return INFINITY;
+  if (check.outcome != Outcome::passed && check.outcome != Outcome::not_run && check.outcome != Outcome::gave_up)
+    return INFINITY;
   if (!check.worst_error) return -1;
   return check.tolerance && *check.tolerance > 0 ? *check.worst_error / *check.tolerance : *check.worst_error;
 }

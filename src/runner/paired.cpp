@@ -16,6 +16,9 @@ namespace {
 
 // Of the mean over a launch's blocks: twelve launches of which each has it know their ratio to ±0.25 %.
 constexpr double kFineEnough = 0.004;
+// Blocks of a launch in which a side ran in the other's turn. On a busy machine something may take long to stop; what
+// never stops shall not hold the comparison up.
+constexpr int kMostDropped = 8;
 
 // How a launch's blocks of one round are ordered: half one way and half the other, shuffled. With an odd number the
 // extra one changes its kind from launch to launch.
@@ -125,20 +128,34 @@ class TurnTaking {
 
   bool take_blocks(const std::vector<std::string>& orders) {
     const std::size_t before = blocks_.size();
-    for (std::size_t i = 0; i < orders.size() && (blocks_.empty() || has_time_for_another()); ++i) {
+    for (std::size_t i = 0; i < orders.size() && (blocks_.empty() || has_time_for_another());) {
       if (before == 0 && has_enough()) break;
+      const int ran = ran_[0] + ran_[1];
       PairedBlock block{.launch = number_, .block = static_cast<int>(before + i), .order = orders[i]};
       for (std::size_t slot = 0; slot < block.seconds.size(); ++slot) {
         const std::optional<double> seconds = burst(block.order[slot] == 'A' ? 0 : 1);
         if (!seconds) return false;
         block.seconds[slot] = *seconds;
       }
+      if (ran_[0] + ran_[1] > ran) {
+        if (++dropped_ < kMostDropped) continue;  // the same once more
+        end_restless();
+        return false;
+      }
+      ++i;
       block.log_ratio = log_ratio(block);
       blocks_.push_back(block);
       blocks_took_ = Clock::now() - blocks_began_;
-      tell(before + i + 1, before + orders.size());
+      tell(before + i, before + orders.size());
     }
     return true;
+  }
+
+  // Where both ran, in about as many turns, it may be the machine that let neither stop: no side alone is named.
+  void end_restless() {
+    for (const int side : {0, 1}) {
+      if (2 * ran_[side] >= ran_[1 - side]) runs_[side]->end_as_restless();
+    }
   }
 
   // One side's turn; records the processor time that the other side uses meanwhile.
@@ -148,6 +165,7 @@ class TurnTaking {
     const auto begin = Clock::now();
     const std::optional<double> seconds = runs_[side]->burst();
     const double wall = Seconds(Clock::now() - begin).count();
+    if (!idle.stands_still()) ++ran_[1 - side];
     idle_share_[1 - side] = std::max(idle_share_[1 - side], Seconds(idle.cpu_time() - before).count() / wall);
     return seconds;
   }
@@ -175,7 +193,8 @@ class TurnTaking {
   // A side that was late for the caller's own reason has not run out of its time.
   void tell_cut(PairedLaunch& launch) const {
     const bool late = launch.a.status == worker::Status::timeout || launch.b.status == worker::Status::timeout;
-    launch.cut = late && options_.until == deadline_;
+    // A side may time out before that, as a rank does that says nothing while others wait: that is its own end.
+    launch.cut = late && options_.until == deadline_ && Clock::now() >= deadline_;
     if (!launch.cut) return;
     for (AttemptResult* result : {&launch.a, &launch.b}) {
       if (result->status == worker::Status::ok) continue;
@@ -201,7 +220,9 @@ class TurnTaking {
             {"blocks", blocks_.size()},
             {"burst_ns", options_.burst.count()},
             {"calls_per_burst", runs_[side]->ready().calls_per_burst},
-            {"idle_cpu_share", idle_share_[side]}};
+            {"idle_cpu_share", idle_share_[side]},
+            {"turns_it_ran_in", ran_[side]},  // of the other side's, in blocks that do not count
+            {"dropped_blocks", dropped_}};
   }
 
   void tell(std::size_t done, std::size_t all) {
@@ -226,6 +247,8 @@ class TurnTaking {
   std::array<std::unique_ptr<Side>, 2> runs_;
   std::array<bool, 2> asked_{};         // to do more than to start
   std::array<double, 2> idle_share_{};  // the most of one processor that a side used in the other's turn
+  std::array<int, 2> ran_{};            // turns of the other side in which a side was not still
+  int dropped_ = 0;                     // blocks with such a turn
   std::vector<PairedBlock> blocks_;
 };
 

@@ -30,7 +30,7 @@ struct PairedSide {
 // How the launches of a comparison are measured; the timeout applies to a whole launch, the memory limit to each side.
 struct PairedSpec : MeasureSpec {
   // Short bursts, many blocks: a disturbance of 10 to 100 ms then affects whole blocks, where it cancels in the ratio
-  // or which the statistics discard (stats::midmean), rather than one burst of a block (docs/performance/lab.md,
+  // or which the statistics discard (stats::midmean), rather than one burst of a block (reports/ledger/lab.md,
   // "Comparisons on trial").
   Nanoseconds burst = std::chrono::milliseconds(2);  // target length of a burst; at least one call
   int blocks_per_launch = 16;                        // fewer if they would take longer than `measuring`

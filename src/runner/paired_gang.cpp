@@ -61,7 +61,7 @@ std::optional<double> GangSide::burst() {
   gang_->send({{"type", "burst"}});
   const auto take = [&](int, const Json& message) {
     const worker::Burst burst = worker::burst_from_json(message);
-    require_plausible(burst, ready_, Clock::now() - begin);
+    require_plausible(side_.planned, burst, ready_, Clock::now() - begin);
     slowest = std::max(slowest, burst.seconds_per_call);
   };
   if (!hear("burst", take)) return std::nullopt;

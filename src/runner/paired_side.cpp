@@ -10,12 +10,22 @@
 #include "core/units.hpp"
 #include "runner/paired_gang.hpp"
 #include "runner/request.hpp"
+#include "worker/command_params.hpp"
 
 namespace syslab::runner {
 
+namespace {
+
+bool prints_its_number(const plan::PlannedCase& planned) {
+  return planned.experiment->id == worker::kCommandExperiment && planned.params.has(worker::kCommandReads) &&
+         planned.params.text(worker::kCommandReads) != worker::kProcessTime;
+}
+
+}  // namespace
+
 worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& options) {
   worker::CaseRequest request = request_for(side.planned, side.mine, options);
-  request.task = "paired";
+  request.task = Task::paired;
   request.burst = options.burst;
   // Of a file of somebody's there would be names alone, which no comparison shows, for another start of its framework.
   request.kernel_code = options.kernel_code && !request.mine && wants_kernel_code(side.planned);
@@ -25,7 +35,9 @@ worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& o
 }
 
 // A median: half of the calls may have taken no time at all, the other half at least as much as it.
-void require_plausible(const worker::Burst& burst, const worker::Ready& ready, Nanoseconds whole) {
+void require_plausible(const plan::PlannedCase& planned, const worker::Burst& burst, const worker::Ready& ready,
+                       Nanoseconds whole) {
+  if (prints_its_number(planned)) return;
   const double told = burst.seconds_per_call * static_cast<double>(ready.calls_per_burst) / 2;
   if (told <= Seconds(whole).count()) return;
   throw Error(
@@ -102,7 +114,7 @@ bool SideRun::prepare() {
     worker_->send({{"type", "go"}});
   }
   if (!hear("ready", [this](const Json& message) { ready_ = worker::ready_from_json(message); })) return false;
-  worker_->suspend();
+  stopped_ = worker_->suspend();
   cpu_.emplace(worker_->pid());
   return true;
 }
@@ -114,10 +126,10 @@ std::optional<double> SideRun::burst() {
   worker_->send({{"type", "burst"}});
   const bool answered = hear("burst", [&](const Json& message) {
     burst = worker::burst_from_json(message);
-    require_plausible(burst, ready_, Clock::now() - begin);
+    require_plausible(side_.planned, burst, ready_, Clock::now() - begin);
   });
   if (!answered) return std::nullopt;
-  worker_->suspend();
+  stopped_ = worker_->suspend();
   return burst.seconds_per_call;
 }
 
@@ -130,6 +142,13 @@ bool SideRun::finish() {
 void SideRun::abandon(const std::string& reason) {
   if (ended_) return;
   abandoned_ = reason;
+  worker_->kill();
+  bury();
+}
+
+void SideRun::end_as_restless() {
+  if (ended_) return;
+  ending_.is_restless = true;
   worker_->kill();
   bury();
 }
@@ -202,8 +221,11 @@ void SideRun::set_aside() {
   ending_.stderr_tail = worker_->last_lines(40);
   ending_.last_lines = worker_->last_lines(5);
   worker_->forget_output();
-  worker_->suspend();
-  options_.workers->keep(side_.label, {std::move(worker_), ending_.cases_before + 1});
+  if (worker_->suspend().reached()) {
+    options_.workers->keep(side_.label, {std::move(worker_), ending_.cases_before + 1});
+  } else {
+    worker_.reset();
+  }
   end();
 }
 

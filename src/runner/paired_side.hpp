@@ -31,6 +31,11 @@ class Side {
   // Because of the other side: kills this one, `aborted` with this reason, unless it has ended.
   virtual void abandon(const std::string& reason) = 0;
 
+  // Nothing of it has run since its last answer. Ranks are not stopped (runner/paired_gang.hpp), and nothing is said of
+  // them; the others end, if they would not stand still, as an error.
+  virtual bool stands_still() const { return true; }
+  virtual void end_as_restless() {}
+
   virtual bool ended() const = 0;
   virtual const worker::Ready& ready() const = 0;
   virtual Nanoseconds cpu_time() const = 0;  // since ready, of all its processes
@@ -46,12 +51,14 @@ std::unique_ptr<Side> start_side(const PairedSide& side, const PairedOptions& op
 worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& options);
 // What became of a side, but for its times. `abandoned`: why it was killed because of the other; else empty.
 AttemptResult side_result(const PairedSide& side, Launch judged, const std::string& abandoned, Json facts);
-// Error(comm) if the time that the worker reports for a burst's calls does not fit within `whole`.
-void require_plausible(const worker::Burst& burst, const worker::Ready& ready, Nanoseconds whole);
+// Error(comm) if the time that the worker reports for a burst's calls does not fit within `whole`. A number that a
+// command prints is no such time: of a rate it is that of one unit, and a program may count its processors' time.
+void require_plausible(const plan::PlannedCase& planned, const worker::Burst& burst, const worker::Ready& ready,
+                       Nanoseconds whole);
 
 // Between two orders every process of the side is stopped (SIGSTOP): threads that would keep spinning after a burst, as
 // those of OpenMP and OpenBLAS do by default, freeze until the side's next turn, and then continue as in a loop without
-// pauses. The implementation's own settings are unchanged.
+// pauses. The implementation's own settings are unchanged. Kernels that it has launched on a GPU are not stopped.
 class SideRun final : public Side {
  public:
   SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,
@@ -62,6 +69,8 @@ class SideRun final : public Side {
   std::optional<double> burst() override;
   bool finish() override;
   void abandon(const std::string& reason) override;
+  bool stands_still() const override { return !stopped_ || stopped_->lasts(); }
+  void end_as_restless() override;
   bool ended() const override { return ended_; }
   const worker::Ready& ready() const override { return ready_; }
   Nanoseconds cpu_time() const override { return cpu_ ? cpu_->used() : Nanoseconds{}; }
@@ -86,6 +95,7 @@ class SideRun final : public Side {
   std::unique_ptr<WorkerProcess> worker_;  // null: it waits for the next launch
   bool fresh_ = false;                     // what is judged is started for this launch alone
   bool starts_ = false;                    // and waits for its turn once it is there
+  std::optional<Standstill> stopped_;      // since its last answer
   std::optional<GroupCpuClock> cpu_;
   worker::Ready ready_;
   std::string started_at_, ended_at_;

@@ -40,7 +40,7 @@ Json told_by(const Json& facts) {
 Json asked_of_ranks(const worker::CaseRequest& measured, const WorkerProcess::Command& command,
                     std::chrono::milliseconds limit_of_waits, std::chrono::milliseconds patience, Watch& watch) {
   worker::CaseRequest ask = measured;
-  ask.task = "code";
+  ask.task = Task::code;
   ask.kernel_code = false;
   const OomWitness witness;
   Gang gang(ask, command, limit_of_waits);

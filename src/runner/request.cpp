@@ -29,7 +29,7 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   request.seed = planned.seed;
   request.case_uid = planned.case_uid;
   (starts_ranks(planned) ? request.own_ranks : request.world_size) = planned.world_size;
-  request.task = planned.task == plan::Task::law ? "law" : "measure";
+  request.task = planned.task;
   request.law = planned.law;
   if (planned.task == plan::Task::law) request.reproduce = reproduce;
   static_cast<MeasureSpec&>(request) = spec;

@@ -89,6 +89,11 @@ Verdict decide(const Ending& ending, const MeasureSpec& spec, const OomWitness& 
     const std::string seen = ending.last_progress.empty() ? "" : "; last seen: " + ending.last_progress;
     return {Status::timeout, fmt::format("stopped after {}{}", format_duration(spec.timeout), seen)};
   }
+  if (ending.is_restless) {
+    return {Status::error,
+            "it ran in the other side's turns, although it was stopped for them; expected it to stand still, since "
+            "otherwise neither time is valid; try: a quiet machine (a busy one may stop a process late)"};
+  }
   if (!ending.wire_error.empty()) return {Status::error, ending.wire_error};
   if (!ending.end) return without_end(ending, witness);
   if (ending.one_of_ranks) return {ending.end->status, ending.end->detail};
@@ -147,10 +152,11 @@ worker::EndRecord believed(const worker::EndRecord& end, std::span<const worker:
   for (const worker::Record& record : records) {
     const auto* check = std::get_if<worker::CheckRecord>(&record);
     if (check == nullptr) continue;
-    if (check->outcome == "falsified" || check->outcome == "error") {
-      return {Status::check_failed, fmt::format("check '{}' is {}: {}", check->name, check->outcome, check->message)};
+    if (check->outcome == Outcome::falsified || check->outcome == Outcome::error) {
+      return {Status::check_failed,
+              fmt::format("check '{}' is {}: {}", check->name, to_string(check->outcome), check->message)};
     }
-    checked = checked || check->outcome == "passed" || check->outcome == "gave_up";
+    checked = checked || check->outcome == Outcome::passed || check->outcome == Outcome::gave_up;
   }
   if (!checked) return {Status::error, "the case ended without having checked anything"};
   return end;

@@ -24,6 +24,7 @@ struct Ending {
   std::string wire_error;                // it broke the wire format and was killed for it
   std::size_t pending_bytes = 0;         // of an incomplete frame
   bool timed_out = false;
+  bool is_restless = false;   // it worked while it was stopped for another's turn, again and again
   int interrupted = 0;        // the signal that ended the run
   bool one_of_ranks = false;  // what it checked is judged with what the others checked
   std::string host;           // where it was, when a launcher has started several processes

@@ -143,14 +143,15 @@ bool WorkerProcess::serves(std::string_view what) const {
   return std::find(serves_.begin(), serves_.end(), what) != serves_.end();
 }
 
-// When kill returns, the signal is only pending; the kernel tells the parent when the last thread has stopped.
-void WorkerProcess::suspend() {
+// The kernel tells the parent when the worker's own last thread has stopped.
+Standstill WorkerProcess::suspend() {
   process_->kill_group(SIGSTOP);
   siginfo_t info{};
   const auto pid = static_cast<id_t>(process_->pid());
   while (::waitid(P_PID, pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
   if (info.si_code == CLD_STOPPED) ::waitid(P_PID, pid, &info, WSTOPPED | WNOHANG);  // told once
+  return {process_->pid(), Standstill::kLimit};
 }
 
 void WorkerProcess::resume() { process_->kill_group(SIGCONT); }

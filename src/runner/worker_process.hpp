@@ -27,6 +27,7 @@
 #include "core/process.hpp"
 #include "runner/interruption.hpp"
 #include "runner/places.hpp"
+#include "runner/standstill.hpp"
 
 namespace syslab::runner {
 
@@ -117,8 +118,8 @@ class WorkerProcess {
   // What its greeting says that it serves ("case", "bursts"). Known once next() gave a message.
   bool serves(std::string_view what) const;
 
-  // Stops (resumes) every process of its group; on return from suspend() the worker itself is stopped.
-  void suspend();
+  // Stops (resumes) every process of its group; what suspend() returns tells whether all of it stands still.
+  Standstill suspend();
   void resume();
 
   const std::vector<std::string>& command() const { return argv_; }

@@ -15,7 +15,7 @@ namespace {
 // them: threads that spin while they wait would take the cores from those that work.
 std::map<std::string, std::string> environment_of(const worker::CaseRequest& request, const RunOptions& options) {
   std::map<std::string, std::string> environment = options.environment;
-  if (request.task == "law" && std::getenv("OMP_WAIT_POLICY") == nullptr) {
+  if (request.task == Task::law && std::getenv("OMP_WAIT_POLICY") == nullptr) {
     environment.emplace("OMP_WAIT_POLICY", "passive");
   }
   return environment;
@@ -101,7 +101,8 @@ void Workers::set_aside() {
     retire(std::move(current_));
     return;
   }
-  current_->process.suspend();
+  // What cannot be stopped would work while the next case is measured.
+  if (!current_->process.suspend().reached()) return current_.reset();
   aside_.push_back(std::move(current_));
 }
 

@@ -1,6 +1,7 @@
 // Captures another program's output.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 namespace syslab::cli {
 
 // All standard output of a program, or nothing if it does not start, fails, or exceeds a minute or 16 MiB.
-std::optional<std::string> output_of(const std::vector<std::string>& argv);
+// `environment`: more variables, in front of ours.
+std::optional<std::string> output_of(const std::vector<std::string>& argv,
+                                     const std::map<std::string, std::string>& environment = {});
 
 }  // namespace syslab::cli

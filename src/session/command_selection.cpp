@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "plan/assignment.hpp"
 #include "registry/registry.hpp"
+#include "store/utf8.hpp"
 #include "worker/command_params.hpp"
 
 namespace syslab::cli {
@@ -100,11 +101,27 @@ void take_reference(std::vector<plan::MineSpec>& commands) {
   }
 }
 
+// It is stored as text.
+void require_utf8(const char* option, const std::string& text) {
+  const std::optional<std::string> repaired = store::repaired_utf8(text);
+  if (repaired) refuse_command(fmt::format("{} '{}'; expected text in UTF-8", option, *repaired));
+}
+
 }  // namespace
+
+Quantity quantity_of(std::string_view experiment, const Params& params) {
+  if (experiment != kCommandExperiment || !params.has(worker::kCommandReads)) return {};
+  const std::string& reads = params.text(worker::kCommandReads);
+  return reads == worker::kProcessTime ? Quantity{} : NumberPattern(reads).quantity();
+}
 
 void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides) {
   std::vector<plan::MineSpec>& all = selection.mine;
-  for (const std::string& text : options.commands) all.push_back(plan::parse_command(text));
+  for (const std::string& text : options.commands) {
+    require_utf8("--command", text);
+    all.push_back(plan::parse_command(text));
+  }
+  require_utf8("--reads", options.reads);
   const auto commands = std::ranges::count_if(all, &plan::MineSpec::is_command);
   if (commands == 0) {
     if (!options.reads.empty()) refuse_command("--reads is about what --command prints, and there is no --command");

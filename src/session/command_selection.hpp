@@ -3,17 +3,25 @@
 
 #include <string_view>
 
+#include "core/quantity.hpp"
 #include "plan/plan.hpp"
 #include "plan/sides.hpp"
 #include "session/options.hpp"
+#include "worker/command_params.hpp"
 
 namespace syslab::cli {
 
-inline constexpr std::string_view kCommandExperiment = "command";
+using worker::kCommandExperiment;
 
 // Adds each --command to the implementations of `selection` and gives the experiment the axes that -a has, or a side of
 // a comparison; the output of one that is called `reference` is what the others' must equal. Nothing where there is no
 // command. Error(usage) where a place in a command has no axis, or an axis no place.
 void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides = {});
+
+// What the times of a case are of: of a command that prints a rate that rate, of all else seconds.
+Quantity quantity_of(std::string_view experiment, const Params& params);
+inline Quantity quantity_of(const plan::PlannedCase& planned) {
+  return quantity_of(planned.experiment->id, planned.params);
+}
 
 }  // namespace syslab::cli

@@ -94,8 +94,10 @@ void Console::print_document(const Json& json) const {
 }
 
 void Console::note(std::string_view line) const {
-  if (!quiet_) to_error(fmt::format("{}\n", shown(line, error_color_)));
+  if (!quiet_) warn(line);
 }
+
+void Console::warn(std::string_view line) const { to_error(fmt::format("{}\n", shown(line, error_color_))); }
 
 std::string Console::styled(std::string_view text, Style style) const { return painted(text, style, output_color_); }
 

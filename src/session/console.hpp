@@ -30,6 +30,8 @@ class Console {
   void print_document(const Json& json) const;  // indented
   // To standard error; nothing under --quiet.
   void note(std::string_view line) const;
+  // The same under --quiet, too: what changes how far a verdict can be trusted.
+  void warn(std::string_view line) const;
 
   std::string styled(std::string_view text, Style style) const;        // for standard output
   std::string styled_error(std::string_view text, Style style) const;  // for standard error

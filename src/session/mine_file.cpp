@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 
@@ -17,6 +18,8 @@ std::string pasted(const std::string& text, const char* otherwise) {
   static constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:";
   return !text.empty() && text.find_first_not_of(kPlain) == std::string::npos ? text : otherwise;
 }
+
+constexpr const char* kNewCommand = "start a new run: `syslab run --command NAME='PROGRAM ...'`";
 
 // A function's reference and inputs are those of the run where only its own file is given.
 plan::MineSpec with_recorded(plan::MineSpec given, const std::string& recorded, bool is_own) {
@@ -37,9 +40,15 @@ MineFiles::MineFiles(const store::Store& store, const std::vector<std::string>& 
 
 plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed) {
   const auto given = std::ranges::find(given_, recorded.name, &plan::MineSpec::name);
-  if (given != given_.end()) return with_recorded(*given, recorded.path, store_.is_own(run));
+  if (const auto command = parse_command_place(recorded.path)) {
+    if (given == given_.end()) return find_command(run, recorded, *command, changed);
+    throw Error(ErrorKind::usage,
+                printable(fmt::format("run {} starts the command '{}' as '{}', which --mine cannot replace; {}",
+                                      store_.run_uid(run), command->command, recorded.name, kNewCommand)));
+  }
+  if (given != given_.end()) return with_recorded(*given, recorded.path, is_own(run));
   const std::string name = pasted(recorded.name, "NAME");
-  if (!store_.is_own(run)) {
+  if (!is_own(run)) {
     throw Error(
         ErrorKind::usage,
         printable(fmt::format("nothing proves that run {} was made by you: the file '{}' that it names for '{}' is not "
@@ -54,6 +63,46 @@ plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow&
                             mine.path, store_.run_uid(run), command_, name, pasted(recorded.path, "FILE")));
   }
   return mine;
+}
+
+plan::MineSpec MineFiles::find_command(store::RowId run, const store::ImplementationRow& recorded,
+                                       const CommandPlace& command, ChangedFile changed) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::usage, printable(fmt::format("{}; {}", why, kNewCommand)));
+  };
+  if (!is_own(run)) {
+    refuse(fmt::format("nothing proves that run {} was made by you: its command '{}' is not started",
+                       store_.run_uid(run), command.command));
+  }
+  plan::MineSpec mine;
+  try {
+    mine = plan::parse_mine(recorded.name + "=" + recorded.path);
+  } catch (const Error& error) {  // its folder or its program is gone
+    refuse(fmt::format("run {} cannot start its command again in '{}': {}", store_.run_uid(run), command.folder,
+                       error.what()));
+  }
+  if (changed == ChangedFile::refused && mine.digest != recorded.digest) {
+    refuse(fmt::format("the command '{}', or a file that it names, has changed since run {} was made", command.command,
+                       store_.run_uid(run)));
+  }
+  return mine;
+}
+
+void MineFiles::require_may_name_files(store::RowId run, const plan::PlannedCase& planned) {
+  const std::vector<registry::NamedFile> named = planned.experiment->files_named_by(planned.params);
+  if (named.empty() || is_own(run)) return;
+  const registry::NamedFile& one = named.front();
+  throw Error(
+      ErrorKind::usage,
+      printable(fmt::format("nothing proves that run {} was made by you: the file '{}' that its axis {} names is "
+                            "neither read nor written. To use a file of yours, start a run of your own: `syslab "
+                            "run {} -a {}=FILE`",
+                            store_.run_uid(run), one.file, one.axis, planned.experiment->id, one.axis)));
+}
+
+bool MineFiles::is_own(store::RowId run) {
+  const auto known = own_.find(run);
+  return known != own_.end() ? known->second : own_.emplace(run, store_.is_own(run)).first->second;
 }
 
 void MineFiles::require_known(const std::vector<std::string>& names) const {

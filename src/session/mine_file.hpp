@@ -1,10 +1,13 @@
-// Which library or Python file is loaded for a stored --mine implementation. A database that was handed in or merged
-// must not choose it: a recorded path counts only in runs that this user's own program wrote.
+// Which files a stored run may use when it is run again: the library or Python file of a --mine implementation, and
+// what its axes name to be read or written. A database that was handed in or merged must not choose them: recorded
+// paths count only in runs that this user's own program wrote.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "core/command_text.hpp"
 #include "plan/plan.hpp"
 #include "store/store.hpp"
 
@@ -22,11 +25,20 @@ class MineFiles {
   // digest is not the recorded one. A given file is taken with whatever digest it has.
   plan::MineSpec find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed);
 
+  // Error(usage) when an axis of the run's case names a file and the run is not this user's own.
+  void require_may_name_files(store::RowId run, const plan::PlannedCase& planned);
+
   // Error(usage) when one was given that none of the runs' implementations is called.
   void require_known(const std::vector<std::string>& names) const;
 
  private:
+  // Of --command, whose text and folder are all that is recorded: another program cannot stand in for it.
+  plan::MineSpec find_command(store::RowId run, const store::ImplementationRow& recorded, const CommandPlace& command,
+                              ChangedFile changed);
+  bool is_own(store::RowId run);  // the store is asked once
+
   const store::Store& store_;
+  std::map<store::RowId, bool> own_;
   std::vector<plan::MineSpec> given_;
   std::string command_;
 };

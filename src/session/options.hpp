@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "plan/plan.hpp"
+
 namespace syslab::cli {
 
 // Verbs that run cases say so in their options: `static constexpr bool kRunsCases = true`.
@@ -38,7 +40,8 @@ struct SelectionOptions {
   std::string python;                 // interpreter of --mine in Python; empty: SYSLAB_PYTHON, else python3
   std::string handout;
   std::uint64_t seed = 0;
-  std::string shard;   // "3/8": of the cases every eighth, from the third on; empty: all
+  std::string shard;  // "3/8": of the cases every eighth, from the third on; empty: all
+  plan::FileNames file_names = plan::FileNames::taken;
   std::string author;  // alias under which --mine is handed in; empty: SYSLAB_AUTHOR, else the name given to --mine
 };
 

@@ -4,9 +4,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "core/format_seconds.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
+#include "session/command_selection.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
 
@@ -62,7 +62,7 @@ std::string result_line(const runner::AttemptResult& result, const std::string& 
   std::string line = fmt::format("{:<12} {}", worker::to_string(result.status), label_of(*result.planned));
   if (result.status == worker::Status::ok) {
     if (const auto* time = find_metric(result, "time"); time != nullptr && time->unit == "s") {
-      line += "  " + format_seconds(*time->value);
+      line += "  " + text_of(quantity_of(*result.planned), *time->value);
     }
     if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
     if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");

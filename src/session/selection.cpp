@@ -90,6 +90,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   }
   selection.handout = options.handout;
   selection.root_seed = options.seed;
+  selection.file_names = options.file_names;
   selection.machine = machine_of(context, options.devices != std::vector<std::string>{std::string(plan::kCpu)});
   return selection;
 }
@@ -143,7 +144,7 @@ Nanoseconds duration_option(const std::string& name, const std::string& text) {
   return *duration;
 }
 
-double percent_option(const std::string& name, const std::string& text) {
+double percent_option(const std::string& name, const std::string& text, int below) {
   const bool has_sign = text.ends_with('%');
   const std::string number = has_sign ? trim(text.substr(0, text.size() - 1)) : text;
   double value = 0;
@@ -154,9 +155,10 @@ double percent_option(const std::string& name, const std::string& text) {
   if (!has_sign) {  // 0.02 could be meant either way
     throw Error(ErrorKind::usage, fmt::format("{} {} of what? It is a percentage; write {}%", name, text, text));
   }
-  if (!(value > 0 && value < 1000)) {
-    throw Error(ErrorKind::usage,
-                fmt::format("{} {}: the change lies above 0 % and below 1000 %; write 2% or 0.5%", name, text));
+  if (!(value > 0 && value < below)) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{} {}; expected a percentage above 0 % and below {} %, such as 2% or 0.5%", name, text, below));
   }
   return value / 100;
 }

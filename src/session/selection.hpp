@@ -32,8 +32,9 @@ bool keep_shard(const Console& console, const SelectionOptions& options, plan::P
 plan::Plan joined(plan::Plan first, plan::Plan second);
 
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
-double percent_option(const std::string& name, const std::string& text);        // "2%" → 0.02; Error(usage)
-std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
+// "2%" → 0.02; Error(usage) unless it is a percentage above 0 % and below `below`.
+double percent_option(const std::string& name, const std::string& text, int below = 1000);
+std::uint64_t bytes_option(const std::string& name, const std::string& text);  // 0 when empty
 
 // Error(usage) where it is plain that a file cannot be served: the interpreter of a Python file is not there or lacks
 // NumPy, torch or Triton that it imports, the file does not parse or has no such class, a library is none. Better once

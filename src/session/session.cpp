@@ -119,6 +119,7 @@ Json attempt_json(const std::string& uid, const std::string& run_uid, const runn
     }
   }
   json["metrics"] = metrics;
+  if (const std::optional<NoTime> why = no_time(result.facts_json)) json["no_time"] = stats::to_string(why->reason);
   return json;
 }
 
@@ -136,6 +137,7 @@ Json to_json(const Conditions& conditions) {
   json["mine_device"] = conditions.mine_device;
   if (!conditions.mine_sources.empty()) json["mine_sources"] = conditions.mine_sources;
   json["budget_ns"] = conditions.budget.count();
+  if (!conditions.asks_for_times) json["asks_for_times"] = false;
   if (conditions.until.count() > 0) json["until_ns"] = conditions.until.count();
   if (conditions.within.count() > 0) json["within_ns"] = conditions.within.count();
   return json;
@@ -154,6 +156,7 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
   conditions.mine_device = json.value("mine_device", conditions.mine_device);
   conditions.mine_sources = json.value("mine_sources", conditions.mine_sources);
+  conditions.asks_for_times = json.value("asks_for_times", true);
   conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
   conditions.until = Nanoseconds(json.value("until_ns", conditions.until.count()));
   conditions.within = Nanoseconds(json.value("within_ns", conditions.within.count()));
@@ -205,9 +208,10 @@ std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
     row.version = planned.experiment->version;
     row.case_uid = planned.case_uid;
     row.params = planned.params;
+    row.names_files = !planned.experiment->files_named_by(planned.params).empty();
     row.implementation = implementation_row(plan, planned);
     row.world_size = planned.world_size;
-    row.task = planned.task == plan::Task::law ? "law" : "measure";
+    row.task = planned.task;
     row.law = planned.law;
     row.seed = std::to_string(planned.seed);
     row.skip_reason = planned.skip_reason.value_or("");
@@ -216,13 +220,22 @@ std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
   return rows;
 }
 
-void hide_database(const std::string& file) {
+void hide_from_judged(const std::vector<std::string>& paths) {
   std::vector<std::string> hidden = paths_in(environment_variable("SYSLAB_WALLS_HIDE"));
-  for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
-    const std::string path = std::filesystem::absolute(file).string() + beside;
+  for (const std::string& path : paths) {
     if (!contains(hidden, path)) hidden.push_back(path);
   }
   ::setenv("SYSLAB_WALLS_HIDE", path_list(hidden).c_str(), 1);  // workers inherit it
+}
+
+void hide_database(const std::string& file) {
+  // SQLite keeps its other files beside the file that a link leads to.
+  std::error_code none;
+  const std::filesystem::path named = std::filesystem::absolute(file), real = std::filesystem::canonical(named, none);
+  for (const std::string& database : {named.string(), real.string()}) {
+    if (database.empty()) continue;
+    hide_from_judged({database, database + "-wal", database + "-shm", database + "-journal"});
+  }
 }
 
 store::Store open_for_writing(const Context& context) {
@@ -319,6 +332,9 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
     ++stored.counts[result.status];
     summary.add(*result.planned, result.status, result.detail,
                 result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
+    if (result.status != worker::Status::ok || !conditions.asks_for_times) return;
+    if (const std::optional<NoTime> why = no_time(result.facts_json)) summary.add_no_time(*result.planned, *why);
+    summary.add_warnings(timing_warnings(result.facts_json));
   });
   runner::Observer observer;
   observer.started = [&](const plan::PlannedCase& planned) {

@@ -19,6 +19,7 @@ namespace syslab::cli {
 struct Conditions : runner::RunSpec {
   bool try_oom = false;             // include cases that need too much memory
   std::string mine_device = "cpu";  // where --mine runs
+  bool asks_for_times = true;       // else what cannot be timed is no matter: whether results are right is asked
   std::string mine_sources;  // digest of the project that a function of its adapters.py belongs to; empty: unknown
 };
 Json to_json(const Conditions& conditions);
@@ -50,6 +51,8 @@ class Claim {
 // The plan as rows of the store.
 std::vector<store::PlanRow> plan_rows(const plan::Plan& plan);
 
+// Hides files and folders from code that is judged, here and in processes that are started from now on.
+void hide_from_judged(const std::vector<std::string>& paths);
 // Hides the database from code that is judged: it holds the seeds of the run, and a lock on it would stop the run.
 void hide_database(const std::string& file);
 

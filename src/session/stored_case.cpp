@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "core/command_text.hpp"
 #include "core/error.hpp"
 
 namespace syslab::cli {
@@ -16,6 +17,13 @@ void require_database(const Context& context) {
   throw Error(ErrorKind::usage,
               fmt::format("there is no database '{}'; `syslab run NAME` makes one, --db names another",
                           context.global.database));
+}
+
+void warn_of_future_runs(const Context& context, const store::Store& store) {
+  const std::int64_t runs = store.count_future_runs();
+  if (runs == 0) return;
+  context.console.warn(fmt::format("warning: {} dated in the future; every other run counts as newer",
+                                   runs == 1 ? "one run is" : fmt::format("{} runs are", runs)));
 }
 
 std::uint64_t parse_seed(const std::string& text) {
@@ -48,7 +56,7 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
   planned.implementation = row.implementation.name;
   planned.device = device_of(*planned.experiment, planned.implementation, mine_device);
   planned.world_size = row.world_size;
-  planned.task = row.task == "law" ? plan::Task::law : plan::Task::measure;
+  planned.task = row.task;
   planned.law = row.law;
   if (!row.skip_reason.empty()) planned.skip_reason = row.skip_reason;
   planned.unsupported =
@@ -70,9 +78,13 @@ void add_mine(plan::Plan& plan, store::RowId run, const store::ImplementationRow
   if (mine.digest != implementation.digest) {
     throw Error(
         ErrorKind::usage,
-        fmt::format("'{}' is not the file that the run was made with, and its results would pass for that one's; "
-                    "make a new run",
-                    mine.path));
+        mine.is_command()
+            ? fmt::format("the command '{}', or a file that it names, has changed since the run was made, and its "
+                          "results would pass for that one's; make a new run",
+                          parse_command_place(mine.path)->command)
+            : fmt::format("'{}' is not the file that the run was made with, and its results would pass for that one's; "
+                          "make a new run",
+                          mine.path));
   }
   plan.mine.push_back(std::move(mine));
 }

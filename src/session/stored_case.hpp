@@ -11,6 +11,9 @@ namespace syslab::cli {
 // Error(usage) when --db names no file: reading must not make one.
 void require_database(const Context& context);
 
+// Warns of runs that are dated in the future: what is the latest leaves them out.
+void warn_of_future_runs(const Context& context, const store::Store& store);
+
 // Error(usage) if this binary has no such experiment any more, or another version of it. `mine_device`: where
 // somebody's own implementation runs.
 plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "session/pooled_resolution.hpp"
 #include "session/selection.hpp"
 #include "stats/summary.hpp"
 #include "store/cells.hpp"
@@ -14,15 +15,21 @@
 namespace syslab::cli {
 namespace {
 
-// The slowest rank is the sample, as for every metric of several ranks.
+// The slowest rank is the sample, as for every metric of several ranks. Launches that alone have no time count with the
+// others, or none does (session/pooled_resolution.hpp).
 constexpr const char* kSamples = R"(
 SELECT t.experiment, t.params, t.implementation, t.world_size, t.version, t.attempt_uid, x.launch, max(x.value)
   FROM v_attempt t
-  JOIN series s ON s.attempt_id = t.attempt_id AND s.name = 'time' AND s.unit = 's'
+  JOIN series s ON s.attempt_id = t.attempt_id AND s.name IN ('time', 'time_under_resolution') AND s.unit = 's'
   JOIN sample x ON x.series_id = s.id
  WHERE t.run_id = ?1 AND t.task = 'measure' AND t.status = 'ok' AND t.checked
  GROUP BY t.attempt_uid, x.launch, x.idx
  ORDER BY t.attempt_uid, x.launch)";
+
+constexpr const char* kFacts = R"(
+SELECT t.experiment, t.params, t.implementation, t.world_size, t.facts
+  FROM v_attempt t
+ WHERE t.run_id = ?1 AND t.task = 'measure' AND t.status = 'ok' AND t.checked)";
 
 constexpr const char* kChecks = R"(
 SELECT t.experiment, t.params, t.implementation, t.world_size, k.name, k.outcome
@@ -54,19 +61,13 @@ std::string at(const std::map<std::string, std::string>& facts, const std::strin
   return found == facts.end() ? "not told" : found->second;
 }
 
-// What the two are called.
-struct Names {
-  std::string a = "A", b = "B";
-};
-
-void list_differences(const Json& a, const Json& b, const std::string& path, const Names& names,
-                      std::vector<std::string>& differing) {
+void list_differences(const Json& a, const Json& b, const std::string& path, std::vector<std::string>& differing) {
   const auto left = leaves(a, path), right = leaves(b, path);
   std::map<std::string, std::string> both = left;
   both.insert(right.begin(), right.end());
   for (const auto& [name, value] : both) {
     const std::string of_a = at(left, name), of_b = at(right, name);
-    if (of_a != of_b) differing.push_back(fmt::format("{}: {} {}, {} {}", name, names.a, of_a, names.b, of_b));
+    if (of_a != of_b) differing.push_back(fmt::format("{}: A {}, B {}", name, of_a, of_b));
   }
 }
 
@@ -78,6 +79,21 @@ Json steady(const Json& facts, const char* part) {
     for (const char* own : {"uuid", "pci"}) gpu.erase(own);
   }
   return json;
+}
+
+// In what speed depends on: "cpu.model: A …, B …".
+std::vector<std::string> differing_machines(const Json& facts_a, const Json& facts_b) {
+  std::vector<std::string> differing;
+  for (const char* part : {"cpu", "gpu", "cuda"}) {
+    Json a = steady(facts_a, part), b = steady(facts_b, part);
+    if (a.is_array() && b.is_array() && a.size() != b.size()) {  // and of those that only one has, nothing
+      differing.push_back(fmt::format("{}s: A {}, B {}", part, a.size(), b.size()));
+      const std::size_t both = std::min(a.size(), b.size());
+      for (Json* const list : {&a, &b}) list->erase(list->begin() + static_cast<std::ptrdiff_t>(both), list->end());
+    }
+    list_differences(a, b, part, differing);
+  }
+  return differing;
 }
 
 }  // namespace
@@ -123,6 +139,11 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
     of_case.launch_medians.push_back(stats::quantile(launch.seconds, 0.5));
     if (of_case.attempts.empty() || of_case.attempts.back() != name.first) of_case.attempts.push_back(name.first);
   }
+  std::map<CaseKey, PooledResolution> resolution;
+  for (const auto& row : store.query(kFacts, {store::integer_cell(run)}).rows) {
+    resolution[{row[0].text, row[1].text, row[2].text, row[3].integer}].take(row[4].text);
+  }
+  std::erase_if(times, [&](const auto& one) { return resolution[one.first].no_time().has_value(); });
   return times;
 }
 
@@ -134,27 +155,12 @@ std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store
   return outcomes;
 }
 
-std::vector<std::string> differing_machines(const Json& facts_a, const Json& facts_b, const std::string& name_a,
-                                            const std::string& name_b) {
-  std::vector<std::string> differing;
-  for (const char* part : {"cpu", "gpu", "cuda"}) {
-    Json a = steady(facts_a, part), b = steady(facts_b, part);
-    if (a.is_array() && b.is_array() && a.size() != b.size()) {  // and of those that only one has, nothing
-      differing.push_back(fmt::format("{}s: {} {}, {} {}", part, name_a, a.size(), name_b, b.size()));
-      const std::size_t both = std::min(a.size(), b.size());
-      for (Json* const list : {&a, &b}) list->erase(list->begin() + static_cast<std::ptrdiff_t>(both), list->end());
-    }
-    list_differences(a, b, part, {name_a, name_b}, differing);
-  }
-  return differing;
-}
-
 std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b) {
   const auto of_a = store.query(kConditions, {store::integer_cell(a)}).rows.at(0);
   const auto of_b = store.query(kConditions, {store::integer_cell(b)}).rows.at(0);
   std::vector<std::string> differing;
   if (of_a[0].text != of_b[0].text) {
-    differing = differing_machines(parse_json(of_a[1].text), parse_json(of_b[1].text), "A", "B");
+    differing = differing_machines(parse_json(of_a[1].text), parse_json(of_b[1].text));
     if (differing.empty()) differing.push_back(fmt::format("kind of machine: A {}, B {}", of_a[0].text, of_b[0].text));
   }
   // How a case was measured. What ended it (timeouts, limits, budgets) does not change the times already taken.
@@ -166,7 +172,7 @@ std::vector<std::string> differing_conditions(const store::Store& store, store::
     }
     if (!protocol->contains("version")) (*protocol)["version"] = 1;  // the first did not tell it
   }
-  list_differences(protocol_a, protocol_b, "protocol", {}, differing);
+  list_differences(protocol_a, protocol_b, "protocol", differing);
   return differing;
 }
 

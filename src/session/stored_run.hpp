@@ -23,7 +23,7 @@ struct CaseKey {
   std::string title(const registry::Registry& registry) const;  // as `run` calls it: "flash_forward naive seq=128"
 };
 
-// The checked times of a case, from all attempts of the run that ended well.
+// The checked times of a case, from all attempts of the run that ended well; none where they are the lab's own.
 struct StoredTimes {
   std::string version;                 // of the experiment
   std::vector<double> launch_medians;  // seconds; the slowest rank's
@@ -33,10 +33,6 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
 
 // Outcomes of checks by case and name, the newest of each.
 std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run);
-
-// Where two machines' facts (runner/environment.hpp) differ in what speed depends on: "cpu.model: NAME_A …, NAME_B …".
-std::vector<std::string> differing_machines(const Json& facts_a, const Json& facts_b, const std::string& name_a,
-                                            const std::string& name_b);
 
 // Where two runs' machines or conditions differ in what a ratio of times must not hide: "cpu.model: A …, B …".
 std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b);

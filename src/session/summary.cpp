@@ -140,13 +140,20 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
   if (std::find(experiments_.begin(), experiments_.end(), planned.experiment->id) == experiments_.end()) {
     experiments_.push_back(planned.experiment->id);
   }
-  if (planned.skip_reason) ++skips_[detail];
+  if (planned.skip_reason) ++skips_[{status, detail}];
   if (status == worker::Status::oom && exit == Exit::well) ++oom_answers_;
   if (exit == Exit::well) return;
   std::string command = failed_check.empty() ? command_for(planned)
                                              : "syslab replay " + failed_check + rerun_.python_flag + rerun_.db_flag;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command),
                        planned.implementation, law_label(planned), planned.experiment->id, exit});
+}
+
+void Summary::add_no_time(const plan::PlannedCase& planned, const NoTime& why) {
+  exit_ = worse(exit_, Exit::unclear);
+  concerns_.push_back({label_of(planned), "no time", (was_busy(why) ? "the machine was busy: " : "") + in_words(why),
+                       command_for(planned), planned.implementation, law_label(planned), planned.experiment->id,
+                       Exit::unclear});
 }
 
 void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& why) {
@@ -176,8 +183,9 @@ std::string Summary::next_command() const {
 void Summary::print(const Context& context, Nanoseconds took, bool one_of_several) const {
   const Console& console = context.console;
   if (console.json()) {
-    Json counts = Json::object(), concerns = Json::array();
+    Json counts = Json::object(), skips = Json::object(), concerns = Json::array();
     for (const auto& [status, count] : counts_) counts[std::string(worker::to_string(status))] = count;
+    for (const auto& [skip, count] : skips_) skips[std::string(worker::to_string(skip.first))][skip.second] = count;
     for (const Concern& concern : concerns_) {
       concerns.push_back({{"case", concern.label},
                           {"status", concern.status},
@@ -189,8 +197,9 @@ void Summary::print(const Context& context, Nanoseconds took, bool one_of_severa
                         {"counts", counts},
                         {"missing", missing_},
                         {"left_out", left_out_},
-                        {"skips", skips_},
+                        {"skips", skips},
                         {"concerns", concerns},
+                        {"warnings", stats::to_json(warnings_)},
                         {"exit", static_cast<int>(exit())},
                         {"seconds", Seconds(took).count()}});
     return;
@@ -204,8 +213,8 @@ void Summary::print(const Context& context, Nanoseconds took, bool one_of_severa
   const Style verdict = exit() == Exit::well ? Style::good : Style::bad;
   std::string text = fmt::format("{} in {}: {}\n", console.styled(counted(total_ + missing_, "case"), Style::bold),
                                  format_duration(took), console.styled(counts, verdict));
-  for (const auto& [reason, count] : skips_) {
-    text += fmt::format("  {} {} skipped: {}\n", count, count == 1 ? "is" : "are", reason);
+  for (const auto& [skip, count] : skips_) {
+    text += fmt::format("  {} {}: {}\n", count, worker::to_string(skip.first), skip.second);
   }
   if (oom_answers_ > 0) {
     text += fmt::format("  {} ran, or would run, out of memory: an answer here, no failure\n", oom_answers_);
@@ -223,6 +232,7 @@ void Summary::print(const Context& context, Nanoseconds took, bool one_of_severa
     text += fmt::format("  and {} more: syslab query 'SELECT * FROM v_failures'{}\n", groups.size() - kConcernsShown,
                         rerun_.db_flag);
   }
+  for (const stats::TimingWarning& one : warnings_) text += "  warning: " + stats::sentence(one) + "\n";
   text += fmt::format("run {}\n", run_uid_);
   if (!one_of_several) text += fmt::format("next: {}\n", next_command());
   console.print(text);

@@ -3,11 +3,13 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
+#include "session/no_time.hpp"
 #include "worker/wire.hpp"
 
 namespace syslab::cli {
@@ -49,6 +51,10 @@ class Summary {
   // `failed_check`: uid of the check that was falsified, where one was.
   void add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
            const std::string& failed_check);
+  // Of a case that ended well and has no time to tell: beside add(), which counts it.
+  void add_no_time(const plan::PlannedCase& planned, const NoTime& why);
+  // What its times are to be told with.
+  void add_warnings(const std::vector<stats::TimingWarning>& warnings) { stats::add_warnings(warnings_, warnings); }
   // A case that the budget left no time for: missing.
   void add_left_out(const plan::PlannedCase& planned, const std::string& why);
   // Cases of the plan that were not reached.
@@ -68,8 +74,10 @@ class Summary {
   Rerun rerun_;
   std::map<worker::Status, std::int64_t> counts_;
   std::vector<Concern> concerns_;
-  std::vector<std::string> experiments_;       // measured ones, for the next command
-  std::map<std::string, std::int64_t> skips_;  // reasons
+  std::vector<stats::TimingWarning> warnings_;
+  std::vector<std::string> experiments_;  // measured ones, for the next command
+  // Of what the plan leaves out, by status (skipped, unsupported) and reason.
+  std::map<std::pair<worker::Status, std::string>, std::int64_t> skips_;
   std::string left_out_example_;
   std::int64_t missing_ = 0, left_out_ = 0, oom_answers_ = 0, total_ = 0;
   Exit exit_ = Exit::well;

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <system_error>
 #include <thread>
 
 #include "core/user_file.hpp"
+#include "store/damaged.hpp"
 #include "store/utf8.hpp"
 
 namespace syslab::store {
@@ -20,13 +22,19 @@ constexpr std::chrono::milliseconds kBusyTimeout{60'000};  // a merge of million
 // How often it is looked whether another process still holds a lock: at first, and when it has held it for some time.
 constexpr std::chrono::milliseconds kShortLook{1}, kShortWait{200}, kLongLook{10};
 
-// What a user can do about it, by primary result code.
-std::string_view advice(int code) {
+constexpr std::string_view kDiskIsFull =
+    "the disk is full; nothing of this write was kept and what was stored before is intact: free space and give the "
+    "command again; `syslab resume` finishes a run that had begun";
+
+// What a user can do about it, by primary result code and by what the system said. SQLite notes the latter with
+// SQLITE_IOERR and SQLITE_CANTOPEN and keeps it: behind another code it is of an earlier failure.
+std::string_view advice(int code, int system_error) {
+  const bool no_room = system_error == ENOSPC || system_error == EDQUOT;
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return "the disk is full; nothing of this write was kept and what was stored before is intact: free space, then "
-             "`syslab resume`";
+      return kDiskIsFull;
     case SQLITE_IOERR:
+      if (no_room) return kDiskIsFull;
       return "the system refused to read or write (disk full, a file size limit, or a failing disk); nothing of this "
              "write was kept and what was stored before is intact";
     case SQLITE_BUSY:
@@ -37,13 +45,11 @@ std::string_view advice(int code) {
     case SQLITE_READONLY:
       return "the file or its folder cannot be written: change its permissions or choose another --db";
     case SQLITE_CANTOPEN:
+      if (no_room) return kDiskIsFull;
+      [[fallthrough]];
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return "the file, or a file beside it, cannot be opened: check that the folder exists and its permissions";
-    case SQLITE_CORRUPT:
-      return "the file is damaged; it was left as it is: keep a copy, and try `sqlite3 FILE .recover`";
-    case SQLITE_NOTADB:
-      return "the file is not an SQLite database; it was left as it is: choose another --db";
     case SQLITE_NOMEM:
       return "out of memory";
     default:
@@ -286,10 +292,13 @@ void Connection::fail(int code, std::string_view action) {
   std::string message = fmt::format("database '{}': cannot {}: {}", shown_as_.string(), action, found);
   const int system_error = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
   const int primary = code & 0xff;
+  if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
+    throw DamagedDatabase(shown_as_, fmt::format("it is damaged: cannot {}: {}", action, found));
+  }
   if (system_error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_FULL || primary == SQLITE_CANTOPEN)) {
     message += fmt::format(" ({})", std::system_category().message(system_error));
   }
-  if (const std::string_view help = advice(code); !help.empty()) message += fmt::format(". {}", help);
+  if (const std::string_view help = advice(code, system_error); !help.empty()) message += fmt::format(". {}", help);
   throw Error(ErrorKind::store, message, fmt::format("sqlite3 {}", sqlite3_errstr(code)));
 }
 
@@ -313,6 +322,19 @@ void Transaction::commit() {
 void Transaction::commit_unsynced() {
   connection_.carry_out("COMMIT");
   open_ = false;
+}
+
+ReadTransaction::ReadTransaction(Connection& connection)
+    : connection_(connection), begun_(!connection.in_transaction()) {
+  if (begun_) connection_.execute("BEGIN");
+}
+
+ReadTransaction::~ReadTransaction() {
+  try {
+    if (begun_ && connection_.in_transaction()) connection_.execute("ROLLBACK");  // nothing was written
+  } catch (const Error&) {
+    // It ends with the connection, which is about to be closed because of the error that led here.
+  }
 }
 
 Savepoint::Savepoint(Connection& connection) : connection_(connection) { connection_.carry_out("SAVEPOINT part"); }

@@ -133,7 +133,8 @@ class Connection {
   // Copies this database to a file at `target`, which is synced before this returns.
   void back_up_to(const std::filesystem::path& target);
 
-  // Throws Error(store) for SQLite's result `code`. `action` reads "write the attempt".
+  // Throws Error(store) for SQLite's result `code`; DamagedDatabase where it says so. `action` reads "write the
+  // attempt".
   [[noreturn]] void fail(int code, std::string_view action);
 
   const std::filesystem::path& shown_as() const { return shown_as_; }
@@ -170,6 +171,19 @@ class Transaction {
  private:
   Connection& connection_;
   bool open_ = true;
+};
+
+// BEGIN, unless there is a transaction: while this lives, all that is read is of one state of the file.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(Connection& connection);
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+  ~ReadTransaction();
+
+ private:
+  Connection& connection_;
+  bool begun_;
 };
 
 // A part of a transaction that can fail alone. The destructor undoes it unless it is kept.

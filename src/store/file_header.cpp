@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "store/damaged.hpp"
 
 namespace syslab::store {
 namespace {
@@ -26,7 +27,19 @@ std::uint32_t big_endian(const Header& header, std::size_t offset, int bytes) {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& found) {
   throw Error(ErrorKind::store,
-              fmt::format("database '{}': {}; it was left as it is. Name another file", path.string(), found));
+              fmt::format("database '{}': {}; it was left as it is\ntry: another file", path.string(), found));
+}
+
+// SQLite would delete the log of a file that is empty or missing, and the rows in it.
+void refuse_lost_rows(const std::filesystem::path& path, const char* state) {
+  const std::string log = path.string() + "-wal";
+  std::error_code none;
+  const std::uintmax_t bytes = std::filesystem::file_size(log, none);
+  if (none || bytes == 0) return;
+  throw DamagedDatabase(
+      path, fmt::format("it is {}, but its log '{}' holds {} bytes", state, log, bytes),
+      fmt::format("put the database that this log belongs to back; without it, move '{}' away or name another file",
+                  log));
 }
 
 // A commit or a checkpoint may be half done, by a writer at work or by one that died: SQLite will finish or undo it.
@@ -47,8 +60,11 @@ void refuse_newer(const std::filesystem::path& path, std::int64_t found, int new
 FileState inspect_file(const std::filesystem::path& path, int newest_version) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // opening a FIFO must not block
   if (fd < 0) {
-    if (errno == ENOENT) return FileState::absent;
-    throw_errno(ErrorKind::store, fmt::format("open database '{}'", path.string()), errno, "open");
+    const int refused = errno;
+    if (refused != ENOENT)
+      throw_errno(ErrorKind::store, fmt::format("open database '{}'", path.string()), refused, "open");
+    refuse_lost_rows(path, "missing");
+    return FileState::absent;
   }
   Header header{};
   struct stat status {};
@@ -62,11 +78,14 @@ FileState inspect_file(const std::filesystem::path& path, int newest_version) {
   if (!known || got < 0) {
     throw_errno(ErrorKind::store, fmt::format("read database '{}'", path.string()), error, "read");
   }
-  if (got == 0) return FileState::absent;
+  if (got == 0) {
+    refuse_lost_rows(path, "empty");
+    return FileState::absent;
+  }
 
   static constexpr std::string_view kMagic{"SQLite format 3\0", 16};
   if (static_cast<std::size_t>(got) < kHeaderBytes || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) {
-    refuse(path, "it is not an SQLite database");
+    throw DamagedDatabase(path, "it is not an SQLite database", "another file, or another copy of this one");
   }
   const std::uint32_t id = big_endian(header, 68, 4);
   if (id != static_cast<std::uint32_t>(kApplicationId)) {
@@ -80,9 +99,10 @@ FileState inspect_file(const std::filesystem::path& path, int newest_version) {
   const std::uint64_t page = stored_page == 1 ? 65536 : stored_page;
   // Bytes 28 and 92 tell the file's size in pages, and for which change counter (24) that was written.
   const std::uint64_t pages = big_endian(header, 24, 4) == big_endian(header, 92, 4) ? big_endian(header, 28, 4) : 0;
-  if (page < 512 || (page & (page - 1)) != 0) refuse(path, "it is damaged (impossible page size)");
+  if (page < 512 || (page & (page - 1)) != 0) throw DamagedDatabase(path, "it is damaged: its page size is impossible");
   if (static_cast<std::uint64_t>(status.st_size) < page * pages && !has_journal_or_wal(path)) {
-    refuse(path, fmt::format("it is damaged: cut short to {} of {} bytes", status.st_size, page * pages));
+    throw DamagedDatabase(path,
+                          fmt::format("it is damaged: cut short to {} of {} bytes", status.st_size, page * pages));
   }
   return FileState::ours;
 }

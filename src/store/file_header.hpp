@@ -14,8 +14,9 @@ enum class FileState {
   ours,
 };
 
-// Error(store) with the reason when the file is not a database, belongs to another program, is cut short, or has a
-// schema newer than `newest_version`. Source of the layout: sqlite.org/fileformat2.html, 1.3.
+// DamagedDatabase when the file is not a database, is cut short, or is empty or missing next to a log with rows.
+// Error(store) when it belongs to another program or has a schema newer than `newest_version`. Source of the layout:
+// sqlite.org/fileformat2.html, 1.3.
 FileState inspect_file(const std::filesystem::path& path, int newest_version);
 
 // The refusal of a newer schema.

@@ -3,12 +3,8 @@
 #include <sys/vfs.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <system_error>
-
-#include "core/error.hpp"
 
 namespace syslab::store {
 namespace {
@@ -45,17 +41,6 @@ std::optional<std::string> network_file_system(const std::filesystem::path& path
   struct statfs found {};
   if (::statfs(asked.c_str(), &found) != 0) return std::nullopt;  // opening the file will report the error
   return network_file_system_name(static_cast<long>(found.f_type));
-}
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "syslab-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw_errno(ErrorKind::store, "make a temporary folder", errno, "mkdtemp");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace syslab::store

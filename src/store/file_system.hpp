@@ -15,17 +15,4 @@ std::optional<std::string> network_file_system(const std::filesystem::path& path
 // The same for the type that statfs(2) reports.
 std::optional<std::string> network_file_system_name(long statfs_type);
 
-// A folder of our own under the system's temporary folder, removed with all it holds.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace syslab::store

@@ -5,12 +5,17 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "core/ids.hpp"
+#include "core/json_text.hpp"
+#include "store/damaged.hpp"
 #include "store/impl.hpp"
 #include "store/schema_check.hpp"
+#include "store/write.hpp"
 
 namespace syslab::store {
 namespace {
@@ -186,6 +191,28 @@ void choose_runs(Connection& db, const MergeOptions& options, const std::filesys
   }
 }
 
+// Whether the rows may count as measured here, and the names of runs as ours.
+bool are_ours(const MergeOptions& options) { return options.trusted || options.keep_arrivals; }
+
+// Runs that were measured here take rows only from those who vouch for them: else theirs would count as measured here.
+void leave_out_own_runs(Connection& db, MergeCounts& counts) {
+  db.execute(
+      "CREATE TEMP TABLE own_run AS SELECT uid FROM temp.wanted_run WHERE uid IN (SELECT uid FROM main.run) "
+      "AND uid NOT IN (SELECT run_uid FROM main.arrival WHERE NOT trusted)");
+  const auto rows = [&](std::string_view table, std::string_view there) {
+    return db.integer(
+        fmt::format("SELECT count(*) FROM other.{0} o JOIN other.run r ON r.id = o.run_id "
+                    "WHERE r.uid IN temp.own_run AND o.uid {1} (SELECT uid FROM main.{0})",
+                    table, there));
+  };
+  counts.already_there = rows("attempt", "IN");
+  counts.left_out = rows("attempt", "NOT IN") + rows("comparison", "NOT IN") +
+                    db.integer(
+                        "SELECT count(*) FROM (SELECT name, at, run_uid FROM other.pin "
+                        "EXCEPT SELECT name, at, run_uid FROM main.pin)");
+  db.execute("DELETE FROM temp.wanted_run WHERE uid IN temp.own_run; DROP TABLE temp.own_run");
+}
+
 // Before runs are copied: those that are not here yet are marked as measured elsewhere. A run that is trusted now and
 // was not before has been vouched for since.
 void note_arrivals(Connection& db, const MergeOptions& options, const std::filesystem::path& other,
@@ -204,24 +231,67 @@ void note_arrivals(Connection& db, const MergeOptions& options, const std::files
       .run(now, other.filename().string(), options.trusted);
 }
 
+// A shared fact's uid is the SHA-256 of what it says. Under a uid that is none, or with another text than the one that
+// is written here, it would take the place of what a run that is made later means, and that run would be refused.
+struct FactCheck {
+  std::string_view table, columns;
+  bool (*holds)(const Statement& row);  // of the uid and those columns
+};
+
+constexpr std::array kFactChecks{
+    FactCheck{"environment", "comparability_key, facts",
+              [](const Statement& row) { return environment_uid(row.text(1), row.text(2)) == row.text(0); }},
+    FactCheck{"build", "facts", [](const Statement& row) { return build_uid(row.text(1)) == row.text(0); }},
+    FactCheck{
+        "implementation", "name, digest, language, is_mine",
+        [](const Statement& row) {
+          const ImplementationRow said{
+              .name = row.text(1), .digest = row.text(2), .language = row.text(3), .is_mine = row.integer(4) != 0};
+          return implementation_uid(said) == row.text(0);
+        }},
+    FactCheck{"case_def", "experiment, version, params", [](const Statement& row) {
+                const Params params = Params::from_json(parse_json(row.text(3)));
+                // It is of what the text means, so another text of the same has the same one.
+                return case_uid(row.text(1), row.text(2), params) == row.text(0) &&
+                       repaired_json_text(params.to_json()) == row.text(3);
+              }}};
+
+void check_facts(Connection& db, const std::filesystem::path& other) {
+  for (const FactCheck& fact : kFactChecks) {
+    Statement rows(db, fmt::format("SELECT uid, {} FROM other.{}", fact.columns, fact.table));
+    while (rows.step()) {
+      try {
+        if (fact.holds(rows)) continue;
+      } catch (const std::exception&) {  // it is no JSON, or these are no parameters
+      }
+      throw Error(ErrorKind::store,
+                  fmt::format("cannot merge '{}': its {} {} is not what its SHA-256 says; nothing was merged",
+                              other.string(), fact.table == "case_def" ? "case" : fact.table, rows.text(0)));
+    }
+  }
+}
+
 MergeCounts merge_attached(Connection& db, const Schema& schema, const std::filesystem::path& other,
                            const MergeOptions& options, const std::string& now) {
   MergeCounts counts;
   Transaction transaction(db);
   require_our_schema(db, schema, "other", other);  // again, and now nobody can change it before it is read
+  if (!options.keep_arrivals) check_facts(db, other);
   choose_runs(db, options, other);
+  if (!are_ours(options)) leave_out_own_runs(db, counts);
   note_arrivals(db, options, other, now);
   for (const TableToMerge& table : kFacts) {
+    if (table.name == "pin" && !are_ours(options)) continue;
     const std::int64_t added = copy_rows(db, table);
-    if (table.name == "run") {
-      counts.runs = added;
+    if (table.name == "run") counts.runs = added;
+    if (table.identity == "uid" && table.name != "submission" && table.name != "comparison") {
       check_same(db, table, "uid", other);
     } else if (table.name == "plan_case") {
       check_same(db, table, "run_id, seq", other);
     }
   }
   counts.attempts = copy_rows(db, kAttempt);
-  counts.already_there = db.integer("SELECT count(*) FROM temp.map_attempt") - counts.attempts;
+  counts.already_there += db.integer("SELECT count(*) FROM temp.map_attempt") - counts.attempts;
   check_same(db, kAttempt, "uid", other);
   copy_rows(db, kComparisonAttempt);  // before finished attempts are forgotten: the comparison may be new
 
@@ -269,8 +339,13 @@ MergeCounts Store::merge(const std::filesystem::path& other, const MergeOptions&
     return {.already_there = db.integer("SELECT count(*) FROM attempt")};
   }
   const OpenedFile file = open_for_reading(other, impl_->options);
-  const Attached attached(db, file.uri);
-  return merge_attached(db, impl_->options.schema, other, options, impl_->options.now());
+  try {
+    const Attached attached(db, file.uri);
+    return merge_attached(db, impl_->options.schema, other, options, impl_->options.now());
+  } catch (const DamagedDatabase&) {  // SQLite does not say which of the two it is
+    require_whole(*file.connection);
+    throw;
+  }
 }
 
 }  // namespace syslab::store

@@ -9,6 +9,7 @@
 #include "core/ids.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
+#include "store/damaged.hpp"
 #include "store/file_header.hpp"
 #include "store/schema_check.hpp"
 
@@ -99,11 +100,9 @@ void verify_history(Connection& connection, const Schema& schema) {
     }
   }
   if (seen != version) {
-    throw Error(
-        ErrorKind::store,
-        fmt::format("database '{}': it is damaged: it says schema version {} but lists {} applied migrations; it "
-                    "was left as it is",
-                    connection.shown_as().string(), version, seen));
+    throw DamagedDatabase(
+        connection.shown_as(),
+        fmt::format("it is damaged: it says schema version {} but lists {} applied migrations", version, seen));
   }
 }
 

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
 #include "core/secret.hpp"
 #include "core/units.hpp"
+#include "store/damaged.hpp"
 #include "store/file_header.hpp"
 #include "store/schema_check.hpp"
 
@@ -19,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files up to this size are checked whole before they are written to (about 4 ms of CPU a MiB). Damage deep in a larger
+// Files up to this size are checked whole before they are used (about 4 ms of CPU a MiB). Damage deep in a larger
 // one is an error when it is met, and the transaction that met it is rolled back.
 constexpr std::uintmax_t kWholeCheckBytes = 4U << 20;
 
@@ -40,15 +43,10 @@ fs::path beside(const fs::path& path, const char* suffix) { return path.string()
 // Bytes 18 and 19 of the header are 2 for a file in WAL mode. That lasts when all have closed it.
 bool is_wal_file(Connection& connection) { return connection.text("PRAGMA journal_mode") == "wal"; }
 
-void check_whole(Connection& connection) {
+void check_small_file(Connection& connection) {
   std::error_code ignored;
   if (fs::file_size(connection.shown_as(), ignored) > kWholeCheckBytes || ignored) return;
-  if (const std::string found = connection.text("PRAGMA quick_check(1)"); found != "ok") {
-    throw Error(ErrorKind::store,
-                fmt::format("database '{}' is damaged: {}; it was left as it is: keep a copy, and try "
-                            "`sqlite3 FILE .recover`",
-                            connection.shown_as().string(), found));
-  }
+  require_whole(connection);
 }
 
 // Through SQLite, so with a write-ahead log taken into account, which the file's own first bytes do not show.
@@ -133,14 +131,14 @@ void connect_for_reading(OpenedFile& file, const fs::path& path) {
     }
   }
   file.folder = std::make_unique<TemporaryFolder>();
-  const fs::path copy = file.folder->path() / "copy.db";
+  const fs::path copy = fs::path(file.folder->path()) / "copy.db";
   copy_with_companions(path, copy);
   read_by(file, copy, kReadWrite, path);
 }
 
 void migrate_a_copy(OpenedFile& file, const OpenOptions& options) {
   auto folder = std::make_unique<TemporaryFolder>();
-  const fs::path copy = folder->path() / "migrated.db";
+  const fs::path copy = fs::path(folder->path()) / "migrated.db";
   file.connection->back_up_to(copy);
   file.connection->checkpoint_on_close();  // it is one of our files, and reading it leaves no additional files
   read_by(file, copy, kReadWrite, fs::path(file.connection->shown_as()));
@@ -149,6 +147,15 @@ void migrate_a_copy(OpenedFile& file, const OpenOptions& options) {
 }
 
 }  // namespace
+
+void require_whole(Connection& connection) {
+  std::string found = connection.text("PRAGMA quick_check(1)");
+  if (found == "ok") return;
+  constexpr std::string_view kWhere = "*** in database main ***\n";
+  if (found.starts_with(kWhere)) found.erase(0, kWhere.size());
+  std::ranges::replace(found, '\n', ' ');
+  throw DamagedDatabase(connection.shown_as(), "it is damaged: " + found);
+}
 
 OpenOptions default_options() {
   return {embedded_schema(), [](const fs::path& path) { return network_file_system(path); }, [] { return utc_now(); },
@@ -188,7 +195,7 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
   const std::int64_t version = accepted_version(connection, newest);
   require_our_schema(connection, options.schema);
   if (version > 0) {
-    check_whole(connection);
+    check_small_file(connection);
     verify_history(connection, options.schema);
   }
   if (const auto copy = migrate(connection, options.schema, options.now(), /*keep_copy=*/true)) {
@@ -218,6 +225,7 @@ OpenedFile open_for_reading(const fs::path& path, const OpenOptions& options) {
   connect_for_reading(file, path);
   const std::int64_t version = accepted_version(*file.connection, newest);
   require_our_schema(*file.connection, options.schema);
+  check_small_file(*file.connection);
   if (version == newest) {
     verify_history(*file.connection, options.schema);
   } else {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/temporary_folder.hpp"
 #include "store/connection.hpp"
 #include "store/file_system.hpp"
 #include "store/options.hpp"
@@ -23,6 +24,9 @@ struct OpenedFile {
 
 // Read-write, made if absent and `create`. Migrated.
 OpenedFile open_for_writing(const std::filesystem::path& path, bool create, const OpenOptions& options);
+
+// DamagedDatabase unless all pages of the file can be read and fit together. Reads all of it.
+void require_whole(Connection& connection);
 
 // Read-only. In place where possible; as an immutable file in a folder that cannot be written; from a temporary copy
 // when its schema is older (migrated there) or a write-ahead log must be replayed and cannot be in place.

@@ -11,6 +11,23 @@
 namespace syslab::store {
 namespace {
 
+[[noreturn]] void refuse(std::string_view what, std::string_view word) {
+  throw Error(ErrorKind::store,
+              fmt::format("the database has the {} '{}', which this syslab does not know", what, word));
+}
+
+Task task_in(std::string_view word) {
+  const std::optional<Task> task = task_of(word);
+  if (!task) refuse("task", word);
+  return *task;
+}
+
+Outcome outcome_in(std::string_view word) {
+  const std::optional<Outcome> outcome = outcome_of(word);
+  if (!outcome) refuse("outcome", word);
+  return *outcome;
+}
+
 constexpr std::size_t kListedMatches = 5;
 
 std::string lower(std::string text) {
@@ -62,7 +79,7 @@ std::optional<StoredRun> Store::find_run(const std::string& asked) const {
   Connection& db = impl_->db();
   std::string uid;
   if (asked == "latest") {
-    uid = db.text("SELECT uid FROM run ORDER BY started_at DESC, uid DESC LIMIT 1");
+    uid = db.text("SELECT run_uid FROM v_run_order ORDER BY run_order DESC, run_uid DESC LIMIT 1");
   } else {
     uid = resolve_uid(db, "run", "run", asked).value_or("");
   }
@@ -82,6 +99,10 @@ std::optional<StoredRun> Store::find_run(const std::string& asked) const {
   run.build_sha = found.text(7);
   run.argv = texts_from_json(found.text(8));
   return run;
+}
+
+std::int64_t Store::count_future_runs() const {
+  return impl_->db().integer("SELECT count(*) FROM v_run_order WHERE in_future");
 }
 
 std::vector<PlanState> Store::plan_state(RowId run) const {
@@ -115,7 +136,7 @@ SELECT p.seq, c.experiment, c.version, c.uid, c.params, i.name, i.digest, i.lang
                            .path = rows.text(9),
                            .role = rows.text(10)};
     plan.world_size = static_cast<int>(rows.integer(11));
-    plan.task = rows.text(12);
+    plan.task = task_in(rows.text(12));
     plan.law = rows.text(13);
     plan.seed = rows.text(14);
     plan.skip_reason = rows.text(15);
@@ -146,7 +167,7 @@ SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.rep
   check.implementation = found.text(2);
   check.law = found.text(3);
   check.contract = found.text(4);
-  check.outcome = found.text(5);
+  check.outcome = outcome_in(found.text(5));
   check.seed = found.text(6);
   check.reproduce = found.text(7);
   check.counterexample_json = found.text(8);

@@ -101,27 +101,6 @@ std::optional<std::string> difference(const Objects& found, const Objects& expec
   return std::nullopt;
 }
 
-// All checks read one state of the file.
-class OneState {
- public:
-  explicit OneState(Connection& connection) : connection_(connection), begun_(!connection.in_transaction()) {
-    if (begun_) connection_.execute("BEGIN");
-  }
-  OneState(const OneState&) = delete;
-  OneState& operator=(const OneState&) = delete;
-  ~OneState() {
-    try {
-      if (begun_ && connection_.in_transaction()) connection_.execute("ROLLBACK");  // nothing was written
-    } catch (const Error&) {
-      // It ends with the connection, which is about to be closed because of the error that led here.
-    }
-  }
-
- private:
-  Connection& connection_;
-  bool begun_;
-};
-
 }  // namespace
 
 std::string schema_digest(const Schema& schema, int version) { return digest_of(made_by(schema, version)); }
@@ -142,7 +121,7 @@ void require_our_schema(Connection& connection, const Schema& schema) {
 
 void require_our_schema(Connection& connection, const Schema& schema, std::string_view database,
                         const std::filesystem::path& shown_as) {
-  const OneState state(connection);
+  const ReadTransaction one_state(connection);  // for all checks
   const std::int64_t version = connection.integer(fmt::format("PRAGMA {}.user_version", database));
   const Objects found = objects_of(connection, database);
   const bool views_apart = version > 0 && version < kFirstWithoutViews;

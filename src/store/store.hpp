@@ -52,9 +52,11 @@ struct PlanRow {
   Params params;
   ImplementationRow implementation;
   int world_size = 1;
-  std::string task, law;  // "measure" | "law"
+  Task task = Task::measure;
+  std::string law;
   std::string seed;
   std::string skip_reason;
+  bool names_files = false;  // an axis names a file that the case reads or writes; written only
 };
 
 struct AttemptRow {
@@ -83,7 +85,8 @@ struct StoredRun {
 // A stored check, with what `replay` needs.
 struct StoredCheck {
   RowId run = 0;
-  std::string uid, experiment, implementation, law, contract, outcome, seed, reproduce, counterexample_json, message;
+  std::string uid, experiment, implementation, law, contract, seed, reproduce, counterexample_json, message;
+  Outcome outcome = Outcome::not_run;
   Params params;
   int world_size = 1;
   std::string mine_path, implementation_digest;
@@ -153,6 +156,9 @@ struct ResultSet {
 
 struct MergeCounts {
   std::int64_t runs = 0, attempts = 0, already_there = 0;
+  // Attempts, comparisons and pins that were not taken, since nobody vouched for them: of runs that were measured here,
+  // to which they would add as if they were measured here, too; and names of runs.
+  std::int64_t left_out = 0;
 };
 
 // What merge() takes, and how the origin of runs is recorded.
@@ -165,6 +171,7 @@ struct MergeOptions {
   bool keep_arrivals = false;  // a copy of a store, not a merge of two: the origin of runs stays as it is
 };
 
+class ReadTransaction;
 struct OpenOptions;  // store/options.hpp: what tests put in place of the machine
 
 // For one thread at a time. A store must not be used in a child made by fork(): the child opens its own.
@@ -186,8 +193,9 @@ class Store {
   // --- writing ---
   RowId begin_run(const RunRow& run, const std::vector<PlanRow>& plan);  // one transaction
   std::string run_uid(RowId run) const;
-  // Whether this user's own program wrote the run, in whatever file, and which files of --mine it loads: proved by a
-  // key that only this user has. False for runs without such files, and for those made before schema version 3.
+  // Whether this user's own program wrote the run and its plan (files of --mine, parameters), in whatever file it is
+  // now: proved by a key that only this user has. False for runs that name no files, which need no proof, and for those
+  // of builds whose proof covered less.
   bool is_own(RowId run) const;
   void attempt_started(RowId run, int plan_seq, const std::string& attempt_uid);
   // Skipped if it cannot be written at once: a missing heartbeat is no reason to lose a measurement.
@@ -221,8 +229,10 @@ class Store {
 
   // --- reading ---
   // By uid, its beginning, its ending (UUIDv7 begin with the time, so endings tell runs of one minute apart), or
-  // "latest". Error(usage) when ambiguous.
+  // "latest": the newest that is not dated in the future, if there is one. Error(usage) when ambiguous.
   std::optional<StoredRun> find_run(const std::string& uid_or_prefix_or_latest) const;
+  // Runs that are dated in the future, because a clock was wrong when they began.
+  std::int64_t count_future_runs() const;
   std::vector<PlanState> plan_state(RowId run) const;
   std::vector<PinRow> pins() const;                               // by name, newest first
   std::optional<PinRow> find_pin(const std::string& name) const;  // the newest of that name
@@ -258,7 +268,23 @@ class Store {
 
  private:
   explicit Store(std::unique_ptr<Impl> impl);
+  friend class OneState;
+
   std::unique_ptr<Impl> impl_;
+};
+
+// While this lives, all that is read from the store is of one state of its file, whatever others write meanwhile: what
+// was read and is then proved to be this user's own (is_own) is the same. Nothing is written, and writers of a file
+// without a log wait for it: not for long.
+class OneState {
+ public:
+  explicit OneState(const Store& store);
+  OneState(const OneState&) = delete;
+  OneState& operator=(const OneState&) = delete;
+  ~OneState();
+
+ private:
+  std::unique_ptr<ReadTransaction> transaction_;
 };
 
 }  // namespace syslab::store

@@ -1,6 +1,7 @@
 // begin_run, attempt_started, heartbeat, finish_attempt: each is one transaction.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -28,15 +29,22 @@ std::string canonical_object(const std::string& text, std::string_view what) {
   return dump(json);
 }
 
-// The row of a shared fact: found by its uid, or inserted.
+// The row of a shared fact: found by its uid, or inserted. `find` tells its id and whether it is the same fact. A row
+// that only has the uid was put there by somebody: a run that took it would mean what that row says.
 template <typename... Values>
 RowId ensure(Connection& db, std::string_view find, std::string_view insert, const std::string& uid,
              const Values&... values) {
-  Statement& found = db.cached(find).with(uid);
+  Statement& found = db.cached(find).with(uid, values...);
   if (found.step()) {
     const RowId id = found.integer(0);
+    const bool is_same = found.integer(1) != 0;
     found.reset();
-    return id;
+    if (is_same) return id;
+    throw Error(
+        ErrorKind::store,
+        fmt::format("database '{}' was changed: its row with SHA-256 {} has other content; expected the content "
+                    "that has this SHA-256\ntry: another database, --db FILE",
+                    db.shown_as().string(), uid));
   }
   db.cached(insert).run(uid, values...);
   return db.last_insert_rowid();
@@ -44,26 +52,26 @@ RowId ensure(Connection& db, std::string_view find, std::string_view insert, con
 
 RowId ensure_environment(Connection& db, const RunRow& run) {
   const std::string facts = canonical_object(run.environment_json, "the environment");
-  return ensure(db, "SELECT id FROM environment WHERE uid = ?",
+  return ensure(db, "SELECT id, (comparability_key, facts) IS (?2, ?3) FROM environment WHERE uid = ?1",
                 "INSERT INTO environment (uid, comparability_key, facts) VALUES (?, ?, ?)",
-                sha256_hex(run.comparability_key + "\n" + facts), run.comparability_key, facts);
+                environment_uid(run.comparability_key, facts), run.comparability_key, facts);
 }
 
 RowId ensure_build(Connection& db, const RunRow& run) {
   const std::string facts = canonical_object(run.build_json, "the build");
-  return ensure(db, "SELECT id FROM build WHERE uid = ?", "INSERT INTO build (uid, facts) VALUES (?, ?)",
-                sha256_hex(facts), facts);
+  return ensure(db, "SELECT id, facts IS ?2 FROM build WHERE uid = ?1", "INSERT INTO build (uid, facts) VALUES (?, ?)",
+                build_uid(facts), facts);
 }
 
 RowId ensure_implementation(Connection& db, const ImplementationRow& row) {
-  const Json identity{{"name", row.name}, {"digest", row.digest}, {"language", row.language}, {"mine", row.is_mine}};
-  return ensure(db, "SELECT id FROM implementation WHERE uid = ?",
+  return ensure(db,
+                "SELECT id, (name, digest, language, is_mine) IS (?2, ?3, ?4, ?5) FROM implementation WHERE uid = ?1",
                 "INSERT INTO implementation (uid, name, digest, language, is_mine) VALUES (?, ?, ?, ?, ?)",
-                sha256_hex(dump(identity)), row.name, row.digest, row.language, row.is_mine);
+                implementation_uid(row), row.name, row.digest, row.language, row.is_mine);
 }
 
 RowId ensure_case(Connection& db, const PlanRow& row) {
-  return ensure(db, "SELECT id FROM case_def WHERE uid = ?",
+  return ensure(db, "SELECT id, (experiment, version, params) IS (?2, ?3, ?4) FROM case_def WHERE uid = ?1",
                 "INSERT INTO case_def (uid, experiment, version, params) VALUES (?, ?, ?, ?)", row.case_uid,
                 row.experiment, row.version, dump(row.params.to_json()));
 }
@@ -74,8 +82,9 @@ void write_plan_row(Connection& db, RowId run, const PlanRow& row) {
   db.cached(
         "INSERT INTO plan_case (run_id, seq, case_id, implementation_id, role, world_size, task, law, seed, "
         "skip_reason, mine_path) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .run(run, row.seq, case_id, implementation, unless_empty(row.implementation.role), row.world_size, row.task,
-           unless_empty(row.law), row.seed, unless_empty(row.skip_reason), unless_empty(row.implementation.path));
+      .run(run, row.seq, case_id, implementation, unless_empty(row.implementation.role), row.world_size,
+           to_string(row.task), unless_empty(row.law), row.seed, unless_empty(row.skip_reason),
+           unless_empty(row.implementation.path));
 }
 
 void write_event(Connection& db, RowId attempt, const std::string& at, std::string_view status,
@@ -140,6 +149,17 @@ Json facts_of(const AttemptRow& row) {
 
 }  // namespace
 
+std::string environment_uid(const std::string& comparability_key, const std::string& facts) {
+  return sha256_hex(comparability_key + "\n" + facts);
+}
+
+std::string build_uid(const std::string& facts) { return sha256_hex(facts); }
+
+std::string implementation_uid(const ImplementationRow& row) {
+  const Json identity{{"name", row.name}, {"digest", row.digest}, {"language", row.language}, {"mine", row.is_mine}};
+  return sha256_hex(dump(identity));
+}
+
 RowId write_run(Connection& db, const RunRow& run, const std::vector<PlanRow>& plan, const std::string& started_at) {
   const RowId environment = ensure_environment(db, run);
   const RowId build = ensure_build(db, run);
@@ -176,13 +196,14 @@ RowId Store::begin_run(const RunRow& run, const std::vector<PlanRow>& plan) {
   Connection& db = impl_->writable();
   Transaction transaction(db);
   const RowId id = write_run(db, run, plan, impl_->options.now());
-  if (loads_files(db, id)) {
+  if (loads_files(db, id) || std::ranges::any_of(plan, &PlanRow::names_files)) {
     try {
       sign_run(db, id, impl_->options.key());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::config) throw;
       impl_->file.notices.push_back(fmt::format(
-          "this run cannot be marked as yours, so `resume` and `replay` of it will ask for --mine: {}", error.what()));
+          "this run cannot be marked as yours: `resume`, `replay` and `gate` will not use the files that it names: {}",
+          error.what()));
     }
   }
   transaction.commit();

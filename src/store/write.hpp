@@ -11,6 +11,11 @@
 
 namespace syslab::store {
 
+// The uids of shared facts (a case's is in core/ids.hpp): SHA-256 of what each says, `facts` as canonical text.
+std::string environment_uid(const std::string& comparability_key, const std::string& facts);
+std::string build_uid(const std::string& facts);
+std::string implementation_uid(const ImplementationRow& row);
+
 // The run with its shared facts and its plan. `run.uid` empty: a new one is made.
 RowId write_run(Connection& db, const RunRow& run, const std::vector<PlanRow>& plan, const std::string& started_at);
 

@@ -7,12 +7,16 @@
 #include <array>
 #include <cctype>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/remove_tree.hpp"
 #include "core/text.hpp"
+#include "judge/landlock.hpp"
+#include "judge/walls.hpp"
 #include "submission/script.hpp"
 #include "worker/python_probe.hpp"
 #include "worker/python_scripts.hpp"
@@ -24,13 +28,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kUnpacking{300};
-constexpr int kDeepest = 3;  // a zip of a folder of a folder
+constexpr std::uint64_t kUnpackingMemory = 2ULL << 30;  // as the script says, which somebody's interpreter need not run
+constexpr int kDeepest = 3;                             // a zip of a folder of a folder
 
 void empty(const fs::path& folder) {
   std::error_code none;
   for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
-    std::error_code ignored;
-    fs::remove_all(entry->path(), ignored);
+    if (!remove_tree(entry->path().string(), kMostCleaning)) {
+      std::error_code ignored;
+      fs::remove(entry->path(), ignored);  // a file
+    }
   }
 }
 
@@ -97,9 +104,16 @@ fs::path project_of(const fs::path& path) {
 
 void unpack(const fs::path& zip, const fs::path& folder) {
   const char* const script = worker::python_script("syslab_unzip").text;
-  const ScriptOutput done =
-      run_script({worker::python_interpreter(), "-I", "-c", script, fs::absolute(zip).string(), folder.string()},
-                 kUnpacking, nullptr, {});
+  // The zip's name is not in the command line: it tells who has handed it in, and others are judged meanwhile.
+  // What was checked before may have named the interpreter (check --watch), and the zip is somebody's.
+  std::optional<judge::Walls> walls;
+  if (judge::walls_wanted()) {
+    walls.emplace(judge::WallsOptions{
+        .profile = judge::Profile::python, .writable = folder.string(), .hidden = judge::keys_folder()});
+  }
+  const ScriptOutput done = run_script({worker::python_interpreter(), "-I", "-c", script, folder.string()}, kUnpacking,
+                                       walls ? walls->confinement() : nullptr,
+                                       {{"SYSLAB_ZIP", fs::absolute(zip).string()}}, kUnpackingMemory);
   if (!done.timed_out && !done.ended.signalled && done.ended.code == 0) return;
   empty(folder);
   const std::string why = done.timed_out              ? "it takes longer to unpack than five minutes"
@@ -168,5 +182,7 @@ std::string own_python(const fs::path& root) {
   const fs::path python = root / ".venv" / "bin" / "python";
   return ::access(python.c_str(), X_OK) == 0 ? python.string() : std::string();
 }
+
+bool may_choose_python() { return judge::walls_wanted() && judge::landlock_version() > 0; }
 
 }  // namespace syslab::submission

@@ -42,4 +42,8 @@ std::string name_of(const std::filesystem::path& path);
 // A virtual environment's interpreter in the project's root; empty: none.
 std::string own_python(const std::filesystem::path& root);
 
+// Whether a folder may choose the interpreter that runs for it, by its .venv or its syslab.toml: only behind walls that
+// keep that program from this user's files (Landlock).
+bool may_choose_python();
+
 }  // namespace syslab::submission

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "core/pipe.hpp"
+#include "judge/walls.hpp"
 
 namespace syslab::submission {
 namespace {
@@ -19,10 +20,13 @@ constexpr std::int64_t kTickMs = 100;
 }  // namespace
 
 ScriptOutput run_script(std::vector<std::string> command, std::chrono::milliseconds timeout,
-                        const Confinement* confinement, std::map<std::string, std::string> environment) {
+                        const Confinement* confinement, std::map<std::string, std::string> environment,
+                        std::uint64_t memory_limit_bytes) {
   SpawnOptions spawn;
   spawn.argv = std::move(command);
   spawn.environment = std::move(environment);
+  for (const auto& [name, value] : judge::withheld_variables()) spawn.environment.insert_or_assign(name, value);
+  spawn.memory_limit_bytes = memory_limit_bytes;
   spawn.confinement = confinement;
   Process process = Process::spawn(spawn);
   process.close_input();

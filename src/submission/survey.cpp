@@ -13,11 +13,14 @@
 #include "judge/walls.hpp"
 #include "submission/adapters.hpp"
 #include "submission/script.hpp"
+#include "worker/lacks.hpp"
 #include "worker/python_probe.hpp"
 
 namespace syslab::submission {
 
 namespace {
+
+constexpr std::size_t kMostOfAsked = 200;
 
 std::vector<std::string> command_for(const Folder& folder, std::uint64_t memory_limit_bytes) {
   std::vector<std::string> command = worker::python_script_command("syslab_submission");
@@ -34,7 +37,8 @@ std::vector<std::string> command_for(const Folder& folder, std::uint64_t memory_
 
 Survey failed(std::string why, bool out_of_time = false) {
   Survey all;
-  for (const Adapter& one : adapters()) all.answers[std::string(one.function)] = {State::fails, why, out_of_time};
+  for (const Adapter& one : adapters())
+    all.answers[std::string(one.function)] = {.state = State::fails, .why = why, .out_of_time = out_of_time};
   return all;
 }
 
@@ -60,8 +64,11 @@ Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint
   const judge::PrivateFolder own;
   std::optional<judge::Walls> walls;
   if (judge::walls_wanted()) {
-    walls.emplace(judge::WallsOptions{
-        .profile = judge::Profile::python, .network = false, .writable = own.path(), .hidden = judge::keys_folder()});
+    walls.emplace(judge::WallsOptions{.profile = judge::Profile::python,
+                                      .network = false,
+                                      .memory_limit_bytes = memory_limit_bytes,
+                                      .writable = own.path(),
+                                      .hidden = judge::keys_folder()});
     judge::hide_this_process();
   }
   ScriptOutput done;
@@ -82,12 +89,19 @@ Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint
     return failed(fmt::format("importing adapters.py ended the process: {}{}", done.ended.describe(),
                               done.errors.empty() ? "" : "; " + done.errors.substr(done.errors.rfind('\n') + 1)));
   }
-  Survey found{text_or_empty(answer, "python"), text_or_empty(answer, "torch"), text_or_empty(answer, "triton"), {}};
+  Survey found{text_or_empty(answer, "python"),
+               text_or_empty(answer, "torch"),
+               text_or_empty(answer, "triton"),
+               text_or_empty(answer, "asks").substr(0, kMostOfAsked),
+               {}};
   for (const Adapter& one : adapters()) {
     const std::string name(one.function);
     const Json said = answer["functions"].value(name, Json::object());
     if (!said.is_object()) continue;
-    found.answers[name] = {parse_state(text_or_empty(said, "state")), text_or_empty(said, "why").substr(0, 500)};
+    found.answers[name] = {.state = parse_state(text_or_empty(said, "state")),
+                           .why = text_or_empty(said, "why").substr(0, 500)};
+    const std::optional<Lack> claim = claim_of(said.value("lacks", Json()));
+    if (claim) found.answers[name].lacks = worker::established(*claim, folder.adapters().string());
   }
   return found;
 }

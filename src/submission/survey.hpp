@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/lack.hpp"
 #include "submission/folder.hpp"
 
 namespace syslab::submission {
@@ -16,12 +18,14 @@ std::string_view to_string(State state);  // in words: "not implemented"
 
 struct Answer {
   State state = State::absent;
-  std::string why;           // of State::fails, one line
-  bool out_of_time = false;  // of State::fails
+  std::string why;              // of State::fails, one line
+  std::optional<Lack> lacks{};  // of State::fails: what a process of ours has found that this Python lacks
+  bool out_of_time = false;     // of State::fails
 };
 
 struct Survey {
   std::string python, torch, triton;      // versions; empty: not there
+  std::string asks;                       // what its files require of Python and torch, in words; empty: nothing
   std::map<std::string, Answer> answers;  // of every function of adapters(), by name
 };
 

@@ -26,6 +26,8 @@ class ReachOfRounding {
   void step(double rounding);
   // After it, for a weight with these exact, uncorrected moments.
   double of(double m, double v) const;
+  // R, in which no step exceeds lr·R.
+  double largest_step() const { return largest_; }
 
  private:
   adamw::Options options_;

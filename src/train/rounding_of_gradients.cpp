@@ -38,14 +38,24 @@ std::vector<double> of_attention(const model::ParameterLayout& layout, const Exa
 
 }  // namespace
 
+double rounding_of_passes(const model::ModelConfig& config, const model::TransformerOptions& options, int passes,
+                          std::int64_t positions) {
+  const model::DTypes dtypes = model::dtypes_of(options.precision, options.variant);
+  const auto units = attention::ErrorModel::of(dtypes.product, dtypes.math == device::GemmMath::tf32);
+  // The head's sums over the vocabulary are of the way back.
+  const auto terms =
+      static_cast<double>(passes == 1 ? std::max({config.d_model, config.d_ff, config.context})
+                                      : std::max({config.d_model, config.d_ff, config.vocab, positions}));
+  const double once = std::hypot(std::sqrt(terms) * units.unit, units.cast_unit, units.factor_unit);
+  return attention::kLambda * std::sqrt(passes * model::roundings_of(config.layers)) * once;
+}
+
 ByParameter rounding_of_gradients(const model::ParameterLayout& layout, const ExactPass& exact,
                                   const model::TransformerOptions& options) {
   const model::ModelConfig& config = layout.config();
   const model::DTypes dtypes = model::dtypes_of(options.precision, options.variant);
   const auto units = attention::ErrorModel::of(dtypes.product, dtypes.math == device::GemmMath::tf32);
-  const auto terms = static_cast<double>(std::max({config.d_model, config.d_ff, config.vocab, exact.positions}));
-  const double once = std::hypot(std::sqrt(terms) * units.unit, units.cast_unit, units.factor_unit);
-  const double relative = attention::kLambda * std::sqrt(2 * model::roundings_of(config.layers)) * once;
+  const double relative = rounding_of_passes(config, options, 2, exact.positions);
   const std::vector<double> attention =
       of_attention(layout, exact, dtypes, model::tolerance_of(options.precision, config.layers));
 

@@ -33,6 +33,11 @@ struct ExactPass {
   model::QueryRows queries;
 };
 
+// λ·√(passes·nk)·u: what the values of so many passes in one direction (1 forward, 2 with the way back) are rounded by,
+// relative to their norm. `positions`: of all sequences, where sums run over them; 0 forward.
+double rounding_of_passes(const model::ModelConfig& config, const model::TransformerOptions& options, int passes,
+                          std::int64_t positions);
+
 // By parameter one number, or one a row, for who takes that pass in another precision.
 ByParameter rounding_of_gradients(const model::ParameterLayout& layout, const ExactPass& exact,
                                   const model::TransformerOptions& options);

@@ -87,6 +87,9 @@ Json to_json(const CallRequest& request) {
   if (request.guarded) json["guarded"] = true;
   if (request.graph) json["graph"] = true;
   if (request.kernels) json["kernels"] = true;
+  if (request.empty != EmptyCall::none) {
+    json["empty"] = request.empty == EmptyCall::with_results ? "with_results" : "plain";
+  }
   if (!request.gpu_memory.empty()) json.update({{"gpu_memory", request.gpu_memory}, {"step", request.step}});
   return json;
 }
@@ -103,6 +106,10 @@ CallRequest call_request_from_json(const Json& json) {
   request.guarded = json.value("guarded", false);
   request.graph = json.value("graph", false);
   request.kernels = json.value("kernels", false);
+  if (const std::string empty = json.value("empty", ""); !empty.empty()) {
+    if (empty != "plain" && empty != "with_results") fields.fail("field 'empty' must be \"plain\" or \"with_results\"");
+    request.empty = empty == "plain" ? EmptyCall::plain : EmptyCall::with_results;
+  }
   request.gpu_memory = json.value("gpu_memory", "");
   request.step = json.value("step", std::uint32_t{0});
   return request;
@@ -143,7 +150,11 @@ std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json
     return returned;
   }
   if (type == "failed") {
-    return Failed{fields.text("kind"), fields.text("message"), fields.text_or("traceback", "")};
+    Failed failed{fields.text("kind"), fields.text("message"), fields.text_or("traceback", "")};
+    if (failed.kind == "check") failed.finding = FindingKind::wrong_value;
+    failed.finding = finding_kind_of(fields.text_or("finding", "")).value_or(failed.finding);
+    if (failed.kind == "exception") failed.lacks = claim_of(json.value("lacks", Json()));
+    return failed;
   }
   if (type == "ready") {
     Prepared prepared;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/finding_kind.hpp"
 #include "core/tensor.hpp"
 #include "core/units.hpp"
 #include "core/value.hpp"
@@ -24,6 +25,10 @@ struct SharedTensor {
   bool lent = false;  // an output that is room to work in on a GPU: nobody carries what it holds
 };
 
+// A call that computes nothing and goes the way of any other, so that what it takes is the handing over alone: without
+// the copying of results, or with it. `none`: a call like any other.
+enum class EmptyCall { none, plain, with_results };
+
 struct CallRequest {
   std::string function;
   Params options;
@@ -34,9 +39,10 @@ struct CallRequest {
   // doorbell by which the call's early inputs are there. One more releases it, two more say that its outputs are taken.
   std::string gpu_memory;
   std::uint32_t step = 0;
-  bool guarded = false;  // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
-  bool graph = false;    // on a GPU: what is timed is the call captured as a graph
-  bool kernels = false;  // on a GPU: it is not timed, and the worker tells which kernels it ran
+  bool guarded = false;               // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
+  bool graph = false;                 // on a GPU: what is timed is the call captured as a graph
+  bool kernels = false;               // on a GPU: it is not timed, and the worker tells which kernels it ran
+  EmptyCall empty = EmptyCall::none;  // of a worker that serves "empty"
 };
 
 // Everything is prepared but the content of inputs. Those named `early` it needs before the clock starts.
@@ -81,6 +87,8 @@ struct Returned {
 // GPU failed under it: no further call is made), "protocol" (the call was not understood).
 struct Failed {
   std::string kind, message, traceback;
+  FindingKind finding = FindingKind::raised;  // of kind "check" and "exception"
+  std::optional<Lack> lacks{};                // of kind "exception": a claim
 };
 
 Json to_json(const CallRequest& request);

@@ -55,7 +55,8 @@ Nanoseconds CallClock::time(std::string_view function, const Readings& readings,
   }
   ++calls_;
   const Nanoseconds apart = std::chrono::abs(readings.ours - readings.its_own);
-  if (apart > readings.ours / kAgreement + slack_) return readings.ours;
+  by_ours_ = apart > readings.ours / kAgreement + slack_;
+  if (by_ours_) return readings.ours;
   ++by_its_own_;
   return readings.its_own;
 }
@@ -68,6 +69,14 @@ Nanoseconds CallClock::last(std::string_view function) const {
 void CallClock::begin_case() {
   readings_.clear();
   calls_ = by_its_own_ = 0;
+  handover_ = {};
+  forwards_.clear();
+}
+
+measure::Handover CallClock::handover() const {
+  measure::Handover told = handover_;
+  if (calls_ > 0) told.share_of_calls = static_cast<double>(calls_ - by_its_own_) / static_cast<double>(calls_);
+  return told;
 }
 
 Json CallClock::facts() const {

@@ -8,6 +8,7 @@
 
 #include "core/json.hpp"
 #include "core/units.hpp"
+#include "measure/resolution.hpp"
 
 namespace syslab::worker {
 
@@ -35,6 +36,21 @@ class CallClock {
   // none.
   Nanoseconds time(std::string_view function, const Readings& readings, bool is_question = false);
 
+  // Whether the last call was timed by ours, so that its time has the handing over in it; of the worker's own it has at
+  // most 2 %.
+  bool by_ours() const { return by_ours_; }
+  // What a call took that computes nothing, by our clock.
+  void take_empty(Nanoseconds took, bool with_results) {
+    (with_results ? handover_.with_results : handover_.plain).push_back(Seconds(took).count());
+  }
+  // What an untimed forward call took before the last call of a backward pass, by our clock.
+  void take_forward(Nanoseconds took) { forwards_.push_back(Seconds(took).count()); }
+  const std::vector<double>& forwards() const { return forwards_; }
+  std::int64_t empty_calls() const { return std::ssize(handover_.plain) + std::ssize(handover_.with_results); }
+  std::int64_t calls_by_ours() const { return calls_ - by_its_own_; }
+  // Of the calls since begin_case(): what handing one over takes, and how many have it in their time.
+  measure::Handover handover() const;
+
   // By our clock, of the last call of that function; 0 if there was none.
   Nanoseconds last(std::string_view function) const;
 
@@ -53,6 +69,9 @@ class CallClock {
   std::map<std::string, Nanoseconds, std::less<>> last_;
   std::vector<Readings> readings_;  // the latest, of a case
   std::int64_t calls_ = 0, by_its_own_ = 0;
+  bool by_ours_ = false;
+  measure::Handover handover_;
+  std::vector<double> forwards_;
 };
 
 }  // namespace syslab::worker

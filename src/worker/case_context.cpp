@@ -16,6 +16,7 @@
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/first_of_a_process.hpp"
+#include "stats/summary.hpp"
 #include "worker/first_calls.hpp"
 #include "worker/foreign.hpp"
 #include "worker/metric_range.hpp"
@@ -238,6 +239,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
   options.command = with_ranks ? python_ranks_command(*request_.mine)
                     : python   ? python_worker_command(*request_.mine)
                                : library_worker_command(*request_.mine, request_.device);
+  if (python && !with_ranks) options.implementation = implementation_of(*request_.mine);
   if (is_quiet(request_)) options.environment = quiet_threads();
   options.constant_inputs = !python || request_.mine->is_function();
   if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;
@@ -245,9 +247,11 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
   options.rank = request_.rank;
   options.world_size = request_.world_size;
   options.starts_ranks = with_ranks;
+  options.judged = true;
   options.waited_for = waits || revives();
   // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
+  options.shared_memory_bytes = request_.memory_limit_bytes;
   // What hangs is to be told with its input, before the host ends the case. torch.compile takes a minute where other
   // processes keep the processors busy, and is no hang.
   std::chrono::milliseconds longest_first{};
@@ -342,11 +346,19 @@ pid_t CaseContext::channel_pid() const { return channel_ && kept().worker ? kept
 
 Json CaseContext::channel_facts() const {
   if (!request_.mine) return Json::object();
-  Json facts{{"walls", "none"}};
+  Json facts = Json::object();
+  if (!tells_walls_) facts["walls"] = "none";
+  if (!warnings_.empty()) facts["warnings"] = stats::to_json(warnings_);
   if (!channel_ || !kept().worker) return facts;
+  const CallClock& clock = kept().worker->clock();
   facts.update(kept().worker->walls_facts());
-  facts.update(kept().worker->clock().facts());
+  facts.update(clock.facts());
+  if (!clock.forwards().empty()) facts["untimed_forward_seconds"] = stats::summarize(clock.forwards()).median;
   return facts;
+}
+
+measure::Handover CaseContext::handover() const {
+  return channel_ && kept().worker ? kept().worker->clock().handover() : measure::Handover{};
 }
 
 }  // namespace syslab::worker

@@ -6,11 +6,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/call_channel.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
 #include "measure/device.hpp"
+#include "measure/resolution.hpp"
+#include "stats/timing_warning.hpp"
 #include "worker/call.hpp"
 #include "worker/wire.hpp"
 
@@ -29,9 +32,9 @@ class CaseContext {
   const Params& params() const { return request_.params; }
   int rank() const { return request_.rank; }
   int world_size() const { return request_.world_size; }
-  bool is_law() const { return request_.task == "law"; }
-  bool is_paired() const { return request_.task == "paired"; }
-  bool is_code() const { return request_.task == "code"; }
+  bool is_law() const { return request_.task == Task::law; }
+  bool is_paired() const { return request_.task == Task::paired; }
+  bool is_code() const { return request_.task == Task::code; }
   // Whether its body knows task `code`; others would be measured as a whole.
   bool tells_code() const { return tells_code_; }
   void can_tell_code() { tells_code_ = true; }
@@ -76,8 +79,14 @@ class CaseContext {
   // Whether that process, once it has ended, is started again at the next call: of a law on the CPU.
   bool revives() const;
   pid_t channel_pid() const;  // of that process as it is now; 0 where there is none
-  // Of a case with --mine: the walls around that process, and whose clock timed its calls.
+  // Of a case with --mine: the walls around that process, and whose clock timed its calls; and what warns of its times.
   Json channel_facts() const;
+  // The case says itself behind which walls what it judges is, since it calls none of these processes.
+  void tells_walls() { tells_walls_ = true; }
+  // Of that process's calls in this case: what handing one over takes (measure/resolution.hpp).
+  measure::Handover handover() const;
+  // What the verdict on this case's times is to be told with.
+  void warn(const std::vector<stats::TimingWarning>& warnings) { stats::add_warnings(warnings_, warnings); }
 
  private:
   std::shared_ptr<CallChannel> opened(bool with_ranks, bool waits = true);
@@ -86,8 +95,9 @@ class CaseContext {
   std::uint64_t unforeseen_seed_;
   Emit emit_;
   BurstLine* bursts_;
-  bool tells_code_ = false;
+  bool tells_code_ = false, tells_walls_ = false;
   std::shared_ptr<CallChannel> channel_;
+  std::vector<stats::TimingWarning> warnings_;
 };
 
 // Of a case that has just ended: the process that the next would have found (CaseContext::channel).

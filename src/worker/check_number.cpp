@@ -14,10 +14,10 @@ void check_number(CaseContext& context, std::string name, double found, double e
   // The distance of equal infinities is 0.
   check.worst_error = found == expected ? 0 : std::abs(found - expected);
   check.tolerance = tolerance;
-  check.outcome = *check.worst_error <= tolerance ? "passed" : "falsified";
+  check.outcome = *check.worst_error <= tolerance ? Outcome::passed : Outcome::falsified;
   check.message = fmt::format("{}: {}, where {} was expected", how, found, expected);
   context.emit(check);
-  if (check.outcome != "passed") throw CheckFailed(check.message);
+  if (check.outcome != Outcome::passed) throw CheckFailed(check.message);
 }
 
 }  // namespace syslab::worker

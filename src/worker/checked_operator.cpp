@@ -121,12 +121,26 @@ void CheckedOperator::widen(double& bound, const Expected& expected) const {
   }
 }
 
+// What the oracle expects once it has seen the outputs, where one is wrong and integers may tie.
+std::optional<std::vector<Expected>> CheckedOperator::ties_of(int set, const std::vector<Expected>& expected) const {
+  if (!operation_.expect_ties) return std::nullopt;
+  bool wrong = false;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    wrong = wrong || !compare_output(sets_.outputs(set)[i], expected[i], stream_).passed;
+  }
+  if (!wrong) return std::nullopt;
+  const InputSets::OnHost here = sets_.on_host(set);
+  return operation_.expect_ties(here.inputs, here.outputs);
+}
+
 // A record per output, "<kind>:<output>". Returns the first failure's text, empty when all passed.
-std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected>& expected, const std::string& kind) {
-  if (expected.size() != operation_.outputs.size()) {
-    throw Error(ErrorKind::internal, fmt::format("the oracle told of {} outputs, the operator has {}", expected.size(),
+std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected>& unseen, const std::string& kind) {
+  if (unseen.size() != operation_.outputs.size()) {
+    throw Error(ErrorKind::internal, fmt::format("the oracle told of {} outputs, the operator has {}", unseen.size(),
                                                  operation_.outputs.size()));
   }
+  const std::optional<std::vector<Expected>> tied = ties_of(set, unseen);
+  const std::vector<Expected>& expected = tied ? *tied : unseen;
   std::string failure;
   comparisons_.clear();
   const std::optional<std::string> changed = sets_.changed_inputs(set);
@@ -182,7 +196,7 @@ void CheckedOperator::emit_check(const std::string& name, bool passed, std::int6
                                  double tolerance, const std::string& message, double fraction) {
   CheckRecord record;
   record.name = name;
-  record.outcome = passed ? "passed" : "falsified";
+  record.outcome = passed ? Outcome::passed : Outcome::falsified;
   record.cases_run = cases;
   record.seed = std::to_string(context_.request().seed);
   record.message = message;
@@ -195,7 +209,7 @@ void CheckedOperator::emit_check(const std::string& name, bool passed, std::int6
 void CheckedOperator::emit_not_compared(const std::string& name, const std::string& why) {
   CheckRecord record;
   record.name = name;
-  record.outcome = "not_run";
+  record.outcome = Outcome::not_run;
   record.seed = std::to_string(context_.request().seed);
   record.message = why;
   context_.emit(record);

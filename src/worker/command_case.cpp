@@ -16,6 +16,7 @@
 #include "measure/host_load.hpp"
 #include "measure/sampler.hpp"
 #include "stats/summary.hpp"
+#include "stats/timing_warning.hpp"
 #include "worker/bench.hpp"
 #include "worker/bursts.hpp"
 #include "worker/command_params.hpp"
@@ -41,27 +42,40 @@ std::string difference(const std::string& found, const std::string& expected) {
 
 class CommandCase {
  public:
-  CommandCase(CaseContext& context, const CommandPlace& place) : context_(context), program_(place, context.params()) {
+  CommandCase(CaseContext& context, const CommandPlace& place)
+      : context_(context), program_(place, context.params(), context.request().memory_limit_bytes) {
     if (const std::string& reads = context.params().text(kCommandReads); reads != kProcessTime) pattern_.emplace(reads);
     if (place.reference.empty()) return;
     const std::optional<CommandPlace> reference = parse_command_place(place.reference);
     if (!reference) throw Error(ErrorKind::internal, fmt::format("'{}' is no command", place.reference));
-    expected_ = without_number(OwnProgram(*reference, context.params()).run().output);
+    expected_ =
+        without_number(OwnProgram(*reference, context.params(), context.request().memory_limit_bytes).run().output);
   }
 
   // One process from start to end. Its output is looked at when its time has been taken.
   void call() {
     OwnProgram::Ended ended = program_.run();
     took_ = ended.took;
+    if (ended.left_running > 0) {
+      context_.warn({{stats::WarningCode::left_running, {}, program_.words().front(), 1.0 * ended.left_running}});
+    }
     if (pattern_) {
       const std::optional<NumberPattern::Found> found = pattern_->find(ended.output);
       if (!found) {
+        if (const std::optional<std::string> other = pattern_->find_other(ended.output)) {
+          throw Error(
+              ErrorKind::usage,
+              fmt::format("the command printed '{}'; expected a positive number such as 1234.5", one_line(*other)));
+        }
         throw Error(ErrorKind::usage,
                     fmt::format("the command prints no '{}': {}", context_.params().text(kCommandReads),
                                 ended.output.empty() ? "it prints nothing"
                                                      : "its last line is '" + last_line(ended.output) + "'"));
       }
-      took_ = std::max(Nanoseconds(1), std::chrono::duration_cast<Nanoseconds>(Seconds(found->seconds)));
+      told_ = found->seconds;
+      // A rate says nothing about how long a call takes.
+      if (!pattern_->is_rate())
+        took_ = std::max(Nanoseconds(1), std::chrono::duration_cast<Nanoseconds>(Seconds(told_)));
     }
     if (expected_) compare(without_number(std::move(ended.output)));
   }
@@ -70,7 +84,7 @@ class CommandCase {
     call();
     CheckRecord record;
     record.name = expected_ ? "output" : "exit";
-    record.outcome = "passed";
+    record.outcome = Outcome::passed;
     record.cases_run = 1;
     record.message = expected_ ? "its output is the reference's" : "exit code 0; there is no reference for its output";
     context_.emit(record);
@@ -80,6 +94,7 @@ class CommandCase {
     measure::Subject subject;
     subject.call = [this](int) { call(); };
     subject.self_time = [this] { return took_; };
+    if (pattern_) subject.self_told = [this] { return told_; };
     return subject;
   }
 
@@ -110,7 +125,7 @@ class CommandCase {
     if (output == *expected_) return;
     CheckRecord record;
     record.name = "output";
-    record.outcome = "falsified";
+    record.outcome = Outcome::falsified;
     record.cases_run = 1;
     record.message = difference(output, *expected_);
     context_.emit(record);
@@ -122,6 +137,7 @@ class CommandCase {
   std::optional<NumberPattern> pattern_;
   std::optional<std::string> expected_;
   Nanoseconds took_{};
+  double told_ = 0;  // seconds of what it prints; of a rate the time of one unit, which may be below a nanosecond
 };
 
 // Each process begins with whatever caches and clocks the one before has left; grouping calls would spare no clock.
@@ -165,6 +181,7 @@ void run_command_case(CaseContext& context) {
   }
   const measure::Protocol protocol = protocol_of(request);
   const Bench bench(request, device::Kind::cpu, true);
+  context.tells_walls();
   context.progress(0, "checking");
   CommandCase one(context, *place);
   one.check();

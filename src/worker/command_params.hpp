@@ -1,8 +1,11 @@
 // Parameters of every case of a command (worker/command_case.hpp), beside the axes of its places.
 #pragma once
 
+#include <string_view>
+
 namespace syslab::worker {
 
+inline constexpr std::string_view kCommandExperiment = "command";
 inline constexpr const char* kCommandReads = "reads";  // a NumberPattern (core/command_text.hpp), or kProcessTime
 inline constexpr const char* kProcessTime = "process time";
 

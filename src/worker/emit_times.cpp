@@ -121,6 +121,27 @@ Json to_json(const GpuState& state) {
 
 }  // namespace
 
+void emit_unresolved(CaseContext& context, const measure::Samples& samples) {
+  context.emit(
+      SampleRecord{.series = "time_under_resolution", .unit = "s", .values = samples.seconds, .flags = samples.flags});
+  context.missing_metric("time", "s", std::string(to_string(stats::TimingReason::under_resolution)));
+}
+
+Json to_json(const measure::Resolution& it) {
+  if (it.empty_calls == 0) return Json::object();
+  Json facts{{"handover",
+              {{"seconds", it.handover},
+               {"high", it.handover_high},
+               {"with_results", it.with_results},
+               {"least", it.least},
+               {"least_with_results", it.least_with_results},
+               {"share", it.share},
+               {"share_with_results", it.share_with_results},
+               {"empty_calls", it.empty_calls}}}};
+  if (it.is_under()) facts["no_time"] = to_string(stats::TimingReason::under_resolution);
+  return facts;
+}
+
 Json timing_facts(const measure::Protocol& protocol, const measure::Samples& samples, const measure::HostLoad& load) {
   std::vector<std::string> noise = stats::noise_labels(samples.seconds);
   if (load.contended()) noise.emplace_back("contended");

@@ -4,6 +4,7 @@
 #include "core/json.hpp"
 #include "measure/host_load.hpp"
 #include "measure/protocol.hpp"
+#include "measure/resolution.hpp"
 #include "measure/sampler.hpp"
 #include "worker/case_context.hpp"
 
@@ -21,6 +22,14 @@ MetricRecord median_metric(std::string name, std::string unit, const std::vector
 
 // Series "time", "clock" and "warmup"; metrics "time" with its interval, quantiles, mean and deviation, rates.
 void emit_times(CaseContext& context, const measure::Samples& samples, const Work& work);
+
+// Of times that are under the resolution: the samples as series "time_under_resolution", which no report reads, and the
+// metric "time" without a value.
+void emit_unresolved(CaseContext& context, const measure::Samples& samples);
+
+// Fact "handover"; and "no_time" with its reason code (stats::TimingReason) where the time is not told. An empty object
+// where nothing is known.
+Json to_json(const measure::Resolution& resolution);
 
 // The protocol, why sampling stopped, what was flagged, how busy the machine was.
 Json timing_facts(const measure::Protocol& protocol, const measure::Samples& samples, const measure::HostLoad& load);

@@ -98,6 +98,13 @@ int Fields::count_or(const char* name, int fallback) const {
   return static_cast<int>(value);
 }
 
+bool Fields::flag_or(const char* name, bool fallback) const {
+  const Json* const found = find(name);
+  if (found == nullptr) return fallback;
+  if (!found->is_boolean()) wrong(name, "true or false", *found);
+  return found->get<bool>();
+}
+
 std::optional<std::int64_t> Fields::optional_integer(const char* name) const {
   if (find(name) == nullptr) return std::nullopt;
   return integer(name);

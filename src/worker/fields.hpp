@@ -30,6 +30,7 @@ class Fields {
   std::int64_t integer(const char* name) const;
   std::int64_t integer_or(const char* name, std::int64_t fallback) const;
   int count_or(const char* name, int fallback) const;  // an integer in [0, 2³¹)
+  bool flag_or(const char* name, bool fallback) const;
   std::optional<std::int64_t> optional_integer(const char* name) const;
   std::uint64_t unsigned_text(const char* name) const;  // 64 bits as a decimal text (or a number)
   std::optional<double> optional_number(const char* name) const;

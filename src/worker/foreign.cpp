@@ -1,17 +1,13 @@
 #include "worker/foreign.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "core/build_info.hpp"
@@ -24,14 +20,10 @@
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
-#include "worker/function_ended.hpp"
 #include "worker/gpu_memory.hpp"
 
 namespace syslab::worker {
 namespace {
-
-constexpr std::chrono::milliseconds kDyingTime{2000};  // from the end of its pipe to its own end
-constexpr std::int64_t kTickMs = 250;  // noticed at a tick if a child of a dead worker holds its pipe open
 
 // What a worker may say of its own window.
 constexpr std::int64_t kToldFlags =
@@ -47,7 +39,7 @@ SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd, const j
   if (folder != nullptr && options.device != "cpu") {
     spawn.environment.insert_or_assign("LD_PRELOAD", judge::preload_unnamed_threads(folder->path()));
   }
-  spawn.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
+  for (const auto& [name, value] : judge::withheld_variables()) spawn.environment.insert_or_assign(name, value);
   for (const auto& [name, value] : options.environment) spawn.environment.insert_or_assign(name, value);
   spawn.extra_fd = shared_fd;
   spawn.own_group = options.own_group;
@@ -96,9 +88,11 @@ bool was_left_unwritten(std::string_view function, std::string_view input, std::
   if (!failed.traceback.empty()) text += "\n" + failed.traceback;
   if (failed.kind == "unsupported") throw Unsupported(failed.message);
   if (failed.kind == "oom") throw Error(ErrorKind::oom, text, std::string(function));
-  if (failed.kind == "check") throw Error(ErrorKind::check, text);
-  if (failed.kind == "device") throw Error(ErrorKind::device, text, std::string(function));
-  if (failed.kind == "exception") throw Refusal(text, std::string(function));
+  if (failed.kind == "check") throw FoundFault(ErrorKind::check, failed.finding, text);
+  if (failed.kind == "device") {
+    throw FoundFault(ErrorKind::device, FindingKind::crash, text, std::string(function));
+  }
+  if (failed.kind == "exception") throw Refusal(text, std::string(function), failed.finding, failed.lacks);
   throw Error(ErrorKind::comm, fmt::format("the worker answered '{}': {}", failed.kind, text), std::string(function));
 }
 
@@ -113,6 +107,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
                                              .network = talks(),
                                              .gpu = options_.device != "cpu",
                                              .listens = judge::under_compute_sanitizer(),
+                                             .memory_limit_bytes = options_.shared_memory_bytes,
                                              .writable = folder_->path(),
                                              .hidden = judge::keys_folder()});
           judge::hide_this_process();
@@ -156,6 +151,7 @@ void ForeignWorker::say_hello() {
              {"memory_fd", segment_.fd()},
              {"device", options_.device},
              {"memory_limit_bytes", options_.memory_limit_bytes}};
+  if (!options_.implementation.empty()) hello["implementation"] = options_.implementation;
   if (!options_.about.empty()) hello["about"] = options_.about;
   if (options_.device == "cuda" && options_.world_size == 1 && !options_.starts_ranks) share_gpu();
   if (gpu_) hello["gpu_memory_bytes"] = segment_.bytes();
@@ -190,88 +186,13 @@ void ForeignWorker::await_greeting() {
   }
   if (options_.starts_ranks) clock_ = CallClock::of_ranks(options_.device != "cpu", processors());
   waits_for_release_ = options_.device == "cpu" && serves("release");
+  serves_empty_ = waits_for_release_ && serves("empty");
 }
 
 void ForeignWorker::turn_to(std::string about) {
   options_.about = std::move(about);
   say_hello();
   await_greeting();
-}
-
-void ForeignWorker::fail_dead(std::string_view doing) {
-  const auto deadline = Clock::now() + kDyingTime;
-  std::optional<ExitStatus> status;
-  while (!(status = process_.poll()) && Clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (!status) process_.kill_group(SIGKILL);
-  while (errors_.drain() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const std::string name = name_.empty() ? options_.command.front() : name_;
-  const std::string how = status ? status->describe() : "it closed its pipe and did not end";
-  const bool of_function = doing.starts_with("running function");
-  std::string text = of_function ? fmt::format("the process of '{}' ended in a call ({})", name, how)
-                                 : fmt::format("the worker '{}' ended while {} ({})", name, doing, how);
-  if (reader_.pending_bytes() != 0) text += fmt::format(", {} bytes into a message", reader_.pending_bytes());
-  if (const std::string lines = errors_.last_lines(12); !lines.empty()) text += "; its last lines:\n" + lines;
-  broken_ = text;
-  if (of_function) throw FunctionEnded(text);
-  throw Error(ErrorKind::comm, text);
-}
-
-void ForeignWorker::send(const Json& message, std::string_view doing) {
-  if (!broken_.empty()) throw Error(ErrorKind::comm, broken_);
-  try {
-    write_frame(process_.to_child(), message);
-  } catch (const Error&) {
-    fail_dead(doing);
-  }
-}
-
-// `timeout` is what the deadline was made of, for the message.
-Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing) {
-  bool errors_open = true;
-  bool has_more = reader_.pending_bytes() != 0;  // that came with the last answer, of which poll() knows nothing
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) {
-      broken_ = fmt::format("the worker '{}' was still {} after {} s and was stopped",
-                            name_.empty() ? options_.command.front() : name_, doing,
-                            std::chrono::duration<double>(timeout).count());
-      process_.kill_group(SIGKILL);
-      throw Error(ErrorKind::comm, broken_);
-    }
-    const bool ended = process_.poll().has_value();  // before reading the pipe: its answer comes before its end
-    std::array<struct pollfd, 2> wait{{{process_.from_child(), POLLIN, 0}, {process_.error_output(), POLLIN, 0}}};
-    const int longest = ended || has_more ? 0 : static_cast<int>(std::min(left, kTickMs));
-    const int ready = ::poll(wait.data(), errors_open ? 2 : 1, longest);
-    if (ready < 0 && errno != EINTR) throw_errno(ErrorKind::comm, "wait for a worker", errno, "poll");
-    if (ready < 0) continue;
-    if (errors_open && wait[1].revents != 0) errors_open = errors_.drain();
-    if (wait[0].revents == 0 && !std::exchange(has_more, false)) {
-      if (ended) fail_dead(doing);
-      continue;
-    }
-    try {
-      const FrameReader::Result result = reader_.read(std::chrono::milliseconds(0));
-      if (result.state == FrameReader::State::end) fail_dead(doing);
-      if (result.state == FrameReader::State::timeout) continue;
-      Json reply = json_or_discarded(result.text);
-      if (reply.is_discarded()) throw Error(ErrorKind::comm, "the worker's answer is no JSON");
-      return reply;
-    } catch (const Error& error) {  // the rest of this pipe cannot be trusted
-      if (broken_.empty()) broken_ = error.what();
-      process_.kill_group(SIGKILL);
-      throw;
-    }
-  }
-}
-
-bool ForeignWorker::answers_within(std::chrono::milliseconds limit) {
-  if (reader_.pending_bytes() != 0) return true;
-  struct pollfd wait {
-    process_.from_child(), POLLIN, 0
-  };
-  return ::poll(&wait, 1, static_cast<int>(limit.count())) > 0;
 }
 
 void ForeignWorker::copy_in(const CallRequest& request, std::span<const NamedInput> inputs,
@@ -333,8 +254,10 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
   if (!early.empty()) {
     refuse_early(request, early);
     copy_in(request, inputs, early, true);
+    const auto released = Clock::now();
     bell.release(step++);
     reply = answer();
+    if (request.empty == EmptyCall::none) clock_.take_forward(Clock::now() - released);
     if (!std::holds_alternative<Prepared>(call_reply_from_json(reply))) return reply;
   }
   // Not afterwards: emptying caches takes many times as long as a copy, and whoever looks at this memory would begin.
@@ -366,14 +289,29 @@ bool ForeignWorker::serve_cold(bool wanted) {
 void ForeignWorker::demand_finished() {
   const std::vector<SharedTensor> outputs = std::exchange(last_outputs_, {});
   if (const auto late = segment_.written_since(outputs)) {
-    throw Misuse(kEndsWhenItReturns, fmt::format("{} wrote its output '{}' after it had returned: whatever it starts "
-                                                 "must have ended by then",
-                                                 last_function_, *late));
+    throw Misuse(FindingKind::late_write, kEndsWhenItReturns,
+                 fmt::format("{} wrote its output '{}' after it had returned: whatever it starts "
+                             "must have ended by then",
+                             last_function_, *late));
   }
 }
 
 Nanoseconds ForeignWorker::call(std::string_view function, std::span<const NamedInput> inputs,
                                 std::span<const NamedOutput> outputs, const Params& options) {
+  const bool was_usable = usable();
+  try {
+    return called(function, inputs, outputs, options);
+  } catch (const FoundFault&) {
+    throw;
+  } catch (const Error& error) {
+    // Nothing else writes into its pipe: an answer that makes no sense is as bad as none.
+    if (error.kind() != ErrorKind::comm || !was_usable) throw;
+    throw FoundFault(ErrorKind::comm, FindingKind::crash, error.what(), error.call());
+  }
+}
+
+Nanoseconds ForeignWorker::called(std::string_view function, std::span<const NamedInput> inputs,
+                                  std::span<const NamedOutput> outputs, const Params& options) {
   CallRequest request;
   request.function = function;
   request.options = options;
@@ -406,22 +344,25 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
     if (!must_stay(function, inputs[i].name)) continue;
     if (const auto change = segment_.change_of(request.inputs[i], inputs[i].view.data)) {
       if (was_left_unwritten(function, inputs[i].name, *change)) {
-        throw Misuse(kEndsWhenItReturns, fmt::format("attention_forward's output '{}' was written after it had "
-                                                     "returned, {}: whatever it starts must have ended by then",
-                                                     inputs[i].name, *change));
+        throw Misuse(FindingKind::late_write, kEndsWhenItReturns,
+                     fmt::format("attention_forward's output '{}' was written after it had "
+                                 "returned, {}: whatever it starts must have ended by then",
+                                 inputs[i].name, *change));
       }
-      throw Misuse(kChangesNoInput, fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, *change,
-                                                what_to_do(options_.constant_inputs)));
+      throw Misuse(FindingKind::input_changed, kChangesNoInput,
+                   fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, *change,
+                               what_to_do(options_.constant_inputs)));
     }
   }
   if (const auto violation = segment_.violation(request.outputs)) {
-    throw Misuse(kWritesOutputsAlone, fmt::format("{}: {}", function, *violation));
+    throw Misuse(FindingKind::write_outside, kWritesOutputsAlone, fmt::format("{}: {}", function, *violation));
   }
   if (guarded_) {
     last_function_ = function;
     last_outputs_ = request.outputs;
     std::erase_if(last_outputs_, [](const SharedTensor& one) { return one.lent; });  // nothing here is erased
   }
+  if (wants_empty_call(request)) call_empty(request, inputs);
   return time;
 }
 

@@ -36,10 +36,13 @@ struct ForeignOptions {
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;  // added to ours
   std::uint64_t memory_limit_bytes = 0;            // told to the worker, which limits itself; 0: none
+  std::uint64_t shared_memory_bytes = 0;           // what a /dev/shm of its own may hold; 0: as the system has it
   std::string device = "cpu";                      // where the implementation is to compute: "cpu", "cuda"
   int rank = 0, world_size = 1;                    // of the case that it is called by
+  std::string implementation;                      // "file.py:Class", or empty: its command says what it serves
   std::string about;                               // which of its things is called, where it has several
   bool starts_ranks = false;                       // it makes processes that talk to each other
+  bool judged = false;                             // its start loads what is judged: a crash there is that one's
   bool own_group = true;                           // core/process.hpp
   bool waited_for = true;                          // else it starts while others do; await_greeting() is to follow
   std::optional<judge::Profile> walls;             // nothing: none
@@ -51,9 +54,11 @@ struct ForeignOptions {
   std::chrono::milliseconds call_timeout{10 * 60'000};  // of one call
 };
 
-// The command that serves a Python class: the interpreter (SYSLAB_PYTHON, else python3), syslab_worker.py (from
-// SYSLAB_PYTHON_DIR, else the copies inside this binary) and the class to load.
+// The command that serves a Python class: the interpreter (SYSLAB_PYTHON, else python3) and syslab_worker.py (from
+// SYSLAB_PYTHON_DIR, else the copies inside this binary). It is the same for every class and for every function, so
+// that a file cannot tell by it which side of a comparison it is: ForeignOptions::implementation says what to load.
 std::vector<std::string> python_worker_command(const MineRequest& mine);
+std::string implementation_of(const MineRequest& mine);
 
 // The same for a class that several ranks use: syslab_ranks.py.
 std::vector<std::string> python_ranks_command(const MineRequest& mine);
@@ -124,6 +129,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
  private:
   using Clock = std::chrono::steady_clock;
 
+  Nanoseconds called(std::string_view function, std::span<const NamedInput> inputs,
+                     std::span<const NamedOutput> outputs, const Params& options);
   void say_hello();
   void send(const Json& message, std::string_view doing);
   Json receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing);
@@ -141,12 +148,15 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Json run_on_gpu(const CallRequest& request, CallClock::Readings& spent);
   void free_stream();
   void stop(std::string why);
+  bool wants_empty_call(const CallRequest& request) const;
+  void call_empty(const CallRequest& like, std::span<const NamedInput> inputs);
   Nanoseconds timed(const CallRequest& request, const Json& reply, CallClock::Readings spent);
   void demand_finished();
   bool must_stay(std::string_view function, std::string_view input) const;
   void copy_in(const CallRequest& request, std::span<const NamedInput> inputs, const std::vector<std::string>& early,
                bool wanted);
   [[noreturn]] void fail_dead(std::string_view doing);
+  FindingKind kind_of_end(const std::optional<ExitStatus>& status) const;
 
   ForeignOptions options_;
   std::optional<judge::PrivateFolder> folder_;
@@ -164,6 +174,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   std::unique_ptr<SharedSegment> staging_;  // then: where they lie here
   int gates_missed_ = 0;                    // calls in a row that were released before they had queued all
   bool waits_for_release_ = false, guarded_ = false, cold_ = false, captures_ = false, graphs_ = false;
+  bool serves_empty_ = false;   // calls that compute nothing (EmptyCall)
   bool trusted_ = false;        // what its own clock says is the time of a call
   std::unique_ptr<Nvml> nvml_;  // of what computes on a GPU
   NvmlDevice nvml_device_ = nullptr;

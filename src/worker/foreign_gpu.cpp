@@ -94,11 +94,12 @@ Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const Nam
     if (outputs[i].view.data != nullptr) staging_->copy_out(request.outputs[i], outputs[i].view.data);
   }
   if (const auto changed = options_.constant_inputs ? gpu_->changed(request.inputs) : std::nullopt) {
-    throw Misuse(kChangesNoInput, "the call changed its input '" + *changed +
-                                      "': whoever calls reads it again; work on a copy in memory of your own");
+    throw Misuse(FindingKind::input_changed, kChangesNoInput,
+                 "the call changed its input '" + *changed +
+                     "': whoever calls reads it again; work on a copy in memory of your own");
   }
   if (const auto violation = staging_->violation(request.outputs)) {
-    throw Misuse(kWritesOutputsAlone, request.function + ": " + *violation);
+    throw Misuse(FindingKind::write_outside, kWritesOutputsAlone, request.function + ": " + *violation);
   }
   return time;
 }

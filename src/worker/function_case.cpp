@@ -3,17 +3,24 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "core/declares_domain.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "core/refusal.hpp"
+#include "worker/argument_watch.hpp"
 #include "worker/bursts.hpp"
 #include "worker/fields.hpp"
 #include "worker/foreign.hpp"
 #include "worker/function_cases.hpp"
+#include "worker/imported_files.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab::worker {
@@ -26,6 +33,7 @@ struct Described {
   std::string function = "function";  // on the wire; of gradients, function_backward
   double flops = 0, bytes = 0;
   bool probes = false;  // the bound is derived by changing the arguments
+  bool ties = false;    // an output is of integers, of which several may be equally right
 };
 
 constexpr int kProbes = 4;  // of a whole bound (tools/python/syslab_reference.py)
@@ -58,8 +66,62 @@ Described described(const Json& domain, const std::string& planned) {
   found.options.set("outputs", fields.text("results"));
   if (fields.text_or("pass", "forward") == "backward") found.function = "function_backward";
   found.probes = fields.text_or("bound", "") == "derived" && fields.text_or("reference_in", "") == "float64";
+  found.ties = domain.value("ties", false);
   found.flops = fields.optional_number("flops").value_or(0);
   found.bytes = fields.optional_number("bytes").value_or(0);
+  return found;
+}
+
+// Of the signature, which has them in their own dtypes and shapes; on the wire they are flat.
+std::vector<ArgumentWatch::Argument> arguments_of(const Params& options) {
+  const auto item_bytes = [](const std::string& dtype) -> std::size_t {
+    if (dtype == "bool" || dtype.ends_with("int8")) return 1;
+    if (dtype.ends_with("128")) return 16;
+    return dtype.ends_with("64") ? 8 : dtype.ends_with("32") ? 4 : 2;
+  };
+  std::vector<ArgumentWatch::Argument> arguments;
+  const Json signature = parse_json(options.text("signature"));
+  for (const Json& each : signature.at("tensors")) {
+    arguments.push_back({each.at("name").get<std::string>(), item_bytes(each.at("dtype").get<std::string>()),
+                         each.at("shape").get<std::vector<std::int64_t>>()});
+  }
+  return arguments;
+}
+
+std::vector<std::string> texts(const Json& domain, const char* name) {
+  std::vector<std::string> found;
+  for (const Json& each : domain.value(name, Json::array())) {
+    if (each.is_string()) found.push_back(printable(each.get<std::string>()));
+  }
+  return found;
+}
+
+// What the file imports by name is read here: a process that runs the file could say that it has loaded nothing.
+std::set<std::string> files_of(const Json& domain, const std::string& file) {
+  std::set<std::string> files;
+  for (const auto& list : {texts(domain, "files"), imported_files(file)}) files.insert(list.begin(), list.end());
+  return files;
+}
+
+// What the reference's process has loaded of what the function is made of, and what a file has replaced there. One file
+// that has both, as whoever reads it sees, is no news.
+std::vector<stats::TimingWarning> ties(const Json& reference, const Json& function, const MineRequest& mine) {
+  std::vector<stats::TimingWarning> found;
+  std::error_code failed;
+  const auto place = [&](const std::string& text) { return std::filesystem::weakly_canonical(text, failed).string(); };
+  const std::string own = place(mine.path), its = place(mine.reference.substr(0, mine.reference.rfind(':')));
+  if (own != its) {
+    std::set<std::string> parts = files_of(function, own);
+    parts.insert(own);
+    for (const std::string& file : files_of(reference, its)) {
+      if (file == its || !parts.contains(file)) continue;
+      const std::string name = std::filesystem::path(file).filename().string();
+      found.push_back({stats::WarningCode::reference_shares_code, {}, name, 0});
+    }
+  }
+  for (const std::string& name : texts(reference, "patched")) {
+    found.push_back({stats::WarningCode::library_patched, {}, name, 0});
+  }
   return found;
 }
 
@@ -89,6 +151,7 @@ class FunctionCase {
       : context_(context),
         reference_(reference_while_it_starts(context)),
         described_(described(reference_->declared_domain(), context.params().text(kFunctionProblem))),
+        watch_(arguments_of(described_.options)),
         function_(context.channel()),
         probes_(context.probes(context.params().text(kFunctionCase))) {
     if (context.request().starts) context.bursts().started();
@@ -106,10 +169,22 @@ class FunctionCase {
       return expect(in, kProbes);
     };
     if (described_.probes) made.expect_narrowly = [this](const Inputs& in) { return narrowly(in); };
+    if (described_.ties) {
+      made.expect_ties = [this](const Inputs& in, const Outputs& out) { return expect(in, kProbes, out); };
+    }
     made.self_time = [this] { return elapsed_; };
     made.flops = described_.flops;
     made.bytes = described_.bytes;
     return made;
+  }
+
+  // After its calls: what the arguments were, and what its two processes share.
+  std::vector<stats::TimingWarning> warnings() const {
+    std::vector<stats::TimingWarning> found = watch_.warnings();
+    const auto* declares = dynamic_cast<const DeclaresDomain*>(function_.get());
+    stats::add_warnings(found, ties(reference_->declared_domain(),
+                                    declares ? declares->declared_domain() : Json::object(), *context_.request().mine));
+    return found;
   }
 
   Json facts() const {
@@ -136,6 +211,10 @@ class FunctionCase {
     const RandomStream stream = made_ == 0 ? context_.stream("arguments") : context_.unforeseen("arguments");
     const auto seed = static_cast<std::int64_t>(stream.bits(made_++) % kSeeds);
     reference_->call("make", {}, made, {{"seed", seed}});
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto bytes = static_cast<std::size_t>(described_.inputs[i].bytes());
+      watch_.take(i, {static_cast<const std::byte*>(inputs[i].data), bytes});
+    }
   }
 
   void call(const Inputs& in, const Outputs& out) {
@@ -151,7 +230,8 @@ class FunctionCase {
       throw;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::check) throw;
-      context_.emit(CheckRecord{.name = "conduct", .outcome = "falsified", .cases_run = 1, .message = error.what()});
+      context_.emit(
+          CheckRecord{.name = "conduct", .outcome = Outcome::falsified, .cases_run = 1, .message = error.what()});
       throw CheckFailed(error.what());
     }
   }
@@ -163,9 +243,13 @@ class FunctionCase {
     return asked_narrowly_ ? expect(in, probes_) : std::vector<Expected>();
   }
 
-  std::vector<Expected> expect(const Inputs& in, int probes) {
+  // `seen`: outputs that the reference may prefer to its own where they are equally right; none: it is not asked to.
+  std::vector<Expected> expect(const Inputs& in, int probes, const Outputs& seen = {}) {
     std::vector<NamedInput> inputs;
     for (std::size_t i = 0; i < in.size(); ++i) inputs.push_back({described_.inputs[i].name, in[i]});
+    std::vector<std::string> seen_names;
+    for (std::size_t i = 0; i < seen.size(); ++i) seen_names.push_back("seen:" + described_.outputs[i].name);
+    for (std::size_t i = 0; i < seen.size(); ++i) inputs.push_back({seen_names[i], seen[i]});
     std::vector<Expected> expected;
     for (const TensorSpec& output : described_.outputs) {
       const auto count = static_cast<std::size_t>(output.shape.elements());
@@ -182,13 +266,14 @@ class FunctionCase {
       outputs.push_back({names[2 * i], TensorView(expected[i].value.data(), DType::f64, flat)});
       outputs.push_back({names[2 * i + 1], TensorView(expected[i].tolerance.data(), DType::f64, flat)});
     }
-    reference_->call("expect", inputs, outputs, {{"probes", std::int64_t{probes}}});
+    reference_->call(seen.empty() ? "expect" : "expect_ties", inputs, outputs, {{"probes", std::int64_t{probes}}});
     return expected;
   }
 
   CaseContext& context_;
   std::shared_ptr<ForeignWorker> reference_;
   Described described_;
+  ArgumentWatch watch_;
   std::shared_ptr<CallChannel> function_;
   std::uint64_t made_ = 0;
   bool examined_ = false;
@@ -211,6 +296,7 @@ void run_function_case(CaseContext& context) {
   const KeepsMemory keeps;
   FunctionCase made(context);
   run_operator_case(context, made.operation());
+  context.warn(made.warnings());
   context.emit(FactRecord{json_text(made.facts())});
 }
 

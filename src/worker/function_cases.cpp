@@ -20,7 +20,7 @@ std::string listed(const std::string& reference, const std::string& inputs, bool
   std::vector<std::string> argv = python_reference_command(reference, inputs, "cpu");
   argv.insert(argv.end(), {"--list", "1"});
   if (backward) argv.emplace_back("--backward");
-  PythonAnswer answer = ask_python(std::move(argv), kMostOfList);
+  PythonAnswer answer = ask_python(std::move(argv), kMostOfList, std::nullopt);
   if (answer.is_cut) throw Error(ErrorKind::usage, "--inputs: the list of cases has more than 64 MiB");
   if (answer.exit.signalled || answer.exit.code != 0 || answer.output.empty()) {
     throw Error(ErrorKind::usage, fmt::format("--inputs {}: '{}' could not list its cases ({})", inputs,

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "core/error.hpp"
+#include "core/finding_kind.hpp"
 
 namespace syslab::worker {
 
 // The process of somebody's function ended in a call. Its case tells it without a kind in front: nothing is wrong with
 // how the two talk.
-class FunctionEnded : public Error {
+class FunctionEnded : public FoundFault {
  public:
-  explicit FunctionEnded(const std::string& message) : Error(ErrorKind::comm, message) {}
+  explicit FunctionEnded(const std::string& message) : FoundFault(ErrorKind::comm, FindingKind::crash, message) {}
 };
 
 }  // namespace syslab::worker

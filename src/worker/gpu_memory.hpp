@@ -14,7 +14,7 @@ enum class GpuMemory {
 };
 
 // What it is where nothing is asked for: of one's own file, since `shared` makes short calls longer by microseconds
-// (docs/performance/lab.md, "Handing a call to another process"), and of what others have handed in.
+// (reports/ledger/lab.md, "Handing a call to another process"), and of what others have handed in.
 inline constexpr GpuMemory kGpuMemoryByDefault = GpuMemory::trusted;
 inline constexpr const char* kGpuMemoryOfOthers = "shared";
 

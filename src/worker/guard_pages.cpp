@@ -46,14 +46,15 @@ class Line {
   std::size_t length_ = 0;
 };
 
-const char* kind_of_access(const void* context) {
+// The exit code of what the processor was doing; 0: it does not tell.
+int code_of_access(const void* context) {
 #if defined(__x86_64__)
   constexpr greg_t kWrite = 2;  // of the page fault's error code
   const auto* machine = static_cast<const ucontext_t*>(context);
-  return (machine->uc_mcontext.gregs[REG_ERR] & kWrite) != 0 ? "a write" : "a read";
+  return (machine->uc_mcontext.gregs[REG_ERR] & kWrite) != 0 ? kWrotePastTheEnd : kReadPastTheEnd;
 #else
   static_cast<void>(context);
-  return "an access";
+  return 0;
 #endif
 }
 
@@ -77,13 +78,15 @@ void tell_fault(int signal, siginfo_t* info, void* context) {
     const Known& page = known[i];
     if (at < page.begin || at >= page.end) continue;
     Line line;
-    line.add(kind_of_access(context));
+    const int code = code_of_access(context);
+    line.add(code == kReadPastTheEnd ? "a read" : code == kWrotePastTheEnd ? "a write" : "an access");
     line.add(" past the end of '");
     line.add(page.tensor.data());
     line.add("', ");
     line.add(at - page.begin + page.behind);
     line.add(" bytes behind its last\n");
     line.write();
+    if (code != 0) ::_exit(code);
     return end_by_default(signal);
   }
   leave_to(signal == SIGSEGV ? before_segv : before_bus, signal, info, context);

@@ -1,5 +1,6 @@
-// Behind every tensor of a guarded call a page that this process may not touch. A read or write there ends the process
-// by a signal, and before that standard error gets a line that names the tensor.
+// After every tensor of a guarded call a page that this process may not touch. A read or write there ends the process
+// with one of these codes (docs/worker-wire.md, `guarded`), after a line on standard error that names the tensor. By a
+// signal, where the processor does not tell which it was.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,8 @@
 #include <vector>
 
 namespace syslab::worker {
+
+inline constexpr int kReadPastTheEnd = 91, kWrotePastTheEnd = 92;
 
 class GuardPages {
  public:

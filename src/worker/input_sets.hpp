@@ -30,7 +30,7 @@ class InputSets {
   const Outputs& outputs(int set) const { return sets_[index(set)].output_views; }
   void call(const OperationCall& what, int set) const { what(inputs(set), outputs(set), stream_); }
   // New random inputs (prepared, if the operator prepares), poisoned outputs. Of inputs above 16 MiB so much is new, in
-  // stripes over the whole length.
+  // stripes over the whole length; of somebody else's implementation all of it.
   void refresh(int set);
 
   // What is wrong with the set after a call, apart from the values: inputs changed, outputs not or overly written, or

@@ -175,7 +175,7 @@ Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience
   if (request.mine && left_for_judged.count() <= 0) return without("its kernels were asked for in earlier cases");
   if (patience.count() <= 0) return without("too little of --timeout was left");
   CaseRequest ask = request;
-  ask.task = "code";
+  ask.task = Task::code;
   ask.kernel_code = false;
   try {
     forget_memory(request);  // the process that listens needs as much, and the next case begins without it anyway

@@ -8,13 +8,14 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/text.hpp"
+#include "worker/lacks.hpp"
 #include "worker/own_time.hpp"
 
 namespace syslab::worker {
 namespace {
 
 // docs/worker-wire.md, "Records"
-constexpr const char *kLawSeconds = "law_seconds", *kFirstCallSeconds = "first_call_seconds";
+constexpr const char *kLawSeconds = "law_seconds", *kFirstCallSeconds = "first_call_seconds", *kLacks = "lacks";
 
 const check::Law& find_law(const std::vector<check::Law>& laws, const std::string& id) {
   std::vector<std::string> ids;
@@ -25,12 +26,18 @@ const check::Law& find_law(const std::vector<check::Law>& laws, const std::strin
   throw Error(ErrorKind::usage, unknown_name("law", id, ids));
 }
 
+// What the law was not asked for want of, or failed for, as far as a process of ours has found it to be so.
+std::optional<Lack> lacking(const CaseRequest& asked, const check::LawResult& result) {
+  if (!result.lacks || result.lacks->is_established() || !asked.mine) return result.lacks;
+  return established(*result.lacks, asked.mine->path);
+}
+
 }  // namespace
 
 CheckRecord check_record(const check::Law& law, check::Contract contract, const check::LawResult& result) {
   CheckRecord record;
   record.name = law.id;
-  record.outcome = std::string(check::to_string(result.outcome));
+  record.outcome = result.outcome;
   record.cases_run = result.cases_run;
   record.shrinks_tried = result.shrinks_tried;
   record.shrinks_taken = result.shrinks_taken;
@@ -41,6 +48,8 @@ CheckRecord check_record(const check::Law& law, check::Contract contract, const 
   record.worst_error = result.worst_error;
   record.tolerance = result.tolerance;
   record.contract = std::string(check::to_string(contract));
+  record.finding = result.finding;
+  record.promised = result.promised;
   return record;
 }
 
@@ -68,7 +77,10 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   const check::LawResult result = law.search(request);
   if (result.outcome == check::Outcome::error) ++crashes;
   context.emit(check_record(law, request.contract, result));
-  Json facts{{kLawSeconds, Seconds(request.spent()).count()}};
+  // Looking at what is promised is beside the law's own search: laws after it keep their shares.
+  const Nanoseconds own = std::max(Nanoseconds{}, request.spent() - Nanoseconds(result.looking_in_promised));
+  Json facts{{kLawSeconds, Seconds(own).count()}};
+  if (const auto lack = lacking(asked, result); lack && lack->is_established()) facts[kLacks] = to_json(*lack);
   if (in_first_calls() > Nanoseconds{}) facts[kFirstCallSeconds] = Seconds(in_first_calls()).count();
   context.emit(FactRecord{json_text(facts)});
   if (!result.error_map.empty()) context.emit(ArtifactRecord{"error_map", "application/json", result.error_map});

@@ -27,6 +27,22 @@ Json floor_facts(const CheckedOperator& checked, const Bench& bench, const std::
   return checked.floor_facts(bench.peaks(checked.narrowest()), stats::summarize(seconds).median);
 }
 
+// Of the median of a series. A time that is not told leaves its samples under another name, where no report looks.
+measure::Resolution tell_times(CaseContext& context, const measure::Samples& samples, const Work& work) {
+  const measure::Resolution resolution =
+      measure::resolution_of(context.handover(), stats::summarize(samples.seconds).median);
+  if (resolution.is_under()) {
+    emit_unresolved(context, samples);
+  } else {
+    emit_times(context, samples, work);
+  }
+  if (resolution.warns_of_results()) {
+    context.warn(
+        {{stats::WarningCode::results_copied, context.request().implementation, {}, resolution.share_with_results}});
+  }
+  return resolution;
+}
+
 Work work_of(const Operation& operation) { return {operation.flops, operation.bytes}; }
 
 void emit_eager(CaseContext& context, const measure::Samples& samples) {
@@ -69,8 +85,8 @@ void time_in_bursts(CaseContext& context, const Operation& operation, const meas
   });
   checked.emit_verified("samples");
   checked.emit_metrics();
-  if (!seconds.empty()) emit_times(context, {.seconds = seconds}, work_of(operation));
   Json facts = checked.facts();
+  if (!seconds.empty()) facts.update(to_json(tell_times(context, {.seconds = seconds}, work_of(operation))));
   facts.update({{"protocol", measure::to_json(protocol)},
                 {"bursts", seconds.size()},
                 {"calls_per_burst", burst.calls()},
@@ -136,7 +152,7 @@ void run_operator_case(CaseContext& context, const Operation& operation) {
   }
   checked.emit_verified(eager ? "eager" : "samples");
   checked.emit_metrics();
-  emit_times(context, samples, work_of(operation));
+  facts.update(to_json(tell_times(context, samples, work_of(operation))));
   if (eager) emit_eager(context, *eager);
   facts.update(checked.facts());
   facts.update(bench.facts());

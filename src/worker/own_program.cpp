@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
+#include "judge/private_folder.hpp"
 #include "measure/clock.hpp"
 
 namespace syslab::worker {
@@ -55,7 +58,10 @@ class Printed {
     while (open_ || errors_open_) {
       const bool quiet = !read_some(patience, end.get());
       // What has come until its end counts, be it that nobody had asked for it yet.
-      if ((quiet || ended_) && process.poll()) return read_what_is_there();
+      if (ended_ || (quiet && process.poll())) {
+        process.kill_group(SIGKILL);
+        return read_what_is_there();
+      }
     }
   }
 
@@ -99,16 +105,16 @@ class Printed {
 
 }  // namespace
 
-OwnProgram::OwnProgram(const CommandPlace& place, const Params& params) : folder_(place.folder) {
+OwnProgram::OwnProgram(const CommandPlace& place, const Params& params, std::uint64_t memory_limit_bytes)
+    : folder_(place.folder) {
   for (const std::string& word : command_words(place.command)) words_.push_back(filled(word, params));
   if (!judge::walls_wanted()) return;
   std::error_code none;
   const bool gpu = fs::exists("/dev/nvidiactl", none);
-  writable_.emplace();
   walls_.emplace(judge::WallsOptions{.profile = judge::Profile::python,
                                      .gpu = gpu,
                                      .listens = judge::under_compute_sanitizer(),
-                                     .writable = writable_->path(),
+                                     .memory_limit_bytes = memory_limit_bytes,
                                      .hidden = judge::keys_folder()});
   judge::hide_this_process();
 }
@@ -116,21 +122,30 @@ OwnProgram::OwnProgram(const CommandPlace& place, const Params& params) : folder
 OwnProgram::Ended OwnProgram::run() {
   SpawnOptions options;
   options.argv = words_;
+  std::optional<judge::PrivateFolder> writable;
   if (walls_) {
-    options.environment = writable_->environment();
+    writable.emplace();
+    walls_->write_to(writable->path());
+    options.environment = writable->environment();
     options.confinement = walls_->confinement();
   }
-  options.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
+  for (const auto& [name, value] : judge::withheld_variables()) options.environment.insert_or_assign(name, value);
   const InFolder in(folder_);
   const Nanoseconds began = measure::steady_clock().now();
   Process process = Process::spawn(options);
   process.close_input();
   Printed printed(process);
   printed.read_until_end(process);
-  Ended ended;
+  const Nanoseconds read = measure::steady_clock().now();
   const ExitStatus exit = process.wait();
-  ended.took = measure::steady_clock().now() - began;
+  if (exit.left_alive) {
+    throw Error(ErrorKind::usage,
+                "the command left a process that cannot be killed; expected that it ends all it starts");
+  }
+  Ended ended;
+  ended.took = std::max<Nanoseconds>(read, exit.ended.time_since_epoch()) - began;
   ended.output = std::move(printed.text);
+  ended.left_running = exit.left_running;
   if (!exit.signalled && exit.code == 0) return ended;
   const std::string said = printed.last_error_line();
   throw Error(ErrorKind::usage,

@@ -66,7 +66,8 @@ print("modules: " + " ".join(missing) if missing else "")
 
 std::string python_problem(const std::string& path, const std::string& python_class, bool is_function) {
   const std::string interpreter = python_interpreter();
-  constexpr std::string_view kRemedy = "; install what is missing, or set SYSLAB_PYTHON to an interpreter that has it";
+  constexpr std::string_view kRemedy =
+      "; expected an interpreter with the file's modules\ntry: SYSLAB_PYTHON=INTERPRETER, or install what is missing";
   PythonAnswer answer;
   try {
     // Nothing of the file is run, but what is judged may have named the interpreter (.venv), and the folder of this
@@ -77,14 +78,13 @@ std::string python_problem(const std::string& path, const std::string& python_cl
     return fmt::format("'{}' cannot be started: {}{}", interpreter, error.what(), kRemedy);
   }
   const ExitStatus& exit = answer.exit;
-  if (answer.is_cut) return fmt::format("'{}' failed: it says more than was asked{}", interpreter, kRemedy);
+  if (answer.is_cut) return fmt::format("'{}' printed too much or did not end{}", interpreter, kRemedy);
   if (exit.signalled || exit.code != 0) return fmt::format("'{}' failed: {}{}", interpreter, exit.describe(), kRemedy);
   const std::string found = trim(answer.output);
   constexpr std::string_view kFile = "file: ", kModules = "modules: ";
   if (found.starts_with(kFile)) return found.substr(kFile.size());
   if (!found.starts_with(kModules)) return {};
-  return fmt::format("'{}' does not have what the file imports: {}{}", interpreter, found.substr(kModules.size()),
-                     kRemedy);
+  return fmt::format("'{}' lacks what the file imports: {}{}", interpreter, found.substr(kModules.size()), kRemedy);
 }
 
 }  // namespace syslab::worker

@@ -11,6 +11,8 @@ std::string python_interpreter();  // SYSLAB_PYTHON, else python3
 // That interpreter running tools/python/SCRIPT.py, of the copies inside this binary (worker/python_scripts.hpp); its
 // arguments may follow.
 std::vector<std::string> python_script_command(std::string_view script);
+// The same where nothing that was handed in may be run: not even a module that lies in the folder it runs in.
+std::vector<std::string> trusted_script_command(std::string_view script);
 
 // Why the class, or function, of the file at `path` cannot be served, and what to do: the interpreter is not there or
 // lacks a module that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class.

@@ -27,7 +27,17 @@ constexpr const char* kRunTexts =
     "    exec(sys.argv.pop(1), module.__dict__)\n"
     "exec(sys.argv.pop(1))\n";
 
-// The same, but that a module is run when it is first imported: of what may not be importable here.
+// The same, with no module of the folder that it runs in.
+constexpr const char* kRunTextsAlone =
+    "import sys\n"
+    "sys.path[:] = [place for place in sys.path if place]\n"
+    "import types\n"
+    "while name := sys.argv.pop(1):\n"
+    "    module = sys.modules[name] = types.ModuleType(name)\n"
+    "    exec(sys.argv.pop(1), module.__dict__)\n"
+    "exec(sys.argv.pop(1))\n";
+
+// The same as the first, but that a module is run when it is first imported: of what may not be importable here.
 constexpr const char* kRunTextsWhenWanted =
     "import importlib.machinery, sys\n"
     "texts = {}\n"
@@ -73,13 +83,6 @@ std::vector<std::string> python_program(const PythonScript& program, const char*
   return command;
 }
 
-std::vector<std::string> python_command(std::string_view script, const MineRequest& mine) {
-  std::vector<std::string> command = python_program(python_script(script));
-  command.insert(command.end(), {"--mine", mine.name + "=" + mine.path + ":" + mine.python_class});
-  if (mine.is_function()) command.push_back("--function");
-  return command;
-}
-
 }  // namespace
 
 std::string python_interpreter() {
@@ -88,14 +91,29 @@ std::string python_interpreter() {
 }
 
 std::vector<std::string> python_worker_command(const MineRequest& mine) {
-  return python_command("syslab_worker", mine);
+  std::vector<std::string> command = python_program(python_script("syslab_worker"));
+  if (mine.is_function()) command.emplace_back("--function");
+  return command;
 }
 
-std::vector<std::string> python_ranks_command(const MineRequest& mine) { return python_command("syslab_ranks", mine); }
+std::string implementation_of(const MineRequest& mine) { return mine.path + ":" + mine.python_class; }
+
+// Without the name that the user gave it, as above: both sides of a comparison may be the same file.
+std::vector<std::string> python_ranks_command(const MineRequest& mine) {
+  std::vector<std::string> command = python_program(python_script("syslab_ranks"));
+  command.insert(command.end(), {"--mine", "=" + implementation_of(mine)});
+  return command;
+}
 
 std::vector<std::string> python_script_command(std::string_view script) {
   std::vector<std::string> command{python_interpreter()};
   add_scripts(command, python_script(script), kRunTexts);
+  return command;
+}
+
+std::vector<std::string> trusted_script_command(std::string_view script) {
+  std::vector<std::string> command{python_interpreter()};
+  add_scripts(command, python_script(script), kRunTextsAlone);
   return command;
 }
 
@@ -115,7 +133,7 @@ std::vector<std::string> python_reference_command(const std::string& reference, 
 
 // By the link rather than its target: a build may have replaced the file.
 std::vector<std::string> library_worker_command(const MineRequest& mine, const std::string& device) {
-  std::vector<std::string> command{"/proc/self/exe", "judged", mine.name + "=" + mine.path};
+  std::vector<std::string> command{"/proc/self/exe", "judged", "=" + mine.path};  // without its name, as above
   if (device != "cpu") command.push_back(device);
   return command;
 }

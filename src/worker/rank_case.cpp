@@ -137,7 +137,7 @@ class Samples {
   }
 
   void emit_verified() {
-    if (worst_) context_.emit(record(*worst_, "passed"));
+    if (worst_) context_.emit(record(*worst_, Outcome::passed));
   }
 
   double estimate() const { return estimate_; }
@@ -153,7 +153,7 @@ class Samples {
     in_looking_ += clock_.now() - began;
     ++looked_at_;
     if (found < 0) return;
-    CheckRecord wrong{.name = "samples:" + series_.name, .outcome = "falsified", .cases_run = looked_at_};
+    CheckRecord wrong{.name = "samples:" + series_.name, .outcome = Outcome::falsified, .cases_run = looked_at_};
     wrong.seed = std::to_string(context_.request().seed);
     wrong.message = fmt::format("sample {} left NaN in result {} of {}: never written, or computed", looked_at_,
                                 found + 1, results.size());
@@ -205,14 +205,14 @@ class Samples {
     in_verification_ += clock_.now() - began;
     ++result_.verified;
     if (!(found.error <= found.tolerance)) {  // a NaN is no match
-      const CheckRecord wrong = record(found, "falsified");
+      const CheckRecord wrong = record(found, Outcome::falsified);
       context_.emit(wrong);
       throw CheckFailed(wrong.message);
     }
     if (!worst_ || found.error >= worst_->error) worst_ = found;
   }
 
-  CheckRecord record(const StepCheck& check, const char* outcome) const {
+  CheckRecord record(const StepCheck& check, Outcome outcome) const {
     CheckRecord made{.name = "samples:" + series_.name, .outcome = outcome, .cases_run = result_.verified};
     made.seed = std::to_string(context_.request().seed);
     made.message =

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/build_info.hpp"
+#include "core/descendants.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/misuse.hpp"
@@ -41,6 +42,21 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+// A law that could not begin since what is judged ended while it was loaded: it does so on every input, so also on
+// those that are promised.
+void tell_fault_at_start(CaseContext& context, const Error& error) {
+  const auto* fault = dynamic_cast<const FoundFault*>(&error);
+  if (fault == nullptr || !is_severe(fault->finding()) || !context.is_law()) return;
+  const Params& params = context.params();
+  context.emit(CheckRecord{.name = context.request().law,
+                           .outcome = Outcome::error,
+                           .seed = std::to_string(context.request().seed),
+                           .message = error.what(),
+                           .contract = params.has("contract") ? params.text("contract") : "full",
+                           .finding = fault->finding(),
+                           .promised = true});
+}
+
 EndRecord run_body(CaseContext& context) {
   const CaseRequest& request = context.request();
   const device::NvtxRange range(fmt::format("{}{}{} {}", request.experiment, request.law.empty() ? "" : " ",
@@ -58,7 +74,7 @@ EndRecord run_body(CaseContext& context) {
     return {Status::check_failed, reason.what()};
   } catch (const Misuse& misuse) {
     context.emit(CheckRecord{.name = misuse.check(),
-                             .outcome = "falsified",
+                             .outcome = Outcome::falsified,
                              .seed = std::to_string(request.seed),
                              .message = misuse.what()});
     return {Status::check_failed, misuse.what()};
@@ -69,6 +85,7 @@ EndRecord run_body(CaseContext& context) {
                 : fmt::format("out of memory: the case may take {} bytes", context.request().memory_limit_bytes)};
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
+    tell_fault_at_start(context, error);
     const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
     if (dynamic_cast<const FunctionEnded*>(&error) != nullptr) return {Status::error, error.what()};
     EndRecord end{Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
@@ -99,7 +116,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     const CaseRequest request = case_request_from_json(message);
     // CUDA maps far more addresses than it uses: on a GPU the plan enforces the limit.
     limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
-    if (request.task == "code" && !request.mine) listen_for_code();
+    if (request.task == Task::code && !request.mine) listen_for_code();
     PipeBurstLine bursts(in, out);
     const auto emit = [&](const Record& record) {
       host_gone = true;  // unless the next line returns
@@ -109,7 +126,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     if (fresh = request.fresh; fresh) end_what_is_judged();
     CaseContext context(request, emit, &bursts);
     end = run_body(context);
-    if (request.task == "code") forget_memory(request);
+    if (request.task == Task::code) forget_memory(request);
     judged = context.channel_facts();
     if (context.is_paired() && end.status == Status::ok && !bursts.was_ready()) {
       end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};
@@ -173,6 +190,7 @@ int serve_frames(int in, int out) {
 
 int serve(int in, int out) {
   try {
+    keep_orphans();  // of what is judged: none of it is left when the next call begins
     const OwnStreams streams(in, out);
     return serve_frames(streams.in(), streams.out());
   } catch (const std::exception& error) {

@@ -159,13 +159,13 @@ class Server {
       memory_ = std::make_unique<Memory>(fd);
       if (fields.text_or("device", "cpu") == "cuda") open_gpu(fd, fields.integer_or("gpu_memory_bytes", 0));
       callee_ = open_(gpu_ ? gpu_->stream() : device::Stream{});
-      limit_memory(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
+      limit_memory_for_good(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
     });
     if (!failure.is_null()) {
       write_frame(out_, failure);
       return false;
     }
-    Json serves{"call", "release"};
+    Json serves{"call", "release", "empty"};
     if (gpu_) serves.insert(serves.end(), {"graph", "kernels"});
     if (gpu_ && gpu_->shares()) serves.push_back("gpu_release");
     write_frame(out_, {{"type", "hello"},
@@ -248,7 +248,7 @@ class Server {
     if (gpu_ && !request.inputs.empty()) return call_on_gpu(request);
     std::byte* const memory = memory_->of(request.memory_bytes);
     memory_->guard(request);
-    const std::function<void()> body = prepared(request, memory);
+    const std::function<void()> body = request.empty == EmptyCall::none ? prepared(request, memory) : [] {};
     Doorbell bell(memory);
     if (request.release) {
       write_frame(out_, {{"type", "ready"}});

@@ -114,7 +114,7 @@ void emit_checks(CaseContext& context, const std::vector<StepCheck>& checks) {
     const bool passed = one.error <= one.tolerance;  // false for a NaN
     CheckRecord record;
     record.name = "reference:" + one.name;
-    record.outcome = passed ? "passed" : "falsified";
+    record.outcome = passed ? Outcome::passed : Outcome::falsified;
     record.cases_run = 1;
     record.seed = std::to_string(context.request().seed);
     record.message =

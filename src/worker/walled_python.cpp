@@ -1,9 +1,11 @@
 #include "worker/walled_python.hpp"
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <optional>
+#include <thread>
 #include <utility>
 
 #include "judge/private_folder.hpp"
@@ -11,7 +13,41 @@
 
 namespace syslab::worker {
 
-PythonAnswer ask_python(std::vector<std::string> argv, std::size_t most_bytes) {
+// A look at a file takes little; it knows no --memory-limit.
+constexpr std::uint64_t kMostSharedMemory = std::uint64_t{256} << 20;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Whether there is more to read, or its end, by then.
+bool says_more(const Process& process, Clock::time_point until) {
+  struct pollfd wait {
+    process.from_child(), POLLIN, 0
+  };
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    const auto most = static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
+    if (::poll(&wait, 1, most) > 0) return true;
+    if (left <= 0) return false;
+  }
+}
+
+std::optional<ExitStatus> ended(Process& process, Clock::time_point until) {
+  constexpr std::chrono::milliseconds kLook{2};
+  while (Clock::now() < until) {
+    if (const std::optional<ExitStatus> exit = process.poll()) return exit;
+    std::this_thread::sleep_for(kLook);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+PythonAnswer ask_python(std::vector<std::string> argv, std::size_t most_bytes,
+                        std::optional<std::chrono::milliseconds> patience) {
+  constexpr std::chrono::hours kAlways{24 * 365};
+  const Clock::time_point until = Clock::now() + patience.value_or(kAlways);
   std::optional<judge::PrivateFolder> folder;
   std::optional<judge::Walls> walls;
   SpawnOptions options;
@@ -19,25 +55,29 @@ PythonAnswer ask_python(std::vector<std::string> argv, std::size_t most_bytes) {
   options.capture_stderr = false;
   if (judge::walls_wanted()) {
     folder.emplace();
-    walls.emplace(judge::WallsOptions{
-        .profile = judge::Profile::python, .writable = folder->path(), .hidden = judge::keys_folder()});
+    walls.emplace(judge::WallsOptions{.profile = judge::Profile::python,
+                                      .memory_limit_bytes = kMostSharedMemory,
+                                      .writable = folder->path(),
+                                      .hidden = judge::keys_folder()});
     judge::hide_this_process();
     options.environment = folder->environment();
     options.confinement = walls->confinement();
   }
-  options.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
+  for (const auto& [name, value] : judge::withheld_variables()) options.environment.insert_or_assign(name, value);
   Process process = Process::spawn(options);
   process.close_input();
   PythonAnswer answer;
   std::array<char, 4096> chunk;
-  for (ssize_t got = 0; (got = ::read(process.from_child(), chunk.data(), chunk.size())) > 0;) {
+  while (!answer.is_cut && says_more(process, until)) {
+    const ssize_t got = ::read(process.from_child(), chunk.data(), chunk.size());
+    if (got <= 0) break;
     answer.output.append(chunk.data(), static_cast<std::size_t>(got));
-    if (answer.output.size() > most_bytes) {
-      answer.is_cut = true;
-      return answer;
-    }
+    answer.is_cut = answer.output.size() > most_bytes;
   }
-  answer.exit = process.wait();
+  if (answer.is_cut) return answer;
+  const std::optional<ExitStatus> exit = ended(process, until);
+  answer.is_cut = !exit;
+  answer.exit = exit.value_or(ExitStatus{});
   return answer;
 }
 

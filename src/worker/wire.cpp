@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::array kStatuses{Status::ok,      Status::check_failed, Status::unsupported, Status::skipped, Status::oom,
                                Status::timeout, Status::crashed,      Status::error,       Status::aborted};
-constexpr std::array<std::string_view, 5> kOutcomes{"passed", "falsified", "gave_up", "error", "not_run"};
 constexpr std::array<std::string_view, 2> kContracts{"handout", "full"};
 constexpr std::int64_t kLastIndex = std::int64_t{1}
                                     << 53;  // beyond that, integers are not exact in a reader that uses doubles
@@ -66,7 +65,7 @@ Json body(const SampleRecord& record) {
 Json body(const CheckRecord& record) {
   Json json{{"type", "check"},
             {"name", record.name},
-            {"outcome", record.outcome},
+            {"outcome", to_string(record.outcome)},
             {"cases_run", record.cases_run},
             {"shrinks_tried", record.shrinks_tried},
             {"shrinks_taken", record.shrinks_taken},
@@ -80,6 +79,8 @@ Json body(const CheckRecord& record) {
   }
   if (!record.message.empty()) json["message"] = record.message;
   if (!record.contract.empty()) json["contract"] = record.contract;
+  if (record.finding != FindingKind::none) json["finding"] = to_string(record.finding);
+  if (record.promised) json["promised"] = true;
   return json;
 }
 
@@ -178,10 +179,16 @@ SampleRecord sample_from(const Fields& fields) {
   return record;
 }
 
+Outcome outcome_in(const Fields& fields) {
+  std::array<std::string_view, kOutcomes.size()> words;
+  std::ranges::transform(kOutcomes, words.begin(), [](Outcome one) { return to_string(one); });
+  return *outcome_of(fields.one_of("outcome", words));
+}
+
 CheckRecord check_from(const Fields& fields) {
   CheckRecord record;
   record.name = said(fields, "name");
-  record.outcome = fields.one_of("outcome", kOutcomes);
+  record.outcome = outcome_in(fields);
   record.cases_run = fields.integer_or("cases_run", 0);
   record.shrinks_tried = fields.integer_or("shrinks_tried", 0);
   record.shrinks_taken = fields.integer_or("shrinks_taken", 0);
@@ -193,6 +200,12 @@ CheckRecord check_from(const Fields& fields) {
   record.tolerance = fields.optional_number("tolerance");
   record.fraction_checked = fields.optional_number("fraction_checked").value_or(1.0);
   if (!fields.text_or("contract", "").empty()) record.contract = fields.one_of("contract", kContracts);
+  if (const std::string kind = fields.text_or("finding", ""); !kind.empty()) {
+    const auto known = finding_kind_of(kind);
+    if (!known) fields.fail(fmt::format("field 'finding' has '{}', which is no kind of fault", kind));
+    record.finding = *known;
+  }
+  record.promised = fields.flag_or("promised", false);
   if (!(record.fraction_checked >= 0 && record.fraction_checked <= 1)) {
     fields.fail(fmt::format("field 'fraction_checked' must be from 0 to 1, found {}", record.fraction_checked));
   }
@@ -319,7 +332,7 @@ Json to_json(const CaseRequest& request) {
             {"case_uid", request.case_uid},
             {"world_size", request.world_size},
             {"rank", request.rank},
-            {"task", request.task},
+            {"task", to_string(request.task)},
             {"law", request.law},
             {"reproduce", request.reproduce},
             {"protocol", request.protocol},
@@ -327,13 +340,13 @@ Json to_json(const CaseRequest& request) {
             {"law_cases", request.law_cases},
             {"memory_limit_bytes", request.memory_limit_bytes}};
   if (request.own_ranks > 1) json["own_ranks"] = request.own_ranks;
-  if (request.task == "paired") json["burst_ns"] = request.burst.count();
+  if (request.task == Task::paired) json["burst_ns"] = request.burst.count();
   if (request.fresh) json["fresh"] = 1;
   if (request.starts) json["starts"] = 1;
   if (request.kernel_code) json["kernel_code"] = 1;
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
   if (request.law_limit.count() > 0) json["law_limit_ns"] = request.law_limit.count();
-  if (request.task == "law" || request.kernel_code) json["timeout_ns"] = request.timeout.count();
+  if (request.task == Task::law || request.kernel_code) json["timeout_ns"] = request.timeout.count();
   if (request.device != "cpu") json["device"] = request.device;
   if (request.device_index != 0) json["device_index"] = request.device_index;
   if (!request.rendezvous.empty()) json["rendezvous"] = request.rendezvous;
@@ -347,6 +360,14 @@ Json to_json(const CaseRequest& request) {
     }
   }
   return json;
+}
+
+Task task_in(const Fields& fields) {
+  const std::string word = fields.text_or("task", std::string(to_string(Task::measure)));
+  const std::optional<Task> task = task_of(word);
+  if (!task)
+    fields.fail(fmt::format("field 'task' must be \"measure\", \"law\", \"paired\" or \"code\", found \"{}\"", word));
+  return *task;
 }
 
 CaseRequest case_request_from_json(const Json& json) {
@@ -365,7 +386,7 @@ CaseRequest case_request_from_json(const Json& json) {
   if (request.rank >= std::max(request.world_size, 1)) {
     fields.fail(fmt::format("field 'rank' must be below 'world_size' {}, found {}", request.world_size, request.rank));
   }
-  request.task = fields.text_or("task", "measure");
+  request.task = task_in(fields);
   request.law = fields.text_or("law", "");
   request.reproduce = fields.text_or("reproduce", "");
   request.protocol = fields.text_or("protocol", "kernel");
@@ -379,10 +400,6 @@ CaseRequest case_request_from_json(const Json& json) {
   request.fresh = fields.count_or("fresh", 0) != 0;
   request.starts = fields.count_or("starts", 0) != 0;
   request.kernel_code = fields.count_or("kernel_code", 0) != 0;
-  if (request.task != "measure" && request.task != "law" && request.task != "paired" && request.task != "code") {
-    fields.fail(
-        fmt::format("field 'task' must be \"measure\", \"law\", \"paired\" or \"code\", found \"{}\"", request.task));
-  }
   request.device = fields.text_or("device", request.device);
   if (json.contains("mine")) {
     const Fields mine(json["mine"], "message 'case', field 'mine'");

@@ -18,6 +18,9 @@
 #include <vector>
 
 #include "contract/measure_spec.hpp"
+#include "contract/outcome.hpp"
+#include "contract/task.hpp"
+#include "core/finding_kind.hpp"
 #include "core/rank_error.hpp"
 #include "core/units.hpp"
 #include "core/value.hpp"
@@ -54,11 +57,10 @@ struct CaseRequest : MeasureSpec {
   int rank = 0;            // which of them this one is
   int device_index = 0;    // which GPU of those that the process sees is this rank's, on "cuda"
   std::string rendezvous;  // how the ranks find each other ("file:DIR"); empty: one alone
-  // "measure"; or "law"; or "paired": timed in bursts that the host orders; or "code": its kernels are told, not timed
-  std::string task = "measure";
-  std::string law;           // task "law": its id
-  std::string reproduce;     // task "law": replay exactly this counterexample (RapidCheck's string)
-  Nanoseconds burst{};       // task "paired": length of one burst aimed at
+  Task task = Task::measure;
+  std::string law;           // Task::law: its id
+  std::string reproduce;     // Task::law: replay exactly this counterexample (RapidCheck's string)
+  Nanoseconds burst{};       // Task::paired: length of one burst aimed at
   bool fresh = false;        // what is judged is started for this case, and ends with it
   bool starts = false;       // it says `started` once that is there, and waits for `go` before its first call
   bool kernel_code = false;  // its kernels' code is asked for, too, once it was timed (worker/kernel_code.hpp)
@@ -88,16 +90,18 @@ struct SampleRecord {
 
 // The outcome of a comparison with the reference or of a law.
 struct CheckRecord {
-  std::string name;     // "reference:out", "attention.causal_prefix"
-  std::string outcome;  // passed, falsified, gave_up, error, not_run
+  std::string name;  // "reference:out", "attention.causal_prefix"
+  Outcome outcome = Outcome::not_run;
   std::int64_t cases_run = 0, shrinks_tried = 0, shrinks_taken = 0;
   std::string seed;                 // unsigned 64-bit as text
   std::string reproduce;            // for replay
   std::string counterexample_json;  // object, name → value; empty: none
   std::string message;
   std::optional<double> worst_error, tolerance;
-  double fraction_checked = 1.0;  // of the outputs
-  std::string contract;           // laws: "handout" or "full"
+  double fraction_checked = 1.0;            // of the outputs
+  std::string contract;                     // laws: "handout" or "full"
+  FindingKind finding = FindingKind::none;  // laws: what kind of fault was met
+  bool promised = false;                    // … on an input that is promised
 };
 
 struct ArtifactRecord {

@@ -1,5 +1,5 @@
 // What the lab's own machinery costs on the host: messages and statistics. No kernel is run and nothing gates by time;
-// the numbers stand in docs/performance/lab.md.
+// the numbers stand in reports/ledger/lab.md.
 //
 //   meson test -C build --benchmark host_bench -v
 #include <benchmark/benchmark.h>

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/refusal.hpp"
 
 namespace syslab::check {
 namespace {
@@ -272,6 +273,95 @@ TEST(Search, ReplaysUntilWhatStrikesNowAndThenIsSeenAgain) {
                                 [](Observation&) { *rc::gen::inRange(0, 1000).as("n"); });
   EXPECT_EQ(held.outcome, Outcome::passed);
   EXPECT_EQ(held.message, "the counterexample held in all 7 tries");
+}
+
+// Wrong from 40 on, and the end of the process from 500 on.
+void ends_from_500_on(Observation& observation) {
+  const int length = *rc::gen::inRange(0, 1000).as("length");
+  if (length >= 500) throw FoundFault(ErrorKind::check, FindingKind::write_outside, "it writes there");
+  if (length >= 40) throw Error(ErrorKind::check, "it is wrong");
+  observation.record(0, 1);
+}
+
+TEST(Search, KeepsTheKindOfAFaultWhileItShrinks) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const LawResult result = search("t.kinds", {.seed = seed}, ends_from_500_on);
+    const int smallest = std::stoi(result.counterexample.at("length"));
+    EXPECT_EQ(result.finding == FindingKind::write_outside, smallest >= 500) << smallest;
+    EXPECT_EQ(result.finding == FindingKind::wrong_value, smallest < 500) << smallest;
+    EXPECT_EQ(smallest, result.finding == FindingKind::write_outside ? 500 : 40);
+  }
+}
+
+TEST(Search, KnowsTheKindOfAFaultByItsError) {
+  const auto kind_of = [](const auto& raise) { return search("t.kind", {}, [&](Observation&) { raise(); }).finding; };
+  EXPECT_EQ(kind_of([] { throw Error(ErrorKind::check, ""); }), FindingKind::wrong_value);
+  EXPECT_EQ(kind_of([] { throw Error(ErrorKind::oom, ""); }), FindingKind::unanswered);
+  EXPECT_EQ(kind_of([] { RC_FAIL("no"); }), FindingKind::wrong_value);
+  EXPECT_EQ(kind_of([] { throw FoundFault(ErrorKind::comm, FindingKind::hang, ""); }), FindingKind::hang);
+  EXPECT_EQ(kind_of([] {}), FindingKind::none);
+}
+
+TEST(Search, KeepsWhatTheImplementationClaimsToLack) {
+  const Lack hook{.kind = LackKind::attribute, .of = "torch.nn.Module", .name = "hook"};
+  const auto raises = [&](Observation&) { throw FoundFault(ErrorKind::check, FindingKind::raised, "", {}, hook); };
+  EXPECT_EQ(search("t.lacks", {}, raises).lacks, hook);
+  const auto refuses = [&](Observation&) { throw Refusal("no", "f", FindingKind::raised, hook); };
+  const LawResult refused = search("t.lacks", {}, refuses);
+  EXPECT_EQ(refused.outcome, Outcome::not_run);
+  EXPECT_EQ(refused.lacks, hook);
+  EXPECT_FALSE(search("t.lacks", {}, [](Observation&) { throw Error(ErrorKind::check, ""); }).lacks);
+  EXPECT_FALSE(search("t.lacks", {}, [](Observation&) {}).lacks);
+}
+
+// What is wrong on large inputs and lacks something on small ones is wrong.
+TEST(Search, ShrinksNoFaultToALack) {
+  const Lack hook{.kind = LackKind::attribute, .of = "torch.nn.Module", .name = "hook"};
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const LawResult found = search("t.lacks", {.seed = seed}, [&](Observation& observation) {
+      const int length = *rc::gen::inRange(0, 1000).as("length");
+      if (length >= 500) throw Error(ErrorKind::check, "it is wrong");
+      if (length >= 490) throw FoundFault(ErrorKind::check, FindingKind::raised, "", {}, hook);
+      observation.record(0, 1);
+    });
+    EXPECT_EQ(found.lacks.has_value(), std::stoi(found.counterexample.at("length")) < 500);
+  }
+}
+
+TEST(Search, OfASevereFaultLooksWhetherItStrikesOnWhatIsPromised) {
+  const auto fault = [](FindingKind kind) {
+    return [kind](Observation&) { throw FoundFault(ErrorKind::check, kind, "there"); };
+  };
+  for (const bool inside : {true, false}) {
+    const LawRequest request{.contract = Contract::full};
+    LawResult found = search("t.inside", request, fault(FindingKind::kept_state));
+    EXPECT_FALSE(found.promised);
+    look_in_promised(request, found, [&](const LawRequest& asked) {
+      EXPECT_EQ(asked.contract, Contract::handout);
+      return inside ? search("t.inside", asked, fault(FindingKind::kept_state)) : LawResult{};
+    });
+    EXPECT_EQ(found.promised, inside);
+  }
+  LawResult wrong = search("t.inside", {}, fault(FindingKind::wrong_value));
+  look_in_promised({}, wrong, [](const LawRequest&) -> LawResult { throw std::logic_error("it is not severe"); });
+  EXPECT_FALSE(wrong.promised);
+  EXPECT_TRUE(search("t.inside", {.contract = Contract::handout}, fault(FindingKind::hang)).promised);
+}
+
+// Nothing but the search's own clock says how long: a busy machine looks as far.
+TEST(Search, LooksAmongWhatIsPromisedAsLongAsTheLawMaySearch) {
+  SlowTries slow{.tries = 90};  // the law itself has taken long
+  const LawRequest request = slow.request(std::chrono::seconds(10));
+  LawResult found{.outcome = Outcome::falsified, .finding = FindingKind::crash};
+  std::int64_t tries = 0;
+  look_in_promised(request, found, [&](const LawRequest& asked) {
+    const LawResult inside = search("t.promised", asked, [&](Observation&) { ++slow.tries; });
+    tries = inside.cases_run;
+    return inside;
+  });
+  EXPECT_EQ(tries, 10);
+  EXPECT_EQ(found.looking_in_promised, std::chrono::seconds(10));
+  EXPECT_FALSE(found.promised);
 }
 
 TEST(Search, TellsEqualNamesApart) {

@@ -9,31 +9,15 @@
 #include "claim/page.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "core/text.hpp"
+#include "report/writers.hpp"
+#include "tests/claim/some_claim.hpp"
 
 namespace syslab::claim {
 namespace {
 
-File some_claim() {
-  File file;
-  file.statement = parse_statement("me >= 1.5 x naive");
-  file.question.experiments = {"flash_forward"};
-  file.question.assignments = {"seq=128"};
-  file.question.protocol = "kernel";
-  file.question.data = "normal";
-  file.faster = {"me", true, "00ff", "me", "", {{"attention.linearity", "full", "passed", 100}}};
-  file.slower = {"naive", false, "4f2c", "naive", "", {}};
-  Case one{"flash_forward seq=128", "flash_forward", "2", R"({"seq":128})", 3, {}, {}, {}};
-  for (int launch = 0; launch < 3; ++launch) {
-    one.blocks.push_back({launch, 0, "ABBA", {2e-3, 1e-3, 1e-3, 2e-3}, std::log(0.5)});
-  }
-  one.faster_code = "beef";
-  file.cases = {one};
-  file.made_at = "2026-05-01T12:34:56.789Z";
-  file.machine_kind = "abcd";
-  file.environment_json = R"({"cpu":{"model":"a processor"},"gpu":[{"name":"a card"}]})";
-  file.build_json = "{}";
-  return file;
-}
+using test::some_claim;
 
 std::string refusal_of(const Json& json) {
   try {
@@ -56,20 +40,16 @@ TEST(ClaimFile, WhatIsWrittenIsRead) {
   EXPECT_EQ(read.faster.laws[0].inputs, 100);
 }
 
-TEST(ClaimFile, AGpusClockGoesWithACaseAndIsToldWhereItDiffers) {
+TEST(ClaimFile, WarningsGoWithACaseAndStandOnItsPage) {
   File claim = some_claim();
-  claim.cases[0].faster_mhz = 1980;
-  const File read = from_text("x.claim", to_text(claim));
-  Case here = read.cases[0];
-  EXPECT_EQ(here.faster_mhz, 1980);
-  EXPECT_EQ(here.slower_mhz, 0);
-  here.faster_mhz = 1965;
-  EXPECT_TRUE(differing_clocks(read, read.cases[0], here).empty()) << "a step of the clock";
-  here.faster_mhz = 1755;
-  here.slower_mhz = 1500;
-  EXPECT_EQ(
-      differing_clocks(read, read.cases[0], here),
-      std::vector<std::string>{"the GPU's clock under me in flash_forward seq=128: claim 1980 MHz, here 1755 MHz"});
+  claim.cases[0].warnings = {{stats::WarningCode::rows_equal, {}, "x", 0.97}};
+  const std::string text = to_text(claim);
+  const File read = from_text("x.claim", text);
+  EXPECT_EQ(to_text(read), text);
+  EXPECT_EQ(read.cases[0].warnings, claim.cases[0].warnings);
+  const std::string page = write_page(read, "x.claim", report::Format::markdown);
+  EXPECT_NE(page.find("97 % of the rows of argument 'x'"), std::string::npos) << page;
+  EXPECT_EQ(write_page(some_claim(), "x.claim", report::Format::markdown).find("Warnings"), std::string::npos);
 }
 
 // Both passes have the same laws, of which each is one.
@@ -99,10 +79,10 @@ TEST(ClaimFile, WhatIsNoClaimIsRefusedByName) {
 TEST(ClaimFile, DamageIsRefused) {
   const Json whole = parse_json(to_text(some_claim()));
   Json damaged = whole;
-  damaged["syslab_claim"] = 2;
-  EXPECT_NE(refusal_of(damaged).find("version 2"), std::string::npos);
+  damaged["syslab_claim"] = 3;
+  EXPECT_NE(refusal_of(damaged).find("version 3"), std::string::npos);
   for (const auto& [field, value] : whole.items()) {
-    if (field == "syslab_claim") continue;
+    if (field == "syslab_claim" || field == "seal") continue;  // without a seal it is altered
     damaged = whole;
     damaged.erase(field);
     EXPECT_EQ(refusal_of(damaged), "'x.claim' is a damaged claim: key '" + field + "' not found");
@@ -110,37 +90,75 @@ TEST(ClaimFile, DamageIsRefused) {
   damaged = whole;
   damaged["tolerance"] = 7;
   EXPECT_NE(refusal_of(damaged).find("tolerance"), std::string::npos);
+  for (const Json& build : {Json(1), Json{{"git_sha", 1}}, Json{{"git_dirty", "no"}}}) {
+    damaged = whole;
+    damaged["build"] = build;
+    EXPECT_NE(refusal_of(damaged).find("its build "), std::string::npos) << build;
+  }
   damaged = whole;
   damaged["environment"]["gpu"] = {1};
   EXPECT_NE(refusal_of(damaged).find("a GPU of its machine is no object"), std::string::npos);
 }
 
-// Whoever changes a ratio by hand must change the times as well, and then they tell.
-TEST(ClaimFile, ARatioIsThatOfItsTimes) {
-  Json forged = parse_json(to_text(some_claim()));
-  forged["cases"][0]["blocks"][1]["log_ratio"] = std::log(0.25);
-  EXPECT_NE(refusal_of(forged).find("ratio is not that of its times"), std::string::npos);
-  forged["cases"][0]["blocks"][1]["log_ratio"] = std::log(0.5);
-  EXPECT_EQ(refusal_of(forged), "taken");
-  forged["cases"][0]["blocks"][1]["seconds"][0] = -1;
-  EXPECT_NE(refusal_of(forged).find("is no time"), std::string::npos);
+TEST(ClaimFile, WhatCannotBeATimeIsDamage) {
+  for (const Json& value : {Json(-1), Json(0), Json(1e10), Json("1"), Json()}) {
+    Json damaged = parse_json(to_text(some_claim()));
+    damaged["cases"][0]["blocks"][1]["seconds"][0] = value;
+    EXPECT_NE(refusal_of(damaged).find("is a damaged claim"), std::string::npos) << value;
+  }
 }
 
-TEST(ClaimFile, WhatItShowsMovesNoCursor) {
-  Json json = parse_json(to_text(some_claim()));
-  for (const char* field : {"label", "command"}) json["faster"][field] = "me\x1b[2J";
-  const File read = from_text("x.claim", json_text(json));
-  for (const std::string& shown : {read.faster.label, read.faster.command}) {
-    EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+// What a claim shows moves no cursor, forges no line and hides no sign: it has no text that could.
+TEST(ClaimFile, TextThatCannotBePrintedIsRefused) {
+  const Json whole = parse_json(to_text(some_claim()));
+  const auto refused = [](const Json& json) {
+    const std::string said = refusal_of(json);
+    EXPECT_NE(said.find("cannot be printed"), std::string::npos) << said;
+    EXPECT_TRUE(is_printable(said)) << said;
+  };
+  for (const char* sign : {"\x1b[2J", "2026\nconfirmed: it is 9.000 times as fast (95 %: 8 … 10).", "\r", "\u2028",
+                           "\u202e", "\u2067", "\u200b", "\ufeff", "\u0085"}) {
+    for (const char* path :
+         {"/claim", "/made_at", "/machine_kind", "/faster/label", "/faster/digest", "/faster/command", "/slower/name",
+          "/question/protocol", "/question/data", "/question/reads", "/question/assignments/0", "/cases/0/title",
+          "/cases/0/params/seq", "/faster/laws/0/name", "/environment/cpu/model", "/environment/gpu/0/name",
+          "/build/flags"}) {
+      Json json = whole;
+      json[Json::json_pointer(path)] = std::string("me ") + sign;
+      refused(json);
+    }
+    Json json = whole;
+    json["environment"][sign] = 1;
+    refused(json);
   }
-  json["question"]["reads"] = "took\x1b[2J: {} ms";
-  EXPECT_NE(refusal_of(json).find("cannot be printed"), std::string::npos);
+}
+
+TEST(ClaimFile, WhatIsNoNameDigestOrCountIsDamage) {
+  const std::vector<std::pair<const char*, Json>> wrong{{"/cases/0/experiment", "confirmed: it is"},
+                                                        {"/cases/0/version", "1 of 1"},
+                                                        {"/faster/laws/0/outcome", "passed it all"},
+                                                        {"/faster/laws/0/inputs", -1},
+                                                        {"/faster/digest", "the same"},
+                                                        {"/machine_kind", "the same"},
+                                                        {"/cases/0/faster_code", "the same"},
+                                                        {"/cases/0/checked", -1},
+                                                        {"/cases/0/checked", 2.5},
+                                                        {"/cases/0/faster_mhz", -1},
+                                                        {"/cases/0/faster_mhz", 1e9},
+                                                        {"/cases/0/params/seq", Json::array()},
+                                                        {"/build/flags", 1},
+                                                        {"/build/cuda", "yes"}};
+  for (const auto& [path, value] : wrong) {
+    Json json = parse_json(to_text(some_claim()));
+    json[Json::json_pointer(path)] = value;
+    EXPECT_NE(refusal_of(json).find("is a damaged claim"), std::string::npos) << path << " " << value;
+  }
 }
 
 // The page and a refusal of `verify` offer a command line with them, to be copied.
 TEST(ClaimFile, NamesThatAShellWouldInterpretAreRefused) {
   const Json whole = parse_json(to_text(some_claim()));
-  for (const char* name : {"x; touch y #", "$(touch y)", "me\x1b[2J", ""}) {
+  for (const char* name : {"x; touch y #", "$(touch y)", ""}) {
     Json json = whole;
     json["faster"]["name"] = name;
     EXPECT_NE(refusal_of(json).find("is no name of a side"), std::string::npos) << name;
@@ -166,12 +184,23 @@ TEST(ClaimFile, ASideWithoutANameIsCalledByItsLabel) {
 TEST(ClaimPage, ShowsTheClaimItsCasesAndHowToVerify) {
   const std::string page = write_page(some_claim(), "x.claim", report::Format::markdown);
   for (const char* wanted :
-       {"me \\>= 1.5 x naive in every case", "it was made it is confirmed", "2.00", "a processor", "a card",
+       {"me \\>= 1.5 x naive in every case", "in the file it is confirmed", "2.00", "a processor", "a card",
         "syslab verify x.claim --mine me=FILE", "1 law of contract full passed", "none was searched with this code"}) {
     EXPECT_NE(page.find(wanted), std::string::npos) << wanted << "\n" << page;
   }
   EXPECT_NE(write_page(some_claim(), "x.claim", report::Format::html).find("<table>"), std::string::npos);
   EXPECT_THROW(write_page(some_claim(), "x.claim", report::Format::csv), Error);
+}
+
+// Whoever copies the line starts what its author wrote, and nothing else.
+TEST(ClaimPage, PrintsTheCommandLineAsCode) {
+  File claim = some_claim();
+  claim.faster.command = R"(./bench `touch a` \\ $(touch b) 'c' | ``d``; touch e)";
+  const std::string line = "syslab verify x.claim --command me=" + shell_word(claim.faster.command);
+  const std::string page = write_page(claim, "x.claim", report::Format::markdown);
+  EXPECT_NE(page.find("\n```sh\n" + line + "\n```\n"), std::string::npos) << page;
+  EXPECT_NE(write_page(claim, "x.claim", report::Format::html).find("<pre><code>" + report::escape_html(line)),
+            std::string::npos);
 }
 
 }  // namespace

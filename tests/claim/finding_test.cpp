@@ -45,6 +45,26 @@ TEST(Finding, ToleranceTakesALittleLess) {
   EXPECT_EQ(verdict_of("me >= 1.03 x it", {case_of("c", {0.999, 1.0, 1.001})}, 0.01), Verdict::refuted);
 }
 
+TEST(Finding, TheBorderIsTheFactorLessTheTolerance) {
+  EXPECT_DOUBLE_EQ(std::exp(log_border(parse_statement("me >= 1.1 x it"), 0.01)), 1.089);
+  EXPECT_DOUBLE_EQ(std::exp(log_border(parse_statement("me >= 1.5 x it"), 0.4)), 0.9);
+  EXPECT_EQ(border_text(parse_statement("me >= 2 x it"), 0.4), "1.200, 40 % less than claimed");
+  const std::vector<Measured> one{case_of("c", {1.25, 1.25, 1.25})};
+  EXPECT_EQ(verdict_of("me >= 2 x it", one, 0.4), Verdict::confirmed) << "37.5 % less";
+  EXPECT_EQ(verdict_of("me >= 2 x it", one, 0.37), Verdict::refuted);
+}
+
+TEST(Finding, EqualityDoesNotTurnOnRounding) {
+  for (const double scale : {1.0, 1e3, 1e-3, 7.0, 3e11}) {
+    const double speed = 1 / (100 * scale) / (1 / (150 * scale));
+    const std::vector<Measured> one{case_of("c", {speed, speed, speed})};
+    EXPECT_EQ(verdict_of("new >= 1.5 x old", one), Verdict::confirmed) << scale;
+    EXPECT_EQ(claimable_text(judge(parse_statement("new >= 1.6 x old"), one, 0).confirmable), "1.5") << scale;
+  }
+  const double less = 1.5 * (1 - 1e-8);
+  EXPECT_EQ(verdict_of("new >= 1.5 x old", {case_of("c", {less, less, less})}), Verdict::refuted);
+}
+
 TEST(Finding, EveryCaseMustHoldAndOneRefutes) {
   const std::vector<Measured> good{case_of("a", {1.19, 1.20, 1.21}), case_of("b", {1.39, 1.40, 1.41})};
   EXPECT_EQ(verdict_of("me >= 1.1 x it", good), Verdict::confirmed);
@@ -77,10 +97,34 @@ TEST(Finding, TellsAPartInAThousandAndTheBorderThatAnIntervalReachesAcross) {
   const std::vector<Measured> one{case_of("c", {1.02, 1.03, 1.04})};
   EXPECT_EQ(judge(parse_statement("me >= 1.02 x it"), one, 0).reason,
             "the interval reaches across 1.020: it is 1.030 times as fast (95 %: 1.005 … 1.055)");
-  EXPECT_NE(judge(parse_statement("me >= 1.03 x it"), one, 0.01).reason.find("across 1.020, 1 % less than claimed: "),
+  EXPECT_NE(judge(parse_statement("me >= 1.03 x it"), one, 0.01).reason.find("across 1.0197, 1 % less than claimed: "),
             std::string::npos);
   EXPECT_NE(judge(parse_statement("me >= 1.02 x it in geometric mean"), one, 0).reason.find("across 1.020: "),
             std::string::npos);
+}
+
+// "refuted: it is 1.050 times as fast" beside a border of "1.050" contradicted itself.
+TEST(Finding, WhatIsPrintedBesideTheBorderComparesAsPrinted) {
+  const auto reason = [](const std::string& claim, double speed, double tolerance) {
+    return judge(parse_statement(claim), std::vector{case_of("c", {speed, speed, speed})}, tolerance).reason;
+  };
+  EXPECT_EQ(reason("me >= 1.05 x it", 1.0496, 0), "in c it is 1.0496 times as fast (95 %: 1.0496 … 1.0496)");
+  EXPECT_EQ(reason("me >= 1.05 x it", 1.05, 0), "it is 1.050 times as fast (95 %: 1.050 … 1.050)") << "at least";
+  EXPECT_EQ(border_text(parse_statement("me >= 1.05 x it"), 0.01), "1.0395, 1 % less than claimed");
+  EXPECT_EQ(reason("me >= 1.05 x it", 1.0396, 0.01), "it is 1.040 times as fast (95 %: 1.040 … 1.040)");
+  EXPECT_EQ(reason("me >= 1.05 x it", 1.03947, 0.01), "in c it is 1.039 times as fast (95 %: 1.039 … 1.039)");
+}
+
+// Of several cases one refutes with a wider interval than the printed one.
+TEST(Finding, SaysWhyACaseBelowTheBorderRefutesNothing) {
+  const std::vector<Measured> several{case_of("a", {1.04, 1.043, 1.046}), case_of("b", {1.2, 1.2, 1.2}),
+                                      case_of("d", {1.2, 1.2, 1.2})};
+  const Finding finding = judge(parse_statement("me >= 1.051 x it"), several, 0);
+  EXPECT_EQ(finding.verdict, Verdict::unclear);
+  EXPECT_TRUE(finding.reason.starts_with("1 of 3 cases are unclear at 1.051; the least is 1.043 times as fast"))
+      << finding.reason;
+  EXPECT_TRUE(finding.reason.ends_with(" in a; to refute, one of 3 cases needs the 98.33 % interval"))
+      << finding.reason;
 }
 
 TEST(Finding, SaysWhatCouldBeClaimed) {

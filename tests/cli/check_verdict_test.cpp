@@ -5,23 +5,6 @@
 namespace syslab::cli {
 namespace {
 
-TEST(HandoutVerdict, PassesWhereAllHeldInEnoughTries) {
-  EXPECT_STREQ(verdict_of({.of = 3, .tried = 3, .held = 3}), "PASS");
-}
-
-// A hand-in that only waits is tried once a law in its time: that is no pass, and accuses nobody.
-TEST(HandoutVerdict, IsNoneWhereAllThatIsNotWrongHeldBarely) {
-  EXPECT_STREQ(verdict_of({.of = 3, .tried = 3, .held = 2, .barely = 1}), "NOT CHECKED");
-  EXPECT_STREQ(verdict_of({.of = 3, .tried = 3, .held = 0, .barely = 3}), "NOT CHECKED");
-  EXPECT_STREQ(verdict_of({.of = 3}), "NOT CHECKED");
-}
-
-TEST(HandoutVerdict, FailsWhereOneIsWrongOrWasNotDecided) {
-  EXPECT_STREQ(verdict_of({.of = 3, .tried = 3, .held = 2, .wrong = true}), "FAIL");
-  EXPECT_STREQ(verdict_of({.of = 3, .tried = 3, .held = 1, .barely = 1, .wrong = true}), "FAIL");
-  EXPECT_STREQ(verdict_of({.of = 3, .tried = 2, .held = 1, .barely = 1}), "FAIL");
-}
-
 TEST(NothingChecked, IsSaidWhereAllCasesWereLookedAtAndNoneWasTried) {
   EXPECT_EQ(nothing_checked("me", 4, 4, 0), "me: nothing was checked: all its 4 cases were skipped or unsupported");
   EXPECT_EQ(nothing_checked("me", 1, 1, 0), "me: nothing was checked: its only case was skipped or unsupported");
@@ -46,9 +29,10 @@ TEST(UnaskedMask, IsThatOfAPythonClassOnTheCpu) {
     plan.cases[0].params = Params{{"contract", std::string(contract)}};
     return unasked_mask(plan);
   };
-  EXPECT_EQ(said("me", "cpu", "attention.refusal", "handout"),
-            "the causal mask was not asked: syslab check flash_forward --mine me=/x.py:Mine -a causal=true --contract "
-            "full asks it");
+  EXPECT_EQ(
+      said("me", "cpu", "attention.refusal", "handout"),
+      "the hand-out does not test the causal mask; to let it decide: syslab check flash_forward --mine me=/x.py:Mine "
+      "-a causal=true --contract full");
   EXPECT_EQ(said("me", "cuda", "attention.refusal", "handout"), "");
   EXPECT_EQ(said("me", "cpu", "attention.refusal", "full"), "");
   EXPECT_EQ(said("me", "cpu", "ddp.waits", "handout"), "");

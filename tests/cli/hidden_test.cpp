@@ -17,7 +17,7 @@ int dumpable_then(const char* walls) {
   if (child == 0) {
     ::setenv("SYSLAB_WALLS", walls, 1);
     ::prctl(PR_SET_DUMPABLE, 1);
-    note_missing_walls(Console(GlobalOptions{}));
+    warn_of_missing_walls(Console(GlobalOptions{}));
     ::_exit(::prctl(PR_GET_DUMPABLE));
   }
   int status = 0;

@@ -58,16 +58,6 @@ TEST(Advice, WhatIsBeyondThisMachineIsToldWithWhatIsNot) {
   EXPECT_GT(std::stod(found.text.substr(at + std::strlen("tell no less than "))), 2) << found.text;
 }
 
-// "Nothing to find" within ±3 % says nothing to whoever looks for 2 %.
-TEST(Advice, ABisectionThatFindsNothingSaysWhatItWouldNotHaveSeen) {
-  EXPECT_EQ(what_may_hide(0.001, 0.005, 0.01, 20, 1.0), "");
-  EXPECT_EQ(what_may_hide(0, std::log(1.03), 0.01, 20, 1.0),
-            "a loss of up to 3.00 % would not be seen. At this noise some 177 launches would tell: --launches 177, "
-            "about 2 m 57 s.");
-  EXPECT_NE(what_may_hide(0.02, 0.03, 0.01, 5, 1.0).find("--launches 6,"), std::string::npos)
-      << "more than none, almost";
-}
-
 // +20 % that may as well be none promises nothing: 12 · (1.2 / log 1.01)² launches, and not 12 · (1.2 / 0.17)².
 TEST(Advice, DoesNotCountOnARatioThatMayBeNone) {
   EXPECT_EQ(

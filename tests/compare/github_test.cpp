@@ -25,11 +25,11 @@ TEST(Github, WhatIsWrongIsCalledWrong) {
 
 TEST(Github, WhatHasNoVerdictWarnsAndWhatIsWellIsNotAnnotated) {
   Judgement unclear;
-  unclear.reason = "the interval is wider than ±1 %";
+  unclear.reason = "the interval reaches across +1 %";
   Judgement same;
   same.verdict = stats::Verdict::same;
   EXPECT_EQ(github_annotations({{"a", unclear, {}}, {"b", same, {}}}, {}),
-            "::warning title=a%3A unclear::No verdict on now against pinned: the interval is wider than ±1 %25.\n");
+            "::warning title=a%3A unclear::No verdict on now against pinned: the interval reaches across +1 %25.\n");
 }
 
 }  // namespace

@@ -47,12 +47,125 @@ TEST(Judgement, OfBlocksHasTheIntervalAndTheWord) {
   EXPECT_LT(*it.p_value, 0.05);
 }
 
+TEST(Judgement, UnderTheResolutionHasACodeNoNumbersAndAnExitCodeOfItsOwn) {
+  const NoTime why{stats::TimingReason::under_resolution, 77e-6, 64e-6, 64e-6};
+  const Judgement it = under_resolution('B', why);
+  EXPECT_EQ(it.verdict, Verdict::incomparable);
+  EXPECT_EQ(it.code, stats::TimingReason::under_resolution);
+  EXPECT_FALSE(it.seconds_a || it.seconds_b || it.log_ratio || it.low);
+  EXPECT_EQ(exit_of(it, false), Exit::unclear);
+  EXPECT_NE(sentence(it, "a", "me").find("me is too short to time: handing over a call takes up to 64"),
+            std::string::npos)
+      << sentence(it, "a", "me");
+  EXPECT_NE(
+      sentence(it, "a", "me").find("and a call with it 77.0 us; expected at most a tenth; try: more work in a call"),
+      std::string::npos)
+      << sentence(it, "a", "me");
+  const NoTime copied{stats::TimingReason::under_resolution, 77e-6, 5e-6, 64e-6};
+  EXPECT_NE(in_words(copied).find("expected at most a tenth for the hand-over, and half with the copying; try: more"),
+            std::string::npos)
+      << in_words(copied);
+}
+
+TEST(Judgement, ALongCallOnABusyMachineIsNotTooShort) {
+  NoTime why{stats::TimingReason::under_resolution, 65.5e-3, 24e-3, 72.2e-3};
+  EXPECT_FALSE(was_busy(why)) << "an older build does not tell the shortest";
+  why.least = 10e-6, why.least_with_results = 40e-6, why.launch = 3;
+  EXPECT_EQ(sentence(under_resolution('A', why), "a", "me").find("too short"), std::string::npos);
+  EXPECT_NE(
+      under_resolution('A', why).reason.find(
+          "side A has no time: the machine was busy: in launch 3 handing over a call and copying its results took "
+          "up to 72.2 ms, and 40.0 us at the least; expected at most a tenth of the 65.5 ms measured for the "
+          "hand-over, and half with the copying; try: a quiet machine, or more work in a call"),
+      std::string::npos)
+      << under_resolution('A', why).reason;
+  EXPECT_EQ(under_resolution('A', why).code, stats::TimingReason::under_resolution);
+  why.least = 7e-3;
+  EXPECT_FALSE(was_busy(why)) << "a tenth of the call even at the shortest";
+  why.least = 5e-3, why.with_results = 0, why.least_with_results = 0;
+  EXPECT_FALSE(was_busy(why)) << "it hardly scatters";
+}
+
+Judgement timed(Verdict verdict, double seconds_a, double seconds_b) {
+  Judgement it = with(verdict, std::nullopt);
+  it.seconds_a = seconds_a;
+  it.seconds_b = seconds_b;
+  return it;
+}
+
+TEST(Judgement, AForwardCallThatTakesAQuarterOfWhatIsGainedIsWarnedOf) {
+  const Judgement faster = timed(Verdict::faster, 30e-3, 10e-3);
+  const auto found = moved_forward(faster, {{{5e-3, 5e-3}, {25e-3, 25e-3}}}, "a", "b");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->code, stats::WarningCode::forward_untimed);
+  EXPECT_EQ(found->side, "b");
+  EXPECT_NEAR(found->number, 20e-3, 1e-12);
+  EXPECT_FALSE(moved_forward(faster, {{{5e-3, 5e-3}, {9e-3, 9e-3}}}, "a", "b"));
+  EXPECT_EQ(moved_forward(timed(Verdict::slower, 10e-3, 30e-3), {{{25e-3, 25e-3}, {5e-3, 5e-3}}}, "a", "b")->side, "a");
+  EXPECT_FALSE(moved_forward(timed(Verdict::same, 30e-3, 30e-3), {{{5e-3, 5e-3}, {25e-3, 25e-3}}}, "a", "b"));
+}
+
+TEST(Judgement, NoiseOfForwardCallsAccusesNobody) {
+  const Judgement faster = timed(Verdict::faster, 32e-3, 30e-3);  // a quarter of the gain is 0.5 ms
+  const std::vector<double> noisy{95e-3, 104e-3, 99e-3, 102e-3, 97e-3}, other{101e-3, 98e-3, 103e-3, 100e-3, 96e-3};
+  EXPECT_FALSE(moved_forward(faster, {{{noisy}, {other}}}, "a", "b"));
+  EXPECT_FALSE(moved_forward(faster, {{{other}, {noisy}}}, "a", "b"));
+  std::vector<double> moved = noisy;
+  for (double& seconds : moved) seconds += 20e-3;
+  EXPECT_TRUE(moved_forward(faster, {{{other}, {moved}}}, "a", "b"));
+  EXPECT_FALSE(moved_forward(faster, {{{5e-3}, {25e-3}}}, "a", "b"));  // one launch
+}
+
+// What both sides of a launch share, a busy machine say, is in neither's difference.
+TEST(Judgement, ForwardCallsAreComparedLaunchByLaunch) {
+  const Judgement faster = timed(Verdict::faster, 32e-3, 30e-3);
+  EXPECT_TRUE(moved_forward(faster, {{{50e-3, 100e-3, 80e-3}, {52e-3, 102e-3, 82e-3}}}, "a", "b"));
+}
+
+TEST(Judgement, WhereTheOtherSidesForwardCallIsNotKnownItMayTakeAsLongAsThePass) {
+  const Judgement faster = timed(Verdict::faster, 30e-3, 10e-3);
+  EXPECT_FALSE(moved_forward(faster, {{{}, {9e-3, 9e-3}}}, "a", "b"));
+  EXPECT_TRUE(moved_forward(faster, {{{}, {11e-3, 11e-3}}}, "a", "b"));
+  EXPECT_FALSE(moved_forward(faster, {{{}, {}}}, "a", "b"));
+}
+
 TEST(Judgement, SaysWhatMakesItUnclear) {
   EXPECT_EQ(judge({}, std::nullopt).reason, "nothing was measured");
   EXPECT_EQ(judge(launches_of({0.2}), std::nullopt).reason, "one launch gives no interval");
-  EXPECT_EQ(judge(launches_of({-0.1, 0.1, 0.0}), 0.01).reason, "the interval is wider than ±1 %");
+  EXPECT_EQ(judge(launches_of({-0.1, 0.1, 0.0}), 0.01).reason,
+            "the interval reaches across both −0.99 % (1/1.01) and +1 %");
   EXPECT_EQ(judge(launches_of({0.004, 0.012, 0.008}), 0.01).reason, "the interval reaches across +1 %");
-  EXPECT_EQ(judge(launches_of({-0.004, -0.012, -0.008}), 0.01).reason, "the interval reaches across −1 %");
+  EXPECT_EQ(judge(launches_of({-0.004, -0.012, -0.008}), 0.01).reason, "the interval reaches across −0.99 % (1/1.01)");
+  EXPECT_EQ(judge(launches_of({-0.40, -0.42, -0.38}), 0.5).reason, "the interval reaches across −33.3 % (1/1.5)");
+}
+
+TEST(Judgement, OfRatesSaysWhatMakesItUnclearInRates) {
+  const Quantity rate{"GB/s", Better::larger};
+  const Judgement it = judge(launches_of({-0.004, -0.012, -0.008}), 0.01, rate);
+  EXPECT_EQ(it.verdict, Verdict::unclear);
+  EXPECT_TRUE(interval_text(it).starts_with("−")) << interval_text(it);
+  EXPECT_EQ(it.reason, "the interval reaches across +1 %") << "fewer seconds are more GB/s";
+}
+
+// "same within ±1 %" with an end at "+1.00 %" that lies beyond, or "slower" from "+1.00 %" on, would not be true.
+TEST(Judgement, AnIntervalComparesWithDeltaAsPrinted) {
+  Judgement it;
+  it.delta = 0.01;
+  it.log_ratio = std::log(1.02);
+  it.low = std::log(1.01004);
+  it.high = std::log(1.03);
+  EXPECT_EQ(interval_text(it), "+1.004 % … +3.00 %");
+  it.low = std::log(1.00996);
+  EXPECT_EQ(interval_text(it), "+0.996 % … +3.00 %");
+  it.low = -std::log(1.010001);
+  EXPECT_EQ(interval_text(it), "−0.9902 % … +3.00 %") << "below −0.990099 %";
+  it.delta = 3;  // a factor of four
+  it.log_ratio = std::log(3.9);
+  it.low = std::log(3.8);
+  it.high = std::log(4.002);
+  EXPECT_EQ(interval_text(it), "3.80 … 4.002 times");
+  EXPECT_EQ(change_text(std::log(1.5003), 0.5), "+50.03 %");
+  EXPECT_EQ(change_text(std::log(1.4), 0.5), "+40.0 %");
 }
 
 TEST(Judgement, TakesThreeLaunchesForAWord) {
@@ -75,6 +188,31 @@ TEST(Judgement, DoublesDeltaWhereACallIsShorterThan20Microseconds) {
   const std::vector<double> short_calls{19e-6, 19.01e-6, 19.02e-6}, long_calls{21e-6, 21.01e-6, 21.02e-6};
   EXPECT_EQ(judge_stored(short_calls, short_calls, std::nullopt).delta, 0.02);
   EXPECT_EQ(judge_stored(long_calls, long_calls, std::nullopt).delta, 0.01);
+}
+
+// The ratio of times is −0.1: B does more a second.
+TEST(Judgement, OfRatesTheLargerIsFasterAndIsSaid) {
+  const Quantity rate{"TFLOP/s", Better::larger};
+  const Judgement it = judge(launches_of({-0.099, -0.1, -0.101}), std::nullopt, rate);
+  EXPECT_EQ(it.verdict, Verdict::faster);
+  EXPECT_EQ(change_text(it), "+10.5 %");
+  EXPECT_EQ(interval_text(it), "+10.2 % … +10.8 %");
+  EXPECT_EQ(sentence(it, "old", "new"),
+            "new has 10.5 % more TFLOP/s than old (95 %: +10.2 % … +10.8 %), over 3 launches a side.");
+  EXPECT_EQ(judge(launches_of({0.099, 0.1, 0.101}), std::nullopt, rate).verdict, Verdict::slower);
+  const Judgement same = judge(launches_of({0.0001, 0.0002, 0.0003}), std::nullopt, rate);
+  EXPECT_TRUE(sentence(same, "old", "new").starts_with("old and new have the same TFLOP/s within ±1 %: −0.02"));
+  EXPECT_EQ(change_text(judge(launches_of({-2.1, -2.1, -2.1}), std::nullopt, rate)), "8.17 times");
+}
+
+// A unit says nothing about how long anything took: B/s would be told apart less finely than GB/s.
+TEST(Judgement, OfRatesDeltaIsTheSameInEveryUnit) {
+  std::vector<runner::PairedBlock> blocks = launches_of({0.015, 0.015, 0.0151});
+  for (runner::PairedBlock& block : blocks) {
+    for (double& seconds : block.seconds) seconds *= 1e-9;
+  }
+  EXPECT_EQ(judge(blocks, std::nullopt).delta, 0.02);
+  EXPECT_EQ(judge(blocks, std::nullopt, {"B/s", Better::larger}).delta, 0.01);
 }
 
 TEST(Sweep, ACallThatChanceWouldMakeAmongSoManyBecomesUnclear) {
@@ -134,10 +272,10 @@ TEST(Judgement, SaysWhyItsRatioAndItsTimesPointApart) {
   Judgement it = judge(blocks, std::nullopt);
   it.seconds_b = *it.seconds_a * 0.97;
   EXPECT_EQ(contradiction(it),
-            "The two times beside it differ by −3.00 %, the ratio is +2.02 %: it is of neighbouring calls measured in "
+            "The two times differ by −3.00 %, but the ratio is +2.02 %: the ratio is of neighbouring calls measured in "
             "turns, the times are medians of all calls.");
   it.seconds_b = *it.seconds_a * 0.9999999;
-  EXPECT_TRUE(contradiction(it).starts_with("The two times beside it differ by ±0.00 %, the ratio is +2.02 %: "));
+  EXPECT_TRUE(contradiction(it).starts_with("The two times differ by ±0.00 %, but the ratio is +2.02 %: "));
   it.log_ratio = it.low = it.high = 0.008;
   EXPECT_EQ(contradiction(it), "") << "as good as equal, and the ratio is less than what counts";
 }
@@ -147,7 +285,7 @@ TEST(Judgement, SaysWhyItsRatioIsNotThatOfItsTimes) {
   Judgement it = judge(launches_of({0.80, 0.83, 0.86}), std::nullopt);
   it.seconds_a = 22.8e-3;
   it.seconds_b = 64.8e-3;
-  EXPECT_TRUE(contradiction(it).starts_with("The two times beside it differ by +184 %, the ratio is +129 %: "))
+  EXPECT_TRUE(contradiction(it).starts_with("The two times differ by +184 %, but the ratio is +129 %: "))
       << contradiction(it);
   it.seconds_b = *it.seconds_a * std::exp(*it.high - 1e-6);
   EXPECT_EQ(contradiction(it), "") << "within the interval";

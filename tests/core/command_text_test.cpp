@@ -80,8 +80,53 @@ TEST(NumberPattern, OfARateTheTimeIsItsReciprocal) {
     const NumberPattern rate(std::string("{} ") + unit);
     EXPECT_TRUE(rate.is_rate());
     EXPECT_EQ(rate.unit(), unit);
+    EXPECT_EQ(rate.quantity().better, Better::larger);
+    EXPECT_EQ(rate.quantity().unit, unit);
     EXPECT_DOUBLE_EQ(rate.find(std::string("250 ") + unit)->seconds, 0.004);
   }
+}
+
+TEST(NumberPattern, ATimeIsInSecondsAndLessOfItIsBetter) {
+  for (const char* unit : {"ns", "us", "ms", "s", "min"}) {
+    const Quantity quantity = NumberPattern(std::string("{} ") + unit).quantity();
+    EXPECT_EQ(quantity.better, Better::smaller) << unit;
+    EXPECT_EQ(quantity.unit, "s") << unit;
+  }
+}
+
+TEST(NumberPattern, WhatStandsForTheNumberAndIsNoneIsFound) {
+  const NumberPattern time("result {} ms"), bare("{} GB/s");
+  for (const char* none : {"0", "-5", "+-5", "++5", "+0", "nan", "inf", "+inf", "1,234.5", "n/a"}) {
+    const std::string printed = std::string("result ") + none + " ms";
+    EXPECT_FALSE(time.find(printed) && none[0] != '1') << none;
+    EXPECT_EQ(time.find_other("begin\n" + printed + "\nend\n"), printed);
+    EXPECT_EQ(bare.find_other("read " + std::string(none) + " GB/s"), std::string(none) + " GB/s");
+  }
+  EXPECT_EQ(time.find_other("result 0 ms\nresult -1 ms"), "result -1 ms");
+  for (const char* text : {"", "result ms", "result 0 s", "result 0 msgs", "result\n"}) {
+    EXPECT_FALSE(time.find_other(text)) << text;
+  }
+}
+
+TEST(NumberPattern, ANumberMayHaveAPlus) {
+  for (const char* pattern : {"took {} ms", "{} ms"}) {
+    const NumberPattern time(pattern);
+    for (const char* number : {"+5", "5", "+5.0", "+5e0"}) {
+      const std::string printed = "took " + std::string(number) + " ms";
+      const auto found = time.find(printed);
+      ASSERT_TRUE(found) << pattern << ": " << printed;
+      EXPECT_DOUBLE_EQ(found->seconds, 5e-3) << printed;
+      EXPECT_EQ(printed.substr(found->begin, found->end - found->begin), number) << "the plus is a part of it";
+    }
+  }
+  EXPECT_DOUBLE_EQ(NumberPattern("{} ms").find("took +.5 ms")->seconds, 0.5e-3);
+  for (const char* sum : {"1+5 ms", "1e+5x ms", "x+5 ms"}) EXPECT_FALSE(NumberPattern("{} ms").find(sum)) << sum;
+}
+
+TEST(Quantity, IsShownAsPeopleReadIt) {
+  EXPECT_EQ(text_of({}, 3.3e-3), "3.30 ms");
+  EXPECT_EQ(text_of({"TFLOP/s", Better::larger}, 1 / 330.0), "330 TFLOP/s");
+  EXPECT_EQ(text_of({"B/s", Better::larger}, 1 / 3.3e12), "3.3e+12 B/s");
 }
 
 TEST(NumberPattern, WithoutAPlaceOrAUnitItIsRefused) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -105,6 +106,25 @@ TEST(Descendants, AnOrphanOfALivingChildIsNotTakenForAnEndedOnes) {
     tell(fd, stray);
   });
   EXPECT_EQ(kept.status, 0);
+}
+
+// As a worker, whose parent has the keeper.
+TEST(Descendants, NothingOfAChildIsLeftNotEvenAZombieAndWhatStillRanIsCounted) {
+  const pid_t outer = ::fork();
+  if (outer == 0) {
+    keep_orphans();
+    Process child = shell_with_a_stray("sh -c 'exit 0' & sleep 0.1");
+    if (!alive(read_number(child.from_child()))) ::_exit(2);
+    const ExitStatus ended = child.wait();
+    if (ended.left_running != 1 || ended.left_alive) ::_exit(3);
+    if (::waitpid(-1, nullptr, WNOHANG) >= 0 || errno != ECHILD) ::_exit(4);
+    SpawnOptions nothing;
+    nothing.argv = {"true"};
+    ::_exit(Process::spawn(nothing).wait().left_running == 0 ? 0 : 5);
+  }
+  int status = 0;
+  ::waitpid(outer, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Descendants, AnOlderChildOfThisProcessIsLeftAlone) {

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string>
+
 namespace syslab {
 namespace {
 
@@ -42,6 +44,17 @@ TEST(ProcessStat, AProgramMayBeNamedLikeFields) {
   EXPECT_EQ(remains->start_ticks, stopped->start_ticks);
   EXPECT_FALSE(remains->runs());
   EXPECT_FALSE(process_stat(child).has_value());
+}
+
+TEST(ProcessStat, ATextThatEndsEarlyIsNone) {
+  const std::string whole = "7 (a) b) S 3 5 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2";
+  const auto stat = stat_from(whole);
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->state, 'S');
+  EXPECT_EQ(stat->parent, 3);
+  EXPECT_EQ(stat->group, 5);
+  EXPECT_EQ(stat->start_ticks, 987654U);
+  for (std::size_t size = 0; size <= whole.find(" 987654"); ++size) EXPECT_FALSE(stat_from(whole.substr(0, size)));
 }
 
 TEST(ProcessorTimesOf, AreOfAProcessThatRunsAndOfThisThread) {

@@ -76,6 +76,28 @@ TEST(Process, AddsToTheEnvironmentAndReplacesWhatWasThere) {
   EXPECT_EQ(read_all(child.from_child()), "replaced new\n");
 }
 
+TEST(Process, AMemoryLimitIsTheChildsAloneAndCannotBeRaised) {
+  struct rlimit before {
+  }, after{};
+  ::getrlimit(RLIMIT_AS, &before);
+  SpawnOptions options = shell("ulimit -v; ulimit -v 2097152 2>/dev/null || echo kept");
+  options.memory_limit_bytes = 1ULL << 30;
+  Process child = Process::spawn(options);
+  EXPECT_EQ(read_all(child.from_child()), "1048576\nkept\n");
+  ::getrlimit(RLIMIT_AS, &after);
+  EXPECT_EQ(after.rlim_cur, before.rlim_cur);
+}
+
+TEST(Process, AConfinedChildLeavesNoMemoryImageToAnyService) {
+  const Confinement nothing_else;
+  SpawnOptions options = shell("grep 'core file' /proc/self/limits");
+  options.confinement = &nothing_else;
+  Process child = Process::spawn(options);
+  const std::string limit = read_all(child.from_child());
+  EXPECT_EQ(child.wait().code, 0);
+  EXPECT_NE(limit.find(" 1                    1 "), std::string::npos) << limit;
+}
+
 TEST(Process, AMissingProgramIsAnErrorWithItsReason) {
   SpawnOptions options;
   options.argv = {"/no/such/program"};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/printable.hpp"
+#include "core/shell_word.hpp"
 #include "core/workflow_commands.hpp"
 
 namespace syslab {
@@ -73,6 +74,16 @@ TEST(ShellWord, IsQuotedWhereAShellWouldReadMore) {
   EXPECT_EQ(shell_word("flash_*"), "'flash_*'");
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("größe µs"), "'größe µs'");
+}
+
+TEST(ShellWord, HasNothingThatCannotBeShown) {
+  EXPECT_EQ(shell_word("a\nb"), "$'a\\012b'");
+  EXPECT_EQ(shell_word("it's \\ \x1b!"), "$'it\\'s \\\\ \\033\\041'");
+  EXPECT_EQ(shell_word("\u2028\u202e1"), "$'\\342\\200\\250\\342\\200\\2561'");
+  EXPECT_EQ(shell_word("no \xff UTF-8"), "$'no \\377 UTF-8'");
+  EXPECT_EQ(shell_word("µs", ShellSigns::ascii), "$'\\302\\265s'");
+  EXPECT_EQ(shell_word("a b", ShellSigns::ascii), "'a b'");
 }
 
 TEST(UnknownName, SaysWhatWasAskedAndWhatThereIs) {
@@ -93,7 +104,22 @@ TEST(Printable, LeavesNothingThatSteersATerminal) {
                       "drow\xe2\x81\xa9"),
             "\\xe2\\x80\\xaedrow\\xe2\\x81\\xa9");
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("a\u2028b\u200bc\ufeffd\u00ade"), "a\\xe2\\x80\\xa8b\\xe2\\x80\\x8bc\\xef\\xbb\\xbfd\\xc2\\xade");
+  EXPECT_EQ(one_line("2026\nconfirmed\t\x1b\r\n"), "2026\\x0aconfirmed\\x09\\x1b\\x0d\\x0a");
+  EXPECT_EQ(one_line("10 %\r20 %"), "10 %\\x0d20 %");
+  EXPECT_EQ(one_line("plain µs"), "plain µs");
   EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80");  // cut short: nothing behind its end is read
+}
+
+TEST(Printable, IsTextThatIsShownAsItIs) {
+  for (const char* text : {"", "plain µs …", "größe", "\u4e2d", "\U0001F600", "\\x0a"})
+    EXPECT_TRUE(is_printable(text)) << text;
+  for (const char* text : {"\n",     "\t",     "\r",     "\x7f",   "\xff",   "\xe2\x80",  "\u0085", "\u00ad",
+                           "\u061c", "\u180e", "\u200b", "\u200f", "\u2028", "\u2029",    "\u202a", "\u202e",
+                           "\u2060", "\u2066", "\u2069", "\ufeff", "\ufff9", "\U000E0041"}) {
+    EXPECT_FALSE(is_printable(text)) << one_line(text);
+    EXPECT_TRUE(one_line(text) == text || is_printable(one_line(text))) << one_line(text);
+  }
 }
 
 TEST(WorkflowCommands, AreFoundWhereGitHubsRunnerFindsThem) {

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "core/format_seconds.hpp"
+#include "core/utc_time.hpp"
 
 namespace syslab {
 namespace {
@@ -83,6 +84,17 @@ TEST(ParseDuration, ReadsBackWhatFormatDurationWrote) {
     const double tolerance = ns < 60e9 ? 0.00501 * ns : ns < 3600e9 ? 0.51e9 : 30.1e9;
     EXPECT_NEAR(static_cast<double>(again->count()), static_cast<double>(duration.count()), tolerance)
         << format_duration(duration);
+  }
+}
+
+TEST(UtcFrom, ReadsWhatIsWrittenAndNoOtherText) {
+  EXPECT_TRUE(utc_from(utc_now()));
+  EXPECT_EQ(utc_from("1970-01-02T00:00:01Z"), std::chrono::sys_seconds(std::chrono::seconds(86401)));
+  EXPECT_EQ(utc_from("1970-01-02T00:00:01.999Z"), std::chrono::sys_seconds(std::chrono::seconds(86401)));
+  for (const char* wrong : {"", "2026", "2026-02-29T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z",
+                            "2026-01-01 00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00+01:00Z",
+                            "2026-01-01T00:00:00,000Z", "2026-01-01T00:00:00.00xZ", "2026-01-01T00:00:00Z\n"}) {
+    EXPECT_FALSE(utc_from(wrong)) << wrong;
   }
 }
 

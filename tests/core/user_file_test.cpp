@@ -78,6 +78,24 @@ TEST_F(UserFile, TakesItsPlaceWholeOrNotAtAll) {
   EXPECT_EQ(files(), 1U);
 }
 
+mode_t mode_of(const fs::path& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+TEST_F(UserFile, IsPrivateWhereNewAndKeepsTheModeThatItHad) {
+  const mode_t before = ::umask(0);
+  FileInMaking(folder_ / "new.md", "text").place();
+  EXPECT_EQ(mode_of(folder_ / "new.md"), 0600U);
+  for (const mode_t mode : {0600U, 0640U, 0644U, 0755U}) {
+    const fs::path file = write("old.md", "old");
+    ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+    FileInMaking(file, "new").place();
+    EXPECT_EQ(mode_of(file), mode);
+  }
+  ::umask(before);
+}
+
 TEST_F(UserFile, ReplacesWhatALinkNames) {
   fs::create_symlink("target.md", folder_ / "link.md");
   FileInMaking(folder_ / "link.md", "text").place();

@@ -245,6 +245,97 @@ class Bounds(unittest.TestCase):
         np.testing.assert_allclose(tolerance, 0.5 + 0.1 * np.abs(value), rtol=1e-12)
 
 
+def mask_of_lengths(seed, longest=11):
+    lengths = torch.randint(0, longest, (12,), generator=torch.Generator().manual_seed(seed))
+    return [torch.arange(20) < lengths[:, None]]
+
+
+def few_numbers(seed, dtype=torch.int64, shape=(8, 33)):
+    return [torch.randint(0, 4, shape, generator=torch.Generator().manual_seed(seed)).to(dtype)]
+
+
+def last_of_largest(x):
+    return x.shape[-1] - 1 - x.to(torch.int64).flip(-1).argmax(-1)
+
+
+def order_from_the_end(x):
+    return x.shape[-1] - 1 - torch.sort(x.flip(-1), dim=-1, stable=True)[1]
+
+
+class Ties(unittest.TestCase):
+    """Integers of which several may be equally right, and others, which are not."""
+
+    def wrong(self, reference, function, arguments, seed=7):
+        """How many integers of the function the reference does not accept."""
+        judge = reference_of(reference, arguments)
+        _, values = judge.arguments(seed)
+        returned = judge.run(function, values)
+        seen = [np.asarray(value).astype("f8") for _, value in returned]
+        expected = judge.expect_ties(values, seen, references.PROBES)
+        return sum(int((np.asarray(value) != other).sum()) for (value, _), other, each in zip(expected, seen, judge.outputs)
+                   if each["dtype"] == "int64")
+
+    def test_a_count_that_points_at_an_equal_element_is_no_place(self):
+        def count(mask):
+            return mask.sum(-1).round().long() if mask.is_floating_point() else mask.sum(-1)
+
+        for dtype in (torch.bool, torch.int64, torch.float32):
+            for more in (1, 5):
+                with self.subTest(f"{dtype} {more}"):
+                    self.assertEqual(self.wrong(count, lambda mask, more=more: count(mask) + more, lambda seed, dtype=dtype: [mask_of_lengths(seed)[0].to(dtype)]), 12)
+        self.assertEqual(self.wrong(count, lambda mask: torch.full((12,), 19), mask_of_lengths), 12)
+
+    def test_nor_is_a_single_count(self):
+        for seed in range(3, 9):
+            for size in (2, 3, 40):
+                def mask(seed, size=size):
+                    return [torch.arange(size) < torch.randint(0, size, (), generator=torch.Generator().manual_seed(seed))]
+
+                self.assertEqual(self.wrong(lambda mask: mask.sum(), lambda mask: (mask.sum() + 1) % len(mask), mask, seed), 1)
+
+    def test_nor_an_order_by_something_else(self):
+        def arguments(seed):
+            generator = torch.Generator().manual_seed(seed)
+            return [torch.rand(4, 30, generator=generator), torch.randint(0, 2, (4, 30), generator=generator)]
+
+        def by_the_first(x, group):
+            return x.argsort(-1)
+
+        self.assertGreater(self.wrong(by_the_first, lambda x, group: x.argsort(-1, descending=True), arguments), 50)
+
+    def test_places_of_equal_elements_of_an_argument_are_right(self):
+        def first_of_largest(x):
+            return x.to(torch.int64).argmax(-1)
+
+        for dtype in (torch.bool, torch.int64, torch.float32, torch.bfloat16):
+            with self.subTest(dtype):
+                arguments = (lambda dtype: lambda seed: few_numbers(seed, dtype))(dtype)
+                self.assertEqual(self.wrong(first_of_largest, last_of_largest, arguments), 0)
+                self.assertGreater(self.wrong(first_of_largest, lambda x: (last_of_largest(x) + 1) % 33, arguments), 0)
+        self.assertEqual(self.wrong(lambda x: torch.sort(x, dim=-1, stable=True)[1], order_from_the_end, few_numbers), 0)
+        self.assertEqual(self.wrong(lambda x: x.argmin(-1), lambda x: last_of_largest(-x), few_numbers), 0)
+        of_numpy = lambda seed: [few_numbers(seed)[0].numpy()]  # noqa: E731
+        self.assertEqual(self.wrong(lambda x: x.argmax(-1), lambda x: 32 - x[:, ::-1].argmax(-1), of_numpy), 0)
+
+    def test_places_in_scores_that_are_an_output_are_right_and_lengths_of_a_mask_are_not(self):
+        def scores(x, first=True):
+            found = torch.relu(x @ torch.arange(-4.0, 4.0).repeat(2, 2).reshape(4, 8).to(x.dtype))
+            return found, found.argmax(-1) if first else last_of_largest_float(found)
+
+        def last_of_largest_float(x):
+            return x.shape[-1] - 1 - x.flip(-1).argmax(-1)
+
+        arguments = random((32, 4), dtype=torch.float32)
+        self.assertEqual(self.wrong(scores, lambda x: scores(x, False), arguments), 0)
+
+        def lengths(x, more=0):
+            mask = (x.cumsum(-1) < 3).cumprod(-1).to(x.dtype)
+            return mask, mask.sum(-1).long() + more
+
+        positive_rows = positive((12, 30), dtype=torch.float32)
+        self.assertEqual(self.wrong(lengths, lambda x: lengths(x, 1), positive_rows), 12)
+
+
 class Gradients(unittest.TestCase):
     def test_right_functions_keep_their_bounds_backwards(self):
         for function, others, shapes, distribution in RIGHT[:5]:

@@ -1,10 +1,14 @@
 """The Python side of functions (tools/python/syslab_functions.py, syslab_signature.py, syslab_compilers.py) without syslab: signatures, what
 compilers do, and calls whose arguments are on a GPU."""
 import ctypes
+import functools
 import gc
+import json
 import math
 import os
 import pathlib
+import resource
+import subprocess
 import sys
 import tempfile
 import types
@@ -19,11 +23,14 @@ except ImportError as missing:
     print(f"SKIP: {missing}")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+TOOLS = pathlib.Path(__file__).parents[2] / "tools" / "python"
+sys.path.insert(0, str(TOOLS))
 import syslab_beside as beside  # noqa: E402
 import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
+import syslab_imports as imports  # noqa: E402
 import syslab_library as libraries  # noqa: E402
+import syslab_cases as user_cases  # noqa: E402
 import syslab_reference as references  # noqa: E402
 import syslab_signature as signatures  # noqa: E402
 import syslab_tensors as tensors  # noqa: E402
@@ -103,12 +110,12 @@ class Signatures(unittest.TestCase):
             path, problems = pathlib.Path(folder) / "listed.py", []
             for count in (8, 100_000):
                 path.write_text(f"def ref(x):\n    return x\nLIST = [{{'name': 'a', 'arguments': {count}}}]\n")
-                problems.append(references.problem_of((path, "ref"), (path, "LIST")))
+                problems.append(user_cases.problem_of((path, "ref"), (path, "LIST")))
             self.assertNotEqual(*problems)
 
     def test_an_axis_is_a_finite_number(self):
         with self.assertRaisesRegex(references.BadCases, "axis 'rate' is inf; axes are finite numbers"):
-            references.check_case({"name": "a", "arguments": lambda seed: (), "axes": {"rate": math.inf}}, 1, [], {})
+            user_cases.check_case({"name": "a", "arguments": lambda seed: (), "axes": {"rate": math.inf}}, 1, [], {})
 
     def test_infinity_where_there_was_a_number_is_a_difference(self):
         for like in (torch.tensor, np.array):
@@ -141,6 +148,59 @@ class Signatures(unittest.TestCase):
                             (np.array(["x"]), "has dtype <U1")):
             with self.assertRaisesRegex(TypeError, said):
                 signatures.take_apart({"a": value})
+
+
+class Imports(unittest.TestCase):
+    def files(self, sources, of):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder).resolve()
+            for name, text in sources.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return {str(file.relative_to(root)) for file in imports.files_imported(root / of)}
+
+    def test_what_imported_files_import_comes_too_and_nothing_is_run(self):
+        sources = {"pyproject.toml": "", "own/__init__.py": "", "own/a.py": "from . import b\nfrom .c import d\nraise SystemExit\n",
+                   "own/b.py": "import helper\n", "own/c/__init__.py": "", "own/c/d.py": "def f():\n    import own.e\n", "own/e.py": "import own.a\n",
+                   "src/helper.py": "import importlib\nimportlib.import_module('late')\n", "late.py": "", "unused.py": ""}
+        self.assertEqual(self.files(sources, "own/a.py"),
+                         {"own/__init__.py", "own/b.py", "own/c/__init__.py", "own/c/d.py", "own/e.py", "src/helper.py", "late.py"})
+
+    def test_what_is_imported_for_other_uses_and_what_is_no_python_is_left_out(self):
+        sources = {"a.py": "import b, c, numpy\nif __name__ == '__main__':\n    import d\nif typing.TYPE_CHECKING:\n    import d\nelse:\n    import e\n"
+                           "from ....... import f\n", "b.py": "import (", "c.py": "\0", "d.py": "", "e.py": "", "f.py": ""}
+        self.assertEqual(self.files(sources, "a.py"), {"b.py", "c.py", "e.py"})
+        self.assertEqual(self.files({"a.py": ""}, "a.py"), set())
+
+
+class Lacks(unittest.TestCase):
+    def looked_at(self, requires, **claim):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "pyproject.toml").write_text(f'[project]\nname = "x"\nrequires-python = "{requires}"\n')
+            file = pathlib.Path(folder, "a.py")
+            file.write_text("for nothing_such in ():\n    pass\n")
+            done = subprocess.run([sys.executable, TOOLS / "syslab_lacks.py", file, json.dumps(claim)], capture_output=True, text=True, check=True)
+            found = json.loads(done.stdout)
+            return found["lacks"], found["declared"]
+
+    def test_names_of_pythons_own_modules_are_a_newer_pythons_where_the_project_admits_one(self):
+        claim = {"kind": "attribute", "of": "typing", "name": "nothing_such"}
+        minor = sys.version_info[1]
+        self.assertEqual(self.looked_at(f">=3.{minor}", **claim), (True, True))
+        self.assertEqual(self.looked_at(f">=3.{minor},<3.{minor + 1}", **claim), (True, False))
+        self.assertEqual(self.looked_at(f"==3.{minor}.*", **claim), (True, False))
+        self.assertEqual(self.looked_at(f">=3.{minor}", **{**claim, "name": "List"})[0], False)
+
+    def test_a_name_that_the_project_assigns_to_may_still_be_torchs_but_of_a_class_it_is_its_own(self):
+        self.assertEqual(self.looked_at(">=3.8", kind="attribute", of="torch", name="nothing_such")[0], True)
+        self.assertEqual(self.looked_at(">=3.8", kind="attribute", of="torch.nn.modules.module.Module", name="nothing_such")[0], False)
+
+    def test_the_memory_limit_of_the_case_does_not_decide(self):
+        """torch does not fit into it; without torch nothing of torch would be found missing."""
+        claim = '{"kind": "attribute", "of": "torch", "name": "nothing_such"}'
+        limited = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (400 << 20, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        done = subprocess.run([sys.executable, TOOLS / "syslab_lacks.py", __file__, claim], preexec_fn=limited, capture_output=True, text=True, check=True)
+        self.assertIs(json.loads(done.stdout)["lacks"], True)
 
 
 class MemoryOfTheLab:

@@ -157,7 +157,7 @@ class Judged(Lab):
         classes = HERE.parent / "worker" / "mine"
         for file, name, experiment, against in (("parallel.py", "Individual", "ddp_overlap_individual_parameters", set()),
                                                 ("parallel.py", "Sharded", "optimizer_state_sharding", set()),
-                                                ("parallel.py", "FullySharded", "fsdp", set()),
+                                                ("parallel_variants.py", "FlatFSDP", "fsdp", set()),
                                                 ("parallel_faults.py", "NoWait", "ddp_overlap_individual_parameters", {"ddp.waits"})):
             with self.subTest(name):
                 lines = self.lines("check", experiment, "--mine", f"me={classes / file}:{name}", "--device", "cuda", "--contract", "handout", "--cases", "3",

@@ -11,6 +11,16 @@ RIGHT = {
     "FullySharded": "fsdp",
 }
 
+# Right in ways that checks might not expect, of parallel_variants.py.
+VARIANTS = {
+    "GathersGradients": "naive_ddp",
+    "ReducesOnOne": "naive_ddp",
+    "ScattersBuckets": "ddp_overlap_bucketed",
+    "PaddedShards": "optimizer_state_sharding",
+    "RoundRobin": "optimizer_state_sharding",
+    "FlatFSDP": "fsdp",
+}
+
 # syslab's own for torch, of ours.py. A plan has other buckets than any of these experiments promises: ddp.messages is not its law.
 OURS = {
     "IndividualDDP": ("naive_ddp", "ddp_overlap_individual_parameters"),
@@ -51,8 +61,15 @@ FAULTS = {
     "PaddingForgotten": ("fsdp", "fsdp.uneven_rows"),
     "NeverFreed": ("fsdp", "fsdp.holds_parts"),
     "NormsNotReduced": ("fsdp", "fsdp.waits"),
+    "RoundsGradients": ("naive_ddp", "ddp.real_numbers"),
+    "DropsCopies": ("naive_ddp", "ddp.strided_parameters"),
+    "RateNotPassedOn": ("optimizer_state_sharding", "sharded.learning_rate"),
+    "StopsAtEmpty": ("optimizer_state_sharding", "sharded.empty_parameters"),
+    "ReducesInBf16": ("fsdp", "fsdp.real_numbers"),
+    "Unties": ("fsdp", "fsdp.tied_weights"),
 }
 
 
 def file_of(name):
-    return "ours.py" if name in OURS else "parallel.py" if name in RIGHT else "parallel_faults.py"
+    files = {"ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS}
+    return next((file for file, names in files.items() if name in names), "parallel_faults.py")

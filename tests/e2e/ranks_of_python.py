@@ -103,12 +103,14 @@ class Ranks(unittest.TestCase):
             if "it is in the constructor" not in answer["message"]:  # where a busy machine can be for some seconds
                 break
         self.assertEqual(answer["message"], f"rank 1 has not ended after {patience} s: it is in step 0")
+        self.assertEqual(answer["finding"], "hang")
         self.assertFalse(gang.usable)
 
     def test_a_rank_that_dies_is_named(self):
         gang = self.gang("Dies")
         answer = gang.call(self.message)
         self.assertEqual((answer["kind"], answer["message"]), ("exception", "rank 1: its process ended in step 0"))
+        self.assertEqual(answer["finding"], "crash")
         self.assertFalse(gang.usable)
 
     def test_what_a_rank_raises_comes_before_what_others_wait_for_and_the_ranks_go_on(self):

@@ -127,8 +127,9 @@ def make_parallel(folder, tail="", **classes):
     right = {"ddp": "Individual", "bucketed": "Bucketed", "sharded": "Sharded", "fsdp": "FullySharded"}
     (folder / "tests" / "adapters.py").write_text(PARALLEL.format(**{**right, **classes}) + tail)
     shutil.copy(STUDENTS.with_name("parallel.py"), folder / "cs336_systems")
-    faults = STUDENTS.with_name("parallel_faults.py").read_text()
-    (folder / "cs336_systems" / "parallel_faults.py").write_text(faults.replace("from parallel import", "from .parallel import"))
+    for name in ("parallel_variants.py", "parallel_faults.py"):
+        text = STUDENTS.with_name(name).read_text()
+        (folder / "cs336_systems" / name).write_text(text.replace("from parallel", "from .parallel"))
     return folder
 
 
@@ -157,6 +158,10 @@ def hostile_zips(folder):
         for number in range(100_000):
             archive.writestr(zipfile.ZipInfo(f"f/{number}"), b"")
 
+    def deep(archive):
+        for number in range(9_000):
+            archive.writestr(zipfile.ZipInfo(f"{number}/" + "f/" * 28), b"")
+
     def declares_10_gb(archive):
         archive.writestr("large", b"\0" * 1000)
 
@@ -164,6 +169,7 @@ def hostile_zips(folder):
     made("absolute", lambda archive: archive.writestr("/tmp/syslab_absolute.py", "x = 1"))
     made("linked", link)
     made("many", many)
+    made("deep", deep)
     made("large", declares_10_gb)
     # As a bomb has it: the size in its table of contents. Little endian, behind the entry's compressed size.
     content = bytearray((folder / "large.zip").read_bytes())
@@ -172,7 +178,7 @@ def hostile_zips(folder):
     (folder / "large.zip").write_bytes(content)
     (folder / "torn.zip").write_bytes(b"PK\x03\x04 and no more")
     return {"leaves": "leaves the folder", "absolute": "leaves the folder", "linked": "symbolic link", "many": "100001 entries",
-            "large": "GB", "torn": "cannot be unpacked"}
+            "deep": "more than 10000 folders", "large": "GB", "torn": "cannot be unpacked"}
 
 
 # What a submission may do to the others, to the machine and to whoever waits for it: head of its adapters.py, and a word of the

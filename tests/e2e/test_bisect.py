@@ -1,5 +1,5 @@
-"""bisect: a small repository with a slow commit in it, measured in turns, found. Nothing else runs beside these; what needs no
-quiet: test_revisions.py."""
+"""bisect: a small repository with a slow commit in it, measured in turns, found. The slow commit takes three times as long, so
+that other tests may run at the same time. Tests that measure nothing: test_revisions.py."""
 import fcntl
 import signal
 import subprocess
@@ -42,7 +42,7 @@ class Bisect(Repository):
 
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
         """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""
-        text = WORK.format(tenths="500 if SLOW else 50") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
+        text = WORK.format(tenths="1200 if SLOW else 400") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
         for index, slow in enumerate((False, False, True)):
             self.commit(f"change {index}", {"lib/work.py": text})
             for attempt in range(100):
@@ -57,20 +57,37 @@ class Bisect(Repository):
         self.history(slow=1, last=1)
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [True])
-        *_, end = self.bisect(mine="steady", expect=5)  # another function of the same file
-        self.assertIn("nothing to find", end["text"])
+        *_, end = self.bisect("--delta", "10%", mine="steady", expect=5)  # another function of the same file
+        self.assertEqual(end["because"], "not_slower")
         self.assertEqual([step["remembered"] for step in self.bisect(protocol="kernel")[:-1]], [False])
-        (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=500) + "# other inputs, as far as anybody can tell\n")
+        (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=1200) + "# other inputs, as far as anybody can tell\n")
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
 
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
         self.history(slow=0, last=2)
+        *_, end = self.bisect("--delta", "10%", expect=5)
+        self.assertEqual((end["verdict"], end["because"]), ("not slower", "not_slower"))
+        self.assertIn("not more than 10 % in all. Nothing was searched", end["text"])
+        self.commit("faster", {"lib/work.py": WORK.format(tenths=400)})
         *_, end = self.bisect(expect=5)
-        self.assertEqual(end["verdict"], "unclear")
-        self.assertIn("nothing to find", end["text"])
-        self.commit("faster", {"lib/work.py": WORK.format(tenths=50)})
-        *_, end = self.bisect(expect=5)
-        self.assertIn("exchange them", end["text"])
+        self.assertIn("exchange the two", end["text"])
+        self.assertEqual((end["verdict"], end["because"]), ("not slower", "faster"))
+
+    def test_a_loss_counts_only_beyond_delta_and_two_commits_of_it_are_not_one(self):
+        """30, 36, 36 and 54 ms: all of it is 80 % more, the last commit 50 %."""
+        for index, tenths in enumerate((300, 360, 360, 540)):
+            self.commit(f"change {index}", {"lib/work.py": WORK.format(tenths=tenths), "note": str(index)})
+        *_, end = self.bisect("--delta", "60%", expect=5)
+        self.assertEqual((end["verdict"], end["because"], end["commit"]), ("no single commit", "no_single", None), end)
+        self.assertIn("not more than 60 %; the whole loss", end["text"])
+        self.assertIn("more than one commit", end["text"])
+        self.assertIn(f", to name {self.commits[3][:10]}", end["text"])
+        *steps, end = self.bisect("--delta", "100%", expect=5)
+        self.assertEqual((len(steps), steps[0]["remembered"]), (1, True))
+        self.assertEqual((end["verdict"], end["because"]), ("not slower", "not_slower"), end)
+        *_, end = self.bisect("--delta", "20%")
+        self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[3]), end)
+        self.assertIn("It is not the only one", end["text"])
 
     def test_what_was_measured_before_an_interruption_is_kept(self):
         self.history()
@@ -95,7 +112,7 @@ class Bisect(Repository):
         self.history(slow=1, last=1)
         began = time.monotonic()
         *_, end = self.bisect("--build-command", "sleep 600", "--budget", "1s", expect=5)
-        self.assertEqual(end["text"], f"--budget 1s is spent while {self.commits[0][:10]} was built; the same command goes on")
+        self.assertEqual(end["text"], f"--budget 1s is spent while {self.commits[0][:10]} was built; the same command continues from finished comparisons and builds")
         checkouts, environment = (self.folder / "builds" / "syslab-builds"), self.environment
         self.assertTrue([*checkouts.glob(f"*/{self.commits[0]}/tree")], "the next call goes on in it")
         self.environment = lambda: {**environment(), "SYSLAB_BUILDS_LIMIT": "1"}
@@ -104,9 +121,10 @@ class Bisect(Repository):
         self.environment = environment
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
-        self.commit("endless", {"lib/work.py": WORK.format(tenths=50).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
+        self.commit("endless", {"lib/work.py": WORK.format(tenths=400).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
         *_, end = self.bisect("--budget", "5s", expect=5)
         self.assertIn("--budget 5s is spent", end["text"])
+        self.assertEqual(end["because"], "budget")
         self.assertLess(time.monotonic() - began, 300)
         self.git("reset", "--quiet", "--hard", self.commits[1])
         self.bisect()

@@ -139,7 +139,7 @@ class SaysWhy(Lab):
 
 class Folded(Lab):
     def test_a_crash_under_many_laws_is_told_once_with_their_names(self):
-        done = self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/hostile_crash.so", "--cases", "3", expect=3)
+        done = self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/hostile_crash.so", "--cases", "3", expect=1)
         failed = [law for (law,) in self.sql("SELECT law FROM v_attempt WHERE status = 'check_failed'")]
         self.assertGreater(len(failed), 8)
         crash = "killed by signal 11"
@@ -227,10 +227,6 @@ class PastTheEndInPython(Lab):
     def test_a_read_in_torch(self):
         self.assertIn("a read past the end of 'k', 256 bytes behind its last (flash.py:9, in forward)",
                       self.message("torch", ""))
-
-    def test_a_write_in_torch(self):
-        self.assertIn("a write past the end of 'k', 256 bytes behind its last (flash.py:9, in forward)",
-                      self.message("torch", "= 0"))
 
 
 LATE = """
@@ -410,20 +406,21 @@ class Chosen(Lab):
         self.assertEqual({law for (law,) in self.sql("SELECT name FROM check_result")},
                          {"attention.equals_oracle", "attention.lse_equals_oracle"})
         self.assertIn("only the laws that -k oracle chose", done.stdout)
-        self.assertIn("never tried: more than 3 inputs a law; --deep tries 1000", done.stdout)
+        self.assertIn("never tried: more than 3 inputs per law; try: --deep, with 1000", done.stdout)
         self.assertIn("never tried, at any depth: fp16; bf16; S < 16, S > 4096 and some between; both lengths above 257, but for some rows where there are 768, 777, 2047, 2048 queries; "
                       "D other than 16, 32, 48, 64, 80, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D); grouped heads; "
-                      "a causal mask that ends with the last key (bottom-right); strided tensors; inputs with inf or NaN, but for one query or value; "
-                      "--contract full tries grouped heads, the bottom-right mask, strided tensors, any D and S", done.stdout)
+                      "a causal mask that ends with the last key (bottom-right); a scale other than 1/sqrt(D); strided tensors; "
+                      "inputs with inf or NaN, but for one query or value; "
+                      "--contract full tries grouped heads, the bottom-right mask, other scales, strided tensors, any D and S", done.stdout)
         declared = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle", "-a", "causal=false")
-        self.assertIn("; grouped heads; strided tensors; inputs with inf or NaN, but for one query or value\n", declared.stdout)
+        self.assertIn("; grouped heads; a scale other than 1/sqrt(D); strided tensors; inputs with inf or NaN, but for one query or value\n", declared.stdout)
         self.assertIn("no law's name holds it; there are attention.equals_oracle",
                       self.syslab("check", "flash_forward", *mine, "-k", "nowhere", expect=2).stderr)
 
     def test_what_refuses_every_input_was_not_checked_by_a_chosen_law_either(self):
         (self.folder / "flash.py").write_text("import numpy\nclass Raises:\n  def forward(self, q, k, v, causal):\n    raise ValueError('no')\n")
         mine = ("check", "flash_forward", "--mine", "me=flash.py:Raises", "--impl", "me", "--cases", "3", "-k", "repeats")
-        self.assertIn("beyond the hand-out: NOT CHECKED; only the laws that -k repeats chose", self.syslab(*mine, expect=3).stdout)
+        self.assertIn("beyond the hand-out: NOT CHECKED (only the laws that -k repeats chose)", self.syslab(*mine, expect=3).stdout)
         verdict = self.lines(*mine, expect=3)[-1]
         self.assertEqual((verdict["type"], verdict["verdict"], verdict["exit"]), ("verdict", "NOT CHECKED", 3))
         held = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me", "--cases", "3", "-k",

@@ -1,10 +1,19 @@
 """Any program as an implementation: its process's time or a number that it prints, by run, check, compare, gate and report."""
+import json
 import math
+import os
+import pathlib
+import shutil
 import stat
+import sys
 import unittest
 
 from lab import Lab, attempts
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from claim_seal import sealed  # noqa: E402
+
+HOSTILE = pathlib.Path(__file__).parent / "hostile"
 BENCH = """\
 #!/bin/sh
 # bench.sh N [SLOWER]: prints what it has computed, and how long it says that took.
@@ -15,11 +24,24 @@ echo "took: 0.$(( 500 + ${2:-0} ))  ms"
 """
 
 
+def running(word):
+    """Processes with that word in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and word.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                found.append(entry.name)
+        except OSError:
+            pass
+    return found
+
+
 class Commands(Lab):
     state = "state"
+    walls = {}
 
     def environment(self):
-        return {**super().environment(), "XDG_STATE_HOME": str(self.folder / self.state)}
+        return {**super().environment(), "XDG_STATE_HOME": str(self.folder / self.state), **self.walls}
 
     def setUp(self):
         super().setUp()
@@ -62,6 +84,9 @@ class Commands(Lab):
         self.assertIn("signal 9", ended[2]["detail"])
         none = attempts(self.lines("check", "--command", "./bench.sh {n}", "-a", "n=2", "--reads", "time: {} s", expect=3))
         self.assertIn("prints no 'time: {} s': its last line is 'took: 0.500  ms'", none[0]["detail"])
+        for number in ("0", "-3", "nan", "inf", "1,234.5"):
+            wrong = attempts(self.lines("check", "--command", f"echo took: {number} ms", "--reads", "took: {} ms", expect=3))
+            self.assertIn(f"the command printed 'took: {number} ms'; expected a positive number", wrong[0]["detail"])
         hangs = attempts(self.lines("check", "--command", "sleep {n}", "-a", "n=60", "--timeout", "1s", expect=3))
         self.assertEqual(hangs[0]["status"], "timeout")
 
@@ -76,6 +101,43 @@ class Commands(Lab):
         two = ("--command", "old=./bench.sh {n} 100", "--command", "new=./bench.sh {n}", "-a", "n=4", "--reads", "took: {} ms")
         found = [line for line in self.lines("compare", *two, "--launches", "3", "--protocol", "quick", expect=0) if line["type"] == "comparison"]
         self.assertEqual([(one["verdict"], one["side_a"]["impl"], one["side_b"]["impl"]) for one in found], [("faster", "old", "new")])
+
+    def test_of_rates_the_larger_is_faster_in_every_unit(self):
+        """As times of one unit, 3e11 and 3.3e12 B/s are far below a nanosecond: they were the same."""
+        for old, new, unit in (("300", "330", "TFLOP/s"), ("0.5", "0.6", "GB/s"), ("30", "33", "steps/s"), ("3e11", "3.3e12", "B/s"), ("5.1e8", "6.3e8", "tokens/s")):
+            with self.subTest(unit):
+                def measured(verb, *words, a=old, b=new, unit=unit, **options):
+                    return self.syslab(verb, *words, "--command", f"old=echo {a} {unit}", "--command", f"new=echo {b} {unit}", "--reads", "{} " + unit,
+                                       "--launches", "3", "--protocol", "quick", **options)
+
+                ratio = float(new) / float(old)
+                found = json.loads(measured("compare", "--json", expect=0).stdout.splitlines()[-1])
+                self.assertEqual((found["verdict"], found["better"], found["unit"]), ("faster", "larger", unit))
+                self.assertAlmostEqual(found["rate_a"] / float(old), 1)
+                self.assertAlmostEqual(found["rate_b"] / float(new), 1)
+                self.assertAlmostEqual(math.exp(-found["log_ratio"]), ratio, places=6)
+                self.assertEqual(json.loads(measured("compare", "--json", a=new, b=old, expect=6).stdout.splitlines()[-1])["verdict"], "slower")
+                measured("claim", f"new >= {0.99 * ratio} x old", "-o", "x.claim", expect=0)
+                measured("claim", f"new >= {1.01 * ratio} x old", "-o", "y.claim", expect=6)
+                self.syslab("run", "--command", f"me=echo {new} {unit}", "--reads", "{} " + unit, "--protocol", "quick", expect=0)
+                rate, = self.sql("SELECT value FROM v_latest WHERE metric = 'rate' AND implementation = 'me' AND unit = ?", unit)[0]
+                self.assertAlmostEqual(rate / float(new), 1)
+
+    def test_a_claim_over_commands_lists_another_revision_of_syslab(self):
+        two = ("--command", "old=echo 3 ms", "--command", "new=echo 2 ms")
+        self.syslab("claim", "new >= 1.5 x old", *two, "--reads", "{} ms", "--launches", "3", "--protocol", "quick", "-o", "x.claim")
+        file = self.folder / "x.claim"
+        held = json.loads(file.read_text())
+        self.assertEqual(json.loads(self.syslab("verify", file, *two, "--launches", "3", "--json").stdout)["differing"], [])
+        held["build"]["git_sha"] = "0" * 40
+        file.write_text(json.dumps(sealed(held)))
+        said = self.syslab("verify", file, *two, "--launches", "3").stdout
+        self.assertIn("\ndiffers  revision of syslab: claim “0000000000", said)
+
+    def test_a_unit_of_which_nobody_knows_what_is_better_is_refused_by_all_verbs(self):
+        two = ("--command", "old=echo 1 apples", "--command", "new=echo 2 apples", "--reads", "{} apples")
+        for verb in (("run",), ("check",), ("compare",), ("claim", "new >= 1 x old", "-o", "x.claim")):
+            self.assertIn("nobody knows whether more of it is better", self.syslab(*verb, *two, expect=2).stderr)
 
     def test_an_axis_of_a_command_may_be_what_the_sides_differ_in(self):
         def compare(*words, expect=0):
@@ -119,6 +181,48 @@ class Commands(Lab):
         self.assertIn("nothing proves that run", refused)
         self.assertFalse(mark.exists())
 
+    def test_an_answer_kept_in_tmpdir_gains_nothing(self):
+        script = self.folder / "keeps.sh"
+        script.write_text('#!/bin/sh\n[ -f "$TMPDIR/c" ] && { cat "$TMPDIR/c"; exit; }\nls -A "$TMPDIR"; sleep 0.1; echo x | tee "$TMPDIR/c"\n')
+        script.chmod(0o755)
+        self.syslab("run", "--command", "./keeps.sh", "--protocol", "quick", expect=0)
+        shortest, = self.sql("SELECT min(s.value) FROM sample s JOIN series r ON r.id = s.series_id WHERE r.name = 'time'")[0]
+        self.assertGreater(shortest, 0.1)
+        self.syslab("check", "--command", "reference=echo x", "--command", "me=./keeps.sh", expect=0)  # it finds TMPDIR empty
+
+    def passes_on(self, way):
+        """The shortest of the times that the program says it took, and the facts of the attempt."""
+        self.db.unlink(missing_ok=True)
+        shutil.copy(HOSTILE / "passes_on.py", self.folder)
+        self.syslab("run", "--command", f"python3 passes_on.py {way} mark{os.getpid()}", "--reads", "took {} ms", "--protocol", "quick", expect=0)
+        shortest, = self.sql("SELECT min(s.value) FROM sample s JOIN series r ON r.id = s.series_id WHERE r.name = 'time'")[0]
+        [[facts]] = self.sql("SELECT facts FROM v_attempt")
+        return shortest, json.loads(facts)
+
+    def test_no_process_and_no_lock_tells_the_next_start_an_answer(self):
+        for way in ("zombie", "unheard", "session", "orphan", "sibling", "hops", "lock"):
+            with self.subTest(way):
+                shortest, facts = self.passes_on(way)
+                self.assertGreater(shortest, 0.06)
+                self.assertEqual(facts["walls"], "python")
+                codes = [one["code"] for one in facts.get("warnings", [])]
+                self.assertEqual(codes, [] if way in ("zombie", "unheard") else ["left_running"])
+
+    def test_no_hint_of_a_file_tells_the_next_start_an_answer(self):
+        self.assertGreater(self.passes_on("hint")[0], 0.06)
+        self.walls = {"SYSLAB_WALLS": "none"}
+        shortest, facts = self.passes_on("hint")
+        self.assertEqual(facts["walls"], "none")
+        self.assertLess(shortest, 0.06)
+
+    def test_what_a_program_leaves_running_is_ended_and_printed_with_its_time(self):
+        script = self.folder / "leaves.sh"
+        script.write_text("#!/bin/sh\nsleep 731.7 &\nsleep 731.7 &\nsleep 0.02\n")
+        script.chmod(0o755)
+        done = self.syslab("run", "--command", "./leaves.sh", "--protocol", "quick", expect=0)
+        self.assertIn("warning: './leaves.sh' ended while processes of it still ran (up to 2 in a call)", done.stdout)
+        self.assertEqual(running("731.7"), [])
+
     def test_a_command_reaches_only_its_own_folder_for_what_it_writes(self):
         for where, status in (("$TMPDIR/x", "ok"), (f"{self.folder}/x", "error")):
             ended = attempts(self.lines("check", "--command", f"sh -c 'echo x > {where}'", expect=None))
@@ -131,6 +235,8 @@ class Commands(Lab):
                                 (("--command", "./bensh.sh"), "there is no program './bensh.sh'"),
                                 (("--command", "A=1 ./bench.sh 1"), "env NAME=VALUE program"),
                                 (("--command", "./bench.sh 1 | cat"), "no shell reads it"),
+                                (("--command", "./bench.sh \udcff"), "--command './bench.sh \ufffd'; expected text in UTF-8"),
+                                (("--command", "./bench.sh", "--reads", "\udcff {} ms"), "expected text in UTF-8"),
                                 (("--command", "./bench.sh '1"), "does not end"),
                                 (("--command", "./bench.sh 1", "--reads", "took: ms"), "there is no {}"),
                                 (("--command", "./bench.sh 1", "--reads", "{} apples"), "neither a unit of time nor one per second"),

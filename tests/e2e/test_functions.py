@@ -7,7 +7,7 @@ import unittest
 from lab import Lab, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
-SOFTMAX, SUMS, CANCELS = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels"))
+SOFTMAX, SUMS, CANCELS, TIES = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties"))
 
 
 class Functions(Lab):
@@ -17,7 +17,8 @@ class Functions(Lab):
     @staticmethod
     def files(name, file=SOFTMAX, inputs="cases"):
         mine = ("--mine", f"me={file}:{name}") if name else ()
-        return (*mine, "--reference", f"{file}:reference", "--inputs", f"{file}:{inputs}")
+        reference = "lasting_reference" if name in ("lasting", "tires") else "reference"
+        return (*mine, "--reference", f"{file}:{reference}", "--inputs", f"{file}:{inputs}")
 
     def of_me(self, name, *arguments, expect, file=SOFTMAX):
         """The attempts of `me`, which the check runs."""
@@ -25,7 +26,7 @@ class Functions(Lab):
         return attempts(lines)
 
     def test_a_right_function_and_its_reference_are_checked_timed_and_stored(self):
-        ended = attempts(self.lines("run", *self.files("fast"), "--protocol", "quick", expect=0))
+        ended = attempts(self.lines("run", *self.files("lasting"), "--protocol", "quick", expect=0))
         self.assertEqual([one["status"] for one in ended], 4 * ["ok"])
         found = self.sql("SELECT implementation, params ->> '$.n', params ->> '$.dtype', value FROM v_latest"
                          " WHERE experiment = 'function' AND metric = 'time' ORDER BY 1, 2")
@@ -55,6 +56,16 @@ class Functions(Lab):
         wrong = self.of_me("off_by_one", file=SUMS, expect=1)
         self.assertEqual([one["status"] for one in wrong], ["check_failed", "check_failed"])
         self.assertIn("largest", wrong[0]["detail"])
+
+    def test_of_integers_that_tie_any_is_right_and_no_other(self):
+        for reference, inputs, functions in (("first", "cases", {"last": "ok", "beside": "check_failed"}),
+                                             ("stable", "cases", {"from_the_end": "ok", "one_twice": "check_failed"}),
+                                             ("of_scores", "cases_of_scores", {"of_scores_in_parts": "ok", "of_shifted_scores": "check_failed"})):
+            with self.subTest(reference):
+                mine = [word for name in functions for word in ("--mine", f"{name}={TIES}:{name}")]
+                lines = self.lines("check", *mine, "--reference", f"{TIES}:{reference}", "--inputs", f"{TIES}:{inputs}", "--impl",
+                                   ",".join(functions), expect=1)
+                self.assertEqual({one["impl"]: one["status"] for one in attempts(lines)}, functions)
 
     def of_each(self, names, *arguments, expect, inputs="cases"):
         """The attempts of many functions, each under its own name, in one run."""
@@ -111,9 +122,10 @@ class Functions(Lab):
         self.assertIn("no kernel for 40 rows (softmax.py", ended["small_only", 40]["detail"])
 
     def test_a_process_that_ends_in_a_call_is_told_as_that_and_stored_cases_are_called_as_everywhere(self):
-        (self.folder / "f.py").write_text("import os, signal, numpy as np\ndef reference(x): return x * 2\n"
-                                          "def exits(x): return x * 2 if len(x) == 16 else os._exit(7)\n"
-                                          "def killed(x): return x * 2 if len(x) == 16 else os.kill(os.getpid(), signal.SIGSEGV)\n"
+        (self.folder / "f.py").write_text("import os, signal, time, numpy as np\n"
+                                          "def reference(x):\n    time.sleep(0.06)\n    return x * 2\n"
+                                          "def exits(x): return reference(x) if len(x) == 16 else os._exit(7)\n"
+                                          "def killed(x): return reference(x) if len(x) == 16 else os.kill(os.getpid(), signal.SIGSEGV)\n"
                                           "def cases():\n    for n in (16, 32):\n"
                                           "        yield {'axes': {'n': n}, 'arguments': lambda seed, n=n: {'x': np.random.default_rng(seed).random(n)}}\n")
         told = self.syslab("run", "--mine", "exits=f.py:exits", "--mine", "killed=f.py:killed", "--reference", "f.py:reference",
@@ -163,7 +175,7 @@ class Functions(Lab):
         self.assertEqual(before, [(name, launch) for name in ("me", "reference") for launch in (0, 1, 2)])
 
     def test_what_a_bound_needs_is_found_out_once_a_comparison(self):
-        one, = [line for line in self.lines("compare", *self.files("fused", file=CANCELS), "--protocol", "quick", "--launches", "3", expect=None)
+        one, = [line for line in self.lines("compare", *self.files("lasting", file=CANCELS), "--protocol", "quick", "--launches", "3", expect=None)
                 if line.get("type") == "comparison"]
         self.assertEqual(one["launches"], 3, one["reason"])
         narrow = self.sql("SELECT implementation, sum(facts ->> '$.bounds_too_narrow'), max(facts ->> '$.worker_cases_before') FROM v_attempt"
@@ -172,11 +184,11 @@ class Functions(Lab):
 
     def test_compare_and_gate_know_functions(self):
         # Each launch imports anew what it needs: of NumPy, a tenth of what it takes for torch.
-        mine = (*self.files("mine", file=SUMS), "-a", "n=33")
+        mine = (*self.files("lasting", file=SUMS), "-a", "n=33")
         done = self.lines("compare", *mine, "--protocol", "quick", "--launches", "3", expect=None)
         compared = [line for line in done if line.get("type") == "comparison"]
         self.assertEqual(len(compared), 1)
-        self.assertIn(compared[0]["verdict"], ("faster", "slower", "same", "unclear"))
+        self.assertIn(compared[0]["verdict"], ("faster", "slower", "same", "unclear"), compared)
         self.lines("run", *mine, "--impl", "me", "--protocol", "quick", "--launches", "3", expect=0)
         self.syslab("pin", "before", "latest")
         gated = self.lines("gate", "--against", "before", "--launches", "3", "--delta", "900%", expect=None)

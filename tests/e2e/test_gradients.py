@@ -30,6 +30,12 @@ class Gradients(Lab):
         times = self.sql("SELECT params ->> '$.pass', count(*) FROM v_latest WHERE metric = 'time' AND implementation = 'ByHand' GROUP BY 1")
         self.assertEqual(times, [("backward", 2), ("forward", 2)])
 
+    def test_gradients_with_other_strides_are_read_as_they_are_or_refused(self):
+        ended = self.of_each(("ReadsByItsOwnStrides", "RefusesOtherStrides"), "-a", "n=24", "-a", "pass=backward",
+                             inputs="cases_with_gradients", expect=1)
+        self.assertEqual([one["status"] for one in ended.values()], ["check_failed", "ok"])
+        self.assertIn("strides (48, 2)", ended["ReadsByItsOwnStrides", 24, "backward"]["detail"])
+
     def test_the_file_asks_for_them_and_an_axis_chooses(self):
         ended = self.of_each(("ByHand", "detached"), "-a", "pass=backward", "-a", "n=24", inputs="cases_with_gradients", expect=1)
         self.assertEqual({key: one["status"] for key, one in ended.items()},

@@ -9,12 +9,13 @@ import threading
 import unittest
 import xml.etree.ElementTree
 
-from lab import Lab
+from lab import Lab, torch_is_older
 from submitted import BOTH_FLASHES, HOSTILE, hostile_zips, make, make_parallel, rubric, zip_of
 
 ATTENTION = rubric(BOTH_FLASHES, ("essay", 3, [{"points": 3, "written": True}]))
 PARALLEL = rubric(("naive_ddp", 4, [{"points": 4, "function": "get_ddp", "experiment": "naive_ddp"}]),
-                  ("fsdp", 6, [{"points": 6, "function": "get_fsdp", "experiment": "fsdp"}]))
+                  ("fsdp", 6, [{"points": 6, "function": "get_fsdp", "experiment": "fsdp",
+                               "laws": ["fsdp.equals_one_process", "fsdp.real_numbers", "fsdp.waits"]}]))  # fp16 needs torch 2.1
 
 
 def marked(mark):
@@ -126,17 +127,68 @@ class Grading(Lab):
         self.grade()
         table = self.table()
         self.assertEqual([table["ada"][name] for name in ("points", "checked", "naive_ddp", "fsdp")], ["10", "10", "4", "6"])
-        self.assertEqual([table["bob"][name] for name in ("points", "checked", "naive_ddp", "fsdp")], ["7", "10", "1", "6"])
+        self.assertEqual([table["bob"][name] for name in ("points", "checked", "naive_ddp", "fsdp")], ["6.8", "10", "0.8", "6"])
         record = json.loads((self.folder / "grades/.work/bob.json").read_text())["record"]
         searched = {law["experiment"] for row in record["adapters"] for law in row["laws"]}
         self.assertEqual(searched, {"naive_ddp", "fsdp"})  # what earns no point is not searched
         self.assertIn("not divided by 2", (self.folder / "grades/students/bob/evidence.md").read_text())
-        self.grade("--device", "cuda")  # another question, which the answer for the CPU does not settle
+        self.grade("--device", "cuda", "--despite-open")  # another question, which the answer for the CPU does not settle
         page = (self.folder / "grades/students/bob/evidence.md").read_text()
         if "needs a GPU" in page:  # else there is one
             self.assertEqual([self.table()["bob"][name] for name in ("points", "checked", "open")], ["0", "0", "10"])
         else:
             self.assertIn("--device cuda", page)
+
+    def test_a_dry_run_tells_what_would_stay_open_and_writes_nothing(self):
+        (self.folder / "rubric.toml").write_text(PARALLEL)
+        make_parallel(self.batch / "ada")
+        make_parallel(self.batch / "bob", tail="\n\nimport einops_of_nobody\n")
+        project = '[project]\nname = "bob"\nversion = "1"\nrequires-python = ">=3.8"\ndependencies = [\n  "einops_of_nobody",\n  "torch~=2.11.0",\n]\n'
+        (self.batch / "bob/pyproject.toml").write_text(project)
+        before = self.digests(self.folder)
+        run = ("grade", "submissions", "--handout", "2026", "--rubric", "rubric.toml", "--dry-run")
+        said = self.syslab(*run, timeout=500).stdout
+        self.assertRegex(said, "ada +2 of 2 functions +0 of 10 points")
+        self.assertRegex(said, r"bob +0 of 2 functions +Python >=3.8, torch ~=2.11.0 +10 of 10 points +get_ddp needs what this Python lacks: this Python has no "
+                               "package 'einops_of_nobody'")
+        self.assertTrue(said.endswith("at least 1 of 2 submissions would be mostly open; no law was searched\n"), said)
+        self.assertEqual(self.digests(self.folder), before)
+        self.assertFalse((self.folder / "grades").exists())
+        shutil.copytree(self.batch / "bob", self.batch / "carol")
+        for refused in (self.syslab(*run, expect=2, timeout=500), self.grade(expect=2)):
+            self.assertIn("2 of 3 submissions would be mostly open; expected", refused.stderr)
+            self.assertRegex(refused.stderr, "\ntry: --python FILE .*--despite-open")
+        self.assertFalse((self.folder / "grades").exists())
+        self.grade("--despite-open")
+        table = self.table()
+        self.assertEqual([table["carol"][name] for name in ("points", "checked", "open")], ["0", "0", "10"])
+        self.assertIn("needs what this Python lacks", table["carol"]["note"])
+        self.assertEqual(table["ada"]["points"], "10")
+
+    def test_a_link_to_nothing_is_left_out_and_any_other_refused(self):
+        for name, target in (("ada", "/of/somebody/else"), ("bob", "/etc/passwd")):
+            (make(self.batch / name) / "data").symlink_to(target)
+        said = self.grade().stderr
+        self.assertIn("left out: 1 link to nothing: data", said)
+        table = self.table()
+        self.assertEqual((table["ada"]["points"], table["bob"]["points"]), ("6", "0"))
+        self.assertIn("'data' is a symbolic link", table["bob"]["note"])
+        self.assertIn("Left out: 1 link to nothing: data", (self.folder / "grades/students/ada/evidence.md").read_text())
+        again = self.grade().stderr
+        self.assertIn("(as before)", again)
+        self.assertIn("left out: 1 link to nothing: data", again)
+
+    def test_what_an_older_torch_lacks_costs_no_points(self):
+        (self.folder / "rubric.toml").write_text(PARALLEL)
+        lacks = "\n\ndef get_fsdp(module, compute_dtype=None):\n    module.of_a_later_torch\n"
+        make_parallel(self.batch / "ada", tail=lacks)
+        make_parallel(self.batch / "bob", tail=lacks.replace("module.of_a_later_torch", "raise AttributeError('needs torch >= 2.1')"))
+        self.grade()
+        table = self.table()
+        self.assertEqual([table["ada"][name] for name in ("points", "checked", "open")], ["4", *(("4", "6") if torch_is_older() else ("10", "0"))])
+        self.assertEqual([table["bob"][name] for name in ("points", "checked", "open")], ["4", "10", "0"])
+        parts = [table["ada"][name] for name in ("possible", "naive_ddp", "naive_ddp.open", "fsdp", "fsdp.open", "fsdp.possible")]
+        self.assertEqual(parts, ["10", "4", "0", "0", "6" if torch_is_older() else "0", "6"])
 
     def test_a_library_in_disguise_is_listed_and_costs_no_points(self):
         make(self.batch / "ada", head="def same():\n    from torch.nn.functional import scaled_dot_product_attention\n")

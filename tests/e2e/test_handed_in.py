@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import unittest
 
-from lab import Lab
+from lab import RIGHT, Lab
 
 MINE = os.environ["SYSLAB_MINE"]
 PLUGINS = os.environ["SYSLAB_PLUGINS"]
@@ -33,7 +33,7 @@ class HandedIn(Lab):
 
     def run_halfway(self, file, db):
         """A run of one case that is done and one that is missing; its uid and that of a check."""
-        self.syslab("run", "flash_forward", *CASES, "--mine", f"me={file}", "--db", db)
+        self.syslab("run", "flash_forward", *CASES, "--mine", f"me={file}", "--db", db, expect=RIGHT)
         self.change(db, "DELETE FROM attempt_event WHERE status = 'ok' AND attempt_id = (SELECT max(id) FROM attempt)")
         [(run, check)] = self.sql("SELECT r.uid, (SELECT min(uid) FROM check_result) FROM run r", db=db)
         self.mark.unlink()
@@ -79,7 +79,7 @@ class HandedIn(Lab):
                 self.syslab("replay", check, "--mine", f"me={file}")
                 self.assertTrue(self.mark.exists())
                 self.mark.unlink()
-                self.syslab("resume", run, "--mine", f"me={file}")
+                self.syslab("resume", run, "--mine", f"me={file}", expect=RIGHT)
                 self.assertTrue(self.mark.exists())
 
     def test_an_own_run_goes_on_and_is_replayed_bare(self):
@@ -91,7 +91,7 @@ class HandedIn(Lab):
                 self.syslab("prune", "-o", f"{kind} pruned.db")
                 for db in (self.folder / f"{kind} pruned.db", other, self.db):
                     self.syslab("replay", check, "--db", db)
-                    self.syslab("resume", run, "--db", db)
+                    self.syslab("resume", run, "--db", db, expect=RIGHT)
                     self.assertTrue(self.mark.exists())
 
     def test_an_own_file_that_has_changed_is_not_loaded_unasked(self):
@@ -128,8 +128,8 @@ class HandedIn(Lab):
 
     def test_a_key_that_cannot_be_had_stops_no_run(self):
         self.state.write_text("no folder")
-        said = self.syslab("run", "flash_forward", *CASES, "--mine", f"me={self.library}").stderr
-        self.assertIn("will ask for --mine", said)
+        said = self.syslab("run", "flash_forward", *CASES, "--mine", f"me={self.library}", expect=RIGHT).stderr
+        self.assertIn("will not use the files", said)
         check = self.sql("SELECT min(uid) FROM check_result")[0][0]
         self.assertIn("--mine me=FILE", self.refused("replay", check))
 

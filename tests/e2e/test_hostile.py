@@ -21,6 +21,7 @@ import time
 import unittest
 
 from hostile_lab import CASE, HOSTILE, PLUGINS, HostileLab
+from lab import RIGHT
 
 
 class Hostile(HostileLab):
@@ -29,7 +30,7 @@ class Hostile(HostileLab):
     def test_a_patched_clock_changes_no_time_and_is_told(self):
         self.assertEqual(self.python("LyingClock")["status"], "ok")
         [[seconds]] = self.sql("SELECT value FROM v_latest WHERE implementation = 'me' AND metric = 'time'")
-        self.assertGreaterEqual(seconds, 0.02)
+        self.assertGreaterEqual(seconds, 0.06)
         self.assertIn("the lab's is the time", self.facts()["suspect"])
 
     def test_a_library_that_stops_the_clock_changes_no_time_and_is_told(self):
@@ -94,7 +95,7 @@ class Hostile(HostileLab):
 
     def test_walls_stand_under_compute_sanitizer_and_times_mean_nothing_which_is_told(self):
         self.walls = {"NV_SANITIZER_INJECTION_TRANSPORT_TYPE": "uds"}
-        done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={PLUGINS}/hostile_nothing.so")
+        done = self.syslab("run", "flash_forward", *CASE, "--mine", f"me={PLUGINS}/hostile_nothing.so", expect=RIGHT)
         self.assertIn("under compute-sanitizer no time means anything", done.stderr)
         self.assertNotIn("may do whatever", done.stderr)
         self.assertEqual(self.facts()["walls"], "native")

@@ -3,7 +3,7 @@ import os
 import subprocess
 import unittest
 
-from lab import Lab
+from lab import RIGHT, Lab
 from submitted import PYTORCH, make
 
 
@@ -25,7 +25,7 @@ class Init(Lab):
         checked = self.syslab("check", "--cases", "5", cwd=ada, expect=None)
         self.assertIn("syslab.toml: --handout 2026 --mine ada=.", checked.stderr)
         self.assertIn("ada: tests/adapters.py", checked.stdout)
-        self.assertRegex(checked.stdout, r"all together: \d+ of \d+ of the hand-out's laws hold; 2 functions not implemented\n")
+        self.assertRegex(checked.stdout, r"all together: FAIL: \d+ of \d+ of the hand-out's laws hold; 2 functions not implemented; 2 warnings: 2 wrong values\n")
         # An experiment that a hand-in answers is checked of what is in the folder.
         named = self.syslab("check", "flash_forward", "naive_ddp", "--cases", "1", "-k", "refusal", cwd=ada, expect=3)
         self.assertIn("syslab.toml: --handout 2026 --mine ada=.", named.stderr)
@@ -51,7 +51,7 @@ class Init(Lab):
     def test_a_folder_is_run_by_the_function_that_answers_the_experiment(self):
         ada = make(self.folder / "ada")
         small = ("--mine", f"me={ada}", "--laws", "none", "--protocol", "quick", "--impl", "me")
-        done = self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=false", *small)
+        done = self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=false", *small, expect=RIGHT)
         self.assertIn(f"me: tests/adapters.py:{PYTORCH}()", done.stderr)
         self.assertEqual(self.sql("SELECT status, count(*) FROM v_attempt"), [("ok", 1)])
         refused = self.syslab("run", "weighted_sum", *small, expect=2)

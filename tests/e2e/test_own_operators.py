@@ -3,7 +3,7 @@ import os
 import pathlib
 import unittest
 
-from lab import Lab, attempts
+from lab import RIGHT, Lab, attempts
 
 PYTHON = pathlib.Path(os.environ["SYSLAB_MINE"]) / "operators.py"
 PLUGINS = pathlib.Path(os.environ["SYSLAB_PLUGINS"])
@@ -58,15 +58,15 @@ class OwnOperators(Lab):
         for name in ("rms_norm", "rope", "swiglu", "embedding", "cross_entropy"):
             for direction in ("forward", "backward"):
                 [ended] = attempts(self.lines("run", "operators", *one, "-a", f"operator={name}", "-a", f"pass={direction}",
-                                              "--mine", f"me={PYTHON}:Operators"))
+                                              "--mine", f"me={PYTHON}:Operators", expect=RIGHT))
                 self.assertEqual(ended["status"], "ok", (name, direction, ended))
         for name in ("adamw", "global_norm"):
             [ended] = attempts(self.lines("run", "operators", *one, "-a", f"operator={name}", "-a", "pass=forward", "--mine",
-                                          f"me={PYTHON}:Operators"))
+                                          f"me={PYTHON}:Operators", expect=RIGHT))
             self.assertEqual(ended["status"], "ok", (name, ended))
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(12,)])
         for kind in (f"{PYTHON}:Operators", PLUGINS / "operators.so"):
-            [ended] = attempts(self.lines("run", "ceiling_gemm", "-a", "size=64", "-a", "dtype=fp32", *one[6:], "--mine", f"me={kind}"))
+            [ended] = attempts(self.lines("run", "ceiling_gemm", "-a", "size=64", "-a", "dtype=fp32", *one[6:], "--mine", f"me={kind}", expect=RIGHT))
             self.assertEqual(ended["status"], "ok", ended)
 
     def test_a_wrong_one_gets_no_time(self):

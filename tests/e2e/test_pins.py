@@ -155,7 +155,7 @@ class Gate(Gating):
         original = pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py").read_text(encoding="utf-8")
         source.write_text(original, encoding="utf-8")
         self.syslab("run", "flash_forward", "--mine", f"me={source}:Naive", "--impl", "me", "--preset", "smoke", "--laws",
-                    "none", "-a", "seq=16", "-a", "causal=false", "-a", "dtype=fp32", "--launches", "3")
+                    "none", "-a", "seq=512", "-a", "causal=false", "-a", "dtype=fp32", "--launches", "3")
         self.syslab("pin", "base", "latest")
         source.write_text(original + textwrap.dedent("""
             def broken(*arguments, **named):

@@ -14,10 +14,10 @@ from revisions import MESON, CourseOfPrograms, Programs, Repository
 class Bisect(Repository):
     def test_what_is_wrong_is_said_at_once(self):
         self.history(last=1)
-        for words, what in ((("nowhere", "main", "--", "selftest_compare"), "no revision of"),
-                            (("main", "main", "--", "selftest_compare"), "same commit"),
+        for words, what in ((("nowhere", "main", "--", "selftest_compare"), "is not a revision of"),
+                            (("main", "main", "--", "selftest_compare"), "are the same commit; expected two"),
                             (("main", self.commits[0], "--", "selftest_compare"), "must be an ancestor"),
-                            (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "no git repository")):
+                            (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "not in a git repository")):
             with self.subTest(words):
                 self.assertIn(what, self.syslab("bisect", *words, cwd=self.repository, expect=2).stderr)
 

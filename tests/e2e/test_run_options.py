@@ -160,9 +160,12 @@ class RunOptions(Lab):
 
     def test_skips_are_told_with_their_reasons(self):
         text = self.syslab("run", "flash_forward", "--preset", "smoke", "--laws", "none", "-a", "dtype=fp64").stdout
-        skipped = self.sql("SELECT DISTINCT skip_reason FROM plan_case WHERE skip_reason IS NOT NULL")
-        for (reason,) in skipped:
-            self.assertIn(f"skipped: {reason}", text)
+        skipped = self.sql("SELECT p.skip_reason, e.status, count(*) FROM plan_case p JOIN attempt a ON (a.run_id, a.plan_seq) = (p.run_id, p.seq)"
+                           " JOIN attempt_event e ON e.attempt_id = a.id AND e.status IN ('skipped', 'unsupported')"
+                           " WHERE p.skip_reason IS NOT NULL GROUP BY 1, 2")
+        self.assertTrue(skipped)
+        for reason, status, count in skipped:
+            self.assertIn(f"  {count} {status}: {reason}\n", text)
 
     def test_commands_to_look_closer_measure_the_same_way(self):
         lines = self.lines("run", "selftest_faults", "-a", "fault=hang", "--timeout", "400ms", "--seed", "9", "--protocol",

@@ -1,9 +1,23 @@
 """`check --mine FOLDER`: what a submission implements, what it does not, why it fails, and which zips are refused."""
+import json
 import os
 import unittest
 
-from lab import Lab
+from lab import Lab, multiplies_in_fp16, torch_is_older
 from submitted import PYTORCH, hostile_zips, make, make_parallel, zip_of
+
+KEEPS_ITS_OUTPUT = f"""def {PYTORCH}():
+    import torch
+    theirs, kept = of_class(), {{}}
+
+    class Keeps(theirs):
+        @staticmethod
+        def forward(ctx, *inputs):
+            out = theirs.forward(ctx, *inputs)
+            return kept.setdefault(out.shape, torch.empty_like(out)).copy_(out)
+
+    return Keeps
+"""
 
 
 class Submitted(Lab):
@@ -27,7 +41,7 @@ class Submitted(Lab):
         table = done.stdout[done.stdout.index("me: tests/adapters.py"):]
         self.assertRegex(table, f"{PYTORCH} +implemented +5 of 5 ")
         self.assertRegex(table, "get_flashattention_autograd_function_triton +not implemented ")
-        self.assertRegex(table, "get_ddp +implemented +0 of 8 ")  # it wraps nothing, and has no function for after the backward pass
+        self.assertRegex(table, "get_ddp +implemented +0 of 10 ")  # it wraps nothing, and has no function for after the backward pass
         self.assertRegex(table, "get_sharded_optimizer +not implemented ")
         self.assertRegex(table, "get_fsdp +not there ")
         self.assertNotIn("bucketed", table)  # of 2025
@@ -40,6 +54,14 @@ class Submitted(Lab):
         record, rows = self.check("ada", "flash_forward", "--contract", "handout", expect=None)
         self.assertEqual((rows[PYTORCH]["state"], rows[PYTORCH].get("why", "")), ("implemented", ""))
         self.assertEqual({law["outcome"] for law in rows[PYTORCH]["laws"]}, {"passed"})
+
+    def test_the_last_line_names_what_keeps_a_pass_away(self):
+        make(self.folder / "ada")
+        adapters = self.folder / "ada/tests/adapters.py"
+        adapters.write_text(adapters.read_text() + f"\n\nof_class = {PYTORCH}\n\n\n" + KEEPS_ITS_OUTPUT)
+        done = self.syslab("check", "--mine", "me=ada", "flash_forward", "--cases", "5", "--beyond", "attention.keeps_no_state", expect=1)
+        self.assertRegex(done.stdout, "all together: FAIL: 3 of 3 of the hand-out's laws hold; attention.keeps_no_state fails on what "
+                                      "is promised; 1 function not implemented; 0 warnings\n$")
 
     def test_its_adapters_stand_for_the_project(self):
         make(self.folder / "ada")
@@ -76,7 +98,10 @@ class Submitted(Lab):
             with self.subTest(function):
                 laws = self.outcomes(rows[function])
                 self.assertEqual({experiment for experiment, _ in laws}, answered)
-                self.assertEqual({outcome for outcome, _ in laws.values()}, {"passed"}, laws)
+                wanted = dict.fromkeys(laws, "passed")
+                if function == "get_fsdp" and not multiplies_in_fp16():
+                    wanted["fsdp", "fsdp.fp16"] = "not_run"
+                self.assertEqual({law: outcome for law, (outcome, _) in laws.items()}, wanted, laws)
         self.assertEqual(rows["fsdp_gather_full_params"]["not_checked"], "called by the checks of its problem")
 
     def test_ranks_that_are_wanted_on_gpus_need_one(self):
@@ -108,34 +133,99 @@ class Submitted(Lab):
         self.assertEqual(laws["sharded.state_once"], "falsified")
 
     def test_what_parallel_adapters_lack_is_told(self):
-        hook = "    next(module.parameters()).register_post_accumulate_grad_hook(print)\n    return module\n"
-        for name, tail, outcome, told in (
-                ("none", "\n\ndel ddp_on_after_backward\n", "falsified", "adapters.py has no ddp_on_after_backward()"),
-                ("later", "\n\ndef ddp_on_after_backward(ddp_model, optimizer):\n    raise NotImplementedError\n", "falsified",
-                 "NotImplementedError"),
-                ("newer", "\n\ndef get_ddp(module):\n" + hook, None, "needs torch >= 2.1")):
+        for name, tail, told in (
+                ("none", "\n\ndel ddp_on_after_backward\n", "adapters.py has no ddp_on_after_backward()"),
+                ("later", "\n\ndef ddp_on_after_backward(ddp_model, optimizer):\n    raise NotImplementedError\n", "NotImplementedError")):
             with self.subTest(name):
                 make_parallel(self.folder / name, tail=tail)
-                _, rows = self.check(name, "naive_ddp", "-k", "ddp.equals_one_process", "--handout", "2026", "--contract", "handout", expect=None)
+                _, rows = self.check(name, "naive_ddp", "-k", "ddp.equals_one_process", "--handout", "2026", "--contract", "handout", expect=1)
                 ((found, message),) = self.outcomes(rows["get_ddp"]).values()
-                if outcome is None and found != "not_run":
-                    continue  # a torch that has it
-                self.assertEqual(found, outcome or "not_run")
+                self.assertEqual(found, "falsified")
                 self.assertIn(told, message)
+
+    def lacking(self, name, ddp):
+        """Of a get_ddp with that body: the exit code and the law's record."""
+        make_parallel(self.folder / name, tail=f"\n\nimport torch\n\n\ndef get_ddp(module):\n{ddp}\n    return made('Individual', module)\n")
+        done = self.syslab("check", *self.of_ddp(name), "--json", expect=None)
+        row = next(row for row in json.loads(done.stdout.splitlines()[-1])["adapters"] if row["function"] == "get_ddp")
+        return done.returncode, row["laws"][0] if row["laws"] else row
+
+    @staticmethod
+    def of_ddp(name):
+        return ("naive_ddp", "-k", "ddp.equals_one_process", "--handout", "2026", "--contract", "handout", "--mine", f"me={name}", "--cases", "5")
+
+    def test_what_an_older_torch_lacks_leaves_it_open(self):
+        older = torch_is_older()
+        for name, body, kind in (("attribute", "    next(module.parameters()).register_hook_of_a_later_torch(print)", "attribute"),
+                                 ("own", "    module.fc1.of_a_later_torch", "attribute"),
+                                 ("argument", "    torch.autograd.grad(torch.ones(1), [],\n        of_a_later_torch=True)", "argument"),
+                                 ("module", "    import torch.of_a_later_version", "module"),
+                                 ("assigned", "    for of_a_later_torch in ():\n        pass\n    torch.of_a_later_torch", "attribute"),
+                                 ("average", "    torch.distributed.all_reduce(torch.ones(1), op=torch.distributed.ReduceOp.AVG)", "dtype"),
+                                 ("dtype", "    half = torch.ones(2, 2, dtype=torch.float16)\n    half @ half", "dtype")):
+            if kind == "dtype" and multiplies_in_fp16():  # and Gloo may average
+                continue
+            with self.subTest(name):
+                exit_code, law = self.lacking(name, body)
+                self.assertEqual(exit_code, 3 if older else 1, law)
+                self.assertEqual((law["open"], law["lacks"]["kind"]), (older, kind), law)
+                self.assertIn({"dtype": "addmm", "average": "ReduceOp.AVG"}.get(name, "of_a_later"), json.dumps(law["lacks"]))
+                if older and name in ("own", "module"):
+                    said = self.syslab("check", *self.of_ddp(name), expect=3).stdout
+                    self.assertIn("all together: OPEN" if kind == "module" else "hand-out 2026: OPEN (0 of 1;", said)
+
+    def test_no_word_of_the_judged_process_leaves_it_open(self):
+        says = "    raise AttributeError('needs torch >= 2.1', name={!r}, obj={})"
+        for name, body in (("has", says.format("ones", "torch")),
+                           ("instance", says.format("weight", "torch.nn.Linear(2, 2)")),
+                           ("path", says.format("nn.Linear", "torch")),
+                           ("integers", "    torch.softmax(torch.ones(2, 2, dtype=torch.int64), -1)"),
+                           ("odd", "    raise AttributeError('x', name=object(), obj=torch)"),
+                           ("private", says.format("_ones_of_later", "torch")),
+                           ("itself", "    class Own(torch.nn.Module):\n        def helper(self):\n            pass\n\n    torch.nn.Module().helper()"),
+                           ("text", "    raise RuntimeError(\"needs torch >= 2.1, whose CPU multiplies in fp16; \\\"mul\\\" not implemented for 'Half'\")"),
+                           ("package", "    import a_package_of_nobody")):
+            with self.subTest(name):
+                exit_code, law = self.lacking(name, body)
+                self.assertEqual((exit_code, law["open"]), (1, False), law)
 
     def test_what_does_not_import_says_which_package_and_version(self):
         make(self.folder / "ada", head="import einops_of_another_time\n")
         (self.folder / "ada/uv.lock").write_text('[[package]]\nname = "einops-of-another-time"\nversion = "0.8.1"\n')
+        _, rows = self.check("ada", expect=3)
+        self.assertEqual((rows[PYTORCH]["state"], rows[PYTORCH]["open"], rows[PYTORCH]["why"]),
+                         ("fails", True, "package 'einops_of_another_time' is missing (the lock file names 0.8.1)"))
+        (self.folder / "ada/uv.lock").unlink()
+        _, rows = self.check("ada", expect=1)  # nobody said that it needs one
+        self.assertFalse(rows[PYTORCH]["open"])
+        (self.folder / "ada/uv.lock").write_text('[[package]]\nname = "einops-of-another-time"\nversion = "0.8.1"\n')
+        (self.folder / "ada/einops_of_another_time.py").write_text("import a_package_of_nobody\n")
         _, rows = self.check("ada", expect=1)
-        self.assertEqual((rows[PYTORCH]["state"], rows[PYTORCH]["why"]),
-                         ("fails", "package 'einops_of_another_time' is missing (the lock file names 0.8.1)"))
+        self.assertFalse(rows[PYTORCH]["open"])
         self.assertEqual(rows["get_sharded_optimizer"]["state"], "not implemented")
         make(self.folder / "bob", head="import torch\ntorch.nothing_of_that_name\n")
         (self.folder / "bob/requirements.txt").write_text("torch==99.1\n")
-        _, rows = self.check("bob", expect=1)
+        _, rows = self.check("bob", expect=3 if torch_is_older() else 1)
+        self.assertEqual(rows[PYTORCH]["open"], torch_is_older())
         self.assertIn("nothing_of_that_name", rows[PYTORCH]["why"])
         self.assertIn("(tests/adapters.py:2)", rows[PYTORCH]["why"])
         self.assertIn("the lock file names torch 99.1, this Python has", rows[PYTORCH]["why"])
+
+    def test_files_that_require_a_newer_python_leave_it_open_where_they_do_not_parse(self):
+        make(self.folder / "ada", head="def later[of a later Python]: pass\n")
+        _, rows = self.check("ada", expect=1)
+        self.assertFalse(rows[PYTORCH]["open"])
+        (self.folder / "ada/pyproject.toml").write_text('[project]\nname = "ada"\nversion = "1"\nrequires-python = ">=3.99"\n')
+        _, rows = self.check("ada", expect=3)
+        self.assertTrue(rows[PYTORCH]["open"])
+
+    def test_imports_alone_search_no_law(self):
+        make_parallel(self.folder / "ada", tail="\n\ndef get_ddp(module):\n    import a_package_of_nobody\n")
+        record, rows = self.check("ada", "--handout", "2026", "--imports-alone", expect=1)
+        self.assertEqual(rows["get_ddp"]["why"], "package 'a_package_of_nobody' is missing")
+        self.assertEqual(rows["get_fsdp"]["state"], "implemented")
+        self.assertEqual([law for row in rows.values() for law in row["laws"]], [])
+        self.assertIn("--mine FOLDER", self.syslab("check", "naive_ddp", "--imports-alone", expect=2).stderr)
 
     def test_what_hangs_or_exits_at_import_is_told(self):
         make(self.folder / "ada", head="import time\ntime.sleep(1000)\n")

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from lab import Lab, attempts
+from lab import RIGHT, Lab, attempts
 
 FILES = pathlib.Path(os.environ["SYSLAB_FUNCTIONS"])
 
@@ -38,7 +38,7 @@ class Symbols(Lab):
         return path
 
     def test_one_flag_beside_mine_is_enough_and_the_run_is_stored_as_any_other(self):
-        ended = attempts(self.lines("run", "--mine", f"me={self.plugin}:softmax", "--inputs", self.manifest, "--protocol", "quick", expect=0))
+        ended = attempts(self.lines("run", "--mine", f"me={self.plugin}:softmax", "--inputs", self.manifest, "--protocol", "quick", expect=RIGHT))
         self.assertEqual([one["status"] for one in ended], 4 * ["ok"])
         found = self.sql("SELECT implementation, params ->> '$.n' FROM v_latest WHERE experiment = 'function' AND metric = 'time' ORDER BY 1, 2")
         self.assertEqual(found, [("me", 24), ("me", 40), ("reference", 24), ("reference", 40)])

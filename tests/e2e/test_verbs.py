@@ -135,7 +135,7 @@ class Verbs(Lab):
         self.assert_intact()
         self.assertIn("no database", self.syslab("merge", "none.db", expect=2).stderr)
         (self.folder / "README.md").write_text("no database at all, but more than a hundred bytes long: " + "x" * 100)
-        refused = self.syslab("merge", "README.md", expect=2).stderr
+        refused = self.syslab("merge", "README.md", expect=4).stderr
         self.assertIn("it is not an SQLite database", refused)
         self.assertNotIn("--db", refused, "that names the database that is merged into, not the file that is refused")
 

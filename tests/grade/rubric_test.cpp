@@ -94,10 +94,41 @@ TEST(Rubric, BeyondTheHandoutOnlyWhatCanBeTriedCounts) {
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 6);
 }
 
+// What keeps the PASS of `check` away keeps points away.
+TEST(Rubric, ASevereFaultOnWhatIsPromisedHoldsNoItemOfTheHandout) {
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  Json one = record("implemented", {{"attention.a", "passed"}});
+  Json& laws = one["adapters"][0]["laws"];
+  laws.push_back({{"law", "attention.keeps_no_state"},
+                  {"experiment", "flash_forward"},
+                  {"contract", "full"},
+                  {"outcome", "falsified"},
+                  {"finding", "kept_state"},
+                  {"promised", true}});
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 3);
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[1].earned, 0);
+  laws[1]["promised"] = false;
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[1].earned, 4);
+  laws[1]["promised"] = true;
+  laws[1]["finding"] = "wrong_value";
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[1].earned, 4);
+}
+
 TEST(Rubric, WhatWasNotBegunHoldsNoLaw) {
   const auto scores = score(parse_rubric(kTwoItems, "r"),
                             record("implemented", {{"attention.a", "passed"}, {"attention.b", "not_run"}}));
   EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 3);
+}
+
+TEST(Rubric, WhatASubmissionRefusesIsNoLawLess) {
+  for (const char* contract : {"handout", "full"}) {
+    Json one = record("implemented", {{"attention.a", "passed"}, {"attention.b", "gave_up"}});
+    for (Json& law : one["adapters"][0]["laws"]) law["contract"] = contract;
+    const Rubric rubric = parse_rubric(std::string(kTwoItems) + "contract = \"" + contract + "\"\n", "r");
+    const auto scores = score(rubric, one);
+    EXPECT_EQ(scores[0].items.back().why, "1 of 2 laws hold") << contract;
+    EXPECT_DOUBLE_EQ(scores[0].items.back().earned, 0) << contract;
+  }
 }
 
 TEST(Rubric, AsksBeyondTheHandoutForTheLawsOfSuchItemsAlone) {
@@ -145,18 +176,47 @@ TEST(Rubric, SumsOfPointsHaveNoTail) {
   EXPECT_EQ(one.earned(), 15.36);
 }
 
-TEST(Rubric, WhatWantsANewerTorchIsOpenOnlyIfNothingElseCouldBeSearched) {
+Json lack(const char* name) { return to_json(Lack{LackKind::attribute, "torch.nn.Module", name, "1.13.0"}); }
+
+// By a field that `check` sets, and by no text: what is handed in may write any message.
+TEST(Rubric, WhatThisPythonLacksLeavesAnItemOpenUnlessSomethingIsWrong) {
   const Rubric rubric = parse_rubric(kTwoItems, "r");
-  Json one = record("implemented", {{"attention.a", "not_run"}, {"attention.b", "not_run"}});
-  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10);
+  Json one = record("implemented", {{"attention.a", "not_run"}, {"attention.b", "falsified"}});
   Json& laws = one["adapters"][0]["laws"];
-  laws[0]["message"] = "needs torch >= 2.1, which has a hook";
+  for (Json& law : laws) law["message"] = "needs torch >= 2.1, which has a hook";
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10);
-  laws[1]["message"] = laws[0]["message"];
+  laws[0]["open"] = true;
+  laws[0]["lacks"] = lack("hook");
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10) << "the other is wrong";
+  laws[1]["open"] = true;
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0);
-  EXPECT_EQ(score(rubric, one)[0].items[0].why, "f needs torch >= 2.1, which has a hook");
-  laws[1]["outcome"] = "passed";
-  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 3);
+  EXPECT_EQ(score(rubric, one)[0].items[0].why,
+            "f needs what this Python lacks: torch 1.13.0 has no torch.nn.Module.hook");
+  laws[1] = record("implemented", {{"attention.b", "passed"}})["adapters"][0]["laws"][0];
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0) << "the rest holds";
+  EXPECT_EQ(note_of({"ada", one, score(rubric, one)}),
+            "f needs what this Python lacks: torch 1.13.0 has no torch.nn.Module.hook");
+}
+
+TEST(Rubric, WhatCannotBeImportedForThatIsOpen) {
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  Json one = record("fails", {});
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10);
+  one["adapters"][0]["open"] = true;
+  one["adapters"][0]["lacks"] = lack("hook");
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0);
+}
+
+// A name may be made of what was drawn.
+TEST(Rubric, PagesOfAHiddenSeedDoNotNameWhatIsLacking) {
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  Json one = record("implemented", {{"attention.a", "falsified"}});
+  one["adapters"][0]["laws"][0]["open"] = true;
+  one["adapters"][0]["laws"][0]["lacks"] = lack("drawn_7");
+  const Graded graded{.id = "ada", .record = one, .scores = score(rubric, one)};
+  EXPECT_NE(evidence_page(rubric, graded, {}, {}).find("drawn_7"), std::string::npos)
+      << evidence_page(rubric, graded, {}, {});
+  EXPECT_EQ(evidence_page(rubric, graded, {.seed_is_hidden = true}, {}).find("drawn"), std::string::npos);
 }
 
 TEST(Rubric, ItsExperimentsAreThoseWhoseLawsEarnPoints) {

@@ -5,10 +5,18 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "grade/python_names.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace syslab::grade {
 namespace {
+
+// "LINE why; " of each.
+std::string told(const std::string& code) {
+  std::string text;
+  for (const Suspicion& one : suspicions_of(code, "a.py")) text += std::to_string(one.line) + " " + one.why + "; ";
+  return text;
+}
 
 TEST(Suspicions, ALibraryInDisguiseIsListedWithItsLine) {
   const auto found = suspicions_of(
@@ -26,11 +34,78 @@ TEST(Suspicions, ALibraryInDisguiseIsListedWithItsLine) {
   EXPECT_EQ(found[1].file, "flash.py");
 }
 
+TEST(Suspicions, WhatIsImportedCountsUnderAnyName) {
+  EXPECT_EQ(told("import torch.nn.functional as F\n\ny = F.scaled_dot_product_attention(q)\n"),
+            "3 calls torch's own attention; ");
+  EXPECT_EQ(told("from torch import nn\ny = (nn.functional\n     .scaled_dot_product_attention(q))\n"),
+            "2 calls torch's own attention; ");
+  EXPECT_EQ(told("from torch.nn.parallel import (\n    DistributedDataParallel as D,\n)\n"),
+            "2 uses torch's own data parallelism; ");
+  EXPECT_EQ(told("import os, ctypes as c\n"), "1 calls machine code past Python; ");
+  EXPECT_EQ(told("def f():\n    import socket\n"), "2 opens connections of its own; ");
+  EXPECT_EQ(told("import importlib\nx = importlib.import_module('flash_attn')\n"), "2 calls a library's attention; ");
+  EXPECT_EQ(told("x = __import__('deepspeed')\n"), "1 uses a library's training on several devices; ");
+  EXPECT_EQ(told("import sys\nx = sys.modules['syslab_worker']\n"), "2 names a part of the laboratory; ");
+  EXPECT_EQ(told("x = list(p)[0].data_ptr()\ny = q.grad.data_ptr()\n"), "1 looks at where its tensors lie; ");
+}
+
+TEST(Suspicions, SoDoesWhatIsReachedInARoundaboutWay) {
+  const std::string attention = "2 calls torch's own attention; ", place = "2 looks at where its tensors lie; ";
+  EXPECT_EQ(told("from torch.nn.functional import *\ny = scaled_dot_product_attention(q)\n"), attention);
+  EXPECT_EQ(told("import torch.nn.functional as F\ny = getattr(F, 'scaled_dot_product_attention')(q)\n"), attention);
+  EXPECT_EQ(told("import torch\nf = torch.nn.functional\n\ny = f.scaled_dot_product_attention(q)\n"),
+            "4 calls torch's own attention; ");
+  EXPECT_EQ(told("import torch\ny = torch.Tensor.data_ptr(x)\n"), place);
+  EXPECT_EQ(told("from torch import *\ny = x.data_ptr()\n"), place);
+  EXPECT_EQ(told("x = 1\ny = getattr(x, 'data_ptr')()\n"), place);
+}
+
+TEST(Suspicions, WhatIsOnlyCalledSoIsNotListed) {
+  EXPECT_EQ(told("from torch.nn import *\nclass DistributedDataParallel:\n    pass\nx = DistributedDataParallel()\n"),
+            "");
+  EXPECT_EQ(told("from .model import *\ny = scaled_dot_product_attention(q)\n"), "");
+  EXPECT_EQ(told("from numpy import *\nf = softmax\nf == socket\n"), "");
+  EXPECT_EQ(told("socket = ctypes = 1\nsocket.close(ctypes)\n"), "");
+  EXPECT_EQ(told("class DistributedDataParallel:\n    pass\nx = DistributedDataParallel()\n"), "");
+  EXPECT_EQ(told("from cs336_systems.ddp import DistributedDataParallel\nx = DistributedDataParallel()\n"), "");
+  EXPECT_EQ(told("from .model import scaled_dot_product_attention\n"), "");
+  EXPECT_EQ(
+      told("import torch\n\"\"\"As torch.nn.functional.scaled_dot_product_attention does.\n\nimport ctypes\n\"\"\"\n"),
+      "");
+  EXPECT_EQ(told("with nvtx.range('scaled_dot_product_attention'):  # import socket\n    pass\n"), "");
+  EXPECT_EQ(told("import cs336_basics.model\ncs336_basics.model.scaled_dot_product_attention = mine\n"), "");
+}
+
+TEST(Suspicions, TextThatIsNoPythonIsRead) {
+  for (const char* code :
+       {"'", "\"\"\"", "import", "from", "from x", "from . import", "import a as", "\\", "a.", ")))(", "f''"}) {
+    EXPECT_EQ(told(code), "") << code;
+  }
+}
+
+std::size_t bytes_of(const std::vector<PythonName>& names) {
+  std::size_t bytes = 0;
+  for (const PythonName& one : names) bytes += one.name.size();
+  return bytes;
+}
+
+TEST(PythonNames, OfALongModuleAreNotCopiedForEachUse) {
+  const std::string module(20'000, 'a');
+  std::string uses;
+  for (int i = 0; i < 5'000; ++i) uses += ",b";
+  for (const std::string& code :
+       {"from " + module + " import b" + uses, "import " + module + " as b\nx = [b" + uses + "]",
+        "from x import " + module + " as b\nx = [b" + uses + "]"}) {
+    const auto names = names_in(code);
+    EXPECT_GE(names.size(), 5'000U);
+    EXPECT_LE(bytes_of(names), 3'000'000U);
+  }
+}
+
 TEST(Suspicions, MemoryThatOtherHandInsSeeIsListed) {
-  const auto found =
-      suspicions_of("open('/dev/shm/answers')\nfrom multiprocessing import shared_memory\nkwargs = {}\n", "a.py");
-  ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].why, "uses memory that other hand-ins see");
+  EXPECT_EQ(told("open('/dev/shm/answers')\n"), "1 uses memory that other hand-ins see; ");
+  EXPECT_EQ(told("kwargs = {}\nfrom multiprocessing import shared_memory\n"),
+            "2 uses memory that other hand-ins see; ");
 }
 
 TEST(Suspicions, KernelsOfALibraryAreListedByTheirNames) {

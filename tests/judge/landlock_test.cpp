@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "tests/judge/behind.hpp"
 #include "tests/temporary_folder.hpp"
@@ -121,6 +123,19 @@ TEST_F(Landlock, AFileIsNotMovedOutNorIn) {
 TEST_F(Landlock, WhatProgramsWriteToIsOpen) {
   EXPECT_EQ(inside([] { return opens("/dev/null", O_RDWR); }), 0);
   EXPECT_EQ(inside([] { return opens("/dev/shm/syslab-test-judge", O_CREAT | O_RDWR); }), EACCES);
+}
+
+TEST_F(Landlock, NoOtherDeviceIsRead) {
+  const std::set<std::string> open_ones{"null", "zero", "full", "random", "urandom"};
+  int tried = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev")) {
+    const std::string name = entry.path().filename();
+    if (entry.is_symlink() || !(entry.is_block_file() || entry.is_character_file())) continue;
+    if (open_ones.contains(name) || name.starts_with("nvidia")) continue;
+    EXPECT_EQ(inside([&] { return opens(entry.path().string(), O_RDONLY | O_NONBLOCK); }), EACCES) << name;
+    ++tried;
+  }
+  EXPECT_GT(tried, 0);
 }
 
 TEST_F(Landlock, SharedMemoryIsOpenWhereAskedFor) {

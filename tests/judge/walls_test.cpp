@@ -9,6 +9,7 @@
 #include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/msg.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
+#include <termios.h>
 
 #include <array>
 #include <csignal>
@@ -33,6 +35,7 @@
 #include <thread>
 
 #include "core/own_namespaces.hpp"
+#include "judge/landlock.hpp"
 #include "tests/judge/behind.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -66,6 +69,20 @@ TEST_P(WallsOf, NobodyIsTracedOrRead) {
   EXPECT_EQ(inside([&] { return error_of(::process_vm_writev(::getppid(), &here, 1, &there, 1, 0)); }), EPERM);
   EXPECT_EQ(inside([] { return error_of(::syscall(SYS_pidfd_getfd, 0, 1, 0)); }), EPERM);
 }
+
+#ifdef __x86_64__
+// Whose thread alone ended would leave its process behind, which then hangs.
+TEST_P(WallsOf, ACallOfAnotherArchitectureEndsTheProcess) {
+  EXPECT_EQ(inside([] {
+              std::thread([] {
+                long number = 20;  // getpid of 32 bits
+                asm volatile("int $0x80" : "+a"(number) : : "memory");
+              }).join();
+              return 7;
+            }),
+            kEndedBySignal);
+}
+#endif
 
 TEST_P(WallsOf, OnesOwnLimitsMayBeReadAndNobodyElses) {
   struct rlimit limit {};
@@ -260,6 +277,24 @@ TEST_P(WallsOf, NobodyWakesUpWhileAnotherIsMeasured) {
   EXPECT_EQ(asks(F_SETFD, FD_CLOEXEC), 0);
 }
 
+TEST_P(WallsOf, AFileThatIsReadKeepsNoHintForOthers) {
+  const std::string file = (folder_ / "kept").string();
+  std::ofstream(file) << "kept";
+  const auto asks = [&](int command, std::uint64_t hint) {
+    return inside([&] { return error_of(::fcntl(::open(file.c_str(), O_RDONLY), command, &hint)); });
+  };
+  EXPECT_EQ(asks(F_SET_RW_HINT, RWH_WRITE_LIFE_LONG), EPERM);
+  EXPECT_EQ(asks(F_GET_RW_HINT, 0), 0);
+}
+
+TEST_P(WallsOf, TheKernelsLogIsNotRead) {
+  constexpr int kReadAll = 3;
+  std::array<char, 256> text{};
+  EXPECT_EQ(inside([&] { return error_of(::klogctl(kReadAll, text.data(), static_cast<int>(text.size()))); }), EPERM);
+  if (landlock_version() == 0 || ::access("/dev/kmsg", R_OK) != 0) GTEST_SKIP() << "no log to be read here";
+  EXPECT_EQ(inside([] { return error_of(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK)); }), EACCES);
+}
+
 TEST_P(WallsOf, AFileThatIsReadKeepsItsAttributes) {
   const std::string file = (folder_ / "kept").string();
   std::ofstream(file) << "kept";
@@ -269,6 +304,8 @@ TEST_P(WallsOf, AFileThatIsReadKeepsItsAttributes) {
   };
   EXPECT_EQ(asks(FS_IOC_SETFLAGS), ENOTTY);
   EXPECT_EQ(asks(FS_IOC_FSSETXATTR), ENOTTY);
+  EXPECT_EQ(asks(FS_IOC_SETVERSION), ENOTTY);
+  EXPECT_EQ(asks(FS_IOC_GETVERSION), ENOTTY);
   EXPECT_EQ(asks(0x50009401UL), ENOTTY);  // a snapshot, on Btrfs
   EXPECT_EQ(asks(FIONREAD), 0);
 }
@@ -279,6 +316,12 @@ TEST_P(WallsOf, NothingIsTypedIntoATerminalAndNoMemoryHasAKey) {
   EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCSTI, "x")); }), EPERM);
   EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCLINUX, "\3")); }), EPERM);
   EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCGWINSZ, std::array<char, 64>().data())); }), 0);
+  const winsize size{51, 51, 0, 0};
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCSWINSZ, &size)); }), EPERM);
+  termios settings{};
+  ASSERT_EQ(::tcgetattr(terminal, &settings), 0);
+  EXPECT_EQ(inside([&] { return error_of(::tcsetattr(terminal, TCSANOW, &settings)); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::tcgetattr(terminal, &settings)); }), 0);
   ::close(terminal);
   EXPECT_EQ(inside([] { return error_of(::shmget(IPC_PRIVATE, 4096, 0600)); }), EPERM);
   EXPECT_EQ(inside([] { return error_of(::semget(IPC_PRIVATE, 1, 0600)); }), EPERM);

@@ -68,7 +68,8 @@ TEST(UnsupportedProblems, OfTheBackwardPassLeaveAllItsLawsUnrun) {
       const LawResult result = law.search(property::ci_request(Contract::full, kCases));
       EXPECT_EQ(to_string(result.outcome), "not_run") << law.id << ": " << result.message;
       EXPECT_THAT(result.message, testing::AnyOf(testing::StartsWith("hers has no backward"), "hers takes fp32",
-                                                 testing::StartsWith("it is asked of what runs in a process")));
+                                                 testing::StartsWith("it is asked of what runs in a process"),
+                                                 "it is asked of a torch.autograd.Function"));
     }
     const std::vector<check::Law> forward = laws_of(rung, Pass::forward);
     const LawResult held = property::law_named("attention.writes_nothing_outside", forward)
@@ -136,6 +137,7 @@ TEST(LawLists, OfADirectionSayWhichLawsTheOracleCannotBeHeldTo) {
   keep(law_list(Pass::forward), of_each);
   keep(law_list(Pass::backward), of_each);
   EXPECT_FALSE(of_all.empty());
+  of_all.insert("attention.gradient_layouts");  // of classes alone, and so not in the list of our own rungs
   EXPECT_EQ(of_each, of_all);
 }
 

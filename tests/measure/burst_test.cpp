@@ -66,6 +66,22 @@ TEST(Burst, OfAnotherProcessIsAsShortAsTheArgumentsOfItsCallsAreDear) {
   }
 }
 
+// A program that prints 3.3e12 B/s: as a time of one byte that is far below what Nanoseconds hold.
+TEST(Burst, WhatAnImplementationReportsIsKeptHoweverSmall) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(2); };
+  const Protocol protocol;
+  Subject subject = fake.subject();
+  double told = 1 / 3e11;
+  subject.self_time = [] { return milliseconds(2); };
+  subject.self_told = [&] { return told; };
+  Burst burst(protocol, subject, fake.device, fake.clock, 1, milliseconds(20));
+  EXPECT_EQ(burst.calls(), 10) << "of what a call takes, not of what it says";
+  EXPECT_DOUBLE_EQ(burst.take().seconds_per_call, 1 / 3e11);
+  told = 1 / 3.3e12;
+  EXPECT_DOUBLE_EQ(burst.take().seconds_per_call, 1 / 3.3e12);
+}
+
 TEST(Burst, ASampleThatAnotherProcessCutIntoChangesNothing) {
   FakeLab fake;
   int call = 0;

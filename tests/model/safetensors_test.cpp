@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,25 @@ TEST_F(Safetensors, WhatIsWrittenIsReadAgain) {
 
 // Byte for byte what the format's description says; numbers begin at a multiple of eight. The checksums are those of
 // Python's hashlib.blake2b(…, digest_size=16).
+TEST_F(Safetensors, AFileIsPrivateWhereNewAndKeepsTheModeThatItHad) {
+  const auto mode_after_writing = [&] {
+    SafetensorsWriter(folder_ / "f", {}).finish();
+    return fs::status(folder_ / "f").permissions();
+  };
+  const mode_t before = ::umask(0);
+  EXPECT_EQ(mode_after_writing(), fs::perms(0600));
+  fs::permissions(folder_ / "f", fs::perms(0640));
+  EXPECT_EQ(mode_after_writing(), fs::perms(0640));
+  ::umask(before);
+}
+
+TEST_F(Safetensors, WhatLiesUnderTheNameOfTheDraftIsNotWrittenThrough) {
+  write_bytes(folder_ / "kept", "kept");
+  fs::create_symlink("kept", (folder_ / "f").string() + "." + std::to_string(::getpid()) + ".tmp");
+  SafetensorsWriter(folder_ / "f", {}).finish();
+  EXPECT_EQ(bytes_of(folder_ / "kept"), "kept");
+}
+
 TEST_F(Safetensors, AFileIsLengthHeaderAndData) {
   const float numbers[] = {1, 2, 3, 4, 5, 6};
   SafetensorsWriter writer(folder_ / "f", {{"w", FileDType::f32, {2, 3}}}, {{"k", "v"}});

@@ -51,6 +51,25 @@ TEST(FlashWgmmaPlan, HasFewerRowsWhereAMaskLeavesFewKeys) {
   EXPECT_EQ(rows(2048, Mask::bottom_right), 192);
 }
 
+TEST(FlashWgmmaPlan, ManyShortRowsUnderAMaskHaveSmallBlocksThreeAMultiprocessor) {
+  const auto plan = [](std::int64_t heads, std::int64_t seq, Mask mask) {
+    return wgmma::plan_forward(heads_of(heads, seq, 64, mask), kMultiprocessors);
+  };
+  const ForwardPlan many = plan(1024, 512, Mask::top_left);
+  EXPECT_EQ(shape_of(many).rows(), 64);
+  EXPECT_EQ(shape_of(many).keys, 64);
+  EXPECT_EQ(many.grid, 3 * kMultiprocessors);
+  EXPECT_EQ(many.section_heads, 32) << "of eight blocks of rows each, for 396 blocks";
+  EXPECT_EQ(many.splits, 1);
+  EXPECT_EQ(shape_of(plan(124, 512, Mask::top_left)).rows(), 64) << "992 items, 2.5 for each of 396 blocks";
+  EXPECT_EQ(shape_of(plan(123, 512, Mask::top_left)).rows(), 128);
+  EXPECT_EQ(shape_of(plan(1024, 512, Mask::none)).rows(), 192);
+  EXPECT_EQ(shape_of(plan(1024, 1025, Mask::top_left)).rows(), 192);
+  Problem more_queries = heads_of(1024, 512, 64, Mask::top_left);
+  more_queries.seq_q = 1025;  // most of them see every key
+  EXPECT_EQ(shape_of(wgmma::plan_forward(more_queries, kMultiprocessors)).rows(), 128);
+}
+
 TEST(FlashWgmmaPlan, BackwardPadsHeadDimAndEndsAt256) {
   for (const auto& [head_dim, padded] :
        {std::pair{8, 64}, {64, 64}, {72, 128}, {128, 128}, {136, 192}, {192, 192}, {200, 256}, {256, 256}}) {
@@ -73,8 +92,11 @@ TEST(FlashWgmmaPlan, HeadsBeginInTurnSoThatABlocksTurnHasCome) {
 // What the kernel asserts of each tile of its own, for all at once and without a compiler of CUDA.
 TEST(FlashWgmmaPlan, TilesFitRegistersAndSharedMemory) {
   for (const ForwardTileShape& tile : kForwardTiles) {
-    EXPECT_LE(2 * tile.head_dim * (tile.rows() + 4 * tile.keys), 227 * 1024) << tile.head_dim << " × " << tile.keys;
-    EXPECT_LE(tile.keys * 3 / 4 + tile.head_dim / 2, tile.groups == 2 ? 212 : 128)
+    EXPECT_LE(tile.blocks * 2 * tile.head_dim * (tile.rows() + 4 * tile.keys), 227 * 1024)
+        << tile.head_dim << " × " << tile.keys;
+    EXPECT_LE(tile.keys * 3 / 4 + tile.head_dim / 2, tile.groups == 1   ? 104
+                                                     : tile.groups == 2 ? 212
+                                                                        : 128)
         << tile.head_dim << " × " << tile.keys;
   }
   for (const BackwardTileShape& tile : kBackwardTiles) {
@@ -160,7 +182,7 @@ TEST(FlashWgmmaPlan, SplitsMeetEveryKeyOnce) {
       Problem problem = heads_of(3, seq_q, 128, mask);
       problem.seq_k = seq_k;
       for (const std::int64_t blocks : {1, 2, 3}) {
-        const ForwardPlan split = plan_split(problem, 3, blocks, kMultiprocessors);
+        const ForwardPlan split = plan_split(problem, 4, blocks, kMultiprocessors);
         SCOPED_TRACE(to_string(problem) + ", " + std::to_string(blocks));
         EXPECT_EQ(split.splits, (problem.visible_keys(seq_q - 1) + 128 * blocks - 1) / (128 * blocks));
         const std::vector<int> lengths = lengths_of_items(problem, split);

@@ -91,6 +91,33 @@ TEST_F(FlashWgmmaForward, IsRightWhereABlockDoesSeveralItems) {
   }
 }
 
+// Many short items under a mask, which have small blocks, three a multiprocessor: with tails, and with a counter lent
+// or not.
+TEST_F(FlashWgmmaForward, IsRightWithTheTileForManyShortRows) {
+  for (const Mask mask : {Mask::top_left, Mask::bottom_right}) {
+    Problem problem{
+        .batch = 4, .heads_q = 64, .heads_kv = 16, .seq_q = 250, .seq_k = 263, .head_dim = 64, .mask = mask};
+    for (const DType dtype : rung_.dtypes) {
+      problem.dtype = dtype;
+      const wgmma::ForwardPlan plan = plan_of(problem);
+      ASSERT_EQ(wgmma::kForwardTiles[static_cast<std::size_t>(plan.tile)].blocks, 3) << to_string(problem);
+      Tensors tensors(problem, ++seed_);
+      ForwardThere there(tensors, stream);
+      device::KernelWatch watch;
+      there.run(rung_);
+      tensors.check_forward();
+      ASSERT_EQ(watch.seen().size(), 1U);
+      EXPECT_EQ(watch.seen().front().blocks, 3) << "as many as its registers and shared memory are meant for";
+      EXPECT_EQ(watch.seen().front().local_bytes, 0);
+      const std::vector<double> alone = to_doubles(tensors.out().view());
+      tensors.poison();
+      const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(problem, Pass::forward), 'x'));
+      there.run(rung_, {lent.data(), lent.bytes()});
+      EXPECT_EQ(to_doubles(tensors.out().view()), alone);
+    }
+  }
+}
+
 // Few and uneven items, which are drawn from a counter where memory for one is lent.
 TEST_F(FlashWgmmaForward, IsRightWithACounterAndWithout) {
   const Problem problem{.heads_q = 12,

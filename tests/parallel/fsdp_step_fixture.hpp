@@ -35,4 +35,11 @@ inline std::vector<double> weights_of(parallel::FsdpStep& step) {
   return all;
 }
 
+// The same, by parameter. Collective.
+inline train::ByParameter parameters_of(parallel::FsdpStep& step) {
+  train::ByParameter all;
+  for (int i = 0; i < step.model().parameters().layout().size(); ++i) all.push_back(step.gather_now(i));
+  return all;
+}
+
 }  // namespace syslab::test

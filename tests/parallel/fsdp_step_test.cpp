@@ -26,6 +26,7 @@ using test::kRows;
 using test::kSeq;
 using test::load;
 using test::odd_config;
+using test::parameters_of;
 using test::set_weights;
 using test::Training;
 using test::weights_of;
@@ -50,7 +51,7 @@ Training train_replicated(int count, int steps) {
       step.run(kRate);
       losses.push_back(step.result().loss);
     }
-    if (ranks.rank() == 0) made = {weights_of(model), losses, {}};
+    if (ranks.rank() == 0) made = {weights_of(model), losses};
   });
   return made;
 }
@@ -90,25 +91,24 @@ TEST(FsdpStep, HasTheBitsOfReplicasHoweverItGathers) {
 
 TEST(FsdpStep, ClipsByTheNormOfAllShards) {
   const train::OptimizerOptions optimizer{.max_norm = 0.5};
-  const Training alone = train_alone(optimizer, 10);
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
     FsdpStepOptions options = fsdp_step_options(Granularity::block);
     options.optimizer = optimizer;
     FsdpStep step(odd_config(), {}, ranks, options, kRows / 3, kSeq, {}, communication);
     set_weights(step);
+    test::ExactSteps exact(odd_config(), optimizer);
     for (int i = 0; i < 10; ++i) {
       load(step, 0, batch_of(i), ranks.rank() * kRows / 3, kRows / 3);
       step.run(kRate);
-      test::expect_step(step.result(), alone, i);
+      SCOPED_TRACE(i);
+      exact.expect_step(batch_of(i), step.result(), parameters_of(step));
     }
     step.check();
-    EXPECT_LT(model::relative_distance(weights_of(step), alone.weights), 1e-5);
   });
 }
 
 TEST(FsdpStep, WeighsUnevenRowsAndAddsPartsUp) {
   const train::OptimizerOptions optimizer{.max_norm = 100};  // never reached: for the norm
-  const Training alone = train_alone(optimizer, 4);
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
     FsdpStepOptions options = fsdp_step_options(Granularity::layer);
     options.optimizer = optimizer;
@@ -119,19 +119,16 @@ TEST(FsdpStep, WeighsUnevenRowsAndAddsPartsUp) {
     options.parts = 2;
     FsdpStep parts(odd_config(), {}, ranks, options, 1, kSeq, {}, communication);
     set_weights(parts);
+    test::ExactSteps exact_uneven(odd_config(), optimizer), exact_parts(odd_config(), optimizer);
     for (int i = 0; i < 4; ++i) {
+      SCOPED_TRACE(i);
       load(uneven, 0, batch_of(i), first, rows);
       uneven.run(kRate);
+      exact_uneven.expect_step(batch_of(i), uneven.result(), parameters_of(uneven));
       for (int part = 0; part < 2; ++part) load(parts, part, batch_of(i), 2 * rank + part, 1);
       parts.run(kRate);
-      for (FsdpStep* step : {&uneven, &parts}) {
-        const DataParallelResult result = step->result();
-        EXPECT_NEAR(result.loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
-        EXPECT_NEAR(result.gradient_norm.value(), alone.norms[static_cast<std::size_t>(i)], 1e-4);
-      }
+      exact_parts.expect_step(batch_of(i), parts.result(), parameters_of(parts));
     }
-    EXPECT_LT(model::relative_distance(weights_of(uneven), alone.weights), 1e-5);
-    EXPECT_LT(model::relative_distance(weights_of(parts), alone.weights), 1e-5);
   });
 }
 

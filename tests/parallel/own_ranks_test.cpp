@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -54,7 +55,7 @@ TEST(OwnRanks, KeepTheLawsOfTheirStrategy) {
   expect_only(optimizer, {});
   const auto sharded = searched(data_parallel::fully_sharded::laws(own_ranks(train_fully_sharded())),
                                 data_parallel::fully_sharded::law_list());
-  EXPECT_EQ(sharded.size(), 4U);
+  EXPECT_EQ(sharded.size(), 5U);
   expect_only(sharded, {});
 }
 
@@ -75,6 +76,80 @@ TEST(OwnRanks, ACounterexampleIsSmallAndComesAgain) {
     EXPECT_NE(found.message.find("behind the backward pass"), std::string::npos) << found.message;
     EXPECT_EQ(law.search({.reproduce = found.reproduce}).outcome, check::Outcome::falsified);
   }
+}
+
+// Trains by `trained` once `before` has seen what is asked, and may have changed it.
+class Before : public CallChannel {
+ public:
+  Before(std::shared_ptr<CallChannel> trained, std::function<void(Json&)> before)
+      : trained_(std::move(trained)), before_(std::move(before)) {}
+  Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
+                   const Params& options) override {
+    Json asked = Json::parse(std::get<std::string>(options.at("case")));
+    before_(asked);
+    Params changed = options;
+    changed.set("case", asked.dump());
+    return trained_->call(function, inputs, outputs, changed);
+  }
+
+ private:
+  std::shared_ptr<CallChannel> trained_;
+  std::function<void(Json&)> before_;
+};
+
+std::int64_t elements_of(const Json& shape) {
+  std::int64_t count = 1;
+  for (const Json& size : shape) count *= size.get<std::int64_t>();
+  return count;
+}
+
+// Hangs where one of `tensors` has more than `most` elements, or none.
+std::shared_ptr<CallChannel> hangs(std::shared_ptr<CallChannel> trained, const char* tensors, std::int64_t most) {
+  return std::make_shared<Before>(std::move(trained), [tensors, most](Json& asked) {
+    for (const Json& one : asked.at(tensors)) {
+      const std::int64_t count = elements_of(one.at("shape"));
+      if (count <= most && count > 0) continue;
+      throw FoundFault(ErrorKind::comm, FindingKind::hang, "it hangs");
+    }
+  });
+}
+
+check::LawResult searched(const std::vector<check::Law>& laws, const std::string& id, int cases = 20) {
+  const auto law = std::ranges::find(laws, id, &check::Law::id);
+  return law->search({.contract = check::Contract::full, .max_success = cases});
+}
+
+TEST(OwnRanks, AHangThatALawBeyondTheHandOutMeetsOnInputsOfItsTestsIsPromised) {
+  constexpr std::int64_t kMost = 256;
+  const auto optimizer = data_parallel::sharded::laws(hangs(own_ranks(train_sharded_optimizer()), "parameters", kMost));
+  const auto sharded = data_parallel::fully_sharded::laws(hangs(own_ranks(train_fully_sharded()), "layers", kMost));
+  const auto replicated =
+      data_parallel::laws(Strategy::flat, hangs(own_ranks(train_replicated(Strategy::flat)), "parameters", 0));
+  for (const check::LawResult& found : {searched(optimizer, "sharded.state_once"),
+                                        searched(sharded, "fsdp.holds_parts"), searched(replicated, "ddp.messages")}) {
+    EXPECT_EQ(found.finding, FindingKind::hang) << found.message;
+    EXPECT_TRUE(found.promised) << found.message;
+  }
+}
+
+TEST(OwnRanks, AHangOnWhatNoTestOfTheHandOutAsksIsNotPromised) {
+  constexpr std::int64_t kAny = 1'000'000;  // it hangs at parameters without elements alone
+  const auto optimizer = data_parallel::sharded::laws(hangs(own_ranks(train_sharded_optimizer()), "parameters", kAny));
+  const check::LawResult found = searched(optimizer, "sharded.empty_parameters");
+  EXPECT_EQ(found.finding, FindingKind::hang) << found.message;
+  EXPECT_FALSE(found.promised);
+}
+
+// By no more than a part of fp64 for another rank would be, which only what is scattered or gathered may have.
+TEST(OwnRanks, ABucketThatIsALittleTooLargeIsFound) {
+  const auto larger = std::make_shared<Before>(own_ranks(train_replicated(Strategy::bucketed)), [](Json& asked) {
+    if (asked.contains("bucket_mb") && asked["bucket_mb"].is_number()) {
+      asked["bucket_mb"] = asked["bucket_mb"].get<double>() + 8 / 0x1p20;
+    }
+  });
+  const check::LawResult found = searched(data_parallel::laws(Strategy::bucketed, larger), "ddp.messages", 300);
+  EXPECT_EQ(found.outcome, check::Outcome::falsified);
+  EXPECT_NE(found.message.find("sends a bucket of"), std::string::npos) << found.message;
 }
 
 // Keeps what a class would be asked, and trains by `trained`.

@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "parallel/step_ranks.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "train/reference_steps.hpp"
 #include "train/step.hpp"
 
 namespace syslab::test {
@@ -47,7 +50,7 @@ inline std::vector<double> weights_of(const model::Transformer& model) {
 
 struct Training {
   std::vector<double> weights;
-  std::vector<double> losses, norms;  // by step. Adam forgives a gradient that is too large: its norm tells
+  std::vector<double> losses;  // by step
 };
 
 inline Training train_alone(const model::ModelConfig& config, const train::OptimizerOptions& optimizer, int steps) {
@@ -59,18 +62,55 @@ inline Training train_alone(const model::ModelConfig& config, const train::Optim
     load(step, 0, batch_of(config, i), 0, kRows);
     step.run(kRate);
     made.losses.push_back(step.result().loss);
-    made.norms.push_back(step.result().gradient_norm.value_or(0));
   }
   made.weights = weights_of(model);
   return made;
 }
 
-// That a step of several ranks, clipped, was as one process's.
-inline void expect_step(const parallel::DataParallelResult& found, const Training& alone, int step) {
-  const double norm = alone.norms[static_cast<std::size_t>(step)];
-  EXPECT_NEAR(found.loss, alone.losses[static_cast<std::size_t>(step)], 1e-5);
-  // Of the same weights in the first step; later ones differ by what fp32 rounded on the way.
-  EXPECT_NEAR(found.gradient_norm.value(), norm, (step == 0 ? 1e-6 : 1e-4) * norm);
+// The same, by parameter.
+inline train::ByParameter parameters_of(const model::Transformer& model) {
+  train::ByParameter all;
+  for (int i = 0; i < model.parameters().layout().size(); ++i) {
+    all.push_back(model.parameters().read(model::Plane::weight, i));
+  }
+  return all;
 }
+
+// What fp64 makes of the steps of ranks, which are held to the bounds of train/reference_steps.hpp. Each step begins
+// with the ranks' weights: from one to the next fp32 has no bound that another number of ranks, another order of sums
+// or another processor's products would keep.
+class ExactSteps {
+ public:
+  ExactSteps(const model::ModelConfig& config, train::OptimizerOptions optimizer)
+      : steps_(config, {}, at_our_rate(optimizer), kRows, kSeq), max_norm_(optimizer.max_norm) {
+    model::set_weights(steps_.model(), 1);
+  }
+
+  void begin_with(const train::ByParameter& weights) { steps_.set_weights(weights); }
+
+  // That a step of ranks, as it came out, was this one's.
+  void expect_step(const model::Sequences& batch, const parallel::DataParallelResult& found,
+                   const train::ByParameter& weights) {
+    steps_.take(batch.ids, batch.targets);
+    EXPECT_NEAR(found.loss, steps_.loss().value, steps_.loss().bound);
+    const auto& [norm, bound] = steps_.norm();
+    double clip_error = 0;
+    if (found.gradient_norm) {
+      EXPECT_NEAR(*found.gradient_norm, norm, bound);
+      // Of the factor max / norm: the norm's, and three roundings.
+      if (max_norm_ && norm > *max_norm_) clip_error = std::abs(*found.gradient_norm / norm - 1) + 3 * 0x1p-24;
+    }
+    EXPECT_EQ(steps_.follow(weights, clip_error), 0) << "weights are further off than rounding reaches";
+  }
+
+ private:
+  static train::OptimizerOptions at_our_rate(train::OptimizerOptions optimizer) {
+    optimizer.adamw.lr = kRate;
+    return optimizer;
+  }
+
+  train::ReferenceSteps steps_;
+  std::optional<double> max_norm_;
+};
 
 }  // namespace syslab::test

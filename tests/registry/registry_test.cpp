@@ -50,6 +50,18 @@ TEST(Registry, SelectsByIdGlobTagCommaListAndAlias) {
   EXPECT_EQ(selected({"ff"}), Ids{"flash_forward"});
 }
 
+TEST(Experiment, KnowsWhichOfItsValuesNameFiles) {
+  const Experiment it = whole("train").file_axis("text", {std::string("pages")}, "to learn");
+  EXPECT_TRUE(it.files_named_by({{"seq", std::int64_t{1}}}).empty()) << "a law has no such axis";
+  EXPECT_TRUE(it.files_named_by({{"text", std::string("pages")}}).empty());
+  for (const Value& value : {Value(std::string("/etc/passwd")), Value(std::string("")), Value(std::int64_t{7})}) {
+    const std::vector<NamedFile> named = it.files_named_by({{"text", value}});
+    ASSERT_EQ(named.size(), 1U) << to_string(value);
+    EXPECT_EQ(named[0].axis, "text");
+    EXPECT_EQ(named[0].file, to_string(value));
+  }
+}
+
 TEST(Registry, SelectsEachOnceInItsOwnOrder) {
   EXPECT_EQ(selected({"weighted_sum", "*", "ff", "flash_forward"}),
             (Ids{"flash_backward", "flash_forward", "weighted_sum"}));

@@ -36,7 +36,7 @@ PlanRow planned(int seq, const Params& axes, const std::string& implementation, 
   row.params = axes;
   row.case_uid = case_uid("flash_forward", "1", axes);
   row.implementation = {implementation, "digest-of-" + implementation, "C++", implementation == "mine", "", role};
-  row.task = "measure";
+  row.task = Task::measure;
   row.seed = "7";
   return row;
 }
@@ -48,7 +48,7 @@ std::vector<Record> measured(double seconds, double error) {
   const MetricRecord scratch{.name = "peak_scratch_bytes", .unit = "B", .value = 65536.0};
   CheckRecord check;
   check.name = "reference:out";
-  check.outcome = "passed";
+  check.outcome = Outcome::passed;
   check.cases_run = 1;
   check.seed = "7";
   check.worst_error = error;
@@ -117,7 +117,7 @@ void FixtureStore::add_run(const std::string& uid, const std::string& protocol, 
   finish(4, Status::oom, "needs 137 GiB", {});
   CheckRecord wrong;
   wrong.name = "reference:out";
-  wrong.outcome = "falsified";
+  wrong.outcome = Outcome::falsified;
   wrong.cases_run = 1;
   wrong.seed = "7";
   wrong.message = "out[0, 17]: found 1, expected 2 | 12 of 4096 wrong";
@@ -150,7 +150,7 @@ void FixtureStore::add_law_run() {
   std::vector<PlanRow> plan;
   for (const std::string law : {"attention.causal_prefix", "attention.oracle", "attention.rows_sum_to_one"}) {
     PlanRow row = planned(static_cast<int>(plan.size()), {{"contract", std::string("full")}}, "flash_tiled");
-    row.task = "law";
+    row.task = Task::law;
     row.law = law;
     plan.push_back(row);
   }
@@ -168,7 +168,7 @@ void FixtureStore::add_law_run() {
   };
   CheckRecord held;
   held.name = "attention.causal_prefix";
-  held.outcome = "passed";
+  held.outcome = Outcome::passed;
   held.contract = "full";
   held.cases_run = 100;
   held.seed = "7";
@@ -177,7 +177,7 @@ void FixtureStore::add_law_run() {
   finish(0, Status::ok, held);
   CheckRecord broken = held;
   broken.name = "attention.oracle";
-  broken.outcome = "falsified";
+  broken.outcome = Outcome::falsified;
   broken.cases_run = 3;
   broken.message = "out[0, 0, 1, 0]: found 0.5, expected 0.25";
   broken.counterexample_json = R"({"seq_q": "2"})";
@@ -199,12 +199,13 @@ void FixtureStore::add(Attempt asked) {
       fmt::format(R"({{"host": {{"name": "{}"}}, "cpu": {{"model": "Example_CPU 9000", "logical": 4}}, "gpu": [{}]}})",
                   asked.machine, asked.gpu.empty() ? "" : fmt::format(R"({{"name": "{}"}})", asked.gpu));
   run.comparability_key = "key-of-" + asked.machine + asked.gpu;
-  run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": false})";
+  run.build_json =
+      fmt::format(R"({{"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": {}}})", asked.modified);
   run.author = asked.author;
   PlanRow row = planned(0, asked.params, asked.implementation, asked.role);
   row.implementation.is_mine |= !asked.author.empty();
   row.world_size = asked.ranks;
-  if (!asked.law.empty()) row.task = "law";
+  if (!asked.law.empty()) row.task = Task::law;
   row.law = asked.law;
   row.experiment = asked.experiment;
   row.version = asked.version;

@@ -35,9 +35,10 @@ class FixtureStore {
     int ranks = 1;
     std::string version = "1";
     worker::Status status = worker::Status::ok;
-    std::string detail;  // why not ok
-    std::string role;    // contract/role.hpp
-    std::string law;     // that was searched; empty: it was measured
+    std::string detail;     // why not ok
+    std::string role;       // contract/role.hpp
+    std::string law;        // that was searched; empty: it was measured
+    bool modified = false;  // the build, by uncommitted changes
   };
   void add(Attempt attempt);
   // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).

@@ -26,9 +26,10 @@ void add_case(FixtureStore& fixture, const std::string& dtype, std::int64_t head
   attempt.protocol = "kernel";
   attempt.gpu = "NVIDIA H100 80GB HBM3";
   attempt.params = {{"head_dim", head_dim}, {"dtype", dtype}, {"seq", std::int64_t{1024}}};
-  attempt.records = {worker::CheckRecord{.name = "reference:out", .outcome = right ? "passed" : "falsified"},
-                     worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3},
-                     worker::FactRecord{R"({"device":"cuda","kernels":[)" + kernels + "]}"}};
+  attempt.records = {
+      worker::CheckRecord{.name = "reference:out", .outcome = right ? Outcome::passed : Outcome::falsified},
+      worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3},
+      worker::FactRecord{R"({"device":"cuda","kernels":[)" + kernels + "]}"}};
   if (!right) attempt.status = worker::Status::check_failed;
   fixture.add(attempt);
 }
@@ -67,7 +68,7 @@ TEST(LaunchedTable, HasTheNamesThatAFilesOwnProcessTold) {
   attempt.gpu = "NVIDIA H100 80GB HBM3";
   const auto add = [&](std::int64_t seq, const char* code) {
     attempt.params = {{"seq", seq}};
-    attempt.records = {worker::CheckRecord{.name = "reference:out", .outcome = "passed"},
+    attempt.records = {worker::CheckRecord{.name = "reference:out", .outcome = Outcome::passed},
                        worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3},
                        worker::FactRecord{fmt::format(R"({{"device":"cuda","code":{}}})", code)}};
     fixture.add(attempt);

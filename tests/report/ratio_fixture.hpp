@@ -26,7 +26,7 @@ inline Record time_record(const std::string& name, const Time& time, int rank = 
 }
 
 inline worker::CheckRecord right_result() {
-  return {.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"};
+  return {.name = "reference:y", .outcome = Outcome::passed, .cases_run = 1, .seed = "7"};
 }
 
 class RatioTables : public ::testing::Test {

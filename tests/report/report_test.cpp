@@ -322,7 +322,7 @@ TEST(Report, AsJsonHoldsEveryTable) {
   ASSERT_TRUE(json.is_array());
   std::string ids;
   for (const Json& table : json) ids += table.at("id").get<std::string>() + " ";
-  EXPECT_EQ(ids, "a_tiled b_kernels c_causal causal flash_forward shapes speedup laws ");
+  EXPECT_EQ(ids, "a_tiled b_kernels c_causal causal flash_forward shapes speedup not_passed laws ");
   EXPECT_EQ(json[4].at("rows").size(), 7U);
   EXPECT_DOUBLE_EQ(json[4].at("rows")[1].at("vs_naive"), 1.0);
 }
@@ -350,7 +350,7 @@ TEST(Table, AWrongResultHasNoTime) {
   for (const Resource& file : resources("experiments/")) experiments.insert(split(std::string(file.path), '/').at(1));
   for (const std::string& experiment : experiments) {
     std::vector<worker::Record> records{
-        worker::CheckRecord{.name = "reference:y", .outcome = "falsified", .seed = "7"}};
+        worker::CheckRecord{.name = "reference:y", .outcome = Outcome::falsified, .seed = "7"}};
     for (const char* name : {"time", "time_mean", "time_stddev", "forward", "forward_mean", "backward", "backward_mean",
                              "update", "exposed", "exposed_forward", "communicating", "pipelined", "step_plain"}) {
       records.emplace_back(

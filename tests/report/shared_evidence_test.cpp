@@ -134,20 +134,6 @@ TEST_F(ShardedState, IsHeldAgainstZeROsBytesWhereZeRODidNotRun) {
   EXPECT_TRUE(has(measured, "2.500 GiB for xl26 on 2 ranks")) << measured;
 }
 
-TEST(NamesOfAYear, AreThoseOfItsTests) {
-  store::ResultSet found;
-  found.columns = {"how"};
-  found.rows.resize(1);
-  found.rows[0].resize(1);
-  found.rows[0][0].type = Cell::Type::text;
-  found.rows[0][0].text = "`tests/test_ddp_individual_parameters.py` passes";
-  store::ResultSet later = found;
-  keep_models_of("2025", found);
-  EXPECT_EQ(found.rows[0][0].text, "`tests/test_ddp_individual_parameters.py` passes");
-  keep_models_of("2026", later);
-  EXPECT_EQ(later.rows[0][0].text, "`tests/test_ddp.py` passes");
-}
-
 // --- one process ---
 
 class Passes : public Writeup {

@@ -55,7 +55,7 @@ constexpr const char* kCommand = "`syslab run naive_ddp_benchmarking`";
 TEST_F(Standing, OfAMeasuredTableIsBelow) {
   add(Status::timeout, "after 5 s", 4);
   add(Status::ok, "", 2,
-      {worker::CheckRecord{.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"},
+      {worker::CheckRecord{.name = "reference:y", .outcome = Outcome::passed, .cases_run = 1, .seed = "7"},
        worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3, .low = 9e-4, .high = 1.1e-3, .n = 10}});
   EXPECT_EQ(of_the_table(), "below: Naive DDP");
 }

@@ -158,7 +158,7 @@ TEST(Sentence, TakesValuesFromTheQuery) {
   table.result.rows = {{cell(3.14159), cell("naive_kernel")}, {cell(2), cell("x|y")}};
   EXPECT_EQ(write_sentences(table),
             "- `flash` is 3.1 times as fast as `naive_kernel`.\n"
-            "- `flash` is 2.0 times as fast as x\\|y.\n");
+            "- `flash` is 2.0 times as fast as `x|y`.\n");
 }
 
 TEST(Sentence, BracesAroundNoNameAreText) {

@@ -12,7 +12,7 @@ constexpr const char* kForward[] = {"equals_oracle",   "lse_equals_oracle", "cau
 class TestedTables : public Writeup {
  protected:
   void search(const std::string& experiment, const std::string& implementation, const std::string& law,
-              std::int64_t cases, const std::string& outcome = "passed") {
+              std::int64_t cases, Outcome outcome = Outcome::passed) {
     worker::CheckRecord check{.name = "attention." + law, .outcome = outcome, .cases_run = cases, .seed = "7"};
     check.contract = "full";
     fixture_.add({.experiment = experiment,
@@ -48,14 +48,15 @@ TEST_F(TestedTables, EachMeansTheLeastTriedLaw) {
 
 TEST_F(TestedTables, AKernelThatLostALawHasNotPassedTheTests) {
   for (const char* const law : kForward) search("flash_forward", "flash_mma", law, 20);
-  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), ", as do the tests of (a).");
-  search("flash_forward", "flash_mma", "large_scores", 3, "falsified");
-  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), ". Of the tests of (a) 5 pass, on 20 random inputs each.");
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), " No law of (a) found a counterexample.");
+  search("flash_forward", "flash_mma", "large_scores", 3, Outcome::falsified);
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"),
+            " Of the laws of (a) 5 found no counterexample, on 20 random inputs each.");
 }
 
 TEST_F(TestedTables, AKernelThatOnlyBenchmarksUseHasItsErrorToo) {
   search("flash_forward", "flash_mma", "equals_oracle", 20);
-  worker::CheckRecord check{.name = "reference:out", .outcome = "passed", .cases_run = 1, .seed = "7"};
+  worker::CheckRecord check{.name = "reference:out", .outcome = Outcome::passed, .cases_run = 1, .seed = "7"};
   check.worst_error = 1e-3;
   check.tolerance = 4e-3;
   fixture_.add({.experiment = "flash_benchmarking",
@@ -70,9 +71,9 @@ TEST_F(TestedTables, WhatFp32HasNotIsNotLost) {
   for (const char* const law : kForward) {
     search("flash_forward", "flash_mma", law, 20);
     const bool half = std::string(law) == "half_no_worse_than_naive";
-    search("flash_forward", "flash_fp32", law, half ? 0 : 20, half ? "not_run" : "passed");
+    search("flash_forward", "flash_fp32", law, half ? 0 : 20, half ? Outcome::not_run : Outcome::passed);
   }
-  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), ", as do the tests of (a).");
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), " No law of (a) found a counterexample.");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Writeup : public ::testing::Test {
   }
   static Record fact(const std::string& json) { return worker::FactRecord{json}; }
   static worker::CheckRecord passed() {
-    return {.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"};
+    return {.name = "reference:y", .outcome = Outcome::passed, .cases_run = 1, .seed = "7"};
   }
   static std::string word(const std::string& text) { return text; }
   static std::int64_t number(std::int64_t value) { return value; }

@@ -23,7 +23,7 @@ Launch measured(const std::vector<double>& seconds, double rss) {
   SampleRecord samples{.series = "time", .unit = "s"};
   samples.values = seconds;
   const double median = stats::summarize(seconds).median;
-  launch.records = {CheckRecord{.name = "reference:out", .outcome = "passed", .cases_run = 1},
+  launch.records = {CheckRecord{.name = "reference:out", .outcome = Outcome::passed, .cases_run = 1},
                     samples,
                     MetricRecord{.name = "time", .unit = "s", .value = median, .n = std::int64_t(seconds.size())},
                     MetricRecord{.name = "tflops", .unit = "TFLOP/s", .value = kFlops * 1e-12 / median},

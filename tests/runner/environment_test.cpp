@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
+#include "runner/known_facts.hpp"
 #include "runner/variables.hpp"
 
 namespace syslab::runner {
@@ -21,6 +23,26 @@ TEST(Environment, NamesThisMachine) {
   if (facts.at("gpu").empty()) {
     EXPECT_TRUE(facts.at("cuda").contains("missing"));
   }
+}
+
+TEST(Environment, HasOnlyKnownFacts) {
+  const Json facts = facts_for_strangers(environment_facts());
+  EXPECT_EQ(unknown_facts(facts), std::vector<std::string>{});
+  EXPECT_EQ(unknown_facts(parse_json(json_text(facts))), std::vector<std::string>{}) << "as another reads it";
+}
+
+TEST(Environment, KnowsFactsByPlaceAndType) {
+  const Json facts{{"cpu", {{"model", "x"}, {"cores", 2}, {"of", 1}, {"smt", 1}, {"features", {"avx2", 1}}}},
+                   {"gpu", {{{"name", "x"}, {"ecc", "no"}}, {{"of", 1}}}},
+                   {"env", {{"OMP_NUM_THREADS", "2"}, {"HOME", "x"}}},
+                   {"limits", {{"open_files", "unlimited"}, {"processes", -1}, {"stack_bytes", "a lot"}}},
+                   {"host", "x"},
+                   {"verdict", {{"is", "confirmed"}}}};
+  EXPECT_EQ(unknown_facts(facts),
+            (std::vector<std::string>{"/cpu/features", "/cpu/of", "/cpu/smt", "/env/HOME", "/gpu/0/ecc", "/gpu/1/of",
+                                      "/host", "/limits/processes", "/limits/stack_bytes", "/verdict"}));
+  EXPECT_EQ(unknown_facts(Json{{"gpu", "x"}}), std::vector<std::string>{"/gpu"});
+  EXPECT_EQ(printable_facts({{"a", {"x\n", 1}}}), (Json{{"a", {"x\\x0a", 1}}}));
 }
 
 TEST(Environment, IsTheSameWhenAskedTwice) { EXPECT_EQ(environment_facts(), environment_facts()); }

@@ -34,6 +34,17 @@ def spin():
         pass
 
 
+def work_in_the_others_turn():
+    """By a child that no stop of this group reaches: for ever, or for 100 ms."""
+    parent = os.getpid()
+    if os.fork() == 0:
+        os.setsid()
+        until = time.monotonic() + (0.1 if behaviour == "restless_once" else 3600)
+        while time.monotonic() < until and os.getppid() == parent:
+            pass
+        os._exit(0)
+
+
 def leave_a_rank_alone():
     """Rank 1 has answered and dies, or talks, while rank 0 is not done, for ever or for three seconds."""
     if behaviour == "dies_answered" and rank == 0:
@@ -79,6 +90,8 @@ while (message := hear())["type"] != "bye":
             say(type="burp")
         if behaviour in ("knows_no_bursts", "ends_at_once"):
             end()
+        elif behaviour == "times_out":
+            say(type="end", status="timeout", detail="rank 1 said nothing while others waited for it")
         elif behaviour == "never_ready":
             time.sleep(3600)
         else:
@@ -91,6 +104,8 @@ while (message := hear())["type"] != "bye":
         leave_a_rank_alone()
     elif message["type"] == "burst":
         time.sleep(0.3 if behaviour == "slow_bursts" else 0.002 * max(cases, 1))
+        if behaviour.startswith("restless") and not taken:
+            work_in_the_others_turn()
         if behaviour == "spin" and not taken:
             threading.Thread(target=spin, daemon=True).start()
         taken.append({"zero_seconds": 0.0, "tells_too_much": 3600.0}.get(behaviour, 0.0004))

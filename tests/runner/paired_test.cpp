@@ -1,87 +1,23 @@
 #include "runner/paired.hpp"
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
 #include "runner/side_workers.hpp"
 #include "tests/expect_contains.hpp"
-#include "tests/runner/lab.hpp"
+#include "tests/runner/pair_of_sides.hpp"
 #include "tests/temporary_folder.hpp"
+#include "worker/command_params.hpp"
 
 namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
 using worker::Status;
-
-// A worker of a few lines of Python, which does what its first argument says.
-std::vector<std::string> fake_worker(const std::string& behaviour) {
-  return {"python3", std::getenv("SYSLAB_FAKE_WORKER"), behaviour};
-}
-
-struct Pair {
-  registry::Experiment compare, faults;
-  PairedSide a, b;
-  PairedOptions options;
-  std::vector<std::string> events;
-  Observer observer;
-
-  Pair() {
-    compare.id = "selftest_compare";
-    faults.id = "selftest_faults";
-    a = side("A");
-    b = side("B");
-    options.protocol = "quick";
-    options.blocks_per_launch = 3;
-    options.burst = 2ms;
-    options.timeout = 20s;
-    options.seed = 5;
-    observer.started = [this](const plan::PlannedCase& it) { events.push_back("started " + it.case_uid); };
-    observer.progress = [this](const plan::PlannedCase& it, const worker::ProgressRecord& record) {
-      events.push_back(it.case_uid + ": " + record.text);
-    };
-  }
-
-  PairedSide side(const std::string& label, const std::string& fault = "none", double slowdown = 0) const {
-    PairedSide made;
-    made.label = label;
-    made.planned.experiment = &compare;
-    made.planned.params = {
-        {"steps", std::int64_t{100'000}}, {"slowdown", slowdown}, {"work", std::string("chain")}, {"fault", fault}};
-    made.planned.implementation = "selftest";
-    made.planned.case_uid = label;
-    made.planned.seed = 7;
-    made.worker_command = worker_host();
-    return made;
-  }
-
-  PairedLaunch run(int launch = 0) {
-    const Interruption interruption;
-    PairedLaunch done = run_paired_launch(a, b, launch, options, observer, interruption);
-    EXPECT_EQ(workers_alive(), 0);
-    EXPECT_EQ(done.a.planned, &a.planned);
-    EXPECT_EQ(done.b.planned, &b.planned);
-    return done;
-  }
-};
-
-std::vector<double> times_of(const AttemptResult& result) {
-  for (const worker::Record& record : result.records) {
-    const auto* sample = std::get_if<worker::SampleRecord>(&record);
-    if (sample != nullptr && sample->series == "time") return sample->values;
-  }
-  return {};
-}
-
-Json paired_facts(const AttemptResult& result) { return Json::parse(result.facts_json).at("paired"); }
 
 TEST(Paired, BothSidesAreCheckedTimedInTurnsAndEndLikeAnyAttempt) {
   Pair pair;
@@ -103,7 +39,7 @@ TEST(Paired, BothSidesAreCheckedTimedInTurnsAndEndLikeAnyAttempt) {
   for (const AttemptResult* result : {&launch.a, &launch.b}) {
     const auto is_check = [](const worker::Record& record) {
       const auto* check = std::get_if<worker::CheckRecord>(&record);
-      return check != nullptr && check->name == "reference:end" && check->outcome == "passed";
+      return check != nullptr && check->name == "reference:end" && check->outcome == Outcome::passed;
     };
     EXPECT_TRUE(std::any_of(result->records.begin(), result->records.end(), is_check));
     const Json facts = Json::parse(result->facts_json);
@@ -129,6 +65,42 @@ TEST(Paired, ThreadsThatSpinAfterABurstStandStillInTheOthersTurn) {
   const PairedLaunch launch = pair.run();
   EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
   EXPECT_LT(paired_facts(launch.a).at("idle_cpu_share").get<double>(), 0.005);
+}
+
+TEST(Paired, ASideThatRunsInTheOthersTurnsEndsAsAnErrorAndNothingIsCompared) {
+  Pair pair;
+  pair.options.burst = 20ms;  // in which it gets a processor, however busy the machine is
+  pair.b.worker_command = fake_worker("restless");
+  const PairedLaunch launch = pair.run();
+  EXPECT_FALSE(launch.complete());
+  EXPECT_EQ(launch.a.status, Status::aborted) << launch.a.detail;
+  EXPECT_EQ(launch.b.status, Status::error) << launch.b.detail;
+  expect_contains(launch.b.detail, "it ran in the other side's turns");
+  expect_contains(launch.b.detail, "try: a quiet machine");
+  EXPECT_GE(paired_facts(launch.b).at("turns_it_ran_in"), 8);
+  EXPECT_EQ(paired_facts(launch.a).at("turns_it_ran_in"), 0);
+}
+
+TEST(Paired, WhereBothSidesRanInTheOthersTurnsNeitherIsNamedAlone) {
+  Pair pair;
+  pair.options.burst = 20ms;
+  pair.a.worker_command = pair.b.worker_command = fake_worker("restless");
+  const PairedLaunch launch = pair.run();
+  EXPECT_EQ(launch.a.status, Status::error) << launch.a.detail;
+  EXPECT_EQ(launch.b.status, Status::error) << launch.b.detail;
+  EXPECT_EQ(launch.a.detail, launch.b.detail);
+}
+
+TEST(Paired, ABlockInWhichTheOtherSideRanIsTakenAgain) {
+  Pair pair;
+  pair.options.burst = 20ms;  // in which it gets a processor, however busy the machine is
+  pair.b.worker_command = fake_worker("restless_once");
+  const PairedLaunch launch = pair.run();
+  EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
+  EXPECT_EQ(launch.blocks.size(), 3U);
+  EXPECT_GE(paired_facts(launch.b).at("turns_it_ran_in"), 1);
+  EXPECT_EQ(paired_facts(launch.a).at("dropped_blocks"), paired_facts(launch.b).at("dropped_blocks"));
+  EXPECT_GE(paired_facts(launch.a).at("dropped_blocks"), 1);
 }
 
 TEST(Paired, TakesFewerBlocksWhereCallsAreLong) {
@@ -210,132 +182,18 @@ TEST(Paired, ALongerCallGetsFewerCallsABurstAndALargerRatio) {
   for (const PairedBlock& block : launch.blocks) EXPECT_GT(block.log_ratio, 0.5);
 }
 
-TEST(Paired, ASideThatIsWrongIsNotComparedAndTheOtherNeverStarts) {
-  Pair pair;
-  pair.a = pair.side("A", "wrong");
-  const PairedLaunch launch = pair.run();
-  EXPECT_EQ(to_string(launch.a.status), "check_failed") << launch.a.detail;
-  EXPECT_EQ(to_string(launch.b.status), "skipped");
-  expect_contains(launch.b.detail, "side A ended check_failed");
-  EXPECT_TRUE(launch.blocks.empty());
-  EXPECT_FALSE(launch.complete());
-}
-
-TEST(Paired, ASecondSideThatIsWrongEndsTheFirst) {
-  Pair pair;
-  pair.b = pair.side("B", "wrong");
-  const PairedLaunch launch = pair.run();
-  EXPECT_EQ(to_string(launch.b.status), "check_failed") << launch.b.detail;
-  EXPECT_EQ(to_string(launch.a.status), "aborted") << launch.a.detail;
-  expect_contains(launch.a.detail, "side B ended check_failed: nothing to compare with");
-  EXPECT_TRUE(launch.blocks.empty());
-  EXPECT_TRUE(times_of(launch.a).empty());
-}
-
-struct Early {
-  std::string what;  // a fault of the self-test, or what a fake worker does
-  bool fake = false;
-  Status status;
-  std::string detail;
-
-  friend void PrintTo(const Early& it, std::ostream* out) { *out << it.what; }
-};
-
-class EarlyEnds : public testing::TestWithParam<Early> {};
-
-TEST_P(EarlyEnds, EndTheLaunchInTheirStatusAndLeaveNothingRunning) {
-  for (const bool is_a : {true, false}) {
+// Of 0.5 GB/s the "time" is 2 s a unit, while a call takes a few milliseconds.
+TEST(Paired, ANumberThatACommandPrintsNeedNotFitIntoTheTimeThatPassed) {
+  for (const auto& [reads, taken] : {std::pair{"{} GB/s", true}, std::pair{worker::kProcessTime, false}}) {
+    SCOPED_TRACE(reads);
     Pair pair;
-    pair.options.blocks_per_launch = pair.options.fewest_blocks = 500;
-    if (GetParam().status == Status::timeout) pair.options.timeout = 1500ms;
-    PairedSide& bad = is_a ? pair.a : pair.b;
-    bad = pair.side(bad.label, GetParam().fake ? "none" : GetParam().what);
-    if (GetParam().fake) bad.worker_command = fake_worker(GetParam().what);
+    pair.compare.id = worker::kCommandExperiment;
+    pair.b.planned.params.set(worker::kCommandReads, std::string(reads));
+    pair.a.worker_command = fake_worker("plain");
+    pair.b.worker_command = fake_worker("tells_too_much");
     const PairedLaunch launch = pair.run();
-    const AttemptResult& ended = is_a ? launch.a : launch.b;
-    const AttemptResult& other = is_a ? launch.b : launch.a;
-    EXPECT_EQ(to_string(ended.status), to_string(GetParam().status)) << ended.detail;
-    expect_contains(ended.detail, GetParam().detail);
-    EXPECT_TRUE(other.status == Status::aborted || other.status == Status::skipped) << other.detail;
-    expect_contains(other.detail, "nothing to compare with");
-    EXPECT_FALSE(launch.complete());
-    EXPECT_LT(launch.blocks.size(), 500U);
+    EXPECT_EQ(launch.complete(), taken) << launch.a.detail << launch.b.detail;
   }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Paired, EarlyEnds,
-    testing::Values(Early{"throw", false, Status::error, "the fault 'throw' was asked for"},
-                    Early{"die", false, Status::crashed, "killed by signal 9"},
-                    Early{"hang", false, Status::timeout, "stopped after 1.50 s"},
-                    Early{"knows_no_bursts", true, Status::error, "does not serve bursts"},
-                    Early{"ends_at_once", true, Status::error, "ended its case where 'ready' was asked"},
-                    Early{"never_ready", true, Status::timeout, "stopped after 1.50 s"},
-                    Early{"zero_seconds", true, Status::error, "'seconds_per_call' must be a number above 0"},
-                    Early{"tells_too_much", true, Status::error, "but the whole of it took"},
-                    Early{"babbles", true, Status::error, "unknown record type 'burp'"}),
-    [](const auto& info) { return info.param.what; });
-
-TEST(Paired, AnExperimentThatIsMeasuredAsAWholeCannotBeAskedForBursts) {
-  Pair pair;
-  for (PairedSide* side : {&pair.a, &pair.b}) {
-    side->planned.experiment = &pair.faults;
-    side->planned.params = {{"fault", std::string("none")}};
-  }
-  const PairedLaunch launch = pair.run();
-  EXPECT_EQ(to_string(launch.a.status), "unsupported") << launch.a.detail;
-  expect_contains(launch.a.detail, "'selftest_faults' is measured as a whole");
-}
-
-TEST(Paired, AWorkerThatCannotStartIsAnErrorOfItsSide) {
-  Pair pair;
-  pair.b.worker_command = {"/no/such/worker"};
-  const PairedLaunch launch = pair.run();
-  EXPECT_EQ(to_string(launch.b.status), "error");
-  expect_contains(launch.b.detail, "/no/such/worker");
-  EXPECT_EQ(to_string(launch.a.status), "aborted");
-}
-
-TEST(Paired, ASignalAbortsBothSides) {
-  for (const std::string at : {"A: checking", "A: block 2 of 3"}) {
-    Pair pair;
-    const auto tell = pair.observer.progress;
-    pair.observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord& record) {
-      tell(planned, record);
-      if (pair.events.back() == at) ::raise(SIGTERM);
-    };
-    const PairedLaunch launch = pair.run();
-    EXPECT_EQ(to_string(launch.a.status), "aborted") << launch.a.detail;
-    EXPECT_EQ(to_string(launch.b.status), "aborted") << launch.b.detail;
-    EXPECT_LT(launch.blocks.size(), 3U);
-  }
-}
-
-TEST(Paired, AThrowingCallbackKillsBothAndComesOut) {
-  for (const std::string at : {"checking", "block 1 of 3"}) {
-    Pair pair;
-    pair.observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord& record) {
-      if (record.text == at) throw Error(ErrorKind::store, "disk full");
-    };
-    EXPECT_THROW(pair.run(), Error);
-    EXPECT_EQ(workers_alive(), 0);
-  }
-}
-
-// A time that is the caller's own, and no --timeout.
-TEST(Paired, WhatHasNotEndedInTimeIsCutAndNothingIsSaidOfIt) {
-  Pair pair;
-  pair.a.worker_command = fake_worker("well");
-  pair.b.worker_command = fake_worker("never_ready");
-  const auto began = std::chrono::steady_clock::now();
-  pair.options.until = began + 700ms;
-  const PairedLaunch launch = pair.run();
-  EXPECT_TRUE(launch.cut);
-  EXPECT_FALSE(launch.complete());
-  EXPECT_EQ(to_string(launch.a.status), "aborted") << launch.a.detail;
-  EXPECT_EQ(to_string(launch.b.status), "aborted") << launch.b.detail;
-  expect_contains(launch.b.detail, "the time for the comparison was spent");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, pair.options.timeout / 4);
 }
 
 TEST(Paired, TakesFewerBlocksWhereItsTimeEnds) {
@@ -428,17 +286,6 @@ TEST(Paired, AForeignWorkerThatServesBurstsIsASide) {
   const PairedLaunch launch = pair.run();
   EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
   EXPECT_EQ(times_of(launch.b).size(), 6U);
-}
-
-// Two ranks on side B, of which one has said what was asked and the other has not.
-TEST(Paired, ARankThatDiesBehindItsAnswerIsSeenWhileAnotherIsNotDone) {
-  Pair pair;
-  pair.b.planned.world_size = 2;
-  pair.b.worker_command = fake_worker("dies_answered");
-  const PairedLaunch launch = pair.run();
-  EXPECT_EQ(to_string(launch.b.status), "crashed") << launch.b.detail;
-  expect_contains(launch.b.detail, "rank 1: exit code 3");
-  EXPECT_LT(launch.b.wall, 15s);  // the grace, not the limit
 }
 
 double seconds_of_cpu() {

@@ -71,7 +71,7 @@ TEST(Runner, RecordsArriveInOrderAndFactsAreMerged) {
   Lab lab;
   const AttemptResult& result = lab.run({"none"});
   ASSERT_EQ(result.records.size(), 2U);
-  EXPECT_EQ(std::get<worker::CheckRecord>(result.records[0]).outcome, "passed");
+  EXPECT_EQ(std::get<worker::CheckRecord>(result.records[0]).outcome, Outcome::passed);
   EXPECT_EQ(std::get<worker::MetricRecord>(result.records[1]).value, 42.0);
   const Json facts = Json::parse(result.facts_json);
   EXPECT_EQ(facts.at("isolation"), "case");

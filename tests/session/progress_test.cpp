@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "session/console.hpp"
+#include "session/context.hpp"
 #include "session/summary.hpp"
 
 namespace syslab::cli {
@@ -86,6 +89,35 @@ TEST(Summary, NamesTheExperimentOfEachLawThatSaysTheSame) {
   EXPECT_EQ(others_of({law("naive_ddp", "ddp.waits"), law("naive_ddp", "ddp.tied"), law("overlap", "ddp.waits"),
                        law("overlap", "ddp.tied"), law("naive_ddp", "ddp.order")}),
             "ddp.tied, ddp.order, of overlap: ddp.waits, ddp.tied");
+}
+
+std::string printed(const Summary& summary, bool json) {
+  const registry::Registry registry;
+  GlobalOptions global;
+  global.json = json;
+  const Console console(global);
+  testing::internal::CaptureStdout();
+  summary.print({registry, global, console, {}}, seconds(1), true);
+  return testing::internal::GetCapturedStdout();
+}
+
+// What the plan leaves out and what this machine cannot run are two things.
+TEST(Summary, TellsSkippedAndUnsupportedCasesByTheirOwnNames) {
+  const registry::Experiment experiment = an_experiment();
+  plan::PlannedCase planned = a_plan(experiment).cases[0];
+  planned.skip_reason = "a reason";
+  Summary summary("a-run");
+  summary.add(planned, worker::Status::skipped, "the oracle computes in fp64", "");
+  for (int i = 0; i < 2; ++i) summary.add(planned, worker::Status::unsupported, "needs 2 GPUs", "");
+  summary.add(planned, worker::Status::skipped, "needs 2 GPUs", "");
+  const std::string text = printed(summary, false);
+  for (const char* line : {"\n  1 skipped: the oracle computes in fp64\n", "\n  1 skipped: needs 2 GPUs\n",
+                           "\n  2 unsupported: needs 2 GPUs\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  EXPECT_EQ(parse_json(printed(summary, true)).at("skips"),
+            Json({{"skipped", {{"needs 2 GPUs", 1}, {"the oracle computes in fp64", 1}}},
+                  {"unsupported", {{"needs 2 GPUs", 2}}}}));
 }
 
 TEST(Progress, HasNoLineForWhatWasNotTriedForAReasonThatItHasTold) {

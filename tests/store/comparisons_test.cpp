@@ -74,13 +74,13 @@ TEST_F(StoreComparisons, AreNotWrittenHalf) {
 
 TEST_F(StoreComparisons, ArriveWithAMergeEvenWhenTheirAttemptsAreThereAlready) {
   Store other = Store::open(folder_ / "b.db", Mode::create);
-  other.merge(folder_ / "a.db");
+  other.merge(folder_ / "a.db", {.trusted = true});
   const std::string uid = store_.add_comparison(run_, a_comparison());
   store_.add_sweep_verdicts({{.comparison_uid = uid, .tests = 1, .q_value = 0.01, .verdict = "slower", .reason = ""}});
   store_.add_pin("good", store_.run_uid(run_), "");
-  other.merge(folder_ / "a.db");
+  other.merge(folder_ / "a.db", {.trusted = true});
   EXPECT_EQ(dump(other), dump(store_));
-  other.merge(folder_ / "a.db");
+  other.merge(folder_ / "a.db", {.trusted = true});
   EXPECT_EQ(dump(other), dump(store_));
 }
 

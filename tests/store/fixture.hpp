@@ -70,7 +70,7 @@ inline PlanRow a_case(int seq, std::int64_t size, const std::string& implementat
   row.params = Params{{"dtype", Value{std::string("fp32")}}, {"size", Value{size}}};
   row.case_uid = case_uid(row.experiment, row.version, row.params);
   row.implementation = {.name = implementation, .digest = "d-" + implementation, .language = "C++", .role = role};
-  row.task = "measure";
+  row.task = Task::measure;
   row.seed = "18446744073709551614";
   return row;
 }
@@ -79,7 +79,7 @@ inline PlanRow a_law(int seq, const std::string& law, const std::string& impleme
   PlanRow row = a_case(seq, 1, implementation);
   row.params.set("contract", std::string("full"));
   row.case_uid = case_uid(row.experiment, row.version, row.params);
-  row.task = "law";
+  row.task = Task::law;
   row.law = law;
   return row;
 }
@@ -95,7 +95,7 @@ inline worker::MetricRecord a_time(double seconds) {
   return {.name = "time", .unit = "s", .value = seconds, .low = 0.9 * seconds, .high = 1.1 * seconds, .n = 20};
 }
 
-inline worker::CheckRecord a_check(const std::string& outcome = "passed") {
+inline worker::CheckRecord a_check(Outcome outcome = Outcome::passed) {
   return {.name = "reference:out",
           .outcome = outcome,
           .cases_run = 1,

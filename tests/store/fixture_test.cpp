@@ -93,7 +93,7 @@ TEST_P(ReleasedSchema, IsBroughtUpAndGoesOn) {
 
 TEST_P(ReleasedSchema, IsMergedWhole) {
   Store store = Store::open(folder_ / "all.db", Mode::create);
-  store.merge(folder_ / "a.db");
+  store.merge(folder_ / "a.db", {.trusted = true});
   expect_all_found(store);
   if (GetParam() != std::string("v1.db")) expect_comparisons_found(store);
 }

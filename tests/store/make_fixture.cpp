@@ -78,7 +78,7 @@ void sweep(Store& store) {
   AttemptRow wrong = with_everything(5, 1e-4);
   wrong.status = Status::check_failed;
   wrong.detail = "out is wrong";
-  wrong.records[0] = a_check("falsified");
+  wrong.records[0] = a_check(Outcome::falsified);
   finish(wrong);
   finish(a_failure(7, Status::crashed, "signal 11 (Segmentation fault)"));
   finish(a_failure(8, Status::error, "bad alloc"));
@@ -129,11 +129,11 @@ void laws(Store& store) {
   mine.implementation.is_mine = true;
   mine.implementation.path = "kernel.so";
   const RowId run = store.begin_run(row, {a_law(0, "toy.sums_to_one"), mine, a_law(2, "toy.is_even")});
-  const auto finish = [&](int seq, const std::string& outcome, const std::string& message) {
+  const auto finish = [&](int seq, Outcome outcome, const std::string& message) {
     AttemptRow attempt;
     attempt.uid = attempt_uid(100 + seq);
     attempt.plan_seq = seq;
-    attempt.status = outcome == "falsified" ? Status::check_failed : Status::ok;
+    attempt.status = outcome == Outcome::falsified ? Status::check_failed : Status::ok;
     attempt.records = {worker::CheckRecord{.name = "toy.sums_to_one",
                                            .outcome = outcome,
                                            .cases_run = 100,
@@ -141,13 +141,13 @@ void laws(Store& store) {
                                            .shrinks_taken = 3,
                                            .seed = "18446744073709551615",
                                            .reproduce = "BcuXlNXZz9VdtV3XvBXZ",
-                                           .counterexample_json = outcome == "falsified" ? R"({"n":"17"})" : "",
+                                           .counterexample_json = outcome == Outcome::falsified ? R"({"n":"17"})" : "",
                                            .message = message,
                                            .contract = "full"}};
     store.finish_attempt(run, attempt);
   };
-  finish(0, "passed", "");
-  finish(1, "falsified", "row 3 sums to 1.5");
+  finish(0, Outcome::passed, "");
+  finish(1, Outcome::falsified, "row 3 sums to 1.5");
   store.attempt_started(run, 2, attempt_uid(102));  // and was never heard of again
 }
 

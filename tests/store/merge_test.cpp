@@ -46,7 +46,10 @@ INSERT INTO span SELECT min(id), 0, 0, 'host', 'step', 'phase', 10, 20 FROM atte
 )");
 }
 
-MergeCounts merge(const fs::path& into, const fs::path& from) { return Store::open(into, Mode::create).merge(from); }
+// As whoever measured both does.
+MergeCounts merge(const fs::path& into, const fs::path& from) {
+  return Store::open(into, Mode::create).merge(from, {.trusted = true});
+}
 
 std::string dump_of(const fs::path& path) { return dump(Store::open(path, Mode::read_only)); }
 
@@ -142,6 +145,21 @@ TEST_F(SplitRun, PartsOfOneRunUnite) {
   for (const PlanState& state : states) EXPECT_EQ(state.last_status, worker::Status::ok);
 }
 
+TEST_F(SplitRun, NobodyAddsToARunThatWasMeasuredHereWithoutOurWord) {
+  finish(folder_ / "b.db", 2);
+  {
+    Store theirs = Store::open(folder_ / "b.db", Mode::read_write);
+    theirs.add_pin("baseline", theirs.run_uid(theirs.find_run("latest")->id), "");
+  }
+  const std::string before = dump_of(folder_ / "a.db");
+  Store store = Store::open(folder_ / "a.db", Mode::read_write);
+  const MergeCounts counts = store.merge(folder_ / "b.db");
+  EXPECT_EQ(counts.attempts, 0);
+  EXPECT_EQ(counts.left_out, 2) << "an attempt and a pin";
+  EXPECT_EQ(counts.already_there, 2);
+  EXPECT_EQ(dump(store), before);
+}
+
 TEST_F(SplitRun, AnAttemptThatWasOpenWhenMergedIsCompletedLater) {
   merge(folder_ / "all.db", folder_ / "a.db");
   finish(folder_ / "a.db", 1, open_attempt_);
@@ -199,6 +217,46 @@ TEST(StoreMerge, TheSameUidForTwoThingsIsRefusedAndNothingIsMerged) {
   // The store works on after the failure.
   fill(folder / "c.db");
   EXPECT_EQ(merge(folder / "a.db", folder / "c.db").runs, 1);
+}
+
+// Carries out an UPDATE that a trigger of the same table forbids.
+void forge(Connection& db, const std::string& sql) {
+  const std::string table = sql.substr(7, sql.find(' ', 7) - 7), name = table + "_no_update";
+  const std::string trigger = db.text("SELECT sql FROM sqlite_master WHERE name = '" + name + "'");
+  db.execute("DROP TRIGGER " + name);
+  db.execute(sql);
+  EXPECT_GT(db.changes(), 0);
+  db.execute(trigger);
+}
+
+// A row under the SHA-256 of another fact would take that fact's place: every later run that means it is refused, and
+// no row can be removed.
+TEST(StoreMerge, SharedFactsAreWhatTheirSha256Says) {
+  const std::pair<const char*, const char*> forgeries[] = {
+      {"its environment ", "UPDATE environment SET comparability_key = 'mine'"},
+      {"its build ", "UPDATE build SET facts = '{\"git_sha\":\"mine\"}'"},
+      {"its implementation ", "UPDATE implementation SET name = 'mine'"},
+      {"its implementation ", "UPDATE implementation SET is_mine = NOT is_mine"},
+      {"its case ", "UPDATE case_def SET version = 'mine'"},
+      // The same parameters in other words.
+      {"its case ", "UPDATE case_def SET params = replace(params, ':', ': ')"},
+      {"its case ", "UPDATE case_def SET params = replace(params, '{', '{\"size\":1,')"},
+  };
+  for (const auto& [told, sql] : forgeries) {
+    SCOPED_TRACE(sql);
+    const Folder folder;
+    fill(folder / "a.db");
+    fill(folder / "b.db");
+    {
+      Connection db((folder / "b.db").string(), Connection::Access::read_write, folder / "b.db");
+      forge(db, sql);
+    }
+    const std::string before = dump_of(folder / "a.db");
+    const std::string error = error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / "b.db"); });
+    EXPECT_NE(error.find(told), std::string::npos) << error;
+    EXPECT_NE(error.find("not what its SHA-256 says"), std::string::npos) << error;
+    EXPECT_EQ(dump_of(folder / "a.db"), before);
+  }
 }
 
 TEST(StoreMerge, AStoreMergedWithItselfIsAllThereAlready) {

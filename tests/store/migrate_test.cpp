@@ -182,7 +182,9 @@ TEST(StoreMigrate, AnOlderFilesNamesBecomeRoles) {
     plan.back().implementation.is_mine = true;
     Store store = Store::open(folder / "a.db", Mode::create, before);
     ASSERT_EQ(store.schema_version(), 3);
-    store.finish_attempt(store.begin_run(a_run(), plan), an_attempt(2));
+    AttemptRow attempt = an_attempt(2);
+    attempt.records.erase(attempt.records.begin());  // its check: today's has columns that schema 3 lacks
+    store.finish_attempt(store.begin_run(a_run(), plan), attempt);
   }
   const auto expect_roles = [](const Store& store) {
     const ResultSet found = store.query("SELECT coalesce(role, '-') FROM plan_case ORDER BY seq");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "store/connection.hpp"
+#include "store/damaged.hpp"
 #include "store/file_system.hpp"
 #include "store/options.hpp"
 #include "tests/store/fixture.hpp"
@@ -133,6 +134,45 @@ TEST(StoreOpen, DamageDeepInATableIsFoundBeforeAnythingIsWritten) {
   EXPECT_NE(error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", Mode::read_write); }).find("damaged"),
             std::string::npos);
   EXPECT_TRUE(bytes_of(folder / "a.db") == bytes);
+}
+
+TEST(StoreOpen, DamageIsATypeOfItsOwnWithTheFileAndWhatWasFound) {
+  const Folder folder;
+  make_store(folder / "a.db", 200);
+  const std::string whole = bytes_of(folder / "a.db");
+  const auto damage_of = [&](const std::string& name, const std::string& bytes) {
+    const fs::path file = folder.path() / name;
+    write_bytes(file, bytes);
+    for (const Mode mode : {Mode::create, Mode::read_write, Mode::read_only}) {
+      try {
+        Store::open(file, mode);
+        ADD_FAILURE() << name << " was opened, mode " << static_cast<int>(mode);
+      } catch (const DamagedDatabase& damaged) {
+        EXPECT_EQ(damaged.file(), file);
+        EXPECT_NE(std::string(damaged.what()).find("\ntry: "), std::string::npos) << damaged.what();
+        EXPECT_EQ(damaged.found().find('\n'), std::string::npos) << damaged.found();
+      }
+    }
+  };
+  damage_of("text.db", std::string(5000, 'x'));
+  damage_of("cut.db", whole.substr(0, whole.size() / 2));
+  damage_of("page.db", whole.substr(0, whole.size() - 4096) + std::string(4096, '\x7f'));
+}
+
+TEST(StoreOpen, AnEmptyOrMissingFileDoesNotCostTheRowsInItsLog) {
+  const Folder folder;
+  const fs::path log = folder / "a.db-wal";
+  write_bytes(log, "rows");
+  const auto refused = [&](const std::string& state) {
+    const std::string message = error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", Mode::create); });
+    EXPECT_NE(message.find(state + ", but its log"), std::string::npos) << message;
+    EXPECT_EQ(bytes_of(log), "rows");
+  };
+  refused("it is missing");
+  write_bytes(folder / "a.db", "");
+  refused("it is empty");
+  write_bytes(log, "");
+  EXPECT_EQ(Store::open(folder / "a.db", Mode::create).schema_version(), embedded_schema().version());
 }
 
 TEST(StoreOpen, AnEmptyFileBecomesAStoreAndAMissingOneOnlyWhenAskedFor) {

@@ -41,6 +41,27 @@ TEST(OwnRuns, OnlyTheKeyThatMadeTheRunKnowsItAgain) {
   EXPECT_FALSE(is_own(folder / "a.db", 2));
 }
 
+void write_path(const fs::path& path, const char* place) {
+  Connection raw(path.string(), Connection::Access::read_write, path);
+  raw.execute("DROP TRIGGER IF EXISTS plan_case_no_update");
+  raw.execute(fmt::format("UPDATE plan_case SET mine_path = '{}' WHERE mine_path IS NOT NULL", place));
+}
+
+// Whoever may write the file shows another path, and writes the signed one back before the proof is asked for.
+TEST(OwnRuns, WhatIsProvedIsWhatWasRead) {
+  const Folder folder;
+  const RowId run = make(folder / "a.db");
+  const Store store = Store::open(folder / "a.db", Mode::read_write, with_key(1));
+  write_path(folder / "a.db", "/tmp/hers.so");
+  {
+    const OneState one(store);
+    ASSERT_EQ(store.plan_state(run).at(1).plan.implementation.path, "/tmp/hers.so");
+    write_path(folder / "a.db", "/home/me/kernel.so");
+    EXPECT_FALSE(store.is_own(run));
+  }
+  EXPECT_TRUE(store.is_own(run));
+}
+
 TEST(OwnRuns, AnythingThatIsLoadedIsPartOfTheProof) {
   const Folder folder;
   make(folder / "a.db");
@@ -63,6 +84,47 @@ TEST(OwnRuns, AnythingThatIsLoadedIsPartOfTheProof) {
     }
     EXPECT_FALSE(is_own(folder / "b.db")) << change;
   }
+}
+
+TEST(OwnRuns, ParametersAndConditionsArePartOfTheProof) {
+  const Folder folder;
+  std::vector<PlanRow> plan = a_plan(2);
+  plan[1].names_files = true;
+  Store::open(folder / "a.db", Mode::create, with_key(1)).begin_run(a_run(), plan);
+  EXPECT_TRUE(is_own(folder / "a.db")) << "a file that an axis names needs a proof, as one of --mine does";
+  for (const char* change :
+       {"UPDATE case_def SET params = replace(params, '101', '102')", "UPDATE case_def SET experiment = 'other'",
+        "UPDATE plan_case SET seed = '1'", "UPDATE plan_case SET world_size = 2", "UPDATE plan_case SET seq = seq + 5",
+        "UPDATE plan_case SET skip_reason = '' WHERE seq = 0", "UPDATE run SET verb = 'check'",
+        "UPDATE run SET protocol = '{}'", "UPDATE run SET root_seed = '0'", "DELETE FROM plan_case WHERE seq = 1"}) {
+    fs::copy_file(folder / "a.db", folder / "b.db", fs::copy_options::overwrite_existing);
+    {
+      Connection raw((folder / "b.db").string(), Connection::Access::read_write, folder / "b.db");
+      raw.checkpoint_on_close();
+      for (const char* table : {"run", "plan_case", "case_def"}) {
+        for (const char* what : {"update", "delete"}) raw.execute(fmt::format("DROP TRIGGER {}_no_{}", table, what));
+      }
+      raw.execute(change);
+    }
+    EXPECT_FALSE(is_own(folder / "b.db")) << change;
+  }
+}
+
+// Puts other parameters under the uid of a case, before a run of it is made here.
+TEST(OwnRuns, ARowUnderAnothersNameIsNotTaken) {
+  const Folder folder;
+  make(folder / "a.db");
+  {
+    Connection raw((folder / "a.db").string(), Connection::Access::read_write, folder / "a.db");
+    raw.checkpoint_on_close();
+    raw.execute("DROP TRIGGER case_def_no_update; UPDATE case_def SET params = replace(params, '101', '102')");
+  }
+  Store store = Store::open(folder / "a.db", Mode::create, with_key(1));
+  EXPECT_THROW(store.begin_run(a_run(), a_plan_of_mine()), Error);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM run"), 1) << "and nothing of the run is kept";
+  Store other = Store::open(folder / "b.db", Mode::create, with_key(1));
+  EXPECT_THROW(other.merge(folder / "a.db"), Error);
+  EXPECT_EQ(count(other, "SELECT count(*) FROM case_def"), 0);
 }
 
 TEST(OwnRuns, MergingCarriesProofsAndMakesNone) {

@@ -144,7 +144,7 @@ TEST_F(StoreQuery, ACheckIsFoundWithAllThatReplayNeeds) {
   law.implementation.is_mine = true;
   law.implementation.path = "k.so";
   const RowId run = store_.begin_run(a_run(), {law});
-  worker::CheckRecord check = a_check("falsified");
+  worker::CheckRecord check = a_check(Outcome::falsified);
   check.name = "toy.law";
   check.contract = "full";
   check.reproduce = "BcuX";
@@ -160,7 +160,7 @@ TEST_F(StoreQuery, ACheckIsFoundWithAllThatReplayNeeds) {
   EXPECT_EQ(found.implementation, "me");
   EXPECT_EQ(found.law, "toy.law");
   EXPECT_EQ(found.contract, "full");
-  EXPECT_EQ(found.outcome, "falsified");
+  EXPECT_EQ(found.outcome, Outcome::falsified);
   EXPECT_EQ(found.seed, "18446744073709551613");
   EXPECT_EQ(found.reproduce, "BcuX");
   EXPECT_EQ(found.counterexample_json, R"({"n": "3"})");

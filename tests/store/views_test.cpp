@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "store/connection.hpp"
+#include "store/options.hpp"
 #include "tests/store/fixture.hpp"
 
 namespace syslab::store {
@@ -36,6 +37,64 @@ TEST_F(StoreViews, LatestTakesTheNewestOkAttemptOfEachProtocol) {
   EXPECT_EQ(rows.rows[0][0].text, "kernel");
   EXPECT_EQ(rows.rows[0][1].real, 5.0);
   EXPECT_EQ(rows.rows[1][1].real, 2.0) << "the later failure hides nothing";
+}
+
+TEST_F(StoreViews, ARunDatedInTheFutureIsNotTheNewest) {
+  const auto measured_at = [&](const std::string& now, double value) {
+    OpenOptions options = default_options();
+    options.now = [now] { return now; };
+    Store store = Store::open(folder_ / "a.db", Mode::create, options);
+    const RowId run = store.begin_run(a_run(), a_plan(1));
+    store.finish_attempt(run, an_attempt(0, value));
+    return store.run_uid(run);
+  };
+  measured_at("2020-01-01T00:00:00.000Z", 1.0);
+  EXPECT_EQ(store_.count_future_runs(), 0);
+  const std::string wrong = measured_at("2999-01-01T00:00:00.000Z", 2.0);
+  EXPECT_EQ(store_.count_future_runs(), 1);
+  const std::string last = measured_at("2020-01-02T00:00:00.000Z", 3.0);
+  EXPECT_EQ(store_.find_run("latest")->uid, last);
+  for (const std::string view : {"v_latest", "v_newest", "v_measured"}) {
+    EXPECT_EQ(text(store_, "SELECT run_uid FROM " + view), last) << view;
+  }
+  EXPECT_EQ(text(store_, "SELECT run_uid FROM v_run ORDER BY run_order LIMIT 1"), wrong);
+  EXPECT_EQ(text(store_, "SELECT run_uid FROM v_history WHERE metric = 'time' ORDER BY run_order LIMIT 1"), wrong);
+}
+
+TEST_F(StoreViews, WhatDidNotPassIsThereWithBothBoundsAlsoWhenALaterAttemptPassed) {
+  const auto compared = [](const std::string& name, Outcome outcome, double error, double bound) {
+    worker::CheckRecord check = a_check(outcome);
+    check.name = name;
+    check.worst_error = error;
+    check.tolerance = bound;
+    return check;
+  };
+  AttemptRow wrong = a_failure(0, worker::Status::check_failed, "wrong");
+  wrong.records = {compared("reference:out", Outcome::passed, 1e-5, 1e-3),
+                   compared("sample:lse", Outcome::falsified, 6e-4, 3.3e-4)};
+  store_.finish_attempt(run_of(a_plan(2)), wrong);
+  EXPECT_EQ(count(store_, "SELECT passed_later IS NULL FROM v_not_passed"), 1);
+  const RowId later = run_of(a_plan(2));
+  AttemptRow right = an_attempt(0, 1.0);
+  right.records.emplace_back(compared("samples:lse", Outcome::passed, 6e-4, 4.95e-3));
+  store_.finish_attempt(later, right);
+  store_.finish_attempt(later, a_failure(1, worker::Status::oom, "too large"));
+  const ResultSet rows = store_.query("SELECT property, bound, later_bound, passed_later FROM v_not_passed");
+  ASSERT_EQ(rows.rows.size(), 1U) << "running out of memory is a finding";
+  EXPECT_EQ(rows.rows[0][0].text, "sample:lse");
+  EXPECT_EQ(rows.rows[0][1].real, 3.3e-4);
+  EXPECT_EQ(rows.rows[0][2].real, 4.95e-3);
+  EXPECT_EQ(rows.rows[0][3].type, Cell::Type::integer);
+}
+
+TEST_F(StoreViews, AnAttemptThatEndedWithAnErrorHasNoNumbers) {
+  AttemptRow broken = an_attempt(0, 1.0);
+  broken.status = worker::Status::error;
+  store_.finish_attempt(run_of(a_plan(1)), broken);
+  const ResultSet rows = store_.query("SELECT time_ms, worst_error, bound, checked_percent, metrics FROM v_measured");
+  ASSERT_EQ(rows.rows.size(), 1U);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(rows.rows[0][i].type, Cell::Type::null) << rows.columns[i];
+  EXPECT_EQ(rows.rows[0][4].text, "{}");
 }
 
 TEST_F(StoreViews, ACaseInWordsIsWrittenAsItIsTyped) {
@@ -101,7 +160,7 @@ TEST_F(StoreViews, SpeedupIsAgainstReferenceAndPeerAndOnlyForCheckedRows) {
   store_.finish_attempt(run, an_attempt(2, 1.0));
   AttemptRow wrong = an_attempt(3, 0.1);
   wrong.status = worker::Status::check_failed;
-  wrong.records[0] = a_check("falsified");
+  wrong.records[0] = a_check(Outcome::falsified);
   store_.finish_attempt(run, wrong);
   AttemptRow unchecked = an_attempt(4, 0.1);
   unchecked.records.erase(unchecked.records.begin());
@@ -195,7 +254,7 @@ TEST_F(StoreViews, FailuresSayWhyAndWhetherALaterTryEnded) {
   store_.finish_attempt(run, a_failure(0, worker::Status::timeout, "over 10 s"));
   store_.finish_attempt(run, an_attempt(0));
   AttemptRow wrong = a_failure(1, worker::Status::check_failed, "out is wrong");
-  worker::CheckRecord check = a_check("falsified");
+  worker::CheckRecord check = a_check(Outcome::falsified);
   check.message = "out[3]: found 1, expected 2";
   wrong.records = {check};
   store_.finish_attempt(run, wrong);
@@ -213,7 +272,7 @@ TEST_F(StoreViews, FailuresSayWhyAndWhetherALaterTryEnded) {
 TEST_F(StoreViews, CoverageSaysNotRunWhereALawWasNeverReached) {
   const RowId run = run_of({a_law(0, "toy.a"), a_law(1, "toy.b"), a_law(2, "toy.a", "other")});
   AttemptRow passed = an_attempt(0);
-  worker::CheckRecord check = a_check("passed");
+  worker::CheckRecord check = a_check(Outcome::passed);
   check.name = "toy.a";
   check.contract = "full";
   check.cases_run = 100;
@@ -271,7 +330,7 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   store_.finish_attempt(run, an_attempt(3, 1.0));
   AttemptRow wrong = an_attempt(4, 0.1);
   wrong.status = worker::Status::check_failed;
-  wrong.records[0] = a_check("falsified");
+  wrong.records[0] = a_check(Outcome::falsified);
   wrong.records.emplace_back(worker::MetricRecord{.name = "gbps", .unit = "GB/s", .value = 9.0});
   wrong.records.emplace_back(worker::MetricRecord{.name = "state_bytes", .unit = "B", .value = 64.0});
   store_.finish_attempt(run, wrong);
@@ -346,7 +405,7 @@ TEST_F(StoreViews, CeilingIsTheBestBeyondTheCachesAndFromSize1024OnNewestOfEachC
   store_.finish_attempt(run, reached(3, "tflops", 9.0));
   store_.finish_attempt(run, reached(4, "tflops", 2.0));
   AttemptRow wrong = reached(5, "tflops", 7.0);
-  wrong.records[0] = a_check("falsified");
+  wrong.records[0] = a_check(Outcome::falsified);
   wrong.status = worker::Status::check_failed;
   store_.finish_attempt(run, wrong);
   const ResultSet rows = store_.query("SELECT metric, dtype, value FROM v_ceiling ORDER BY metric, dtype");

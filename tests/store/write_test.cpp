@@ -152,7 +152,7 @@ TEST(StoreWrite, ACounterexampleThatIsNotJsonIsKeptAsText) {
   Store store = Store::open(folder / "a.db", Mode::create);
   const RowId run = store.begin_run(a_run(), a_plan(1));
   AttemptRow attempt = a_failure(0, worker::Status::check_failed, "wrong");
-  worker::CheckRecord check = a_check("falsified");
+  worker::CheckRecord check = a_check(Outcome::falsified);
   check.counterexample_json = "n = 3";
   attempt.records = {check};
   store.finish_attempt(run, attempt);
@@ -194,7 +194,8 @@ TEST(StoreWrite, AnAttemptThatCannotBeWrittenLeavesNothingBehind) {
   Store store = Store::open(folder / "a.db", Mode::create);
   const RowId run = store.begin_run(a_run(), a_plan(1));
   AttemptRow attempt = an_attempt(0);
-  worker::CheckRecord nonsense = a_check("perhaps");  // no outcome of the schema
+  worker::CheckRecord nonsense = a_check();
+  nonsense.contract = "perhaps";  // no contract of the schema
   attempt.records.emplace_back(nonsense);
   EXPECT_NE(error_of(ErrorKind::store, [&] { store.finish_attempt(run, attempt); }), "");
   for (const char* table : {"attempt", "attempt_event", "metric", "sample", "series", "check_result"}) {
@@ -224,7 +225,7 @@ TEST(StoreWrite, APlannedCaseKnowsItsLastEndAndItsTries) {
   EXPECT_EQ(states[1].attempts, 1);
   EXPECT_EQ(states[2].attempts, 0);
   EXPECT_EQ(states[2].plan.law, "toy.law");
-  EXPECT_EQ(states[2].plan.task, "law");
+  EXPECT_EQ(states[2].plan.task, Task::law);
   EXPECT_TRUE(states[2].plan.implementation.is_mine);
   EXPECT_EQ(states[2].plan.implementation.path, "mine.so");
   EXPECT_EQ(states[0].plan.params, plan[0].params);
@@ -256,7 +257,9 @@ TEST(StoreWrite, OfAttemptsThatWaitEachIsWholeOrNotThereAtAll) {
   std::vector<AttemptRow> waiting{an_attempt(0), an_attempt(1), an_attempt(2), an_attempt(3)};
   waiting[0].uid = new_uuid7();
   waiting[1].uid = new_uuid7();
-  waiting[1].records.emplace_back(a_check("no outcome that there is"));
+  worker::CheckRecord nonsense = a_check();
+  nonsense.contract = "perhaps";  // no contract of the schema
+  waiting[1].records.emplace_back(nonsense);
   waiting[3].uid = waiting[0].uid;
   const std::vector<StoredAttempt> stored = store.finish_attempts(run, waiting);
   ASSERT_EQ(stored.size(), 4U);

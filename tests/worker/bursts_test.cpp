@@ -91,10 +91,10 @@ TEST(Bursts, NumbersThatMakeNoSenseAreNamed) {
 TEST(Bursts, ACaseOfTaskPairedArrivesWithItsBurst) {
   CaseRequest request;
   request.experiment = "doubling";
-  request.task = "paired";
+  request.task = Task::paired;
   request.burst = std::chrono::milliseconds(5);
   const CaseRequest back = case_request_from_json(to_json(request));
-  EXPECT_EQ(back.task, "paired");
+  EXPECT_EQ(back.task, Task::paired);
   EXPECT_EQ(back.burst, std::chrono::milliseconds(5));
 }
 
@@ -140,7 +140,7 @@ CaseRequest paired() {
   request.case_uid = "case";
   request.seed = 11;
   request.protocol = "quick";
-  request.task = "paired";
+  request.task = Task::paired;
   request.burst = std::chrono::milliseconds(2);
   return request;
 }
@@ -166,7 +166,8 @@ TEST(Bursts, AnOperatorIsCheckedThenTimedInAsManyBurstsAsOrdered) {
   bool has_time = false;
   for (const Record& record : records) {
     if (const auto* sample = std::get_if<SampleRecord>(&record)) series = sample->values;
-    if (const auto* check = std::get_if<CheckRecord>(&record)) checks.push_back(check->name + " " + check->outcome);
+    if (const auto* check = std::get_if<CheckRecord>(&record))
+      checks.push_back(check->name + " " + std::string(to_string(check->outcome)));
     if (const auto* metric = std::get_if<MetricRecord>(&record)) has_time = has_time || metric->name == "time";
   }
   EXPECT_EQ(series, line.bursts);

@@ -20,6 +20,22 @@ TEST(CallClock, TheWorkersReadingIsTakenWithinTwoPercentOfOurs) {
   EXPECT_EQ(clock.facts().at("calls_timed_by_its_own_clock"), 1);
 }
 
+TEST(CallClock, TellsHowManyCallsHaveTheHandingOverInTheirTime) {
+  CallClock clock;
+  clock.time("f", {.ours = 20us, .its_own = 5us});
+  EXPECT_TRUE(clock.by_ours());
+  clock.take_empty(12us, false);
+  clock.take_empty(15us, true);
+  for (int i = 0; i < 3; ++i) clock.time("f", {.ours = 10ms, .its_own = 9'900us});
+  EXPECT_FALSE(clock.by_ours());
+  const measure::Handover told = clock.handover();
+  EXPECT_EQ(told.plain, std::vector<double>{12e-6});
+  EXPECT_EQ(told.with_results, std::vector<double>{15e-6});
+  EXPECT_DOUBLE_EQ(told.share_of_calls, 0.25);
+  clock.begin_case();
+  EXPECT_TRUE(clock.handover().plain.empty());
+}
+
 TEST(CallClock, AClockThatLeavesMostOutOfEveryCallIsSuspect) {
   CallClock clock;
   for (int i = 0; i < 20; ++i) clock.time("f", {.ours = 20ms, .its_own = 1us, .worked = 19ms});

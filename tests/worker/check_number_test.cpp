@@ -30,7 +30,7 @@ TEST(CheckNumber, PassesWithinTheToleranceAndTellsTheDistance) {
   const Found result = check(10.5, 10, 0.5);
   EXPECT_FALSE(result.failed);
   ASSERT_EQ(result.checks.size(), 1U);
-  EXPECT_EQ(result.checks[0].outcome, "passed");
+  EXPECT_EQ(result.checks[0].outcome, Outcome::passed);
   EXPECT_EQ(result.checks[0].name, "reference:sum");
   EXPECT_EQ(result.checks[0].worst_error, 0.5);
   EXPECT_EQ(result.checks[0].tolerance, 0.5);
@@ -40,7 +40,7 @@ TEST(CheckNumber, FailsBeyondItWithBothNumbersInTheMessage) {
   const Found result = check(10.75, 10, 0.5);
   EXPECT_TRUE(result.failed);
   ASSERT_EQ(result.checks.size(), 1U);
-  EXPECT_EQ(result.checks[0].outcome, "falsified");
+  EXPECT_EQ(result.checks[0].outcome, Outcome::falsified);
   EXPECT_EQ(result.checks[0].message, "the sum, in another order: 10.75, where 10 was expected");
 }
 

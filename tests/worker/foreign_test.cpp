@@ -114,6 +114,37 @@ reply({'type': 'returned', 'elapsed_ns': 1})
   EXPECT_LT(least, emptying.count() / 4);
 }
 
+// A worker that answers at once: nearly all of a call's time is the handing over.
+constexpr const char* kAnswersAtOnce = R"(
+while True:
+    seen = call.get('empty', 'none')
+    reply({'type': 'ready'})
+    while m[0:4] == bytes(4): pass
+    if seen == 'none': m[call['outputs'][0]['offset']] = 7
+    m[64] = 1
+    reply({'type': 'returned', 'elapsed_ns': 1})
+    call = read()
+)";
+
+TEST(ForeignWorker, CallsThatComputeNothingTellWhatHandingOneOverTakes) {
+  ForeignWorker worker(scripted(kAnswersAtOnce, "'call', 'release', 'empty'"));
+  Attention attention;
+  constexpr int kCalls = 6;
+  for (int i = 0; i < kCalls; ++i) attention.forward(worker, kFull);
+  const measure::Handover told = worker.clock().handover();
+  EXPECT_EQ(told.plain.size(), 3U);
+  EXPECT_EQ(told.with_results.size(), 3U);
+  EXPECT_DOUBLE_EQ(told.share_of_calls, 1);
+  EXPECT_EQ(worker.clock().facts().at("calls_timed"), kCalls) << "the empty ones are no calls";
+}
+
+TEST(ForeignWorker, AWorkerThatKnowsNoSuchCallsIsAskedForNone) {
+  ForeignWorker worker(scripted(kAnswersAtOnce, "'call', 'release'"));
+  Attention attention;
+  for (int i = 0; i < 3; ++i) attention.forward(worker, kFull);
+  EXPECT_TRUE(worker.clock().handover().plain.empty());
+}
+
 TEST(ForeignWorker, AnUnwrittenOutputKeepsTheCallersPoison) {
   ForeignWorker worker(scripted("reply({'type': 'returned', 'elapsed_ns': 1})"));
   Attention attention;
@@ -185,6 +216,45 @@ TEST(ForeignWorker, APrintOnItsStandardOutputIsQuoted) {
   ForeignWorker worker(scripted("print('Loss: 3.5'); sys.stdout.flush(); time.sleep(60)"));
   Attention attention;
   expect_contains(failure([&] { attention.forward(worker, kFull); }, ErrorKind::comm), "\"Loss: 3.5");
+}
+
+FindingKind finding_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const FoundFault& fault) {
+    return fault.finding();
+  } catch (const Error&) {
+    return FindingKind::none;
+  }
+  return FindingKind::none;
+}
+
+// A class could end its law without a verdict by that.
+TEST(ForeignWorker, AnAnswerThatMakesNoSenseIsACrash) {
+  for (const char* said :
+       {"print('Loss: 3.5'); sys.stdout.flush(); time.sleep(60)",
+        "sys.stdout.buffer.write(struct.pack('<I', 3) + b'{x}'); sys.stdout.flush(); time.sleep(60)",
+        "reply({'type': 'surprise'})", "reply({'type': 'failed', 'kind': 'protocol', 'message': ''})"}) {
+    ForeignWorker worker(scripted(said));
+    Attention attention;
+    EXPECT_EQ(finding_of([&] { attention.forward(worker, kFull); }), FindingKind::crash) << said;
+  }
+}
+
+TEST(ForeignWorker, WhatASignalEndsWhileItIsLoadedHasCrashed) {
+  struct Start {
+    const char* script;
+    bool judged;
+    FindingKind finding;
+  };
+  for (const auto& [script, judged, finding] :
+       {Start{"kill -ABRT $$", true, FindingKind::crash}, Start{"kill -ABRT $$", false, FindingKind::unanswered},
+        Start{"kill -KILL $$", true, FindingKind::unanswered}, Start{"exit 1", true, FindingKind::unanswered}}) {
+    ForeignOptions options;
+    options.command = {"sh", "-c", script};
+    options.judged = judged;
+    EXPECT_EQ(finding_of([&] { ForeignWorker worker(options); }), finding) << script;
+  }
 }
 
 TEST(ForeignWorker, AnotherVersionOfTheProtocolIsRefused) {

@@ -54,6 +54,23 @@ TEST(InputSets, OfSomebodyElsesImplementationTheSeedMakesTheCheckedContentAndNoT
   EXPECT_EQ(ours, contents(request()));
 }
 
+// Else the rows that have changed could be computed, and those of the call before given again.
+TEST(InputSets, OfSomebodyElsesImplementationALargeInputIsNewEverywhere) {
+  constexpr std::int64_t kMany = 5 << 20;  // 20 MiB
+  Operation large = doubling();
+  large.inputs[0].shape = Shape{kMany};
+  CaseRequest asked = request();
+  asked.mine = MineRequest{.name = "theirs", .path = "/theirs.so"};
+  CaseContext context(asked, [](const Record&) {});
+  InputSets sets(context, large);
+  const float* x = sets.inputs(0)[0].as<float>();
+  const std::vector<float> before(x, x + kMany);
+  sets.refresh(0);
+  std::int64_t same = 0;
+  for (std::int64_t i = 0; i < kMany; ++i) same += x[i] == before[static_cast<std::size_t>(i)] ? 1 : 0;
+  EXPECT_LT(same, kMany / 1000);
+}
+
 TEST(InputSets, OfALargeInputStripesAreNewEachTimeAndElsewhere) {
   constexpr std::int64_t kMany = 5 << 20;  // 20 MiB
   Operation large = doubling();

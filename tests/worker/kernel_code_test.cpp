@@ -84,10 +84,10 @@ TEST(KernelCodeOfACase, TravelsAsAQuestion) {
   request.experiment = "x";
   EXPECT_FALSE(to_json(request).contains("kernel_code"));
   request.kernel_code = true;
-  request.task = "code";
+  request.task = Task::code;
   const CaseRequest back = case_request_from_json(Json::parse(to_json(request).dump()));
   EXPECT_TRUE(back.kernel_code);
-  EXPECT_EQ(back.task, "code");
+  EXPECT_EQ(back.task, Task::code);
 }
 
 }  // namespace

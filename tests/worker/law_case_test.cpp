@@ -11,12 +11,14 @@ namespace {
 struct Search {
   check::LawRequest asked;
   std::vector<CheckRecord> reported;
+  Json facts;
   std::string thrown;  // "CheckFailed: …"
 
   Search(CaseRequest request, const check::LawResult& result) {
-    request.task = "law";
+    request.task = Task::law;
     CaseContext context(std::move(request), [this](const Record& record) {
       if (const auto* check = std::get_if<CheckRecord>(&record)) reported.push_back(*check);
+      if (const auto* fact = std::get_if<FactRecord>(&record)) facts = Json::parse(fact->json);
     });
     const check::Law law{"toy.law", "a statement", [&](const check::LawRequest& law_request) {
                            asked = law_request;
@@ -59,7 +61,7 @@ TEST(LawCase, WithoutAContractTheFullOneHolds) {
   EXPECT_EQ(search.asked.contract, check::Contract::full);
   ASSERT_EQ(search.reported.size(), 1U);
   EXPECT_EQ(search.reported[0].contract, "full");
-  EXPECT_EQ(search.reported[0].outcome, "passed");
+  EXPECT_EQ(search.reported[0].outcome, Outcome::passed);
 }
 
 TEST(LawCase, ACounterexampleIsReportedWholeAndFailsTheCase) {
@@ -76,7 +78,7 @@ TEST(LawCase, ACounterexampleIsReportedWholeAndFailsTheCase) {
   ASSERT_EQ(search.reported.size(), 1U);
   const CheckRecord& record = search.reported[0];
   EXPECT_EQ(record.name, "toy.law");
-  EXPECT_EQ(record.outcome, "falsified");
+  EXPECT_EQ(record.outcome, Outcome::falsified);
   EXPECT_EQ(record.cases_run, 7);
   EXPECT_EQ(record.shrinks_tried, 30);
   EXPECT_EQ(record.shrinks_taken, 4);
@@ -90,19 +92,28 @@ TEST(LawCase, ACounterexampleIsReportedWholeAndFailsTheCase) {
 TEST(LawCase, WhatWasNotSearchedNeverLooksPassed) {
   struct Spoken {
     check::Outcome outcome;
-    std::string word, thrown;
+    std::string thrown;
   };
-  for (const auto& [outcome, word, thrown] :
-       {Spoken{check::Outcome::gave_up, "gave_up", "Unsupported: gave up after 3 cases: too many discarded"},
-        Spoken{check::Outcome::not_run, "not_run", "Unsupported: not searched: too many discarded"}}) {
+  for (const auto& [outcome, thrown] :
+       {Spoken{check::Outcome::gave_up, "Unsupported: gave up after 3 cases: too many discarded"},
+        Spoken{check::Outcome::not_run, "Unsupported: not searched: too many discarded"}}) {
     const Search search(request_for("toy.law"), {.outcome = outcome, .cases_run = 3, .message = "too many discarded"});
     EXPECT_EQ(search.thrown, thrown);
     ASSERT_EQ(search.reported.size(), 1U);
-    EXPECT_EQ(search.reported[0].outcome, word);
+    EXPECT_EQ(search.reported[0].outcome, outcome);
   }
   const Search broken(request_for("toy.law"), {.outcome = check::Outcome::error, .message = "its process is gone"});
   EXPECT_EQ(broken.thrown, "CheckFailed: its process is gone");
-  EXPECT_EQ(broken.reported.at(0).outcome, "error");
+  EXPECT_EQ(broken.reported.at(0).outcome, Outcome::error);
+}
+
+TEST(LawCase, WhatLookingAtWhatIsPromisedTookIsNotOfItsShare) {
+  const auto seconds = [](std::chrono::nanoseconds looking) {
+    const Search search(request_for("toy.law"), {.outcome = check::Outcome::passed, .looking_in_promised = looking});
+    return search.facts.at("law_seconds").get<double>();
+  };
+  EXPECT_GT(seconds(std::chrono::nanoseconds(0)), 0);
+  EXPECT_EQ(seconds(std::chrono::hours(1)), 0);
 }
 
 TEST(LawCase, AnUnknownLawIsAnsweredWithTheNearest) {

@@ -25,7 +25,7 @@ namespace {
 TEST(OperatorCase, ChecksThenMeasures) {
   const Outcome outcome = run(doubling());
   EXPECT_EQ(outcome.failure, "");
-  EXPECT_EQ(outcome.check("reference:y").outcome, "passed");
+  EXPECT_EQ(outcome.check("reference:y").outcome, syslab::Outcome::passed);
   EXPECT_EQ(outcome.check("reference:y").fraction_checked, 1.0);
   EXPECT_GE(outcome.check("samples:y").cases_run, 1);
 
@@ -92,7 +92,7 @@ TEST(OperatorCase, AWrongElementIsNamedAndNothingIsTimed) {
   };
   const Outcome outcome = run(wrong);
   const CheckRecord& check = outcome.check("reference:y");
-  EXPECT_EQ(check.outcome, "falsified");
+  EXPECT_EQ(check.outcome, syslab::Outcome::falsified);
   EXPECT_NE(check.message.find("y[3, 7]"), std::string::npos) << check.message;
   EXPECT_NEAR(*check.worst_error, 1.0, 1e-6);
   EXPECT_EQ(*check.tolerance, 1e-6);
@@ -174,8 +174,8 @@ TEST(OperatorCase, AKernelThatRepeatsItsFirstAnswerIsCaughtByATimedSample) {
   };
   const Outcome outcome = run(lazy);
   EXPECT_NE(outcome.failure.find("a timed sample is wrong"), std::string::npos) << outcome.failure;
-  EXPECT_EQ(outcome.check("reference:y").outcome, "passed");
-  EXPECT_EQ(outcome.check("sample:y").outcome, "falsified");
+  EXPECT_EQ(outcome.check("reference:y").outcome, syslab::Outcome::passed);
+  EXPECT_EQ(outcome.check("sample:y").outcome, syslab::Outcome::falsified);
   EXPECT_TRUE(outcome.all<SampleRecord>().empty());
 }
 
@@ -223,7 +223,7 @@ TEST(OperatorCase, AnAnswerGivenAgainIsFoundHoweverSlowTheOracle) {
     };
     const Outcome outcome = run(lazy, mine());
     EXPECT_NE(outcome.failure.find("a timed sample is wrong"), std::string::npos) << n << outcome.failure;
-    EXPECT_EQ(outcome.check("sample:y").outcome, "falsified");
+    EXPECT_EQ(outcome.check("sample:y").outcome, syslab::Outcome::falsified);
   }
 }
 
@@ -354,19 +354,19 @@ TEST(OperatorCase, HalfPrecisionMustStayWithinTwiceTheNaiveKernel) {
   half.naive = off_by(0.125F);
   const Outcome good = run(half);
   EXPECT_EQ(good.failure, "");
-  EXPECT_EQ(good.check("naive:y").outcome, "passed");
+  EXPECT_EQ(good.check("naive:y").outcome, syslab::Outcome::passed);
   EXPECT_EQ(*good.check("naive:y").tolerance, 0.25);
 
   half.naive = off_by(0.0625F);
   const Outcome bad = run(half);
-  EXPECT_EQ(bad.check("naive:y").outcome, "falsified");
+  EXPECT_EQ(bad.check("naive:y").outcome, syslab::Outcome::falsified);
   EXPECT_NE(bad.failure.find("naive"), std::string::npos);
 }
 
 TEST(OperatorCase, HalfPrecisionWithoutAYardstickIsNotCalledCompared) {
   const Outcome none = run(half_doubling());
   EXPECT_EQ(none.failure, "");
-  EXPECT_EQ(none.check("naive:y").outcome, "not_run");
+  EXPECT_EQ(none.check("naive:y").outcome, syslab::Outcome::not_run);
   EXPECT_NE(none.check("naive:y").message.find("no naive kernel in bf16"), std::string::npos);
 
   Operation overflown = half_doubling_from_zero();
@@ -374,7 +374,7 @@ TEST(OperatorCase, HalfPrecisionWithoutAYardstickIsNotCalledCompared) {
     overflown.naive = off_by(error);
     const Outcome outcome = run(overflown);
     EXPECT_EQ(outcome.failure, "");
-    EXPECT_EQ(outcome.check("naive:y").outcome, "not_run") << error;
+    EXPECT_EQ(outcome.check("naive:y").outcome, syslab::Outcome::not_run) << error;
     EXPECT_FALSE(outcome.check("naive:y").tolerance.has_value());
   }
   EXPECT_THROW(run(doubling()).check("naive:y"), std::runtime_error) << "fp32 is not asked";

@@ -126,7 +126,7 @@ TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
   Operation steady = doubling();
   steady.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };
   CaseRequest asked = request();
-  asked.task = "paired";
+  asked.task = Task::paired;
   asked.burst = std::chrono::milliseconds(10);
   ThreeOrders host;
   Outcome outcome;
@@ -136,7 +136,7 @@ TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
   EXPECT_EQ(host.told.at(0).calls_per_burst, 5);
   EXPECT_DOUBLE_EQ(host.told.at(0).seconds_per_call, 2e-3);
   EXPECT_EQ(host.bursts, std::vector<double>(3, 2e-3));
-  EXPECT_EQ(outcome.check("reference:y").outcome, "passed");
+  EXPECT_EQ(outcome.check("reference:y").outcome, syslab::Outcome::passed);
   EXPECT_GE(outcome.check("samples:y").cases_run, 1);
   EXPECT_EQ(outcome.all<SampleRecord>().at(0).values, host.bursts);
   EXPECT_EQ(outcome.facts().at("bursts"), 3);
@@ -148,7 +148,7 @@ TEST(OperatorCase, InTurnsWhatAnotherProcessTimesWarmsUpForHalfASecondAtMost) {
   for (const bool others : {true, false}) {
     CaseRequest asked = request();
     asked.protocol = "kernel";
-    asked.task = "paired";
+    asked.task = Task::paired;
     if (others) asked.mine = MineRequest{};
     ThreeOrders host;
     Outcome outcome;
@@ -163,7 +163,7 @@ TEST(OperatorCase, AWrongImplementationIsNeverReadyForBursts) {
   Operation wrong = doubling();
   wrong.call = [](const Inputs&, const Outputs& out, device::Stream) { std::fill_n(data(out[0]), kElements, 0.0F); };
   CaseRequest asked = request();
-  asked.task = "paired";
+  asked.task = Task::paired;
   ThreeOrders host;
   CaseContext context(
       asked, [](const Record&) {}, &host);

@@ -85,7 +85,7 @@ std::vector<Left> run_ranks(const std::string& protocol, const Change& change = 
       request.protocol = protocol;
       request.rank = rank;
       request.world_size = kRanks;
-      if (hosts) request.task = "paired";
+      if (hosts) request.task = Task::paired;
       request.burst = 10ms;
       Left& mine = left[static_cast<std::size_t>(rank)];
       CaseContext context(
@@ -135,7 +135,7 @@ TEST(RankCase, InTaskCodeTellsTheKernelsOfOneCallAndNothingElse) {
       CaseRequest request;
       request.experiment = "test";
       request.protocol = "quick";
-      request.task = "code";
+      request.task = Task::code;
       request.world_size = 2;
       listen_for_code_by(heard ? std::make_unique<FakeWatch>(calls) : nullptr);
       Left& mine = left.emplace_back();
@@ -191,7 +191,7 @@ TEST(RankCase, TakesAsManySamplesOnEveryRankHoweverSlowTheyAre) {
   for (const double seconds : left[2].series("time")) EXPECT_GE(seconds, 4e-3);
   for (const double seconds : left[2].series("pipelined")) EXPECT_GE(seconds, 50e-6) << "of a call";
   EXPECT_GT(left[2].series("time").size(), 0U);
-  EXPECT_EQ(left[1].check("reference:sum")->outcome, "passed");
+  EXPECT_EQ(left[1].check("reference:sum")->outcome, syslab::Outcome::passed);
 }
 
 TEST(RankCase, CountsCallsByAnEstimateOnAllRanksAlikeWhereTheProtocolAsksForIt) {
@@ -256,7 +256,7 @@ TEST(RankCase, ARankThatIsWrongBeforeTimingTellsNoTimes) {
   });
   for (const Left& one : left) {
     EXPECT_NE(one.check_failed.find("sum: 1 off"), std::string::npos) << one.check_failed;
-    EXPECT_EQ(one.check("reference:sum")->outcome, "falsified");
+    EXPECT_EQ(one.check("reference:sum")->outcome, syslab::Outcome::falsified);
     EXPECT_TRUE(one.all<SampleRecord>().empty());
   }
 }
@@ -272,7 +272,7 @@ TEST(RankCase, AResultThatIsWrongInATimedSampleTellsNoTimes) {
     };
   });
   for (const Left& one : left) {
-    EXPECT_EQ(one.check("samples:time")->outcome, "falsified");
+    EXPECT_EQ(one.check("samples:time")->outcome, syslab::Outcome::falsified);
     EXPECT_NE(one.check_failed.find("no number"), std::string::npos) << one.check_failed;
     EXPECT_TRUE(one.all<SampleRecord>().empty());
   }
@@ -312,7 +312,7 @@ TEST(RankCase, LooksThroughTheResultsOfEverySampleForNan) {
     for (const Left& one : left) {
       const auto check = one.check("samples:time");
       ASSERT_TRUE(check);
-      EXPECT_EQ(check->outcome, lazy == 9 ? "falsified" : "passed") << check->message;
+      EXPECT_EQ(check->outcome, lazy == 9 ? syslab::Outcome::falsified : syslab::Outcome::passed) << check->message;
       EXPECT_EQ(one.series("time").empty(), lazy == 9);
       if (lazy != 9) {
         EXPECT_NE(check->message.find(fmt::format("; {} were looked through for NaN", one.series("time").size())),
@@ -391,7 +391,7 @@ TEST(RankCase, TakesBurstsOfAsManyCallsOnAllRanksWhenTheHostOrdersThem) {
     EXPECT_EQ(called[at], called[0]);
     EXPECT_GE(verified[at], 1);
     EXPECT_EQ(verified[at], verified[0]);
-    EXPECT_EQ(left[at].check("samples:time")->outcome, "passed");
+    EXPECT_EQ(left[at].check("samples:time")->outcome, syslab::Outcome::passed);
   }
   // Of 10 ms by rank 0's own calls of 2 ms and more.
   EXPECT_GE(hosts[0].told[0].calls_per_burst, 1);
@@ -409,7 +409,7 @@ TEST(RankCase, RanksThatAreWrongAreNeverReadyForBursts) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     EXPECT_TRUE(hosts[at].told.empty());
-    EXPECT_EQ(left[at].check("reference:sum")->outcome, "falsified");
+    EXPECT_EQ(left[at].check("reference:sum")->outcome, syslab::Outcome::falsified);
   }
 }
 

@@ -108,7 +108,7 @@ TEST(RankTraining, IsCertifiedComparedAndTimedAndSomethingIsKeptOfEveryStep) {
   EXPECT_EQ(left.ranks.met, 1);
   for (const char* name : {"reference:certificate", "reference:logits", "samples:time"}) {
     ASSERT_NE(left.check(name), nullptr) << name;
-    EXPECT_EQ(left.check(name)->outcome, "passed");
+    EXPECT_EQ(left.check(name)->outcome, syslab::Outcome::passed);
   }
   EXPECT_GT(steps->of->steps, 1);
   EXPECT_EQ(steps->of->drawn, steps->of->steps) << "new tokens for every step";
@@ -130,7 +130,7 @@ TEST(RankTraining, ACertificateThatDoesNotHoldIsACheckThatFailed) {
     throw Error(ErrorKind::check, "rank 1 has other bits");
   }});
   ASSERT_NE(left.check("reference:certificate"), nullptr);
-  EXPECT_EQ(left.check("reference:certificate")->outcome, "falsified");
+  EXPECT_EQ(left.check("reference:certificate")->outcome, syslab::Outcome::falsified);
   EXPECT_NE(left.check_failed.find("rank 1 has other bits"), std::string::npos) << left.check_failed;
   EXPECT_EQ(left.check("samples:time"), nullptr) << "nothing was timed";
 }

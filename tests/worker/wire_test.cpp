@@ -86,6 +86,23 @@ TEST(Wire, OutputsOfAQueuedCallHaveTheirPlaces) {
   EXPECT_THROW(call_reply_from_json(Json::parse(R"({"type": "queued", "outputs": [{"offset": 1}]})")), Error);
 }
 
+// A judged process may claim what its Python lacks; what a process of ours finds out it cannot say.
+TEST(Wire, TakesAClaimOfWhatIsLackingAndNoMore) {
+  const auto lacks = [](const std::string& kind, const std::string& claim) {
+    const std::string text = R"({"type": "failed", "message": "", "kind": ")" + kind + R"(", "lacks": )" + claim + "}";
+    return std::get<Failed>(call_reply_from_json(Json::parse(text))).lacks;
+  };
+  const std::string hook =
+      R"({"kind": "attribute", "of": "torch.nn.Module", "name": "hook", "torch": "1", "declared": true})";
+  EXPECT_EQ(lacks("exception", hook), (Lack{.kind = LackKind::attribute, .of = "torch.nn.Module", .name = "hook"}));
+  EXPECT_FALSE(lacks("exception", hook)->is_established());
+  EXPECT_FALSE(lacks("unsupported", hook));
+  for (const char* none : {"7", "null", R"({"kind": "attribute", "of": "", "name": "hook"})", R"({"kind": "charm"})",
+                           R"({"kind": "module", "of": "", "name": "a b"})"}) {
+    EXPECT_FALSE(lacks("exception", none)) << none;
+  }
+}
+
 TEST(Wire, ACaseArrivesAsItWasAsked) {
   CaseRequest request;
   request.experiment = "flash_forward";
@@ -100,7 +117,7 @@ TEST(Wire, ACaseArrivesAsItWasAsked) {
   request.device = "cuda";
   request.device_index = 3;
   request.rendezvous = "file:/tmp/somewhere";
-  request.task = "law";
+  request.task = Task::law;
   request.law = "attention.causal_prefix";
   request.reproduce = "BcAFAgAJ";
   request.protocol = "quick";
@@ -178,7 +195,7 @@ TEST(Wire, NumbersThatJsonCannotHoldSurviveWhereTheyAreAFinding) {
   EXPECT_EQ(round_trip(losses).values, losses.values);
   CheckRecord check;
   check.name = "reference:out";
-  check.outcome = "falsified";
+  check.outcome = Outcome::falsified;
   check.worst_error = std::numeric_limits<double>::infinity();
   EXPECT_EQ(round_trip(check).worst_error, check.worst_error);
 }
@@ -220,7 +237,7 @@ TEST(Wire, MessagesAreCutAndSteerNoTerminal) {
   EXPECT_TRUE(detail.ends_with("… (cut: 100000 bytes in all)"));
   CheckRecord check;
   check.name = "law\x1b[2J";
-  check.outcome = "falsified";
+  check.outcome = Outcome::falsified;
   check.message = "row 3\x1b]0;owned\x07";
   EXPECT_EQ(round_trip(check).name, "law\\x1b[2J");
   EXPECT_EQ(round_trip(check).message, "row 3\\x1b]0;owned\\x07");
@@ -234,7 +251,7 @@ TEST(Wire, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {
 
   CheckRecord check;
   check.name = "attention.shift";
-  check.outcome = "falsified";
+  check.outcome = Outcome::falsified;
   check.cases_run = 12;
   check.shrinks_tried = 30;
   check.shrinks_taken = 4;

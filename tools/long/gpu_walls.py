@@ -1,21 +1,30 @@
 """What still works on a GPU behind the walls of a judged class, and what it can reach; on a machine with a GPU, in two minutes:
 
     python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy; where it has torch and Triton, these are tried, too)
+    python3 tools/long/gpu_walls.py build/syslab --without-filling
+
+The second asks what else would be lost if memory could not be filled in advance, either (MAP_POPULATE, MAP_LOCKED, MADV_POPULATE, mlock),
+which judged code may not, but as ranks on a GPU and under compute-sanitizer (deny_waking() of src/judge/walls.cpp). Each try then denies itself
+these calls, with walls and without.
 
 The class below is judged as any other (`run --mine`, profile `python`), under `--device cuda` where torch sees a GPU, else on the CPU.
 Each try is a process that the class starts, behind the same walls, so that one that crashes or hangs spoils no other. Each line says works,
-refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row for docs/performance/lab.md.
+refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row
+for reports/ledger/lab.md.
 NCCL, where there are two GPUs, needs sockets, which a class of one rank does not have: behind the walls it is refused, and that is not counted.
 Exit code 1: something else works without walls and not behind them, or the walls let something through. 2: nothing was shown.
 """
 import argparse
 import concurrent.futures
 import ctypes
+import errno
 import json
+import mmap
 import os
 import pathlib
 import platform
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -144,6 +153,40 @@ def try_load_inline():
     assert made.twice(torch.ones(4, device=device)).sum().item() == 8
 
 
+def try_nccl_alone():
+    """One rank: its group, a sum, and NCCL's threads and buffers. Its sockets are refused behind the walls of one rank."""
+    torch_on_gpu()
+    program = ("import sys, torch, torch.distributed as d; d.init_process_group('nccl', init_method='file://' + sys.argv[1], rank=0, world_size=1); "
+               "x = torch.ones(1 << 20, device='cuda'); d.all_reduce(x); torch.cuda.synchronize(); assert x.sum().item() == 1 << 20; "
+               "d.destroy_process_group()")
+    done = subprocess.run([sys.executable, "-c", program, tempfile.mktemp()], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr[-150:]
+
+
+def try_shared_memory():
+    """As the lab shares tensors with what it judges: memory without a name, mapped by two processes, and known to the driver."""
+    cuda, size = driver(), 64 << 20
+    memory = os.memfd_create("shared")
+    os.ftruncate(memory, size)
+    mine = mmap.mmap(memory, size)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(mine))
+    call(cuda.cuMemHostRegister_v2, ctypes.c_void_p(at), ctypes.c_size_t(size), 0)
+    program = "import mmap, sys; mmap.mmap(int(sys.argv[1]), 0)[-1] = 7"
+    subprocess.run([sys.executable, "-c", program, str(memory)], check=True, pass_fds=[memory])
+    assert mine[-1] == 7
+    call(cuda.cuMemHostUnregister, ctypes.c_void_p(at))
+
+
+def try_pinned_memory():
+    """As torch's pin_memory() has it: of the driver's, where copies run beside other work."""
+    cuda, size, at, memory = driver(), 64 << 20, ctypes.c_void_p(), ctypes.c_uint64()
+    call(cuda.cuMemAllocHost_v2, ctypes.byref(at), ctypes.c_size_t(size))
+    call(cuda.cuMemAlloc_v2, ctypes.byref(memory), ctypes.c_size_t(size))
+    call(cuda.cuMemcpyHtoDAsync_v2, memory, at, ctypes.c_size_t(size), None)
+    call(cuda.cuCtxSynchronize)
+    call(cuda.cuMemFreeHost, at)
+
+
 def try_nccl():
     """Two processes and a sum; they need sockets, which only classes of several ranks have."""
     torch = torch_on_gpu()
@@ -191,9 +234,36 @@ def opened_devices():
     return opened
 
 
+def instruction(code, value, yes=0, no=0):
+    return struct.pack("HBBI", code, yes, no, value)
+
+
+def deny_filling():
+    """For this process and what it starts: a filter of its own, with walls and without. The numbers are x86-64's."""
+    load, equal, has_bit, answer = 0x20, 0x15, 0x45, 0x06
+    allow, refuse, unknown = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.EINVAL
+    rules = [
+        instruction(load, 4), instruction(equal, 0xC000003E, 0, 6),  # 0: another architecture may do all
+        instruction(load, 0), instruction(equal, 9, 5, 0), instruction(equal, 28, 6, 0),  # 2: mmap, madvise
+        instruction(equal, 149, 9, 0), instruction(equal, 151, 8, 0), instruction(equal, 325, 7, 0),  # 5: mlock, mlockall, mlock2
+        instruction(answer, allow),  # 8
+        instruction(load, 40), instruction(has_bit, 0xA000, 4, 3),  # 9: the flags: MAP_POPULATE, MAP_LOCKED
+        instruction(load, 32), instruction(equal, 22, 3, 0), instruction(equal, 23, 2, 0),  # 11: MADV_POPULATE_READ, …_WRITE
+        instruction(answer, allow), instruction(answer, refuse), instruction(answer, unknown),  # 14
+    ]
+    text = b"".join(rules)
+    libc = ctypes.CDLL(None, use_errno=True)
+    program = ctypes.create_string_buffer(text)
+    head = struct.pack("HxxxxxxP", len(rules), ctypes.addressof(program))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, head, 0, 0) != 0:  # no new privileges; a filter
+        raise OSError(ctypes.get_errno(), "no filter")
+
+
 def outcome(name):
     """In a process of its own."""
     try:
+        if os.environ.get("GPU_WALLS_FILLING") == "denied":
+            deny_filling()
         TRIED[name]()
         return "works"
     except Absent as reason:
@@ -239,7 +309,7 @@ class TriesBehindWalls(Tries):
         return opened_devices()
 
 
-def judged(syslab, device, walls):
+def judged(syslab, device, walls, filling):
     """What the class found, and which walls stood."""
     name = "TriesBehindWalls" if walls else "Tries"
     case = ["-a", "seq=32", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=true", "-a", "dtype=fp32"]
@@ -248,6 +318,7 @@ def judged(syslab, device, walls):
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "GPU_WALLS_DEVICE": device, "SYSLAB_DB": f"{folder}/lab.db", "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
         environment.pop("SYSLAB_WALLS", None)
+        environment["GPU_WALLS_FILLING"] = "allowed" if filling else "denied"
         if not walls:
             environment["SYSLAB_WALLS"] = "none"
         done = subprocess.run(command, env=environment, text=True, capture_output=True)
@@ -273,6 +344,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("syslab", nargs="?", type=lambda path: str(pathlib.Path(path).resolve()))
     parser.add_argument("--try", dest="name", choices=TRIED, help="one thing alone, here and now")
+    parser.add_argument("--without-filling", action="store_true", help="and without calls that fill memory in advance")
     arguments = parser.parse_args()
     if arguments.name:
         print(f"OUTCOME{outcome(arguments.name)}")
@@ -283,14 +355,18 @@ def main():
     asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"], text=True, capture_output=True)
     device = "cuda" if asked.stdout.strip() == "True" else "cpu"
     print(f"on {machine}", flush=True)
+    filling = not arguments.without_filling
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        open_air, behind = pool.map(judged, [arguments.syslab] * 2, [device] * 2, [False, True])
-    print(f"walls: {behind['walls']}, judged on {device}\n{'':22} {'without walls':40} behind them")
+        open_air, behind = pool.map(judged, [arguments.syslab] * 2, [device] * 2, [False, True], [True, filling])
+    print(f"walls: {behind['walls']}, judged on {device}\n{'':22} {'without walls':40} behind them{'' if filling else ', and without filling'}")
+    # What needs sockets is refused to one rank behind the walls: it is tried without filling, and without walls.
+    bare = None if filling else judged(arguments.syslab, device, False, False)
     lost = []
     for name, without in open_air["tried"].items():
-        if without == "works" and behind["tried"][name] != "works" and name != "nccl":
+        seen = behind["tried"][name] if not name.startswith("nccl") or filling else bare["tried"][name]
+        if without == "works" and seen != "works" and (not name.startswith("nccl") or not filling):
             lost.append(name)
-        print(f"{name:22} {without:40} {behind['tried'][name]}{'   <- lost' if name in lost else ''}")
+        print(f"{name:22} {without:40} {seen}{'   <- lost' if name in lost else ''}")
     harmless = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
     through = [path for path in behind["devices"] if path not in harmless and not path.startswith("/dev/nvidia")]
     print("GPU devices opened behind them:", " ".join(path for path in behind["devices"] if path.startswith("/dev/nvidia")) or "none")

@@ -1,5 +1,5 @@
-"""How well the laws of data parallelism see: the right classes of tests/worker/mine/parallel.py, which must be accused of nothing, and
-the faults of parallel_faults.py, each of which some law should find.
+"""How well the laws of data parallelism see: the right classes of tests/worker/mine/parallel.py and parallel_variants.py, which must be
+accused of nothing, and the faults of parallel_faults.py, each of which some law should find.
 
     python3 tools/long/parallel_faults.py build/syslab [CLASS ...]      (SYSLAB_PYTHON: a Python that has torch)
                                           [--device cuda] [--jobs 8] [--cases 20]
@@ -18,12 +18,14 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-from parallel_classes import FAULTS, RIGHT, file_of  # noqa: E402
+from parallel_classes import FAULTS, RIGHT, VARIANTS, file_of  # noqa: E402
+
+GOOD = {**RIGHT, **VARIANTS}
 
 
 def accusations(syslab, name, folder, options):
     """(law, message) of each law that does not hold."""
-    experiment = RIGHT.get(name) or FAULTS[name][0]
+    experiment = GOOD.get(name) or FAULTS[name][0]
     mine = f"me={ROOT / 'tests' / 'worker' / 'mine' / file_of(name)}:{name}"
     done = subprocess.run([syslab, "check", experiment, "--mine", mine, "--device", options.device, "--cases", str(options.cases), "--json"],
                           cwd=folder, text=True, capture_output=True, env={**os.environ, "SYSLAB_DB": str(folder / f"{name}.db")})
@@ -42,19 +44,19 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, metavar="CLASSES", help="at a time")
     parser.add_argument("--cases", type=int, default=20, metavar="INPUTS", help="a law")
     options = parser.parse_args()
-    names = options.names or [*RIGHT, *FAULTS]
+    names = options.names or [*GOOD, *FAULTS]
     found, by_its_law, accused = 0, 0, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as workers:
         looked = workers.map(lambda name: accusations(str(options.syslab.resolve()), name, pathlib.Path(folder), options), names)
         for name, against in zip(names, looked):
             laws = sorted({law for law, _ in against})
             print(f"{name}: {', '.join(laws) or 'nothing'}" + (f"\n    {against[0][1]}" if against else ""), flush=True)
-            accused += name in RIGHT and bool(laws)
+            accused += name in GOOD and bool(laws)
             found += name in FAULTS and bool(laws)
             by_its_law += name in FAULTS and FAULTS[name][1] in laws
     faults = sum(name in FAULTS for name in names)
     print(f"faults found: {found} of {faults}, by the law that is about them {by_its_law}; right classes accused: {accused} of "
-          f"{sum(name in RIGHT for name in names)}")
+          f"{sum(name in GOOD for name in names)}")
     return int(accused > 0 or found < 0.9 * faults)
 
 

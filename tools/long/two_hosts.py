@@ -5,7 +5,7 @@
 Each "host" has a network of its own, joined by a pair of virtual devices between which this script carries each packet 40 ms late, a
 hostname and process numbers of its own; files, processors and kernel are the same. A case of two ranks, one on each, has to end ok;
 one whose second rank crashes or is stopped, at the start or later, and one whose link is lost has to name that rank within the limit and
-3 s, and to leave no process on either side; an agent whose lab is stopped has to end. The last line is a row for docs/performance/lab.md. Exit code 77: not root, or no such spaces
+3 s, and to leave no process on either side; an agent whose lab is stopped has to end. The last line is a row for reports/ledger/lab.md. Exit code 77: not root, or no such spaces
 here; 1: something was told wrong, late, or left.
 """
 import argparse

@@ -54,7 +54,7 @@ def demand_same_inputs(torch, function, given, inputs):
             continue
         there, here = (one.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for one in (tensor, given[name]))
         if not torch.equal(there, here):
-            raise WrongAnswer(f"the call changed its input '{name}': whoever calls reads it again; work on a copy")
+            raise WrongAnswer(f"the call changed its input '{name}': whoever calls reads it again; work on a copy", "input_changed")
 
 
 def look_for_early_reads(tensors, function, inputs, options, values):

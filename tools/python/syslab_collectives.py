@@ -17,6 +17,8 @@ import time
 import torch
 import torch.distributed as dist
 
+from syslab_lacks import averages_over_gloo
+
 KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce", "barrier")
 PAYLOAD_BYTES = 1 << 20
 SIGNATURE_BYTES = 256
@@ -152,14 +154,8 @@ class Gloo:
 
     @functools.cached_property
     def averages(self):
-        """Whether it reduces by AVG: torch 2.8's does, 2.7's does not."""
-        options = dist.AllreduceOptions()
-        options.reduceOp = dist.ReduceOp.AVG
-        try:
-            self.group.allreduce([torch.ones(1)], options).wait()
-        except RuntimeError:
-            return False
-        return True
+        """Whether it reduces by AVG."""
+        return averages_over_gloo()
 
     def demand_writable(self, tensor):
         """Raises what it raises when it writes to a tensor like this one: what lies on a GPU it copies there by autograd's rules, which a
@@ -314,7 +310,10 @@ class Collectives:
             return self.reduced(values, dist.ReduceOp.SUM) / self.board.ranks
         who = "NCCL" if self.backend == "nccl" else "Gloo"
         name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op), str(op))
-        raise RuntimeError(f"{who} cannot reduce by {name} here: sum, and divide by the number of ranks")
+        error = RuntimeError(f"{who} cannot reduce by {name} here: sum, and divide by the number of ranks")
+        if (who, name) == ("Gloo", "AVG"):
+            error.lacks = {"kind": "dtype", "of": "torch.distributed.ReduceOp.AVG", "name": "Gloo"}
+        raise error
 
     def require_all(self, group):
         if group is not None and dist.get_world_size(group) != self.board.ranks:

@@ -5,13 +5,19 @@ Needs the standard library alone.
 import os
 import traceback
 
+from syslab_lacks import claim
+
 
 class Unsupported(Exception):
     """The implementation cannot do this case; no fault of it."""
 
 
 class WrongAnswer(Exception):
-    """The function did what no result can be trusted after."""
+    """The function did what no result can be trusted after. `finding`: the kind of fault, a word of docs/worker-wire.md."""
+
+    def __init__(self, message, finding="wrong_value"):
+        super().__init__(message)
+        self.finding = finding
 
 
 def is_out_of_memory(error):
@@ -31,7 +37,7 @@ def is_of_project(name, path):
 def failed(error, path):
     """The message for an exception, with where in the user's file it was raised."""
     if isinstance(error, WrongAnswer):
-        return {"type": "failed", "kind": "check", "message": str(error)}
+        return {"type": "failed", "kind": "check", "finding": error.finding, "message": str(error)}
     kind = "unsupported" if isinstance(error, Unsupported) else "oom" if is_out_of_memory(error) else "exception"
     frames = traceback.extract_tb(error.__traceback__)
     own = [index for index, frame in enumerate(frames) if is_of_project(frame.filename, path)]
@@ -44,4 +50,6 @@ def failed(error, path):
     frames = [frame for frame in frames if not frame.filename.startswith("<")]
     lines = "".join(traceback.format_list(frames[-6:])).splitlines()
     said = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}{': ' if str(error) else ''}{error}"
-    return {"type": "failed", "kind": kind, "message": f"{said}{where}", "traceback": "\n".join(lines[-12:])}
+    answer = {"type": "failed", "kind": kind, "message": f"{said}{where}", "traceback": "\n".join(lines[-12:])}
+    lacks = claim(error) if kind == "exception" else None
+    return {**answer, "lacks": lacks} if lacks else answer

@@ -124,6 +124,13 @@ def write_result(memory, memory_bytes, offset, wire_dtype, value):
     numpy.ndarray(value.shape, {"fp64": "f8", "fp32": "f4", "fp16": "f2"}[wire_dtype], memory.bytes(memory_bytes), offset)[...] = value
 
 
+def filled(tensor):
+    """A result of that library, dtype and shape that holds ones."""
+    library = importlib.import_module(tensor["library"])
+    dtype = getattr(library, tensor["dtype"]) if tensor["library"] == "torch" else library.dtype(tensor["dtype"])
+    return library.ones(tensor["shape"], dtype=dtype)
+
+
 def as_tensor(value):
     """A result as a tensor of torch that holds what write_result() would write, converted or not."""
     torch = sys.modules["torch"]
@@ -258,12 +265,12 @@ class Function:
             self.signatures = {text: signature}
         return self.signatures[text]
 
-    def called(self, arguments):
-        torch = sys.modules.get("torch")
+    def called(self, arguments, function=None):
+        function, torch = function or self.function, sys.modules.get("torch")
         if torch is None:
-            return self.function(*arguments)
+            return function(*arguments)
         with torch.no_grad():
-            return self.function(*arguments)
+            return function(*arguments)
 
     def on_device(self, value):
         return value.to(self.device) if self.device != "cpu" and is_torch(value) else value
@@ -303,6 +310,8 @@ class Function:
         expected = json.loads(options["outputs"])
         views = [raw_view(self.memory, size, wire["offset"], tensor)
                  for wire, tensor in zip(message["inputs"], signature.tensors)]
+        if "empty" in message:
+            return self.call_empty(message, signature, views, expected, bell)
         if options.get("examine"):
             bell.wait()
             self.examine(signature, views, expected)
@@ -315,6 +324,23 @@ class Function:
                 write_result(self.memory, size, wire["offset"], wire["dtype"], value)
         bell.finish()
         self.demand_right(results, expected, signature, values)
+        return elapsed
+
+    def call_empty(self, message, signature, views, expected, bell):
+        """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`: that of results that
+        are there already, too.
+        """
+        results = {each["name"]: filled(each) for each in expected}
+        if signature.late:
+            bell.early([tensor["name"] for tensor in signature.tensors[:signature.early()]])
+        arguments = signature.build(views)
+        bell.wait()
+        returned, elapsed = self.timed(lambda: self.called(arguments, lambda *_: results), views)
+        found = named_results(returned)
+        if is_as(found, expected) and message["empty"] == "with_results":
+            for (_, value), wire in zip(found, message["outputs"]):
+                write_result(self.memory, message["memory_bytes"], wire["offset"], wire["dtype"], value)
+        bell.finish()
         return elapsed
 
     def call_on_gpu(self, message, lab, call):
@@ -358,6 +384,28 @@ class Function:
             raise WrongAnswer(f"'{name}' is a view of an argument: nothing was computed that a time could be of; return a tensor of "
                               "its own")
 
+    def examine_strides(self, signature, views, wanted):
+        """Of gradients: autograd hands over whatever strides the operation behind the output has made. One that refuses those says so."""
+        if not signature.late:
+            return
+        from syslab_autograd import Backward
+
+        first = signature.early()
+        given = [self.on_device(value) for value in views[first:]]
+        for strided in zip(*map(with_other_strides, given)):
+            back = Backward(self.function, signature, [self.on_device(value) for value in views[:first]])
+            back.demand(signature.late, given)
+            try:
+                found = named_results(back.named(back.gradients(list(strided))))
+            except Exception:  # noqa: BLE001, whatever it is, nothing was computed that could be wrong
+                continue
+            for (name, once), (_, again) in zip(wanted, found):
+                difference, allowed = largest_difference(once, again)
+                if difference > allowed:
+                    raise WrongAnswer(f"'{name}' is another where the gradient that is handed over has the same elements with strides "
+                                      f"{strided[0].stride()}, and not {given[0].stride()}: the backward pass reads it by strides that it may not "
+                                      "have; call .contiguous() on it, or read it by its own")
+
     def examine(self, signature, views, expected):
         """Two calls that nobody times, and what they left behind."""
 
@@ -383,11 +431,22 @@ class Function:
         if compiled and (still := self.watch.during(called)[1]):
             raise WrongAnswer(f"it compiles at each call: with equal arguments it {still} again, which would be in every time; keep "
                               "what the first call has made")
+        self.examine_strides(signature, views, first)
         for (name, once), (_, again) in zip(first, second):
             difference, allowed = largest_difference(once, again)
             if difference > allowed:
                 raise WrongAnswer(f"two calls with equal arguments differ: '{name}' by {difference:.3g} of its largest value, which "
                                   "rounding does not explain; it draws numbers of its own or keeps something between calls")
+
+
+def with_other_strides(value):
+    """Equal tensors whose memory is another: every second element of a longer last dimension, and all dimensions in reverse."""
+    torch = sys.modules["torch"]
+    longer = torch.full((*value.shape, 2), float("nan"), dtype=value.dtype, device=value.device)
+    longer[..., 0] = value
+    yield longer[..., 0]
+    axes = tuple(reversed(range(value.dim())))
+    yield value.permute(axes).contiguous().permute(axes)
 
 
 def storage(value):

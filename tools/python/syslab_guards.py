@@ -26,12 +26,15 @@ SIGINFO, NODEFER, RESETHAND = 0x4, 0x40000000, 0x80000000 - (1 << 32)
 HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
+READ_PAST_THE_END, WROTE_PAST_THE_END = 91, 92  # exit codes: docs/worker-wire.md, `guarded`
+
+
 def access_of(context):
-    """What the processor was doing, of the ucontext_t that a handler gets."""
+    """What the processor was doing, of the ucontext_t that a handler gets, and the exit code of it; None: it does not tell."""
     if platform.machine() != "x86_64":
-        return "an access"
+        return "an access", None
     error = ctypes.c_uint64.from_address(context + 40 + 8 * 19).value  # uc_mcontext.gregs[REG_ERR]
-    return "a write" if error & 2 else "a read"
+    return ("a write", WROTE_PAST_THE_END) if error & 2 else ("a read", READ_PAST_THE_END)
 
 
 def place_in(path):
@@ -80,10 +83,13 @@ class GuardPages:
             self.libc.sigaction(int(number), ctypes.byref(action), None)
 
     def tell(self, _number, info, context):
-        """In the thread that touched a page. Once this returns it touches it again, and the signal ends the process."""
+        """In the thread that touched a page. What touched one ends the process: by its code, or by the signal when this returns and it touches it again."""
         at = ctypes.c_uint64.from_address(info + 16).value  # si_addr
         for address, behind, name in self.pages:
             if address <= at < address + mmap.PAGESIZE:
-                line = (f"{access_of(context)} past the end of '{name}', {at - address + behind} bytes behind its last"
+                access, code = access_of(context)
+                line = (f"{access} past the end of '{name}', {at - address + behind} bytes behind its last"
                         f"{place_in(self.user_file)}\n")
                 os.write(2, line.encode())
+                if code is not None:
+                    os._exit(code)

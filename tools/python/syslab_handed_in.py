@@ -5,6 +5,7 @@
 """
 import contextlib
 import importlib
+import inspect
 import typing
 
 from syslab_failures import Unsupported
@@ -54,6 +55,15 @@ class Methods:
         need(made, "finish_gradient_synchronization")
         return made
 
+    def computing_in(self, dtype, module):
+        """Of full sharding: a container whose layers compute in it."""
+        known = inspect.signature(self.cls).parameters.values()
+        if not any(one.name == "compute_dtype" or one.kind is one.VAR_KEYWORD for one in known):
+            raise Unsupported(f"{self.cls.__name__}() takes no compute_dtype")
+        made = self.cls(module, compute_dtype=dtype)
+        need(made, "finish_gradient_synchronization")
+        return made
+
     def optimizer(self, parameters, base, **options):
         return self.cls(parameters, base, **options)
 
@@ -92,6 +102,9 @@ class Functions:
 
     def container(self, *arguments):
         return self.function(self.name)(*arguments)
+
+    def computing_in(self, dtype, module):
+        return self.function(self.name)(module, compute_dtype=dtype)
 
     def optimizer(self, parameters, base, **options):
         return self.function(self.name)(parameters, base, **options)

@@ -13,7 +13,9 @@ def lift_memory_limit():
 
 
 def limit_memory(limit_bytes):
-    """The case's allowance on top of what the libraries have mapped by now."""
+    """The case's allowance on top of what the libraries have mapped by now, for good: what is judged cannot lift it."""
     if limit_bytes:
         mapped = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (mapped + limit_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = mapped + limit_bytes if hard == resource.RLIM_INFINITY else min(mapped + limit_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

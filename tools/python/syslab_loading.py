@@ -3,12 +3,17 @@
 Needs the standard library alone.
 """
 import builtins
+import functools
 import importlib
 import importlib.util
 import inspect
 import os
 import pathlib
 import sys
+import sysconfig
+import types
+
+from syslab_project import install_own_packages
 
 
 def parse_mine(text):
@@ -52,7 +57,66 @@ def load_module(path):
     return LOADED[key]
 
 
+def files_loaded():
+    """Real paths of all that is loaded."""
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return {os.path.realpath(file) for file in loaded if isinstance(file, str)}
+
+
+LOADED_BEFORE = files_loaded()  # the interpreter's own, a site's customisation too
+
+
+def own_files(files=None):
+    """Real paths of those files, or of what is loaded here, that are the user's: neither of the interpreter nor of an installed package,
+    nor one of ours.
+    """
+    installed = tuple(os.path.realpath(folder) + os.sep for folder in
+                      {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()} - {os.sep, ""})
+    files = files_loaded() if files is None else files
+    ours = os.path.dirname(os.path.realpath(globals().get("__file__") or os.devnull)) + os.sep
+    return sorted({file for file in files if file not in LOADED_BEFORE and not file.startswith((*installed, ours))
+                   and f"{os.sep}site-packages{os.sep}" not in file and f"{os.sep}dist-packages{os.sep}" not in file})
+
+
+# What references compute by; elsewhere replaced names change no result.
+COMPUTES = {"builtins", "cmath", "functools", "itertools", "math", "numpy", "operator", "random", "scipy", "statistics", "time", "torch"}
+
+
+def replaced_names(files):
+    """Names of libraries that results are computed by, behind which stands code of these files: ["numpy.exp"]."""
+    own, known = set(files), {}
+    modules = {name for name, module in list(sys.modules.items()) if getattr(module, "__file__", None) and is_own(module.__file__, own, known)}
+
+    def replaced(value):
+        value = value.func if isinstance(value, functools.partial) else value
+        if isinstance(value, types.FunctionType):
+            return is_own(value.__code__.co_filename, own, known)
+        kind = value if isinstance(value, type) else type(value)
+        return getattr(kind, "__module__", None) in modules and callable(value)
+
+    found = set()
+    for name, module in list(sys.modules.items()):
+        deep = name.count(".") > 1 and not name.startswith(("numpy.", "torch.nn."))
+        if deep or name.partition(".")[0] not in COMPUTES or name in modules or not inspect.ismodule(module):
+            continue
+        for attribute, value in list(vars(module).items()):
+            if replaced(value):
+                found.add(f"{name}.{attribute}")
+            elif isinstance(value, type) and value.__module__ == name:
+                found.update(f"{name}.{value.__name__}.{part}" for part, inner in list(vars(value).items())
+                             if isinstance(inner, types.FunctionType) and replaced(inner))
+    return sorted(found)
+
+
+def is_own(file, own, known):
+    """`known`: answers so far."""
+    if file not in known:
+        known[file] = os.path.realpath(file) in own
+    return known[file]
+
+
 def run_module(path):
+    install_own_packages(path)
     package, further = roots(path)
     further += [folder for folder in project_folders(path) if folder not in further]
     # Imports beside the file work, as in `python3 flash.py`. A file may be run many times: each folder once.

@@ -6,6 +6,7 @@ Needs the standard library alone; torch for a torch.autograd.Function.
 import contextlib
 
 from syslab_failures import Unsupported, WrongAnswer
+from syslab_lacks import SETUP_CONTEXT
 
 # What hand-outs give a form of its own; every other function is a method of its name.
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
@@ -26,16 +27,33 @@ def flatten_heads(tensor, bell):
 
 def attention_arguments(inputs, options, bell):
     q, k = inputs["q"], inputs["k"]
-    if q.shape[1] != k.shape[1]:
-        raise Unsupported(f"grouped heads ({q.shape[1]} for queries, {k.shape[1]} for keys) have no place in the call "
-                          "(q, k, v, is_causal)")
     if options.get("causal", 0) == 2 and q.shape[2] != k.shape[2]:
         raise Unsupported("a causal mask aligned at the last key has no place in the call (q, k, v, is_causal)")
     scale = options.get("scale", 0)
     if scale and abs(scale * q.shape[3] ** 0.5 - 1) > 1e-5:
         raise Unsupported(f"a scale of {scale} has no place in the call (q, k, v, is_causal), which means 1/sqrt(d)")
+    if is_grouped(inputs):
+        return dict(inputs), bool(options.get("causal", 0))
     tensors = {name: flatten_heads(tensor, bell) for name, tensor in inputs.items()}
     return tensors, bool(options.get("causal", 0))
+
+
+def is_grouped(inputs):
+    return inputs["q"].shape[1] != inputs["k"].shape[1]
+
+
+@contextlib.contextmanager
+def grouped_heads(inputs):
+    """Grouped heads need tensors (batch, heads, n, d), which the hand-out does not know: to refuse them is no fault."""
+    try:
+        yield
+    except (Unsupported, WrongAnswer):
+        raise
+    except Exception as error:
+        if not is_grouped(inputs):
+            raise
+        raise Unsupported(f"grouped heads ({inputs['q'].shape[1]} for queries, {inputs['k'].shape[1]} for keys) in tensors "
+                          f"(batch, heads, n, d): {type(error).__name__}: {error}") from error
 
 
 def expect_shape(name, value, shape):
@@ -74,9 +92,10 @@ class PlainClass:
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
         arguments = (t["q"], t["k"], t["v"])
-        values = results(("out", "lse"), timed(lambda: self.object.forward(*arguments, causal), arguments))
-        expect_shape("o", values["out"], t["q"].shape)
-        expect_shape("lse", values["lse"], t["q"].shape[:2])
+        with grouped_heads(inputs):
+            values = results(("out", "lse"), timed(lambda: self.object.forward(*arguments, causal), arguments))
+            expect_shape("o", values["out"], t["q"].shape)
+            expect_shape("lse", values["lse"], t["q"].shape[:-1])
         return values
 
     def has_method(self, function):
@@ -92,9 +111,12 @@ class PlainClass:
     def attention_backward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
         backward = self.backward()
+        if options.get("gradient"):
+            raise Unsupported(f"{type(self.object).__name__} is no torch.autograd.Function")
         arguments = (t["q"], t["k"], t["v"], t["out"], t["lse"], t["dout"])
-        values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments, causal), arguments))
-        return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
+        with grouped_heads(inputs):
+            values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments, causal), arguments))
+            return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
 
     def weighted_sum_forward(self, inputs, _options, timed, bell):
         arguments = (inputs["x"], inputs["w"])
@@ -108,6 +130,13 @@ class PlainClass:
         return {name: expect_shape(name, value, inputs[name[1:]].shape) for name, value in values.items()}
 
 
+def refuse_setup_context(*_arguments):
+    """In place of apply() of a class whose setup_context() this torch would never call."""
+    error = TypeError("this torch's autograd.Function does not call setup_context()")
+    error.lacks = SETUP_CONTEXT
+    raise error
+
+
 class AutogradFunction:
     """A torch.autograd.Function: the backward pass is what torch.autograd.grad runs, after an untimed forward."""
 
@@ -116,6 +145,8 @@ class AutogradFunction:
 
         self.torch, self.apply, self.name = torch, cls.apply, cls.__name__
         base = torch.autograd.Function
+        if hasattr(cls, "setup_context") and not hasattr(base, "setup_context"):
+            self.apply = refuse_setup_context
         self.has_backward = cls.backward is not base.backward or cls.vjp is not base.vjp
 
     def has_method(self, _function):
@@ -136,8 +167,8 @@ class AutogradFunction:
     def another_call(self, options, tensors):
         """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is another law's matter."""
         def of_size(tensor, rows, width):
-            rows, width = (self.torch.arange(size, device=tensor.device) % had for size, had in zip((rows, width), tensor.shape[1:]))
-            return tensor.detach().flip(1)[:, rows][:, :, width].contiguous()
+            rows, width = (self.torch.arange(size, device=tensor.device) % had for size, had in zip((rows, width), tensor.shape[-2:]))
+            return tensor.detach().flip(1)[..., rows, :][..., width].contiguous()
 
         width = options["interleaved_width"]
         q, k, v = (of_size(tensor, options[f"interleaved_{rows}"], width)
@@ -160,18 +191,19 @@ class AutogradFunction:
         self.another_call(options, tensors)
         if not all(self.torch.equal(bits(tensor), content) for tensor, content in before):
             raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: each needs memory "
-                              "of its own, since a model keeps what every layer returned until its backward pass")
+                              "of its own, since a model keeps what every layer returned until its backward pass", "kept_state")
 
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
-        o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
-        self.interleave(options, o, (q, k, v))
-        expect_shape("o", o, q.shape)
-        saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
-        if len(saved) != 1:
-            raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:2])}, "
-                             f"the log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
+        with grouped_heads(inputs):
+            o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
+            self.interleave(options, o, (q, k, v))
+            expect_shape("o", o, q.shape)
+            saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:-1])]
+            if len(saved) != 1:
+                raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:-1])}, "
+                                 f"the log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
         return {"out": o, "lse": saved[0]}
 
     def attention_backward(self, inputs, options, timed, bell):
@@ -179,10 +211,20 @@ class AutogradFunction:
         t, causal = attention_arguments(inputs, options, bell)
         bell.early(("q", "k", "v"))
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
-        o = self.apply(q, k, v, causal)
-        self.interleave(options, o, (q, k, v))
-        gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]), (t["dout"],))
+        with grouped_heads(inputs):
+            o = self.apply(q, k, v, causal)
+            self.interleave(options, o, (q, k, v))
+            gradients = timed(lambda: self.way_back(options, o, (q, k, v), t["dout"]), (t["dout"],))
         return results(("dq", "dk", "dv"), gradients)
+
+    def way_back(self, options, o, leaves, dout):
+        """By the gradient that is given, or by one that lies as models make it: expanded from a sum, or transposed behind joined heads."""
+        layout = options.get("gradient")
+        if layout == "expanded":
+            return self.torch.autograd.grad(o.sum(), leaves)
+        if layout == "transposed":
+            dout = dout.transpose(1, 2).contiguous().transpose(1, 2)
+        return self.torch.autograd.grad(o, leaves, dout)
 
     def weighted_sum_forward(self, inputs, _options, timed, bell):
         x, w = self.leaves(inputs["x"], inputs["w"])

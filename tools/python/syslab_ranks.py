@@ -9,7 +9,8 @@ syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. 
                        backward pass and before the optimizer's step; on_train_batch_start(optimizer), where there is one, at the
                        beginning of each step
   a sharded optimizer  Sharded(params, optimizer_cls, **kwargs) with step(closure=None), zero_grad() and add_param_group(group)
-  full sharding        FSDP(module) of linear layers, an embedding and norms, whose parameters() are this rank's parts;
+  full sharding        FSDP(module), or FSDP(module, compute_dtype=dtype), of linear layers, an embedding and norms, whose parameters()
+                       are this rank's parts;
                        finish_gradient_synchronization() as above, gather_full_params() gives {name in the module: whole weight}
 
 Functions of a hand-out's adapters.py, such as me=tests/adapters.py:get_ddp(), stand for such a class: syslab_handed_in.py.
@@ -59,17 +60,6 @@ class RankTensors:
         self.torch = torch
 
     view = TorchTensors.view
-
-
-def needs_newer(error):
-    """An attribute of newer versions of torch that the user's file wants, as the reason why it cannot be run."""
-    import torch
-
-    wanted = {"register_post_accumulate_grad_hook": "2.1"}
-    for name, version in wanted.items():
-        if isinstance(error, AttributeError) and f"'{name}'" in str(error):
-            return f"needs torch >= {version}, which has {name}; this is torch {torch.__version__}"
-    return None
 
 
 def own_gpu(rank):
@@ -195,9 +185,9 @@ def described(error, path):
 
     if isinstance(error, (syslab_collectives.Mismatch, syslab_handed_in.Fault)):
         kind = "waits" if isinstance(error, syslab_collectives.Mismatch) else "exception"
-        return {"type": "failed", "kind": kind, "message": str(error), "traceback": ""}
-    newer = needs_newer(error)
-    return failed(Unsupported(newer) if newer else error, path)
+        finding = "hang" if kind == "waits" else "raised"  # without the lab they would wait for ever
+        return {"type": "failed", "kind": kind, "finding": finding, "message": str(error), "traceback": ""}
+    return failed(error, path)
 
 
 def serve_rank(source, target, path, make):
@@ -286,7 +276,7 @@ class Gang:
             for fd in ready:
                 rank = waiting.pop(fd)
                 text = self.answers[rank].readline()
-                answer = json.loads(text) if text else {"type": "failed", "kind": "ended", "traceback": "",
+                answer = json.loads(text) if text else {"type": "failed", "kind": "ended", "finding": "crash", "traceback": "",
                                                         "message": f"its process ended {self.where(rank)}"}
                 if answer["type"] == "failed":
                     failures[rank] = answer
@@ -313,7 +303,7 @@ class Gang:
         for rank, answer in sorted(failures.items(), key=lambda item: item[1]["kind"] != "unsupported"):
             return answer if answer["kind"] == "unsupported" else self.said(rank, answer)
         busy = min(silent, key=self.board.is_waiting)  # the others wait for it
-        return {"type": "failed", "kind": "exception", "traceback": "",
+        return {"type": "failed", "kind": "exception", "finding": "hang", "traceback": "",
                 "message": f"rank {busy} has not ended after {patience:.0f} s: it is {self.where(busy)}"}
 
     def end(self):
@@ -391,7 +381,7 @@ def main():
             except BaseException as error:
                 pipe.write(failed(error, mine[0]))
                 return 1
-            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine or "lab", "language": "Python",
+            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": (arguments.mine or "lab").removeprefix("="), "language": "Python",
                         "serves": ["call"], "domain": {}})
         elif message["type"] == "call" and conductor is not None and message["function"] in calls:
             pipe.write(conductor.call(message))

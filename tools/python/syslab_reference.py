@@ -6,136 +6,33 @@
 syslab starts this by itself, in a process of its own: what is judged shares nothing with it. The first form writes the
 cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md), where `hello` says which case the
 calls up to the next `hello` are `about`: `make` fills a call's arguments from a seed; `expect` runs the reference in float64,
-where it can be, and says how far from its result a correct function may be. docs/any-function.md derives that bound. The files are run once.
+where it can be, and says how far from its result a correct function may be; `expect_ties` has seen what the function returned. docs/any-function.md derives that bound. The files are run once.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
 import argparse
 import contextlib
-import dataclasses
-import hashlib
-import inspect
+import functools
 import json
 import math
 import os
-import pathlib
 import random
 import sys
 
 from syslab_autograd import BACKWARD, Backward
-from syslab_bounds import bound, change_of, doubles, error_of, larger, probed, unit_roundoff, whole_bound, widened
+from syslab_bounds import FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, unit_roundoff, whole_bound, widened
+from syslab_cases import field, passes_of, problem_of, read_cases
 from syslab_failures import failed
-from syslab_functions import load_callable, load_object, named_results
-from syslab_library import BadCases, ManifestCase, Symbol, manifest_cases
+from syslab_functions import load_callable, named_results
+from syslab_library import BadCases, ManifestCase, Symbol
 from syslab_limits import lift_memory_limit
-from syslab_loading import load_module
+from syslab_loading import own_files, replaced_names
 from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
 from syslab_tensors import Memory
+from syslab_ties import DRAWS, MovedArgument, OutputStandsOut, array_of, in_place_of, read_doubles, rounded, settled
 from syslab_wire import PROTOCOL, Pipe
 
-FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
-MOST_CASES = 10_000
-
 PROBES = 4  # random changes of the arguments, by which the result's sensitivity is known
-
-
-# --- cases ------------------------------------------------------------------------------------------------------------
-
-
-def field(case, name, otherwise=None):
-    return case.get(name, otherwise) if isinstance(case, dict) else getattr(case, name, otherwise)
-
-
-def check_case(case, number, axes, names):
-    where = f"case {number}"
-    if not isinstance(case, dict) and not hasattr(case, "arguments"):
-        raise BadCases(f"{where} is a {type(case).__name__}; expected a dict or dataclass with name, axes and arguments")
-    if isinstance(case, dict) or dataclasses.is_dataclass(case):
-        given = case if isinstance(case, dict) else [each.name for each in dataclasses.fields(case)]
-        unknown = [key for key in given if key not in FIELDS]
-        if unknown:
-            raise BadCases(f"{where} has a field '{unknown[0]}'; there are {', '.join(FIELDS)}")
-    name = field(case, "name")
-    own = field(case, "axes") or {}
-    if name is None:
-        name = " ".join(f"{key}={value}" for key, value in own.items())
-    if not isinstance(name, str) or not name or "," in name or "\n" in name:
-        raise BadCases(f"{where}: a name is a text without commas, found {name!r}")
-    if name in names:
-        raise BadCases(f"two cases are called '{name}'")
-    if not callable(field(case, "arguments")):
-        raise BadCases(f"case '{name}': 'arguments' must be a function of a seed that makes them, so that each timed call meets "
-                       f"new content; found {type(field(case, 'arguments')).__name__}")
-    for key, value in own.items():
-        if not isinstance(key, str) or not key.isidentifier() or key in ("impl", "device", "world_size", "case", "problem"):
-            raise BadCases(f"case '{name}': an axis cannot be called {key!r}")
-        if not isinstance(value, (bool, int, float, str)):
-            raise BadCases(f"case '{name}': axis '{key}' is a {type(value).__name__}; axes are numbers, texts, True and False")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise BadCases(f"case '{name}': axis '{key}' is {value}; axes are finite numbers")
-    if axes and {key: type(value) for key, value in own.items()} != axes[0]:
-        first = ", ".join(f"{key} ({kind.__name__})" for key, kind in axes[0].items()) or "none"
-        raise BadCases(f"case '{name}' has other axes than the first, or of other types: all cases have {first}")
-    axes.append({key: type(value) for key, value in own.items()})
-    return name
-
-
-def cases_object(path, name):
-    """What gives the cases. Whoever has a function and a reference has none yet: the message says how one looks."""
-    try:
-        return load_object(path, name)
-    except AttributeError as error:
-        if "." in name or hasattr(load_module(path), name):
-            raise  # out of the user's own code
-        raise BadCases(f"{error}. What gives the cases makes the arguments to call both sides with, new ones for each seed: def {name}(): yield "
-                       "{'arguments': lambda seed: [numpy.random.default_rng(seed).standard_normal((512, 512))]}. It may "
-                       "stand in another file: --inputs FILE.py:NAME (docs/any-function.md)") from None
-
-
-def read_cases(path, name):
-    """The cases by name, in order."""
-    made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else cases_object(path, name)
-    made = made() if callable(made) else made
-    cases, axes = {}, []
-    for number, case in enumerate(made, 1):
-        if number > MOST_CASES:
-            raise BadCases(f"'{name}' gives more than {MOST_CASES} cases; does it end?")
-        cases[check_case(case, number, axes, cases)] = case
-    if not cases:
-        raise BadCases(f"'{name}' gives no case")
-    return cases
-
-
-def passes_of(cases, backward):
-    """Names and axes of all that can be asked: with gradients, each case that has them twice."""
-    def has(case):
-        return backward or bool(field(case, "backward"))
-
-    passes = any(map(has, cases.values()))
-    for name, case in cases.items():
-        axes = dict(field(case, "axes") or {})
-        if passes and "pass" in axes:
-            raise BadCases(f"case '{name}': with gradients 'pass' is an axis already; call yours otherwise")
-        yield {"name": name, "axes": {**axes, "pass": "forward"} if passes else axes}
-        if has(case):
-            yield {"name": name + BACKWARD, "axes": {**axes, "pass": "backward"}}
-
-
-def source_of(path, name):
-    """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes it."""
-    if pathlib.Path(path).suffix != ".py":
-        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
-    found = load_object(path, name)
-    if inspect.isroutine(found) or inspect.isclass(found):
-        with contextlib.suppress(OSError, TypeError):
-            return inspect.getsource(found)
-    return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
-
-
-def problem_of(reference, inputs):
-    """"softmax@1f2e3d4c": the reference's name and a digest of its source and that of the cases."""
-    digest = hashlib.sha256("\0".join((source_of(*reference), source_of(*inputs))).encode()).hexdigest()
-    return f"{reference[1]}@{digest[:8]}"
 
 
 # --- what was expected ------------------------------------------------------------------------------------------------
@@ -144,6 +41,10 @@ def problem_of(reference, inputs):
 def placed(values, device):
     """Tensors of torch there; arrays of NumPy, which know no place, as they are."""
     return [value.to(device) if is_torch(value) else value for value in values]
+
+
+def is_integer(dtype):
+    return dtype.startswith(("int", "uint"))
 
 
 def is_module(function):
@@ -322,6 +223,56 @@ class Reference:
         return [self.bound(name, doubles(value), each, moved, erring, exact, declared)
                 for (name, value), each, moved, erring in zip(results, self.outputs, sensitivity, own)]
 
+    def expect_ties(self, values, seen, probes):
+        """The same, with what was seen in place of the reference's own integers where it is as right. `seen`: arrays of doubles."""
+        pairs = self.expect(values, probes)
+        drawn = self.decided_by_rounding(values)
+        found = []
+        for index, (pair, each, other) in enumerate(zip(pairs, self.outputs, seen)):
+            if is_integer(each["dtype"]) and not (field(self.case, "rtol") or field(self.case, "atol")):
+                own, scores = array_of(pair[0]), [*self.scores_of_arguments(values, index), *self.scores_of_outputs(pairs, drawn, index)]
+                value = settled(own, other.reshape(own.shape), scores, [array_of(results[index][1]).astype("f8") for results in drawn])
+                pair = value, array_of(pair[1])
+            found.append(pair)
+        return found
+
+    def scores_of_arguments(self, values, output):
+        """What that output may be places in: (array, margin, evidence) of each argument."""
+        def found_with(argument, scores):
+            replaced = [in_place_of(value, scores) if i == argument else value for i, value in enumerate(values)]
+            exact = self.precision == "float64"
+            given = [widened(value) if exact else value for value in placed(replaced, self.device)]
+            try:
+                return array_of(self.run(self.wide if exact else self.native, given)[output][1]).astype("f8")
+            except Exception:  # noqa: BLE001, whatever it is, the reference does not take these
+                return None
+
+        return [(array_of(value), 0.0, MovedArgument(functools.partial(found_with, i))) for i, value in enumerate(values)]
+
+    @staticmethod
+    def scores_of_outputs(pairs, drawn, output):
+        """The same of each other output; `drawn`: what decided_by_rounding() gave."""
+        in_float64 = drawn[1:] or drawn
+        for i, (value, tolerance) in enumerate(pairs):
+            if i != output:
+                runs = [(array_of(results[output][1]).astype("f8"), array_of(doubles(results[i][1]))) for results in in_float64]
+                yield array_of(value), array_of(tolerance), OutputStandsOut(runs)
+
+    def decided_by_rounding(self, values):
+        """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on their way."""
+        import numpy
+
+        given = placed(values, self.device)
+        results = [self.run(self.native, given)]
+        if self.precision != "float64":
+            return results
+        units = [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors]
+        generator = numpy.random.default_rng(20230717)
+        for _ in range(DRAWS):
+            results.append(self.run(self.wide, [rounded(widened(value), FACTOR * unit, generator) if is_inexact(value) else value
+                                                for value, unit in zip(given, units)]))
+        return results
+
     def bound(self, name, value, output, sensitivity, erring, exact, declared):
         if bool((value != value).any()):
             raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with that")
@@ -346,8 +297,9 @@ class Reference:
             outputs.append({"name": each["name"], "dtype": wire, "shape": shape})
         inputs = [wire_tensor(each["name"], item, math.prod(each["shape"]))
                   for each, item in zip(self.signature.tensors, (item_bytes(value) for value in self.arguments(1)[1]))]
-        return {"problem": self.problem, "inputs": inputs, "outputs": outputs, "signature": self.signature.text(),
-                "results": json.dumps(self.outputs), "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision, "terms": self.terms,
+        files = sorted({*own_files(), *read_files()})
+        return {"files": files, "patched": replaced_names(files), "problem": self.problem, "inputs": inputs, "outputs": outputs, "signature": self.signature.text(),
+                "ties": any(is_integer(each["dtype"]) for each in self.outputs), "results": json.dumps(self.outputs), "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision, "terms": self.terms,
                 "bound": "declared" if any(field(self.case, key) is not None for key in ("rtol", "atol")) else "derived",
                 **{key: 0.0 if self.signature.late else float(field(self.case, key) or 0) for key in ("flops", "bytes")}}
 
@@ -360,9 +312,15 @@ class Reference:
             _, values = self.arguments(int(message["options"]["seed"]))
             for view, value in zip(self.views(memory, size, message["outputs"]), values):
                 view.copy_(value) if is_torch(view) else view.__setitem__(..., value)
-        elif message["function"] == "expect":
+        elif message["function"] in ("expect", "expect_ties"):
             probes = int(message["options"].get("probes", PROBES))
-            parts = [part for pair in self.expect(self.views(memory, size, message["inputs"]), probes) for part in pair]
+            values = self.views(memory, size, message["inputs"])
+            if message["function"] == "expect":
+                pairs = self.expect(values, probes)
+            else:
+                seen = message["inputs"][len(self.signature.tensors):]
+                pairs = self.expect_ties(values, [read_doubles(memory.bytes(size), wire) for wire in seen], probes)
+            parts = [part for pair in pairs for part in pair]
             for wire, part in zip(message["outputs"], parts):
                 write_doubles(part, memory.bytes(size), wire["offset"])
             if self.device != "cpu":
@@ -380,6 +338,22 @@ def write_doubles(value, memory, offset):
         sys.modules["torch"].from_numpy(view).copy_(value)
     else:
         view[...] = value
+
+
+READ = []  # Python files and libraries that were opened here, by whichever way
+
+
+def watch_reads():
+    """From now on what is opened is known, so that a file counts that is run without being imported."""
+    def heard(event, arguments):
+        if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith((".py", ".so")):
+            READ.append(arguments[0])
+
+    sys.addaudithook(heard)
+
+
+def read_files():
+    return own_files([os.path.realpath(file) for file in READ])
 
 
 def parse_place(text):
@@ -418,6 +392,7 @@ def main():
     parser.add_argument("--device", default="cpu", help="where the reference computes if it can")
     given = parser.parse_args()
     lift_memory_limit()
+    watch_reads()
     if given.list is not None:
         descriptor = os.dup(given.list)
         os.dup2(2, 1)  # what the files print is no answer

@@ -22,6 +22,8 @@ import resource
 import sys
 
 import syslab_loading
+from syslab_lacks import claim
+from syslab_project import asked_of, locked_versions, normal
 
 LONGEST = 300
 FOR_LIBRARIES = 4 << 30
@@ -49,24 +51,9 @@ def version_here(package):
         return None
 
 
-def locked_versions(root):
-    """Package → version of the lock file beside the project. It is read, never followed."""
-    locked = {}
-    for name in ("uv.lock", "poetry.lock", "pdm.lock"):
-        with_versions = root / name
-        if with_versions.is_file() and with_versions.stat().st_size < 16 << 20:
-            text = with_versions.read_text(encoding="utf-8", errors="replace")
-            locked.update(re.findall(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', text, re.MULTILINE))
-    requirements = root / "requirements.txt"
-    if requirements.is_file() and requirements.stat().st_size < 1 << 20:
-        text = requirements.read_text(encoding="utf-8", errors="replace")
-        locked.update(re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;#]+)", text, re.MULTILINE))
-    return {name.lower().replace("_", "-"): version for name, version in locked.items()}
-
-
 def version_note(package, locked):
     """Whether the package that an error is about differs from what the lock file names."""
-    wanted, here = locked.get(package.lower().replace("_", "-")), version_here(package)
+    wanted, here = locked.get(normal(package)), version_here(package)
     if wanted is None:
         return f"this Python has {package} {here}" if here else ""
     return f"the lock file names {package} {wanted}, this Python has {here or 'none'}" if here != wanted else ""
@@ -76,7 +63,7 @@ def why_it_fails(error, locked, folder):
     """One line: the package that is missing or too old, else the error and where in the submission it was raised."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.split(".")[0]
-        wanted = locked.get(package.lower().replace("_", "-"))
+        wanted = locked.get(normal(package))
         if version_here(package) is None and not (pathlib.Path(folder) / package).exists():
             return f"package '{package}' is missing" + (f" (the lock file names {wanted})" if wanted else "")
     # str() of a SyntaxError ends with its file and line, which follow here.
@@ -96,15 +83,27 @@ def why_it_fails(error, locked, folder):
     return text + where + (f"; {note}" if note else "")
 
 
+def failing(error, locked, folder):
+    answer, lacks = {"state": "fails", "why": why_it_fails(error, locked, folder)}, claim(error)
+    return {**answer, "lacks": lacks} if lacks else answer
+
+
+def import_as(function, module):
+    """What the function imports before all else, as its call would: what is missing is found out before it is called."""
+    imports = [node for node in function.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    names = {"__name__": module.__name__, "__package__": module.__package__}
+    exec(compile(ast.Module(imports, []), module.__file__, "exec"), names)
+
+
 def survey(path, wanted, getters):
     folder = path.parent.parent if path.parent.name == "tests" else path.parent
     locked = locked_versions(folder)
-    found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton")}
+    found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton"), "asks": asked_of(folder)}
     try:
         defined = functions_of(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError) as error:
-        why = why_it_fails(error, locked, folder)
-        return {**found, "functions": {name: {"state": "fails", "why": why} for name in wanted}}
+        failed = failing(error, locked, folder)
+        return {**found, "functions": {name: failed for name in wanted}}
 
     states = {}
     for name in wanted:
@@ -117,19 +116,20 @@ def survey(path, wanted, getters):
         module = syslab_loading.load_module(path)
     except BaseException as error:  # a sys.exit() at the top of the file, too
         for name in open_ones:
-            states[name] = {"state": "fails", "why": why_it_fails(error, locked, folder)}
+            states[name] = failing(error, locked, folder)
         return {**found, "functions": states}
     for name in open_ones:
-        if name not in getters:
-            continue
         try:
+            import_as(defined[name], module)
+            if name not in getters:
+                continue
             made = getattr(module, name)()
             if not inspect.isclass(syslab_loading.applied(made)):
                 states[name] = {"state": "fails", "why": f"{name}() returned {type(made).__name__}, expected a class"}
         except NotImplementedError:
             states[name] = {"state": "not_implemented"}
         except BaseException as error:
-            states[name] = {"state": "fails", "why": why_it_fails(error, locked, folder)}
+            states[name] = failing(error, locked, folder)
     return {**found, "functions": states}
 
 

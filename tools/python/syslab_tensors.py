@@ -107,6 +107,9 @@ class NumpyTensors:
         strides = [stride * dtype.itemsize for stride in tensor["strides"]]
         return self.numpy.ndarray(tensor["shape"], dtype, self.memory.bytes(memory_bytes), tensor["offset"], strides)
 
+    def ones_like(self, view):
+        return self.numpy.ones_like(view)
+
     def write(self, view, value):
         view[...] = self.numpy.asarray(value).reshape(view.shape)
 
@@ -154,6 +157,9 @@ class TorchTensors:
             return self.torch.empty(tensor["shape"], dtype=dtype, device=self.device)
         flat = self.torch.frombuffer(self.memory.bytes(memory_bytes), dtype=dtype, count=count, offset=tensor["offset"])
         return flat.as_strided(tensor["shape"], tensor["strides"])
+
+    def ones_like(self, view):
+        return self.torch.ones_like(view)
 
     def write(self, view, value):
         view.copy_(value.detach().reshape(view.shape))

@@ -11,9 +11,11 @@ import sys
 import torch
 
 import syslab_collectives
+from syslab_failures import Unsupported
 from syslab_handed_in import Fault, need
 
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
+COMPUTE_DTYPES = {None: None, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 class Part(torch.nn.Module):
@@ -29,6 +31,8 @@ class Probe(torch.nn.Module):
         for described in case["parameters"]:
             count = torch.Size(described["shape"]).numel()
             value = start[at:at + count].reshape(described["shape"]).to(DTYPES[described["dtype"]], copy=True)
+            if described.get("strided") and value.dim() == 2:
+                value = value.t().contiguous().t()
             parameter = torch.nn.Parameter(value, requires_grad=described["trains"])
             self.add(described["name"], parameter)
             self.used.append((described["name"], at, count))
@@ -180,6 +184,17 @@ def clear_and_look(optimizer, case, parameters, step):
                         "other ranks' parameters, too")
 
 
+def change_rates(optimizer, case, step):
+    """As a scheduler does between steps."""
+    if not case.get("rate_changes"):
+        return
+    groups = getattr(optimizer, "param_groups", None)
+    if not groups:
+        raise Fault(f"{type(optimizer).__name__} has no param_groups, in which a schedule changes learning rates")
+    for group in groups:
+        group["lr"] *= case["rate_changes"][step]
+
+
 def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
     log, made = collectives.log, []
     module = Probe(case, inputs["start"][rank]).to(device)
@@ -197,6 +212,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
             optimizer.add_param_group(group)
         if case["checks_zero_grad"]:
             clear_and_look(optimizer, case, parameters, step)
+        change_rates(optimizer, case, step)
         for parameter in parameters:
             parameter.grad = None
 
@@ -231,7 +247,8 @@ def layer_makers():
 class Chain(torch.nn.Module):
     """An embedding, linear layers and gains, one behind the other. Each has numbers x and c of its own in a batch: for its output y
     (of a token x, of numbers x) the loss has the term sum(c * y + curve / 2 * y * y). What comes from the layer before is taken times
-    zero, so that gradients take the way of a model's and still have a closed form."""
+    zero, so that gradients take the way of a model's and still have a closed form. With a compute_dtype numbers go on in the dtype that
+    the layer before gave, as activations of the hand-out's model do; the loss is fp32."""
 
     def __init__(self, case, start):
         super().__init__()
@@ -241,8 +258,11 @@ class Chain(torch.nn.Module):
             shape, kind = described["shape"], described["kind"]
             layer = Gain(shape[0]) if kind == "gain" else embedding(*shape) if kind == "embedding" else linear(shape[1], shape[0])
             count = torch.Size(shape).numel()
-            layer.weight.data.copy_(start[at:at + count].reshape(shape))
-            at += count
+            if described["shares"] >= 0:
+                layer.weight = self.layers[described["shares"]].weight
+            else:
+                layer.weight.data.copy_(start[at:at + count].reshape(shape))
+                at += count
             self.layers.append(layer)
             self.kinds.append((kind, shape))
 
@@ -252,9 +272,11 @@ class Chain(torch.nn.Module):
             inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]), "linear": (shape[-1], shape[0])}[kind]
             x, c = batch[at:at + inputs], batch[at + inputs:at + inputs + outputs]
             at += inputs + outputs
-            y = layer(x.long())[0] if kind == "embedding" else layer(before * 0 + (x if kind == "linear" else batch.new_ones(outputs)))
-            loss = loss + (c * y + self.curve / 2 * y * y).sum()
+            own = (before * 0 + (x if kind == "linear" else batch.new_ones(outputs))).to(before.dtype)
+            y = layer(x.long())[0] if kind == "embedding" else layer(own)
             before = y.sum()
+            y = y.to(batch.dtype)
+            loss = loss + (c * y + self.curve / 2 * y * y).sum()
         return loss
 
 
@@ -266,7 +288,7 @@ class Gain(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(width))
 
     def forward(self, x):
-        return self.weight * x
+        return (self.weight * x).to(x.dtype)
 
 
 def held_elements(module):
@@ -287,9 +309,21 @@ def look_at_gradients(mine, container, step):
                         f"{list(parameter.shape)} of {parameter.dtype}: the optimizer wants them alike")
 
 
+def demand_products(dtype, device):
+    """That this torch multiplies in it."""
+    try:
+        torch.ones(2, 2, dtype=dtype, device=device) @ torch.ones(2, 2, dtype=dtype, device=device)
+    except RuntimeError:
+        where = "CPU" if device.type == "cpu" else "GPU"
+        raise Unsupported(f"needs torch >= 2.1, whose {where} multiplies in {str(dtype)[6:]}; this is torch {torch.__version__}") from None
+
+
 def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
-    log = collectives.log
-    container = mine.container(Chain(case, inputs["start"][rank]).to(device))
+    log, compute = collectives.log, COMPUTE_DTYPES[case.get("compute_dtype")]
+    if compute is not None:
+        demand_products(compute, device)
+    module = Chain(case, inputs["start"][rank]).to(device)
+    container = mine.container(module) if compute is None else mine.computing_in(compute, module)
     outputs["held"][rank, 0] = held_elements(container)
     optimizer = torch.optim.SGD(container.parameters(), lr=case["rate"])
     for step in range(case["steps"]):
@@ -305,7 +339,7 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
         look_at_gradients(mine, container, step)
         optimizer.step()
         gathered = mine.whole_weights(container)
-        for described, at, count in placed(case["layers"]):
+        for described, at, count in placed([one for one in case["layers"] if one["shares"] < 0]):
             if described["name"] not in gathered or list(gathered[described["name"]].shape) != described["shape"]:
                 found = {name: list(value.shape) for name, value in gathered.items()}
                 raise Fault(f"{mine.gather} returned {found}, and '{described['name']}' {described['shape']} is wanted among it")

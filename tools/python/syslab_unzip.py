@@ -1,4 +1,4 @@
-"""Unpacks a zip that somebody handed in: python3 syslab_unzip.py FILE.zip FOLDER
+"""Unpacks a zip that somebody handed in: SYSLAB_ZIP=FILE.zip python3 syslab_unzip.py FOLDER
 
 Everything is looked at before anything is written. What leaves the folder, is a link or a device, is encrypted, or is more than
 a submission has, is refused: one line on standard output that says what was found, and exit code 3. What an entry declares is
@@ -43,7 +43,7 @@ def look_at(archive):
     declared = sum(entry.file_size for entry in entries)
     if declared > MOST_BYTES:
         raise Refused(f"it unpacks to {declared / 1e9:.1f} GB; a submission has at most {MOST_BYTES / 1e9:.1f} GB")
-    wanted = {}
+    wanted, folders = {}, set()
     for entry in entries:
         parts = parts_of(entry)
         kind = stat.S_IFMT(entry.external_attr >> 16)
@@ -58,6 +58,10 @@ def look_at(archive):
         if tuple(parts) in wanted and not entry.is_dir():
             raise Refused(f"its entry {quoted(entry.filename)} is there twice")
         wanted[tuple(parts)] = entry
+        folders.update(tuple(parts[:depth]) for depth in range(1, len(parts) + entry.is_dir()))
+        # A path makes its folders: each takes as long to make and to remove as a file.
+        if len(folders) > MOST_FILES:
+            raise Refused(f"its paths make more than {MOST_FILES} folders; a submission has fewer")
     return wanted
 
 
@@ -78,7 +82,7 @@ def unpack(archive, wanted, folder):
 
 
 def main():
-    path, folder = sys.argv[1:]
+    path, [folder] = os.environ["SYSLAB_ZIP"], sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
         if os.path.getsize(path) > MOST_ZIP_BYTES:

@@ -1,8 +1,9 @@
 """Serves a Python implementation to syslab: the worker's wire format (docs/worker-wire.md), version 1.
 
-    python3 syslab_worker.py --mine me=flash.py:Flash
+    python3 syslab_worker.py [--mine me=flash.py:Flash] [--function]
 
-syslab starts this by itself for `--mine me=flash.py:Flash`. Flash is one of
+syslab starts this by itself for `--mine me=flash.py:Flash`, without --mine: the first message names the file and the class, so that
+the command line is the same whichever side of a comparison the process serves. Flash is one of
 
   a subclass of torch.autograd.Function   called as Flash.apply(q, k, v, is_causal), as the hand-out's tests call it;
                                           the log-sum-exp is the one saved tensor of shape (batch, n_queries)
@@ -37,21 +38,23 @@ from syslab_wire import PROTOCOL, Pipe
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mine", required=True, metavar="NAME=FILE.py:CLASS")
+    parser.add_argument("--mine", metavar="NAME=FILE.py:CLASS", help="where the host's hello has no `implementation`")
     parser.add_argument("--function", action="store_true", help="CLASS is anything that can be called, with any arguments")
     arguments = parser.parse_args()
     lift_memory_limit()
 
     pipe = Pipe()
-    path, class_name = parse_mine(arguments.mine)
+    path, class_name = parse_mine(arguments.mine or "=")
     implementation = None
     while (message := pipe.read()) is not None and message["type"] != "bye":
         if message["type"] == "hello":
+            place = message.get("implementation") or (arguments.mine or "").partition("=")[2]
             try:
+                path, class_name = parse_mine("=" + place)
                 kind = CallableImplementation if arguments.function else Implementation
                 implementation = kind(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
                                       message.get("world_size", 1))
-                serves = ["call", "release"]
+                serves = ["call", "release", "empty"]
                 if "gpu_memory_bytes" in message and implementation.share_gpu(message["gpu_memory_bytes"]):
                     serves.append("gpu_release")
                 if message.get("device", "cpu") != "cpu" and kind is Implementation:
@@ -60,7 +63,7 @@ def main():
             except BaseException as error:  # a sys.exit() in the user's file, too
                 pipe.write(failed(error, path))
                 return 1
-            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine, "language": "Python",
+            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": place, "language": "Python",
                         "serves": serves, "domain": implementation.domain})
             if message["protocol"] != PROTOCOL:
                 print(f"the host speaks version {message['protocol']} of the worker's wire format, this worker version "

@@ -46,7 +46,7 @@ void run_case(worker::CaseContext& context) {
   const std::int64_t wrong = sum_again_and_again(*ranks, context.params().integer("steps"));
   worker::CheckRecord check;
   check.name = "selftest:sums";
-  check.outcome = wrong == 0 ? "passed" : "falsified";
+  check.outcome = wrong == 0 ? Outcome::passed : Outcome::falsified;
   check.cases_run = context.params().integer("steps");
   if (wrong != 0) check.message = fmt::format("{} numbers are not the sum over {} ranks", wrong, ranks->size());
   context.emit(check);

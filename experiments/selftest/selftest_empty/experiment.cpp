@@ -8,7 +8,7 @@ namespace {
 void run_case(worker::CaseContext& context) {
   worker::CheckRecord check;
   check.name = "selftest";
-  check.outcome = "passed";
+  check.outcome = Outcome::passed;
   check.cases_run = 1;
   context.emit(check);
 }

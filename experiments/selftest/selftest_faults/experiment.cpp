@@ -57,7 +57,7 @@ void use_up_memory() {
 void passed(CaseContext& context) {
   worker::CheckRecord check;
   check.name = "selftest";
-  check.outcome = "passed";
+  check.outcome = Outcome::passed;
   check.cases_run = 1;
   context.emit(check);
 }
@@ -104,7 +104,7 @@ const std::map<std::string, std::function<void(CaseContext&)>, std::less<>>& fau
        [](CaseContext& context) {
          worker::CheckRecord check;
          check.name = "selftest";
-         check.outcome = "falsified";
+         check.outcome = Outcome::falsified;
          check.message = "out[3] is 7, expected 8";
          context.emit(check);
          throw worker::CheckFailed(check.message);

@@ -142,7 +142,7 @@ void check_sum(CaseContext& context, const std::vector<double>& numbers, bool wr
   double sum = wrong ? 1 : 0;
   for (int rank = 0; rank < ranks; ++rank) {
     if (std::isnan(numbers[static_cast<std::size_t>(rank)])) {
-      worker::CheckRecord check{.name = "selftest:sum", .outcome = "falsified", .cases_run = 1};
+      worker::CheckRecord check{.name = "selftest:sum", .outcome = Outcome::falsified, .cases_run = 1};
       check.seed = std::to_string(context.request().seed);
       check.message = fmt::format("the number of rank {} is NaN", rank);
       context.emit(check);
@@ -152,7 +152,7 @@ void check_sum(CaseContext& context, const std::vector<double>& numbers, bool wr
   }
   const double expected = 0.5 * ranks * (ranks + 1);
   worker::CheckRecord check{
-      .name = "selftest:sum", .outcome = sum == expected ? "passed" : "falsified", .cases_run = 1};
+      .name = "selftest:sum", .outcome = sum == expected ? Outcome::passed : Outcome::falsified, .cases_run = 1};
   check.worst_error = std::abs(sum - expected);
   check.tolerance = 0;
   check.seed = std::to_string(context.request().seed);

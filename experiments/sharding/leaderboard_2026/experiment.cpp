@@ -86,11 +86,11 @@ void check_count(worker::CaseContext& context, const model::ModelConfig& config)
   check.cases_run = 1;
   check.worst_error = static_cast<double>(std::abs(laid_out - model::parameter_count(config)));
   check.tolerance = 0;
-  check.outcome = *check.worst_error == 0 ? "passed" : "falsified";
+  check.outcome = *check.worst_error == 0 ? Outcome::passed : Outcome::falsified;
   check.message = std::to_string(laid_out) + " parameters are laid out, " +
                   std::to_string(model::parameter_count(config)) + " follow from the sizes";
   context.emit(check);
-  if (check.outcome != "passed") throw worker::CheckFailed(check.message);
+  if (check.outcome != Outcome::passed) throw worker::CheckFailed(check.message);
 }
 
 void predict(worker::CaseContext& context, std::string_view rung) {

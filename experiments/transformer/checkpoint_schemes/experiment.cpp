@@ -21,7 +21,7 @@ void emit_check(worker::CaseContext& context, const char* name, double off, cons
   check.seed = std::to_string(context.request().seed);
   check.worst_error = off;
   check.tolerance = 0;
-  check.outcome = off == 0 ? "passed" : "falsified";
+  check.outcome = off == 0 ? Outcome::passed : Outcome::falsified;
   check.message = message;
   context.emit(check);
   if (off != 0) throw worker::CheckFailed(message);

@@ -50,10 +50,10 @@ void tell_forwards(worker::CaseContext& context, const train::WorkloadOptions& o
   check.cases_run = 1;
   check.worst_error = std::abs(counted - formula);
   check.tolerance = 0;
-  check.outcome = counted == formula ? "passed" : "falsified";
+  check.outcome = counted == formula ? Outcome::passed : Outcome::falsified;
   check.message = fmt::format("{} forward passes of a block in a step, {} follow from the formula", counted, formula);
   context.emit(check);
-  if (check.outcome != "passed") throw worker::CheckFailed(check.message);
+  if (check.outcome != Outcome::passed) throw worker::CheckFailed(check.message);
   context.metric("block_forwards", "1", counted);
   context.metric("block_forwards_formula", "1", formula);
 }

@@ -25,7 +25,7 @@ worker::CheckRecord compare(const Problem& problem, const Result& found, const R
   const Result expected = other.sum(problem);
   worker::CheckRecord check;
   check.name = other.name + ":bits";
-  check.outcome = found.bits == expected.bits ? "passed" : "falsified";
+  check.outcome = found.bits == expected.bits ? Outcome::passed : Outcome::falsified;
   check.cases_run = 1;
   check.worst_error = std::abs(found.value - expected.value);
   check.tolerance = 0;
@@ -47,7 +47,7 @@ void run_case(worker::CaseContext& context) {
     if (other.name == rung.name || !runs_here(other)) continue;
     const worker::CheckRecord check = compare(problem, found, other);
     context.emit(check);
-    if (check.outcome != "passed") throw worker::CheckFailed(check.message);
+    if (check.outcome != Outcome::passed) throw worker::CheckFailed(check.message);
   }
   context.metric("value", "1", found.value);
   context.metric("error", "1", found.value - problem.exact());

@@ -111,7 +111,7 @@ void run_case(worker::CaseContext& context) {
   check.tolerance = found.bound;
   check.fraction_checked = static_cast<double>(found.finite_rows) / static_cast<double>(kRows);
   const bool passed = found.error_statistic <= found.bound && found.unexplained == 0;
-  check.outcome = passed ? "passed" : "falsified";
+  check.outcome = passed ? Outcome::passed : Outcome::falsified;
   check.message = std::to_string(kRows - found.finite_rows) + " of " + std::to_string(kRows) + " rows overflow, " +
                   std::to_string(found.unexplained) + " of them without need; the others are held against their bound";
   context.emit(check);

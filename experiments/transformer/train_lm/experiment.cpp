@@ -1,6 +1,5 @@
 // train_lm: a small model learns a text, in every precision; the question is in README.md in this folder.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -14,6 +13,7 @@
 
 #include "core/json_text.hpp"
 #include "core/resources.hpp"
+#include "core/temporary_folder.hpp"
 #include "measure/clock.hpp"
 #include "model/against_reference.hpp"
 #include "registry/ladder.hpp"
@@ -71,31 +71,18 @@ train::RunOptions options_from(const Params& params, const train::Rung& rung) {
 
 // The text pages embedded in this program, as a file that is deleted once it is mapped.
 train::TokenFile own_pages() {
-  // A name that cannot exist already.
-  std::string name = (std::filesystem::temp_directory_path() / "syslab-pages-XXXXXX").string();
-  const int descriptor = ::mkstemp(name.data());
-  const std::filesystem::path path = name;
-  if (descriptor >= 0) {
-    ::close(descriptor);
-    std::ofstream file(path, std::ios::binary);
-    for (const Resource& page : resources("docs/")) file << page.text;
-    if (!file.flush()) throw Error(ErrorKind::usage, "cannot write '" + name + "' to learn from; set TMPDIR");
-  } else {
-    throw Error(ErrorKind::usage, "cannot make '" + name + "' to learn from; set TMPDIR");
+  const TemporaryFolder folder;
+  const std::filesystem::path path = std::filesystem::path(folder.path()) / "pages";
+  std::ofstream file(path, std::ios::binary);
+  for (const Resource& page : resources("docs/")) file << page.text;
+  if (!file.flush()) {
+    throw Error(ErrorKind::config, fmt::format("cannot write '{}' to learn from; set TMPDIR to a folder that you may "
+                                               "write, on a disk that is not full",
+                                               path.string()));
   }
-  const auto removed = [&path] {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  };
-  try {
-    train::TokenFile text(path, train::TokenFormat::bytes);
-    removed();
-    text.call_it(kOwnPages);
-    return text;
-  } catch (...) {
-    removed();
-    throw;
-  }
+  train::TokenFile text(path, train::TokenFormat::bytes);
+  text.call_it(kOwnPages);
+  return text;
 }
 
 train::TokenFile text_of(const Params& params) {
@@ -124,11 +111,11 @@ void check_learned(worker::CaseContext& context, double loss, double uniform) {
   check.cases_run = 1;
   check.worst_error = loss;
   check.tolerance = uniform;
-  check.outcome = loss < uniform ? "passed" : "falsified";
+  check.outcome = loss < uniform ? Outcome::passed : Outcome::falsified;
   check.message = fmt::format("a loss of {:.4g} over the last tenth of the steps; knowing nothing costs ln V = {:.4g}",
                               loss, uniform);
   context.emit(check);
-  if (check.outcome != "passed") throw worker::CheckFailed(check.message);
+  if (check.outcome != Outcome::passed) throw worker::CheckFailed(check.message);
 }
 
 class Curves {
@@ -250,15 +237,15 @@ registry::Experiment describe() {
                                                     {"context", {number(128)}},
                                                     {"vocab", {number(256)}},
                                                     {"precision", {text("fp32")}}}))
-      .axis("text", {text(kOwnPages)},
-            "file to learn: text (a byte is a token), .bin of uint16, .npy; `pages`: this program's own")
+      .file_axis("text", {text(kOwnPages)},
+                 "file to learn: text (a byte is a token), .bin of uint16, .npy; `pages`: this program's own")
       .axis("steps", {number(1000)}, "of the optimizer")
       .axis("lr", {1e-3}, "largest learning rate: linear warm-up, then a cosine down to a tenth")
       .axis("lr_warmup", {number(20)}, "steps of its warm-up")
       .axis("max_norm", {1.0}, "gradients are scaled down to this global norm")
       .axis("seed", {number(0)}, "of weights and batches")
-      .axis("checkpoint", {text("")},
-            "safetensors file: written at the end, gone on from where it is there; empty: none")
+      .file_axis("checkpoint", {text("")},
+                 "safetensors file: written at the end, gone on from where it is there; empty: none")
       .axis("checkpoint_every", {number(0)}, "steps between two writings of it; 0: at the end alone")
       .preset("smoke", {{"model", {text("tiny")}},
                         {"batch", {number(4)}},

@@ -150,6 +150,10 @@ void declare(CLI::App& app, GradeOptions& options) {
   app.add_option("--wheel", options.wheel, "out/release/syslab-*.whl, made by tools/release")
       ->type_name("FILE")
       ->needs(zip);
+  app.add_flag("--dry-run", options.dry_run,
+               "Grade nothing and write nothing: check imports, torch, package metadata and GPUs of all submissions")
+      ->excludes(zip);
+  app.add_flag("--despite-open", options.despite_open, "Grade even if most submissions would be mostly open");
   app.add_flag("--names", options.names, "The leaderboard shows who it is (default: aliases)");
   app.add_option("--since", options.since,
                  "What was handed in before 2026-05-03T17:00 and has not changed since it was graded keeps its grade,"

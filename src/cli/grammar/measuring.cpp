@@ -7,39 +7,43 @@ namespace syslab::cli::grammar {
 void declare(CLI::App& app, CheckOptions& options) {
   selection(app, options.selection);
   many(app, "-a,--axis", "AXIS=VALUES", options.selection.assignments,
-       "What --mine promises: dtype, head_dim, causal, multiple_of, max_seq, square (seq_q == seq_k), deterministic");
+       "State what --mine promises: dtype, head_dim, causal, multiple_of, max_seq, square (seq_q == seq_k), "
+       "deterministic");
   shard(app, options.selection);
   contract(app, options.contract);
-  CLI::Option* const cases = app.add_option(
-      "--cases", options.cases, "Tries a law, however long they take (default 100, of --mine while 20 s last for all)");
+  CLI::Option* const cases =
+      app.add_option("--cases", options.cases,
+                     "Try so many inputs per law, without a time limit (default 100; of --mine within 20 s)");
   cases->type_name("NUMBER")->check(CLI::Range(1, 1'000'000).description(""));
   CLI::Option* const deep =
-      app.add_flag("--deep", options.deep, "A thousand tries a law, of --mine while 5 min last")->excludes(cases);
+      app.add_flag("--deep", options.deep, "Try 1000 inputs per law (of --mine within 5 min)")->excludes(cases);
   CLI::Option* const as_graded =
       app.add_flag("--as-graded", options.as_graded,
-                   "As deep as grade: a thousand tries a law, of --mine while 60 s last, of ranks 50")
+                   "Try as deep as grade: 1000 inputs per law, of --mine within 60 s; 50 of ranks")
           ->excludes(cases)
           ->excludes(deep);
-  app.add_option("--until", options.until,
-                 "Draw for so long, shared among the laws, or until one has failed and its input is shrunk: 1h")
+  app.add_flag("--imports-alone", options.imports_alone, "Import what a folder or zip hands in, and search no law");
+  app.add_option("--until", options.until, "Draw inputs for so long, or until a law fails and its input is shrunk: 1h")
       ->type_name("DURATION")
       ->excludes(cases)
       ->excludes(deep)
       ->excludes(as_graded);
-  app.add_option("-k", options.keyword, "Only laws whose name holds this")->type_name("WORD");
+  app.add_option("-k", options.keyword, "Search only laws whose name contains this")->type_name("WORD");
   many(app, "--beyond", "GLOB", options.beyond,
-       "Of what goes beyond the hand-out, only laws with such names (default all; --contract handout: none)");
-  app.add_option("--jobs", options.jobs, "Laws at a time, each in a process of its own (default 1)")
+       "Search only such laws beyond the hand-out (default all; --contract handout: none)");
+  app.add_option("--jobs", options.jobs, "Search so many laws at a time, each in its own process (default 1)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));
+  app.add_flag("--strict", options.strict, "Count warnings as failures: exit code 1");
   app.add_flag("-x,--exitfirst", options.exit_first, "Stop at the first law that fails");
   app.add_option("--emit", options.emit, "Write the first counterexample of a Python class as a PyTorch test (.py)")
       ->type_name("FILE");
   app.add_option("--map", options.map, "Draw where the first counterexample of --mine is wrong, as SVG")
       ->type_name("FILE");
   app.add_flag("--last-failed", options.last_failed,
-               "Only laws that failed when this implementation was last checked; all, if none did");
-  app.add_flag("--watch", options.watch, "Again at each save of --mine: what failed, then all; until Ctrl-C");
+               "Search only laws that failed in the last check of this implementation; all if none did");
+  app.add_flag("--watch", options.watch,
+               "Check again at each save of --mine, first what failed, then all; until Ctrl-C");
   timeout(app, options.timeout);
   label(app, options.label);
   memory_limit(app, options.memory_limit);

@@ -35,6 +35,11 @@ struct Domain {
   bool causal_in_handout = true;
   // Whether the hand-out asks of it what its tests draw, and no other shape: of its Triton class.
   bool as_tests_draw = false;
+  // What a call can say: of a Python class (q, k, v, is_causal), in which neither another scale nor a mask that ends
+  // with the last key has a place.
+  bool call_has_options = true;
+  // Whether gradients come from autograd, which may hand over what is not contiguous.
+  bool by_autograd = false;
   bool has_streams = false;  // it runs on a GPU, in a process of its own
 
   bool bounded() const { return declared || usual; }

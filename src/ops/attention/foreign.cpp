@@ -35,6 +35,7 @@ void Company::add_to(Params& options) {
     options.set("interleaved_keys", other.seq_k);
     options.set("interleaved_width", other.head_dim);
   }
+  if (!asked_in.gradient.empty()) options.set("gradient", std::string(asked_in.gradient));
   if (std::exchange(asked_in.first, false)) options.set(std::string(kFirstOfAProcess), true);
 }
 

@@ -1,4 +1,6 @@
 """A product of NumPy: some of its sums cancel, so that a bound that moves no argument is too narrow for them."""
+import time
+
 import numpy as np
 
 
@@ -16,3 +18,14 @@ def cases():
         return {name: draw((48, 48), dtype="f4") for name in "xy"}
 
     yield {"name": "n48", "arguments": arguments}
+
+
+def lasting(*arguments):
+    """As long as a call must be that has a time."""
+    time.sleep(0.06)
+    return fused(*arguments)
+
+
+def lasting_reference(*arguments):
+    time.sleep(0.06)
+    return reference(*arguments)

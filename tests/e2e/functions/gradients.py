@@ -43,6 +43,25 @@ class Forgets(ByHand):
         return gradient * weight * inverse, (gradient * y).sum(0)
 
 
+class ReadsByItsOwnStrides(ByHand):
+    """As a kernel does that takes the gradient's address and the output's strides."""
+
+    @staticmethod
+    def backward(ctx, gradient):
+        y = ctx.saved_tensors[0]
+        if gradient.storage().size() >= gradient.storage_offset() + y.numel():
+            gradient = gradient.as_strided(y.shape, y.stride())
+        return ByHand.backward(ctx, gradient)
+
+
+class RefusesOtherStrides(ByHand):
+    @staticmethod
+    def backward(ctx, gradient):
+        if not gradient.is_contiguous():
+            raise ValueError("the gradient must be contiguous")
+        return ByHand.backward(ctx, gradient)
+
+
 def detached(x, weight):
     return reference(x.detach(), weight.detach())
 

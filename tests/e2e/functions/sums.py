@@ -15,6 +15,16 @@ def mine(parts, index, weight):
     return {"sum": np.einsum("ij,j->i", total, weight), "largest": total.argmax(axis=1), "taken": np.take(total, index, axis=1)}
 
 
+def lasting(parts, index, weight):
+    time.sleep(0.06)
+    return mine(parts, index, weight)
+
+
+def lasting_reference(parts, index, weight):
+    time.sleep(0.06)
+    return reference(parts, index, weight)
+
+
 calls = 0
 
 
@@ -22,7 +32,7 @@ def tires(parts, index, weight):
     """Wrong from the 70th call of its process on; a launch makes some 40."""
     global calls
     calls += 1
-    time.sleep(0.002)  # so that a burst is one call
+    time.sleep(0.06)  # so that a burst is one call, and long enough to have a time
     return mine(parts, index, weight) if calls < 70 else off_by_one(parts, index, weight)
 
 

@@ -44,7 +44,7 @@ FORGED = b"".join(map(frame, [
 
 
 class LyingClock:
-    """Takes 20 ms a call and patches what could tell."""
+    """Takes 60 ms a call and patches what could tell."""
 
     def __init__(self):
         ticks = iter(range(1 << 60))
@@ -54,7 +54,7 @@ class LyingClock:
 
     def forward(self, q, k, v, is_causal):
         start = self.true()
-        while self.true() - start < 0.02:
+        while self.true() - start < 0.06:
             pass
         return attention(q, k, v, is_causal)
 

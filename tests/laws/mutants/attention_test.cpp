@@ -42,6 +42,13 @@ INSTANTIATE_TEST_SUITE_P(Sound, AttentionTwin, testing::ValuesIn(twin().cases),
 
 TEST(AttentionMutants, HaveATwinToWhichEveryLawApplies) { EXPECT_TRUE(twin().left_out.empty()); }
 
+TEST(AttentionMutants, BitsThatDifferByChanceAreKeptState) {
+  const std::vector<check::Law> faulty = laws(tiled_with(Fault::unordered_tiles));
+  const check::Law& law = property::law_named("attention.bitwise_repeatable", faulty);
+  const LawResult result = law.search(property::ci_request(Contract::full, 40));
+  EXPECT_EQ(result.finding, FindingKind::kept_state) << property::story(law, result);
+}
+
 TEST(AttentionMutants, AreCaughtUnderTheHandoutToo) {
   // The others need what the hand-out does not ask: ragged tiles, heads, repeatability, exactness.
   const std::set<Fault> asked{Fault::mask_off_by_one,   Fault::missing_rescale,    Fault::wrong_scale,

@@ -13,6 +13,6 @@ class PlannedAtOnce(PlannedDDP):
 class NativeFSDP(FSDP):
     """With the collectives that NCCL's groups have and Gloo's have not."""
 
-    def __init__(self, module):
+    def __init__(self, module, compute_dtype=None):
         syslab_fsdp.moves_natively = lambda: True
-        super().__init__(module)
+        super().__init__(module, compute_dtype)

@@ -1,4 +1,4 @@
-"""Data parallelism, a sharded optimizer and full sharding as students write them: seven that are right."""
+"""Data parallelism, a sharded optimizer and full sharding as students write them: seven that are right. parallel_variants.py has more."""
 import torch
 import torch.distributed as dist
 
@@ -128,6 +128,8 @@ class Bucketed(Container):
 
 
 class Sharded(torch.optim.Optimizer):
+    pairs = ()  # of our groups and the inner optimizer's
+
     def __init__(self, params, optimizer_cls, **options):
         self.optimizer_cls, self.options, self.inner = optimizer_cls, options, None
         self.held = [0] * dist.get_world_size()
@@ -151,6 +153,11 @@ class Sharded(torch.optim.Optimizer):
             self.inner = self.optimizer_cls([mine], **self.options)
         else:
             self.inner.add_param_group(mine)
+        self.pairs = [*self.pairs, (added, self.inner.param_groups[-1])]
+
+    def pass_on(self):
+        for group, inner in self.pairs:
+            inner.update((k, v) for k, v in group.items() if k != "params")
 
     def step(self, closure=None, **options):
         loss = None
@@ -158,6 +165,7 @@ class Sharded(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         if self.inner is not None:
+            self.pass_on()
             self.inner.step(**options)
         for p, owner in self.owner.items():
             dist.broadcast(p.data, owner)
@@ -175,7 +183,8 @@ class FullySharded(torch.nn.Module):
             dist.broadcast(p.data, 0)
         for layer in module.modules():
             if isinstance(layer, (torch.nn.Linear, torch.nn.Embedding)):
-                self.shard(layer.weight)
+                if layer.weight not in self.sharded:  # two layers may have one weight
+                    self.shard(layer.weight)
                 layer.register_forward_pre_hook(lambda _, inputs, p=layer.weight: self.gather(p))
                 layer.register_forward_hook(lambda _, inputs, out, p=layer.weight: self.after_forward(p, out))
         for p in module.parameters():

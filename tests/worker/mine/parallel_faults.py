@@ -3,6 +3,7 @@ import torch
 import torch.distributed as dist
 
 from parallel import Bucketed, Container, Flat, FullySharded, Individual, Naive, Sharded, after_gradient
+from parallel_variants import FlatFSDP
 
 
 # --- naive ---
@@ -268,3 +269,69 @@ class NormsNotReduced(FullySharded):
         super().finish_gradient_synchronization()
         for p, grad in own.items():
             p.grad = grad
+
+
+# --- of bits, schedules, and what is seldom there ---
+
+
+class RoundsGradients(Naive):
+    """Gradients travel in bf16."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                rounded = p.grad.to(torch.bfloat16).to(p.grad.dtype)
+                dist.all_reduce(rounded)
+                p.grad.copy_(rounded / dist.get_world_size())
+
+
+class DropsCopies(Naive):
+    """What is sent of a gradient that is not contiguous is a copy, and nothing comes back from it."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                sent = p.grad.contiguous().view(-1)
+                dist.all_reduce(sent)
+                sent /= dist.get_world_size()
+
+
+class RateNotPassedOn(Sharded):
+    """A scheduler changes the groups of the outer optimizer, and the inner one keeps its own."""
+
+    def pass_on(self):
+        pass
+
+
+class StopsAtEmpty(Sharded):
+    """What is behind a parameter without elements is not sent."""
+
+    def step(self, closure=None, **options):
+        before = {p: p.data.clone() for p in self.owner}
+        loss = super().step(closure, **options)
+        stopped = False
+        for p, owner in self.owner.items():
+            stopped = stopped or p.numel() == 0
+            if stopped and owner != dist.get_rank():
+                p.data.copy_(before[p])
+        return loss
+
+
+class ReducesInBf16(FlatFSDP):
+    """Gradients of sharded weights are rounded before they are summed."""
+
+    def whole(self, part, dtype):
+        made = super().whole(part, dtype)
+        if made.requires_grad:
+            made.register_hook(lambda gradient: gradient.to(torch.bfloat16).to(gradient.dtype))
+        return made
+
+
+class Unties(FlatFSDP):
+    """Two layers with one weight get a part each, and each part its own layer's gradient."""
+
+    def __init__(self, module, compute_dtype=None):
+        for layer in module.modules():
+            if isinstance(layer, (torch.nn.Linear, torch.nn.Embedding)):
+                layer.weight = torch.nn.Parameter(layer.weight.data.clone())
+        super().__init__(module, compute_dtype)

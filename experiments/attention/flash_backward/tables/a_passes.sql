@@ -1,5 +1,5 @@
 -- sentence: Backward first computes D = rowsum(O ∘ dO); then, tile by tile, P = exp(scale·Q·Kᵀ − L) anew from the saved L, dV = Pᵀ·dO, dP = dO·Vᵀ,
---   dS = P ∘ (dP − D), dQ = scale·dS·K and dK = scale·dSᵀ·Q. {tests}. {error}
+--   dS = P ∘ (dP − D), dQ = scale·dS·K and dK = scale·dSᵀ·Q. {tests}.{error}
 -- experiment: flash_backward
 -- command: syslab check flash_backward
 -- fills: *
@@ -19,11 +19,11 @@ tests AS (SELECT implementation, max(run_uid) AS run_uid FROM passed GROUP BY im
 errors AS (
   SELECT implementation, params ->> '$.dtype' AS dtype, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, worst_error AS error, tolerance, sum(cases_run) AS times
     FROM v_properties
-   WHERE kind = 'reference' AND experiment IN ('flash_backward', 'flash_benchmarking') AND NOT is_mine
+   WHERE kind = 'reference' AND experiment IN ('flash_backward', 'flash_benchmarking') AND NOT is_mine AND status <> 'error'
      AND property IN ('reference:dq', 'reference:dk', 'reference:dv', 'samples:dq', 'samples:dk', 'samples:dv') AND outcome = 'passed'
    GROUP BY implementation, dtype, output
 )
-SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `test_flash_backward_triton` pass. ' || printf('Tested on %d random inputs each: ', (SELECT min(cases) FROM passed)) ||
+SELECT printf('Tested on %d random inputs each: ', (SELECT min(cases) FROM passed)) ||
        -- A law is named once, with those that pass it.
        (SELECT group_concat(iif(who = 'all', 'all gradients ', 'those of ' || who || ' ') || names, '; ')
           FROM (SELECT group_concat(name, ' and ') AS names, who
@@ -33,7 +33,7 @@ SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `tes
                          ORDER BY name DESC)
                  GROUP BY who
                  ORDER BY who <> 'all', min(name) DESC)) AS tests,
-       coalesce((SELECT 'Errors nearest their bound, against fp64 (bound): ' || group_concat(text, '; ') || '.'
+       coalesce((SELECT ' Errors nearest their bound, against fp64 (bound): ' || group_concat(text, '; ') || '.'
                    FROM (SELECT printf('`%s` (%s) ', implementation, dtype) || group_concat(printf('d%s %.2g (%.2g)', upper(substr(output, 2)), error, tolerance), ', ') AS text
                            FROM (SELECT * FROM errors ORDER BY output = 'dv', output = 'dk')
                           WHERE implementation IN (SELECT implementation FROM tests)
@@ -43,6 +43,6 @@ SELECT 'The hand-out''s `test_flash_backward_pytorch` and, full and causal, `tes
                          HAVING count(*) = 3
                           ORDER BY implementation DESC, dtype)
                  HAVING count(*) > 0),
-                'Every error is within its bound, which follows from the number of roundings.') AS error,
+                '') AS error,
        (SELECT max(run_uid) FROM tests) AS run_uid
  WHERE EXISTS (SELECT 1 FROM tests);

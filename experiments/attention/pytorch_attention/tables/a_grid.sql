@@ -8,7 +8,7 @@
 -- columns: seq as T|1|d|right; d16 as d = 16|ms|s|right; d32 as d = 32|ms|s|right; d64 as d = 64|ms|s|right; d128 as d = 128|ms|s|right; kept|MiB|.5g|right; protocol?|1|s|left; implementation as before →?|1|code|left; device?|1|s|left
 WITH m AS MATERIALIZED (
   SELECT v.*, params ->> '$.seq' AS seq, params ->> '$.head_dim' AS d, params ->> '$.pass' AS pass, json_remove(params, '$.pass') AS point,
-         (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'kept_bytes') AS kept,
+         (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error' AND k.name = 'kept_bytes') AS kept,
          CASE WHEN status = 'oom' THEN 'OOM' WHEN is_good THEN printf('%.3g', time_ms) END AS told
     FROM v_measured v
    WHERE experiment = ?1 AND NOT is_mine AND measured_here AND role = 'literal' AND params ->> '$.dtype' = 'fp32' AND ending <> 'not_asked'

@@ -14,9 +14,9 @@
 WITH m AS MATERIALIZED (
   SELECT v.*, params ->> '$.pass' AS pass, json_remove(params, '$.pass') AS point,
          CASE params ->> '$.pass' WHEN 'forward' THEN 1 WHEN 'backward' THEN 2 ELSE 3 END AS place,
-         (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'kept_bytes') AS kept,
-         (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'before_backward_bytes') AS before,
-         (SELECT max(value) FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'peak_bytes') AS peak
+         (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error' AND k.name = 'kept_bytes') AS kept,
+         (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error' AND k.name = 'before_backward_bytes') AS before,
+         (SELECT max(value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error' AND k.name = 'peak_bytes') AS peak
     FROM v_measured v
    WHERE experiment = ?1
 ),

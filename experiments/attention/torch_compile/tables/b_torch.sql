@@ -4,7 +4,7 @@
 -- fills: b
 -- columns: version|1|s|left; device|1|s|left; precision|1|s|left; gains|1|s|left
 WITH step AS MATERIALIZED (
-  SELECT p.*, row_number() OVER (PARTITION BY p.point, p.comparability_key, p.protocol, p.implementation ORDER BY p.run_started_at DESC) AS newest
+  SELECT p.*, row_number() OVER (PARTITION BY p.point, p.comparability_key, p.protocol, p.implementation ORDER BY p.run_order DESC) AS newest
     FROM v_pass p
    WHERE p.what = 'step' AND p.place = 1 AND NOT p.within
 ),

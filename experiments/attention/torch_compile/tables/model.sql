@@ -6,9 +6,8 @@
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision?|1|s|left; what|1|s|left; implementation|1|code|left;
 --   time|ms|ci(low, high)|right; vs_eager as vs eager|×|.3g|right; vs_pytorch as vs PyTorch eager|×|.3g|right; peak|GiB|.4g|right;
 --   paired as speed-up from?|1|s|left; nodes?|1|d|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; checked|1|s|left; status|1|status|left
--- note: Rows `pytorch …` come from tools/peers/transformer.py by `syslab import`: another program, timed by CUDA events, outputs not compared.
---   PyTorch's eager step has the hand-out's unfused AdamW, its compiled one PyTorch's fused AdamW. `speed-up from`: whether both sides come from
---   one run.
+-- note: Rows `pytorch …` are imported times of another program whose outputs were not compared. They have the status `error` and no numbers.
+--   `speed-up from`: whether both sides come from one run.
 WITH t AS MATERIALIZED (
   SELECT v.*, metrics AS found,
          v.implementation GLOB 'pytorch_*' AS is_pytorch
@@ -20,7 +19,7 @@ s AS (
 ),
 -- Of several people's imports the newest.
 peer AS (
-  SELECT *, row_number() OVER (PARTITION BY params, protocol, comparability_key ORDER BY run_started_at DESC, attempt_uid DESC) AS place
+  SELECT *, row_number() OVER (PARTITION BY params, protocol, comparability_key ORDER BY run_order DESC, attempt_uid DESC) AS place
     FROM s
    WHERE implementation GLOB 'pytorch_eager*' AND ms > 0
 )
@@ -31,7 +30,7 @@ SELECT s.params ->> '$.model' AS model, s.params ->> '$.batch' AS batch, s.param
        iif(s.is_good OR s.is_pytorch, p.ms / s.ms, NULL) AS vs_pytorch,
        iif(coalesce(e.run_uid, s.run_uid) = s.run_uid AND coalesce(p.run_uid, s.run_uid) = s.run_uid, 'one run', 'different runs') AS paired,
        (s.found ->> '$.peak_bytes') / 1073741824 AS peak, s.found ->> '$.graph_nodes' AS nodes, s.n, s.protocol, s.device,
-       iif(s.checked, 'yes', 'no') AS checked, iif(s.is_pytorch AND s.ms > 0, 'ok', s.status) AS status, s.message, s.run_uid
+       iif(s.checked, 'yes', 'no') AS checked, s.status, s.message, s.run_uid
   FROM s
   LEFT JOIN s e ON e.params = s.params AND e.implementation = 'eager' AND e.is_good
                AND e.comparability_key = s.comparability_key AND e.protocol = s.protocol

@@ -20,7 +20,7 @@ WITH one AS MATERIALIZED (
 alone AS (
   SELECT o.attempt_id AS beside, o.line, n.run_uid, n.time_ms AS alone_ms, n.low_ms AS alone_low, n.high_ms AS alone_high,
          row_number() OVER (PARTITION BY o.attempt_id
-                                ORDER BY n.ranks, n.backend = o.backend DESC, n.wire = o.wire DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+                                ORDER BY n.ranks, n.backend = o.backend DESC, n.wire = o.wire DESC, n.run_order DESC, n.attempt_uid DESC) AS place
     FROM one o
     JOIN one n ON n.model = o.model AND n.context = o.context AND n."precision" = o."precision" AND n.rows = o.rows
               AND n.implementation = o.implementation AND n.protocol IS o.protocol AND n.comparability_key = o.comparability_key

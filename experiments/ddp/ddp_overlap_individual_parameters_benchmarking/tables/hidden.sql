@@ -10,7 +10,7 @@ WITH v AS MATERIALIZED (
   SELECT *
     FROM (SELECT d.*, b.value AS back, b.ci_low AS back_low, b.ci_high AS back_high,
                  row_number() OVER (PARTITION BY d.point, d.ranks, d.comparability_key, d.protocol, d.implementation, d.strategy
-                                        ORDER BY d.experiment <> ?1, d.run_started_at DESC) AS place
+                                        ORDER BY d.experiment <> ?1, d.run_order DESC) AS place
             FROM v_data_parallel d
             LEFT JOIN metric b ON b.attempt_id = d.attempt_id AND b.name = 'backward' AND b.rank = -1
            WHERE d.experiment IN (?1, 'naive_ddp_benchmarking', 'minimal_ddp_flat_benchmarking', 'ddp_bucketed_benchmarking') AND d.is_good
@@ -19,7 +19,7 @@ WITH v AS MATERIALIZED (
 ),
 -- The step without communication has one backend and wire: its own, or any.
 beside AS (
-  SELECT v.attempt_id, n.attempt_id AS none_id, row_number() OVER (PARTITION BY v.attempt_id ORDER BY n.point = v.point DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+  SELECT v.attempt_id, n.attempt_id AS none_id, row_number() OVER (PARTITION BY v.attempt_id ORDER BY n.point = v.point DESC, n.run_order DESC, n.attempt_uid DESC) AS place
     FROM v
     JOIN v n ON n.alike = v.alike AND n.ranks = v.ranks AND n.protocol IS v.protocol AND n.comparability_key = v.comparability_key
             AND n.implementation = v.implementation AND n.strategy = 'none'

@@ -10,7 +10,7 @@ WITH v AS MATERIALIZED (
   SELECT d.attempt_id, d.model, d."precision", d.batch, d.context, d.ranks, d.backend, d.wire, d.device, d.implementation, d.row_order, d.point,
          d.comparability_key, d.protocol, d.strategy, d.run_uid, d.backward AS slowest,
          row_number() OVER (PARTITION BY d.point, d.ranks, d.comparability_key, d.protocol, d.implementation, d.strategy
-                                ORDER BY d.experiment <> ?1, d.run_started_at DESC) AS place
+                                ORDER BY d.experiment <> ?1, d.run_order DESC) AS place
     FROM v_data_parallel d
    WHERE d.experiment IN (?1, 'naive_ddp_benchmarking', 'ddp_bucketed_benchmarking') AND d.is_good AND d.strategy IN ('naive', 'overlap')
 ),

@@ -6,7 +6,7 @@
 --   buckets as all-reduces|1|d|right; exposed|ms|ci(exposed_low, exposed_high)|right; forecast|ms|.3g|right; o|µs|.3g|right; w|GB/s|.3g|right;
 --   best|KiB|.3g|right; backward|ms|.3g|right; time_ms as time|ms|ci(low_ms, high_ms)|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left;
 --   device?|1|s|left; status|1|status|left
--- note: Ranks sleep where a device would compute, and wake up some 50 µs late or more; on fewer processors than ranks communication takes turns.
+-- note: Ranks sleep where a device would compute, and wake up late; on fewer processors than ranks communication takes turns.
 WITH v AS (
   SELECT *, metrics AS found
     FROM v_measured t
@@ -18,5 +18,5 @@ SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS ten
        v.found ->> '$.rate' AS w, (v.found ->> '$.best_bucket_bytes') / 1024.0 AS best, 1e3 * (v.found ->> '$.backward') AS backward, v.time_ms,
        v.low_ms, v.high_ms, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
-  LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1 AND v.status <> 'check_failed'
+  LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1 AND v.ending IS NOT 'failed'
  ORDER BY tensors, tensor_bytes, pace, ranks, bucket_kb;

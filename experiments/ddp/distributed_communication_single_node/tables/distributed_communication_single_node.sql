@@ -7,7 +7,6 @@
 --   time_ms as time|ms|ci(low_ms, high_ms)|right; pipelined|ms|ci(pipelined_low, pipelined_high)|right;
 --   algbw|GB/s|.3g|right; busbw|GB/s|.3g|right; busbw_pipelined as busbw, pipelined|GB/s|.3g|right; vs_peer as vs baseline?|×|ci(vs_peer_low, vs_peer_high)|right; peer as baseline?|1|code|left; vs_from as speed-up from?|1|s|left;
 --   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: All elements of all results were checked to be exact integer sums; in timed samples a random part of them.
 -- note: Samples with a fast and a slow mode are not averaged: `time` gives the median of each with its share of the samples, `pipelined` says so, and there is
 --   no bandwidth.
 WITH m AS MATERIALIZED (
@@ -48,8 +47,8 @@ SELECT v.params ->> '$.operation' AS operation, v.world_size AS ranks, v.params 
        v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM m v
   LEFT JOIN modes ON modes.attempt_id = v.attempt_id
-  LEFT JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined' AND v.status <> 'check_failed'
-                    AND p.rank = (SELECT min(q.rank) FROM metric q WHERE q.attempt_id = v.attempt_id AND q.name = 'pipelined')
-  LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'payload_bytes' AND b.rank = 0
-  LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'bus_factor' AND f.rank = 0
+  LEFT JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined' AND v.ending IS NOT 'failed'
+                    AND p.rank = (SELECT min(q.rank) FROM metric q WHERE q.attempt_id = v.attempt_id AND v.status <> 'error' AND q.name = 'pipelined')
+  LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND v.status <> 'error' AND b.name = 'payload_bytes' AND b.rank = 0
+  LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND v.status <> 'error' AND f.name = 'bus_factor' AND f.rank = 0
  ORDER BY operation <> 'all_reduce', operation, ranks, bytes, v.row_order;

@@ -25,7 +25,7 @@ latency AS (
 ),
 d AS MATERIALIZED (
   SELECT *, row_number() OVER (PARTITION BY point, ranks, comparability_key, protocol, implementation, strategy
-                                   ORDER BY experiment <> ?1, run_started_at DESC) AS place
+                                   ORDER BY experiment <> ?1, run_order DESC) AS place
     FROM v_data_parallel
    WHERE experiment IN (?1, 'naive_ddp_benchmarking') AND is_good AND strategy IN ('naive', 'flat_copy', 'flat_view')
 )

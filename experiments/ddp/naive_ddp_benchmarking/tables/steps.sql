@@ -9,8 +9,7 @@
 --   over_none as over none?|ms|ci(over_none_low, over_none_high)|right; of_ours as of ours?|×|ci(of_ours_low, of_ours_high)|right; forward|ms|.3g|right; backward|ms|.3g|right; exposed|ms|.3g|right; forecast_exposed as forecast?|ms|.3g|right;
 --   updating as update|ms|.3g|right; communicating|ms|.3g|right; overlapped as under backward|%|.3g|right; buckets as all-reduces|1|d|right;
 --   gradient_bytes as bytes|B|d|right; of as experiment?|1|code|left; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `communicating`: sum over all-reduces; `under backward`: the share of it that ran under backward. All strategies were checked bit for bit
---   against single-process training.
+-- note: `communicating`: sum over all-reduces; `under backward`: the share of it that ran under backward.
 -- note: `forecast`: `exposed` as predicted before the first step by strategy `planned`, which plans its buckets.
 -- note: Steps that an earlier problem timed stand here as well: `experiment` names it.
 -- note: `wire`: dtype in which gradients are communicated; `own`: uncompressed.
@@ -19,7 +18,7 @@
 -- note: `batch` is the global batch. Ranks that share CPU cores cannot overlap communication with compute.
 WITH asked AS MATERIALIZED (
   SELECT *, row_number() OVER (PARTITION BY point, ranks, comparability_key, protocol, implementation, strategy, bucket_mb
-                                   ORDER BY experiment <> ?1, is_good DESC, run_started_at DESC) AS place
+                                   ORDER BY experiment <> ?1, is_good DESC, run_order DESC) AS place
     FROM v_data_parallel
    WHERE status <> 'skipped'
      AND (experiment = ?1

@@ -7,7 +7,7 @@
 -- note: T_math = 4BDF/(XYC), T_fsdp = 4DF/(Y·W·M_X), T_tensor = 4BD/(X·W·M_Y), α = C/W. In parallel: B ≥ X·α/M_X where F ≥ Y·α/M_Y. In sequence:
 --   B ≥ X·F·α/(M_X·(F − Y·α/M_Y)). Free: B ≥ XY·α²/(M_X·M_Y·F), four times that in sequence, at X² = B/F · M_X/M_Y · XY.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'

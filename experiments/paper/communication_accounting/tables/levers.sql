@@ -6,10 +6,10 @@
 --   serial_each as a device (in sequence)|1|.4g|right; status|1|status|left
 -- note: Gradient accumulation does not help: it enlarges the optimizer's batch, not the one that hides communication.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
     FROM v_newest v
-   WHERE v.experiment = ?1 AND v.task = 'measure'
+   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.status <> 'error'
 )
 SELECT params ->> '$.d_ff' AS d_ff, params ->> '$.compute_tflops' AS compute, params ->> '$.link_gbps' AS link, l.value ->> '$.lever' AS lever, l.value ->> '$.says' AS says,
        l.value ->> '$.devices' AS devices, iif((l.value ->> '$.overlapped') IS NULL, 'never', printf('%d', l.value ->> '$.overlapped')) AS overlapped,

@@ -8,7 +8,7 @@
 --   shards_gib as shards (GiB)|1|s|right; status|1|status|left
 -- note: A device of (b) holds M(N) = (S + A/2)/N + A/2, with S the state and A its activations. "impossible": A/2 alone fills it.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'
 )

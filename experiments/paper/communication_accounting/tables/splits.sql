@@ -5,7 +5,7 @@
 -- columns: d_ff?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right; link as W [GB/s]?|1|.4g|right; x as X|1|d|right; y as Y|1|d|right;
 --   overlapped as axes in parallel|1|s|right; serial as axes in sequence|1|s|right; status|1|status|left
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'

@@ -6,7 +6,7 @@
 --   gib as GiB|1|.2f|right; devices|1|s|right; status|1|status|left
 -- note: Parameters: 2·D·F a block. State: 4, 4 and 8 bytes a parameter. A token: 2·(D + F) bytes a block.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'

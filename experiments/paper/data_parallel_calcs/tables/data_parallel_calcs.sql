@@ -10,7 +10,7 @@
 --   backward_waits as bound by (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right; status|1|status|left
 -- note: Forward sends nothing. Backward all-reduces 3DF gradients of e bytes around a ring: 2(N − 1)/N · 3eDF bytes, at e = 2 in 12DF(N − 1)/(N·W) seconds.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'
 )

@@ -8,7 +8,7 @@
 --   overlapped_waits as bound by|1|s|left; serial as communication, in sequence [ms]|1|.4g|right; serial_waits as bound by (in sequence)|1|s|left; status|1|status|left
 -- note: With e = 2 bytes an element: 6BDF/N operations, 6DF(N₁ − 1)/N bytes of weights, 4BD(N₂ − 1)/N bytes of sums.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'
 )

@@ -6,7 +6,7 @@
 --   grid_ranks as devices|1|d|right; status|1|status|left
 -- note: With α = B·W/C and β = 3·F·W/(2C) (two bytes an element): in parallel (1 + α)(1 + β); in sequence (α + β + αβ)²/(4αβ), where that gives N₁ ≥ 1 and N₂ ≥ 1.
 WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.data_ranks', '$.tensor_ranks') ORDER BY v.status <> 'ok', v.attempt_id) AS place
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure'

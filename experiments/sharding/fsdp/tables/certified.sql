@@ -18,7 +18,7 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.precision' AS "precision
        (SELECT iif(max(b.value) < 2 * max(p.value), printf(' (all weights: %.4g MiB): each is freed after use', 4 * max(p.value) / 1048576.0), '')
           FROM metric b, metric p
          WHERE b.attempt_id = v.attempt_id AND b.name = 'slot_bytes' AND p.attempt_id = v.attempt_id AND p.name = 'parameters') AS freed,
-       iif(k.tests IS NULL, '', printf(' `syslab check` passes, on %d random models each: %s.', k.test_cases, k.tests)) AS laws, replace(k.toys, 'integer-valued ', '') AS toys, k.steps, v.run_uid
+       iif(k.tests IS NULL, '', printf(' `syslab check` found no counterexample in %d random models each: %s.', k.test_cases, k.tests)) AS laws, replace(k.toys, 'integer-valued ', '') AS toys, k.steps, v.run_uid
   FROM v_measured v
   JOIN v_certified k ON k.attempt_id = v.attempt_id
  WHERE v.experiment = ?1 AND v.is_good

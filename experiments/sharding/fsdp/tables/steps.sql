@@ -1,7 +1,7 @@
 -- title: FSDP
 -- caption: Median step time with its 95 % interval, slowest rank. Phases come from events in the step, each of its slowest rank; `exposed` is the time compute waited
 --   for all-gathers. `state`: weights, gradients and moments of a rank; `slots`: where gathered weights (in the compute dtype) and unreduced gradients (in the dtype in
---   which they travel, fp32 if not rounded) take turns; bf16 compute halves only the former.
+--   which they travel, fp32 if not rounded) take turns.
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; granularity|1|s|left;
@@ -9,7 +9,7 @@
 --   updating as update|ms|.3g|right; exposed_forward as exposed forward|ms|.3g|right; exposed_backward as exposed backward|ms|.3g|right;
 --   state|B|d|right; formula|B|d|right; padding|B|d|right; slots|B|d|right; gathered|B|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left;
 --   device?|1|s|left; status|1|status|left
--- note: `formula`: the state by arithmetic, without padding. All cases were checked bit for bit against single-process training.
+-- note: `formula`: the state by arithmetic, without padding.
 -- note: `batch` is the global batch. `wire`: dtype in which gradients are communicated; `own`: uncompressed. Ranks that share CPU cores cannot
 --   overlap communication with compute.
 WITH t AS MATERIALIZED (

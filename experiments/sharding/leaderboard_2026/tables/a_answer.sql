@@ -12,15 +12,16 @@ WITH t AS (
      AND (v.is_good OR v.status = 'oom')
 )
 SELECT iif(is_good AND NOT whole,
-           printf('The step of the leaderboard, batch 2 of 32768 tokens, needs 90 GiB a GPU even with every block recomputed, and %s has %.3g GiB; so the protocol is another here. With the same model and FSDP on %d GPUs, batch %d of %d tokens in %s, a step of forward, backward and AdamW takes %.3g s (slowest rank, %s). Matrix products alone would take %.3g s at 989 TFLOP/s a GPU, %.3g s with those that this case repeats; a rank peaks at %.4g GiB.',
-                  gpu_name, (SELECT max(facts ->> '$.gpu[0].memory_bytes') / 1073741824.0 FROM v_environment e WHERE e.gpu_name = t.gpu_name), world_size,
+           coalesce((SELECT printf('The leaderboard''s context of 32768 tokens does not fit (%s). ', message) FROM t WHERE whole AND status = 'oom' LIMIT 1), 'No step of 32768 tokens, as the leaderboard has, is stored. ')
+             || printf('With the same model and FSDP on %d × %s (%.3g GiB each), batch %d of %d tokens in %s, a step of forward, backward and AdamW takes %.3g s (slowest rank, %s). Matrix products alone would take %.3g s at 989 TFLOP/s a GPU, %.3g s with those that this case repeats; a rank peaks at %.4g GiB.',
+                  world_size, gpu_name, (SELECT max(facts ->> '$.gpu[0].memory_bytes') / 1073741824.0 FROM v_environment e WHERE e.gpu_name = t.gpu_name),
                   params ->> '$.batch', params ->> '$.context', params ->> '$.precision', 1e-3 * time_ms, how,
                   (metrics ->> '$.floor_flops') / (world_size * 989e12), (metrics ->> '$.segment_flops') / (world_size * 989e12), (metrics ->> '$.peak_bytes') / 1073741824),
            iif(is_good,
            printf('%d × %s, batch %d of %d tokens, %s: a step of forward, backward and AdamW takes %.3g s, %s the 10 s to beat (slowest rank, %s). Its matrix products, recomputed ones included, would take %.3g s at 989 TFLOP/s a GPU.',
                   world_size, gpu_name, params ->> '$.batch', params ->> '$.context', params ->> '$.precision', 1e-3 * time_ms, iif(time_ms < 1e4, 'below', 'above'), how,
                   (metrics ->> '$.segment_flops') / (world_size * 989e12)),
-           printf('Not measured: the step of the 8B model, batch %d of %d tokens, does not fit %d × %s (%s; with every block recomputed 90 GiB would do).',
+           printf('Not measured: the step of the 8B model, batch %d of %d tokens, does not fit %d × %s (%s).',
                   params ->> '$.batch', params ->> '$.context', world_size, gpu_name, message))) AS answer, run_uid
   FROM t
  WHERE place = 1;

@@ -10,7 +10,7 @@
 --   updating as update|ms|.3g|right; exposed|ms|.3g|right; peak|GiB|.4g|right; forecast|GiB|.4g|right; state|GiB|.4g|right; n|1|d|right;
 --   noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `segment`: blocks per checkpoint segment; the last segment is not recomputed. `exposed`: compute waiting for all-gathers. `batch` is the
---   global batch. Floors are of GPUs only. All cases that ran were checked bit for bit.
+--   global batch. Floors are of GPUs only.
 WITH t AS MATERIALIZED (
   SELECT *, metrics AS found, backend = 'shm' AS on_cpu, 1 / (world_size * 989e12) AS seconds_of_one
     FROM v_measured v

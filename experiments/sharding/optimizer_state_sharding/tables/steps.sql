@@ -9,8 +9,7 @@
 --   held_state as state of a rank|B|d|right; held_moments as its moments|B|d|right;
 --   sent|B|d|right; calls|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is the global batch. `wire`: dtype in which gradients are communicated; `own`: uncompressed. Phases come from events in the step,
---   each of its slowest rank. The rest of the step is the final all-gather, which overlaps the next forward pass. The state includes padding. All
---   cases were checked bit for bit against single-process training.
+--   each of its slowest rank. The rest of the step is the final all-gather, which overlaps the next forward pass. The state includes padding.
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )

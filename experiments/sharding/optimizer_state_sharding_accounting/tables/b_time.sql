@@ -8,7 +8,7 @@
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is the global batch. `wire`: dtype in which gradients are communicated; `own`: uncompressed. Phases come from events in the step,
 --   each of its slowest rank. The rest of the step is the final all-gather, which overlaps the next forward pass. `sent`: gradients and weights a
---   rank sends in a step, on average; `by formula`: without padding. All cases were checked bit for bit against single-process training.
+--   rank sends in a step, on average; `by formula`: without padding.
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )

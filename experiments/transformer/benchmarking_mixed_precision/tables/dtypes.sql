@@ -13,7 +13,7 @@ WITH seen AS (
   SELECT t.implementation, t.params ->> '$.precision' AS precision, j.key AS place, j.value ->> '$.tensor' AS tensor,
          j.value ->> '$.dtype' AS dtype, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.comparability_key, t.run_uid,
          dense_rank() OVER (PARTITION BY t.implementation, t.params ->> '$.precision', t.comparability_key
-                                ORDER BY t.run_started_at DESC, t.attempt_uid DESC) AS newest
+                                ORDER BY t.run_order DESC, t.attempt_uid DESC) AS newest
     FROM v_newest t, json_each(t.facts, '$.dtypes') j
    WHERE t.experiment = ?1 AND t.task = 'measure' AND t.status = 'ok' AND t.checked AND NOT t.is_mine
 )

@@ -19,7 +19,9 @@ SELECT iif(norm = 'layer_norm' AND dim = (SELECT min(x.dim) FROM t x WHERE x.nor
        max(run_uid) AS run_uid
   FROM t
  WHERE finite = 0 AND format = 'fp16'
-   AND NOT EXISTS (SELECT 1 FROM v_newest w JOIN metric f ON f.attempt_id = w.attempt_id AND f.name = 'finite_rows' AND f.value < 16
-                    WHERE w.experiment = 'norm_precision' AND w.params ->> '$.statistics' = 'fp32' AND w.params ->> '$.offset' = 0)
+   -- Of fp32 statistics there are rows, all of them finite.
+   AND (SELECT min(f.value) >= 16
+          FROM v_newest w JOIN metric f ON f.attempt_id = w.attempt_id AND f.name = 'finite_rows'
+         WHERE w.experiment = 'norm_precision' AND w.params ->> '$.statistics' = 'fp32' AND w.params ->> '$.offset' = 0)
  GROUP BY norm, format, dim
  ORDER BY norm, dim;

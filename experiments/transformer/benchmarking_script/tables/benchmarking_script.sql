@@ -18,8 +18,8 @@ WITH t AS MATERIALIZED (
   SELECT v.*, metrics AS found,
          b.value / f.value AS backward_over_forward, b.ci_low / f.ci_high AS ratio_low, b.ci_high / f.ci_low AS ratio_high
     FROM v_measured v
-    LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward' AND v.status <> 'check_failed'
-    LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'backward'
+    LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward' AND v.ending IS NOT 'failed'
+    LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND v.status <> 'error' AND b.name = 'backward'
    WHERE v.experiment = ?1 AND v.params ->> '$.warmup' >= 5
 ),
 s AS (

@@ -1,6 +1,6 @@
 -- title: Benchmarking script: less warm-up
 -- caption: Ten steps after w warm-up steps: mean ± standard deviation (n − 1), the first three measured steps and the median. Each row with less
---   than five warm-up steps ran in a process of its own, and its outputs were checked after timing.
+--   than five warm-up steps ran in a process of its own.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
@@ -15,7 +15,7 @@ WITH t AS MATERIALIZED (
          metrics AS found,
          (SELECT json_group_array(value)
             FROM (SELECT x.value FROM series s JOIN sample x ON x.series_id = s.id
-                   WHERE s.attempt_id = v.attempt_id AND v.status <> 'check_failed' AND s.name = 'time' AND s.unit = 's'
+                   WHERE s.attempt_id = v.attempt_id AND v.ending IS NOT 'failed' AND s.name = 'time' AND s.unit = 's'
                    ORDER BY x.launch, x.rank, x.idx)) AS steps
     FROM v_measured v
    WHERE experiment = ?1 AND (params ->> '$.warmup' >= 5 OR facts ->> '$.isolation' = 'case')

@@ -10,10 +10,10 @@
 -- series: kind
 -- panel: panel
 -- fills: a
--- note: From least to most recomputation. `left_deep` never holds more than one stream and one block.
+-- note: From least to most recomputation.
 WITH run AS (
   SELECT v.attempt_id, v.params ->> '$.scheme' AS scheme, v.params ->> '$.blocks' AS blocks, f.value AS forwards, v.run_uid,
-         row_number() OVER (PARTITION BY v.params ORDER BY v.run_started_at DESC, v.attempt_uid DESC) AS place
+         row_number() OVER (PARTITION BY v.params ORDER BY v.run_order DESC, v.attempt_uid DESC) AS place
     FROM v_newest v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
     JOIN series s ON s.attempt_id = v.attempt_id AND s.name = 'held_streams'

@@ -13,7 +13,7 @@ t AS MATERIALIZED (
 ),
 -- Live bytes are counted, and do not depend on the GPU: a size that the machine with most of them has not is another's.
 most AS (
-  SELECT *, row_number() OVER (PARTITION BY point, implementation, protocol, segment ORDER BY many DESC, run_started_at DESC) AS nth
+  SELECT *, row_number() OVER (PARTITION BY point, implementation, protocol, segment ORDER BY many DESC, run_order DESC) AS nth
     FROM (SELECT *, count(*) OVER (PARTITION BY point, implementation, protocol, comparability_key) AS many FROM t WHERE segment > 0)
 ),
 sizes AS (

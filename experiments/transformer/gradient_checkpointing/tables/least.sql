@@ -8,7 +8,7 @@
 -- columns: blocks|1|d|right; deep|1|d|right; streams|1|d|right; halving|1|d|right; every|1|d|right
 WITH t AS (
   SELECT v.params ->> '$.blocks' AS blocks, v.params ->> '$.scheme' AS scheme, f.value AS forwards, s.value AS streams, v.run_uid,
-         row_number() OVER (PARTITION BY v.params ORDER BY v.run_started_at DESC, v.attempt_uid DESC) AS place
+         row_number() OVER (PARTITION BY v.params ORDER BY v.run_order DESC, v.attempt_uid DESC) AS place
     FROM v_newest v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
     JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'streams'

@@ -14,7 +14,7 @@
 --   parameter tensor (`step`); under autocast 2P more. Library workspaces and fragmentation are not included: PyTorch's measured peaks of five
 --   models (docs/performance.md) are up to 1.2 % above.
 WITH t AS MATERIALIZED (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value / 1048576) FROM metric k WHERE k.attempt_id = v.attempt_id) AS mib
+  SELECT v.*, (SELECT json_group_object(k.name, k.value / 1048576) FROM metric k WHERE k.attempt_id = v.attempt_id AND v.status <> 'error') AS mib
     FROM v_measured v
    WHERE v.experiment = ?1
 )

@@ -21,7 +21,7 @@ SELECT t.params ->> '$.case' AS case_name, t.facts ->> '$.accumulator' AS accumu
             ELSE 'equal in floats and in integers to the bit' END AS agrees, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device,
        t.status, t.message, t.run_uid
   FROM t
-  LEFT JOIN metric m ON m.attempt_id = t.attempt_id
+  LEFT JOIN metric m ON m.attempt_id = t.attempt_id AND t.status <> 'error'
  GROUP BY t.attempt_id
  ORDER BY additions, CASE case_name WHEN 'fp32' THEN 1 WHEN 'fp16' THEN 2 WHEN 'fp32_fp16_direct' THEN 3
                                     WHEN 'fp32_fp16_converted' THEN 4 ELSE 5 END, t.implementation, device;

@@ -11,7 +11,7 @@
 -- fills: b
 -- note: With names, for ui.perfetto.dev, of `host_eager` for example: `syslab query "SELECT a.content FROM artifact a JOIN v_newest t ON
 --   t.attempt_id = a.attempt_id WHERE t.experiment = 'nsys_profile' AND t.implementation = 'host_eager' AND a.kind = 'timeline' ORDER BY
---   t.run_started_at DESC LIMIT 1" --to raw -o step.json`.
+--   t.run_order DESC LIMIT 1" --to raw -o step.json`.
 WITH chosen AS (
   SELECT v.attempt_id, v.params, v.implementation, v.device, v.run_uid,
          row_number() OVER (PARTITION BY v.device, v.implementation

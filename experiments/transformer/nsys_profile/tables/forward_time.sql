@@ -21,7 +21,7 @@ timed AS (
   SELECT json_remove(v.params, '$.warmup') AS point, v.implementation, v.comparability_key, 1e3 * f.value AS ms, 1e3 * f.ci_low AS low,
          1e3 * f.ci_high AS high,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.warmup'), v.implementation, v.comparability_key
-                                ORDER BY v.protocol <> 'cs336', v.run_started_at DESC, v.attempt_uid DESC) AS place
+                                ORDER BY v.protocol <> 'cs336', v.run_order DESC, v.attempt_uid DESC) AS place
     FROM v_measured v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward'
    WHERE v.experiment = 'benchmarking_script' AND v.is_good AND v.params ->> '$.warmup' >= 5

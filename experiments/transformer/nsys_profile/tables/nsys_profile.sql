@@ -15,7 +15,7 @@ WITH t AS MATERIALIZED (
   SELECT v.*, metrics AS found,
          o.value AS overhead, o.ci_low AS overhead_low, o.ci_high AS overhead_high
     FROM v_measured v
-    LEFT JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'recording_overhead' AND v.status <> 'check_failed'
+    LEFT JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'recording_overhead' AND v.ending IS NOT 'failed'
    WHERE v.experiment = ?1
 )
 SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,

@@ -5,7 +5,7 @@
 WITH t AS (
   SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.precision' AS "precision", v.implementation, v.device, v.protocol,
          1e3 * b.value AS ms, p.value AS parameters, v.run_uid,
-         row_number() OVER (PARTITION BY v.params, v.implementation, v.device, v.protocol ORDER BY v.run_started_at DESC, v.attempt_uid DESC) AS place
+         row_number() OVER (PARTITION BY v.params, v.implementation, v.device, v.protocol ORDER BY v.run_order DESC, v.attempt_uid DESC) AS place
     FROM v_measured v
     JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'forward_busy'
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'

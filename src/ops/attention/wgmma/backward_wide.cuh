@@ -23,7 +23,7 @@
 //   TMA writes 512, P and dS 192, 2752 together. Exponentials: 256. The L2, each block and step: 64 KiB of Q and dO and
 //   64 KiB of additions, twice what the kernel of head_dim 128 has for as many products, which reaches 530 to 595
 //   TFLOP/s. head_dim 192 (1920 clocks of products, 48 + 48 KiB through the L2): 350 to 420. Pairs of blocks in a
-//   cluster, which halve what passes through the L2, were slower (docs/performance/attention-tried.md).
+//   cluster, which halve what passes through the L2, were slower (reports/ledger/attention-tried.md).
 //
 // WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
 //

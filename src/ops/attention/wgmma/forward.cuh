@@ -1,6 +1,7 @@
 // flash_wgmma, forward: FlashAttention on Hopper's own instructions (sm_90a): TMA, mbarrier, wgmma, setmaxnreg.
 //
-// WHO DOES WHAT (a block: a warpgroup that loads, two or three that compute; one block a multiprocessor)
+// WHO DOES WHAT (a block: a warpgroup that loads, one to three that compute; one block a multiprocessor, of one
+// computing group three)
 //
 //   The loader is one thread. Its group has given its registers to the others. For each item (64 query rows a computing
 //   group, one head) it queues TMA loads of Q, then of K and V, one block of keys after another, the last block first.
@@ -90,11 +91,11 @@
 //   together, in the order of the splits, so that equal inputs give equal bits. Rows that see no more than the first
 //   run are not split and are written as always. In a section the items of the first run come first, then those of the
 //   next, which fewer rows see under a causal mask; none is empty but those of rows without keys.
-//   With at most one block a multiprocessor, block b does items b, then 2·grid − 1 − b, 2·grid + b, …: back and forth,
-//   so that with items sorted by length no block always has the longest. Where that is too uneven (plan.hpp) each
-//   loader draws its next item from a counter in global memory, when it comes to the last block of keys of this one.
-//   Without a mask, neighbouring items are of the same head and share K and V in the L2. Under a causal mask the
-//   longest rows of a section of heads (plan.cpp says how many) come first, then the next section.
+//   With at most as many blocks as the GPU has at a time, block b does items b, then 2·grid − 1 − b, 2·grid + b, …:
+//   back and forth, so that with items sorted by length no block always has the longest. Where that is too uneven
+//   (plan.hpp) each loader draws its next item from a counter in global memory, when it comes to the last block of keys
+//   of this one. Without a mask, neighbouring items are of the same head and share K and V in the L2. Under a causal
+//   mask the longest rows of a section of heads (plan.cpp says how many) come first, then the next section.
 //
 // TAILS. TMA fills what lies beyond the tensor with zeros when it loads, and skips it when it stores. Keys beyond the
 // last are hidden as masked keys are, and their V is 0. Columns beyond head_dim are zeros in Q and K, and those of O
@@ -127,7 +128,11 @@ struct ForwardTile {
   static constexpr int kRows = kShape.rows(), kThreads = 128 * (kGroups + 1), kStages = 2;
   // With a large O it is rescaled between the two products, so that fewer registers live across the wait.
   static constexpr bool kRescaleEarly = kHeadDim > 128;
-  static constexpr int kLoaderRegisters = kGroups == 2 ? 40 : 32, kRegisters = kGroups == 2 ? 232 : 160;
+  static constexpr int kLoaderRegisters = kGroups == 1 ? 24 : kGroups == 2 ? 40 : 32;
+  static constexpr int kRegisters = kGroups == 1 ? 136 : kGroups == 2 ? 232 : 160;
+  // What each thread begins with is shared out anew: no more than that.
+  static constexpr int kRegistersAtFirst = 65536 / (kShape.blocks * kThreads) / 8 * 8;
+  static_assert(kLoaderRegisters + kGroups * kRegisters <= (kGroups + 1) * kRegistersAtFirst);
 
   // A tile of n rows is panels of n rows of kRowBytes.
   static constexpr int kPanelColumns = kHeadDim % 64 == 0 ? 64 : 32, kRowBytes = 2 * kPanelColumns;
@@ -143,8 +148,9 @@ struct ForwardTile {
   static constexpr int kBarriers = 2 * kGroups * kQueryStages + 4 * kStages;
   static constexpr int kItemsAt = kBarriersAt + 8 * kBarriers;  // an int for each place of Q
   static constexpr int kSharedBytes = kItemsAt + 4 * kGroups * kQueryStages;
-  static_assert(kSharedBytes <= 227 * 1024 && kKeyPanelBytes % 1024 == 0);
-  static_assert(kKeys % 16 == 0 && kKeys / 2 + kKeys / 4 + kHeadDim / 2 <= (kGroups == 2 ? 212 : 128));
+  static_assert(kShape.blocks * (kSharedBytes + 1024) <= 228 * 1024 && kKeyPanelBytes % 1024 == 0);
+  static_assert(kKeys % 16 == 0 && kKeys / 2 + kKeys / 4 + kHeadDim / 2 <= kRegisters - (kGroups == 2 ? 20 : 32));
+  static_assert(!kTakeTurns || kGroups > 1);
 };
 
 inline constexpr float kLn2 = 0.6931471805599453F;
@@ -548,7 +554,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
 }
 
 template <typename T, typename Tile>
-__global__ void __launch_bounds__(Tile::kThreads, 1)
+__global__ void __launch_bounds__(Tile::kThreads, Tile::kShape.blocks)
     flash_wgmma_forward_kernel(const __grid_constant__ ForwardParams p) {
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   const std::uint32_t shared = ptx::shared_address(shared_memory);
@@ -578,7 +584,8 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     if (threadIdx.x == 0) load<Tile>(p, shared, barriers);
   } else {
     ptx::take_registers<Tile::kRegisters>();
-    compute<T, Tile>(p, shared, barriers, group - 1);
+    // A name of a barrier that the compiler knows: else it takes all 16 of a multiprocessor's for each block.
+    compute<T, Tile>(p, shared, barriers, Tile::kGroups == 1 ? 0 : group - 1);
   }
 }
 

@@ -3,7 +3,7 @@
 namespace syslab::attention::wgmma {
 
 void launch_forward_128(int tile, DType dtype, const ForwardParams& params, int grid, device::Stream stream) {
-  launch_forward_of<3, 4>(tile, dtype, params, grid, stream);
+  launch_forward_of<4, 5>(tile, dtype, params, grid, stream);
 }
 
 }  // namespace syslab::attention::wgmma

@@ -3,7 +3,7 @@
 namespace syslab::attention::wgmma {
 
 void launch_forward_256(int tile, DType dtype, const ForwardParams& params, int grid, device::Stream stream) {
-  launch_forward_of<6>(tile, dtype, params, grid, stream);
+  launch_forward_of<7>(tile, dtype, params, grid, stream);
 }
 
 }  // namespace syslab::attention::wgmma

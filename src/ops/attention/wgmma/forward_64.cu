@@ -3,7 +3,7 @@
 namespace syslab::attention::wgmma {
 
 void launch_forward_64(int tile, DType dtype, const ForwardParams& params, int grid, device::Stream stream) {
-  launch_forward_of<0, 1>(tile, dtype, params, grid, stream);
+  launch_forward_of<0, 1, 2>(tile, dtype, params, grid, stream);
 }
 
 }  // namespace syslab::attention::wgmma

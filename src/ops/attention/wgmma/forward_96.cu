@@ -3,7 +3,7 @@
 namespace syslab::attention::wgmma {
 
 void launch_forward_96(int tile, DType dtype, const ForwardParams& params, int grid, device::Stream stream) {
-  launch_forward_of<2>(tile, dtype, params, grid, stream);
+  launch_forward_of<3>(tile, dtype, params, grid, stream);
 }
 
 }  // namespace syslab::attention::wgmma

@@ -14,16 +14,29 @@
 namespace syslab::attention::wgmma {
 namespace {
 
-int tile_of(const Problem& problem) {
+// Of the tile with several blocks a multiprocessor: whether there are as many items as it was measured to be faster
+// with.
+bool fills(const Problem& problem, const ForwardTileShape& shape, int multiprocessors) {
+  constexpr double kItemsOfABlock = 2.5;
+  const std::int64_t items = problem.batch * problem.heads_q * ceil_div<std::int64_t>(problem.seq_q, shape.rows());
+  return static_cast<double>(items) >= kItemsOfABlock * shape.blocks * multiprocessors;
+}
+
+int tile_of(const Problem& problem, int multiprocessors) {
   const auto fits = [&](const ForwardTileShape& shape) { return problem.head_dim <= shape.head_dim; };
   const auto found = std::find_if(kForwardTiles.begin(), kForwardTiles.end(), fits);
   if (found == kForwardTiles.end())
     throw Error(ErrorKind::internal, "flash_wgmma has no tile for " + to_string(problem));
   const auto tile = static_cast<int>(found - kForwardTiles.begin());
-  // A second tile of the same head_dim, where it was measured to be faster (docs/performance.md).
-  // Of 64: with fewer rows there are fewer keys that a causal mask then hides, which matters if there are few keys.
+  // Another tile of the same head_dim, where it was measured to be faster (docs/performance.md).
+  // Of 64: with fewer rows there are fewer keys that a causal mask then hides, which matters if there are few keys. Of
+  // many such items three at a time, so that the begin and end of one run beside the products of others.
   constexpr std::int64_t kKeysForFewRows = 1024;
-  if (found->head_dim == 64) return problem.mask != Mask::none && problem.seq_k <= kKeysForFewRows ? tile + 1 : tile;
+  if (found->head_dim == 64) {
+    if (problem.mask == Mask::none || problem.seq_k > kKeysForFewRows) return tile;
+    const bool small = problem.seq_q <= kKeysForFewRows && fills(problem, found[2], multiprocessors);
+    return small ? tile + 2 : tile + 1;
+  }
   // Of 128: wide tiles of keys compute more that a causal mask then hides, and leave no space for the next item's Q,
   // which does not pay off with few keys.
   constexpr std::int64_t kKeysForWide = 4096;
@@ -33,18 +46,17 @@ int tile_of(const Problem& problem) {
 
 // The number of heads that go together, a power of two. Of long rows: as many as have keys and values that fit in the
 // part of the L2 not needed for Q and O. Of short ones, which read each key a few times only: as many as have an item
-// for each multiprocessor, so that a key's readers come at the same time (docs/performance/attention.md).
-int section_of(const Problem& problem, std::int64_t row_blocks, int multiprocessors) {
+// for each of the GPU's blocks, so that a key's readers come at the same time (docs/performance/attention.md).
+int section_of(const Problem& problem, std::int64_t row_blocks, int slots) {
   constexpr double kSectionBytes = 32 << 20;
   constexpr std::int64_t kKeysOfShortRows = 1024;
   const double group = static_cast<double>(problem.heads_q / problem.heads_kv);
   const double bytes_of_head = 4.0 * static_cast<double>(problem.seq_k) * static_cast<double>(problem.head_dim) / group;
   const double heads = static_cast<double>(problem.batch * problem.heads_q);
   double section = 1;
-  const double most_heads =
-      problem.seq_k <= kKeysOfShortRows
-          ? std::min(heads, static_cast<double>(multiprocessors) / static_cast<double>(row_blocks))
-          : heads;
+  const double most_heads = problem.seq_k <= kKeysOfShortRows
+                                ? std::min(heads, static_cast<double>(slots) / static_cast<double>(row_blocks))
+                                : heads;
   while (section * 2 <= most_heads && section * 2 * bytes_of_head <= kSectionBytes) section *= 2;
   return static_cast<int>(section);
 }
@@ -61,6 +73,8 @@ constexpr std::int64_t kItemsEnough = 4, kMostItems = 16;
 constexpr double kGainOfSplits = 0.9;
 
 const ForwardTileShape& shape_of(const ForwardPlan& plan) { return kForwardTiles[static_cast<std::size_t>(plan.tile)]; }
+// Blocks that the GPU has at a time.
+int slots_of(const ForwardPlan& plan, int multiprocessors) { return multiprocessors * shape_of(plan).blocks; }
 
 // Blocks of keys that the last row of a block sees.
 std::int64_t blocks_of_keys(const Problem& problem, const ForwardTileShape& shape, std::int64_t row_block) {
@@ -87,7 +101,7 @@ ForwardPlan with_tile(const Problem& problem, int tile) {
 
 void finish(const Problem& problem, int multiprocessors, ForwardPlan& plan) {
   plan.items = plan.items_of_head * problem.batch * problem.heads_q;
-  plan.grid = std::min<std::int64_t>(plan.items, multiprocessors);
+  plan.grid = std::min<std::int64_t>(plan.items, slots_of(plan, multiprocessors));
 }
 
 constexpr double kUnbeaten = std::numeric_limits<double>::infinity();
@@ -98,9 +112,10 @@ void predict(const Problem& problem, int multiprocessors, ForwardPlan& plan, dou
   const double of_item = plan.splits > 1 ? kPartialItemUnits : kItemUnits;
   const double all = std::accumulate(lengths.begin(), lengths.end(), of_item * static_cast<double>(lengths.size()));
   plan.predicted_us = kUnbeaten;
-  if (all / multiprocessors * shape_of(plan).block_us >= to_beat) return;
-  const double dealt = dealt_out(lengths, multiprocessors, of_item);
-  const double drawn = kCounterUnits + makespan(lengths, multiprocessors, {of_item, 1.0, 1.0, 1});
+  const int slots = slots_of(plan, multiprocessors);
+  if (all / slots * shape_of(plan).block_us >= to_beat) return;
+  const double dealt = dealt_out(lengths, slots, of_item);
+  const double drawn = kCounterUnits + makespan(lengths, slots, {of_item, 1.0, 1.0, 1});
   plan.drawn = drawn < dealt && plan.items > plan.grid;
   plan.predicted_us = std::min(drawn, dealt) * shape_of(plan).block_us;
   if (plan.splits > 1) {
@@ -113,7 +128,7 @@ void predict(const Problem& problem, int multiprocessors, ForwardPlan& plan, dou
 
 ForwardPlan split_plan(const Problem& problem, int tile, std::int64_t blocks_of_split, int multiprocessors) {
   ForwardPlan plan = with_tile(problem, tile);
-  plan.section_heads = section_of(problem, plan.row_blocks, multiprocessors);
+  plan.section_heads = section_of(problem, plan.row_blocks, slots_of(plan, multiprocessors));
   plan.blocks_of_split = blocks_of_split;
   plan.splits = ceil_div(blocks_of_keys(problem, shape_of(plan), plan.row_blocks - 1), blocks_of_split);
   for (std::int64_t split = 1; split < plan.splits; ++split) {
@@ -130,7 +145,7 @@ ForwardPlan make_plan(const Problem& problem, int multiprocessors) {
   double to_beat = kGainOfSplits * best.predicted_us;
   for (int tile = 0; tile < static_cast<int>(kForwardTiles.size()); ++tile) {
     const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(tile)];
-    if (shape.head_dim != shape_of(best).head_dim) continue;
+    if (shape.head_dim != shape_of(best).head_dim || shape.blocks > 1) continue;  // that one is for many items
     const std::int64_t most = ceil_div<std::int64_t>(problem.visible_keys(problem.seq_q - 1), shape.keys);
     for (std::int64_t power = 1; power < most; power *= 2) {
       for (const std::int64_t quarters : {4, 5, 6, 7}) {
@@ -152,8 +167,9 @@ ForwardPlan make_plan(const Problem& problem, int multiprocessors) {
 }  // namespace
 
 ForwardPlan plan_whole(const Problem& problem, int multiprocessors) {
-  ForwardPlan plan = with_tile(problem, tile_of(problem));
-  plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem, plan.row_blocks, multiprocessors);
+  ForwardPlan plan = with_tile(problem, tile_of(problem, multiprocessors));
+  const int slots = slots_of(plan, multiprocessors);
+  plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem, plan.row_blocks, slots);
   finish(problem, multiprocessors, plan);
   // So many items that their order does not matter, or all of one length: nothing to compute.
   constexpr std::int64_t kManyItems = 1 << 14;

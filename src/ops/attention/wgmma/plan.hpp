@@ -11,21 +11,24 @@
 
 namespace syslab::attention::wgmma {
 
-// A shape of the kernel (wgmma/forward.cuh). Registers a thread, of 240 with two groups and 160 with three: keys/2 of
-// scores, keys/4 of weights, head_dim/2 of O. Shared memory, of 227 KiB: 2·head_dim·(64·groups + 4·keys) bytes.
+// A shape of the kernel (wgmma/forward.cuh). Registers a thread, of 136 with one group, 240 with two and 160 with
+// three: keys/2 of scores, keys/4 of weights, head_dim/2 of O. Shared memory, of 227 KiB for all blocks of a
+// multiprocessor: 2·head_dim·(64·groups + 4·keys) bytes each.
 struct ForwardTileShape {
   int head_dim = 0;        // that of the problem is padded to it
   int keys = 128;          // met at a time
   int groups = 2;          // warpgroups that compute, 64 query rows each
   bool take_turns = true;  // a group computes its softmax while another has the tensor cores
   double block_us = 0;     // of a block of keys, on an H100 with few heads (docs/performance/attention.md)
+  int blocks = 1;          // of threads, that a multiprocessor has at a time
 
   constexpr int rows() const { return 64 * groups; }
 };
 
-inline constexpr std::array<ForwardTileShape, 7> kForwardTiles{{
+inline constexpr std::array<ForwardTileShape, 8> kForwardTiles{{
     {64, 128, 3, true, 1.4},
     {64, 128, 2, true, 1.2},
+    {64, 64, 1, false, 1.1, 3},
     {96, 128, 2, true, 1.35},
     {128, 128, 2, true, 1.5},
     {128, 176, 2, true, 2.05},
@@ -39,7 +42,7 @@ struct ForwardPlan {
   std::int64_t items_of_head = 1;    // a block of rows each, or one split of its keys
   std::int64_t items = 1;            // of all heads
   int section_heads = 0;             // heads that go together, longest blocks of rows first; 0: one head after another
-  std::int64_t grid = 1;             // blocks that stay, at most one a multiprocessor
+  std::int64_t grid = 1;             // blocks that stay, at most as many as the GPU has at a time
   bool drawn = false;                // items are drawn from a counter by whom is free, not dealt out
   std::int64_t splits = 1;           // at most, of a row's keys
   std::int64_t blocks_of_split = 0;  // of keys; 0: no row's keys are split

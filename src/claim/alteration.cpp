@@ -1,0 +1,162 @@
+#include "claim/alteration.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "claim/derived.hpp"
+#include "claim/known_fields.hpp"
+#include "claim/programs.hpp"
+#include "claim/quoted.hpp"
+#include "core/hash.hpp"
+#include "core/json_text.hpp"
+#include "core/text.hpp"
+#include "core/utc_time.hpp"
+
+namespace syslab::claim {
+namespace {
+
+using Kind = Alteration::Kind;
+
+constexpr const char* kSeal = "seal";
+constexpr std::size_t kShownOfPlace = 78;  // columns: it begins a line, and a terminal folds lines at 80
+
+void look_at_seal(std::vector<Alteration>& found, const Json& claim) {
+  const Json sealed = claim.value(kSeal, Json());
+  if (!sealed.is_object()) {
+    found.push_back({Kind::unsealed, "seal", "none", "a SHA-256 of each part"});
+    return;
+  }
+  const Json here = seal_of(claim);
+  for (const auto& [part, digest] : here.items()) {
+    const Json was = sealed.value(part, Json());
+    if (was == digest) continue;
+    found.push_back({Kind::changed, part, "SHA-256 " + in_quotes(digest.get<std::string>(), kShownOfDigest),
+                     was.is_string() ? in_quotes(was.get<std::string>(), kShownOfDigest) + ", as sealed"
+                                     : "no such part, as sealed"});
+  }
+  for (const auto& [part, digest] : sealed.items()) {
+    if (!here.contains(part)) found.push_back({Kind::changed, part, "nothing", "this part, as sealed"});
+  }
+}
+
+// Launches are those of both sides; in each, blocks are counted from 0 on.
+void look_at_blocks(std::vector<Alteration>& found, const Case& one, const std::string& title) {
+  std::map<int, std::set<int>> blocks;
+  for (const Block& block : one.blocks) {
+    if (block.launch >= 0 && block.block >= 0 && blocks[block.launch].insert(block.block).second) continue;
+    found.push_back({Kind::blocks, title, fmt::format("block {} of launch {} twice", block.block, block.launch),
+                     "each once, counted from 0"});
+  }
+  if (std::ssize(blocks) < kFewestLaunches) {
+    found.push_back({Kind::blocks, title, counted(std::ssize(blocks), "launch") + " with times",
+                     fmt::format("{} or more", kFewestLaunches)});
+  }
+  for (const auto& [launch, numbers] : blocks) {
+    if (numbers.empty() || *numbers.rbegin() + 1 == std::ssize(numbers)) continue;
+    found.push_back({Kind::blocks, title,
+                     fmt::format("{} of launch {}, the last of number {}", counted(std::ssize(numbers), "block"),
+                                 launch, *numbers.rbegin()),
+                     "all from 0 on"});
+  }
+  if (one.checked != std::ssize(blocks)) {
+    found.push_back(
+        {Kind::checked, title, fmt::format("{} of {} launches checked", one.checked, blocks.size()), "each of them"});
+  }
+}
+
+// A claim cannot say another ratio than its times do.
+void look_at_times(std::vector<Alteration>& found, const Case& one, const std::string& title) {
+  constexpr double kRounding = 1e-9;
+  for (const Block& block : one.blocks) {
+    const double ratio = log_ratio_of(block);
+    if (std::abs(block.log_ratio - ratio) <= kRounding) continue;
+    found.push_back(
+        {Kind::times, title,
+         fmt::format("{:.9g} as log_ratio of block {} of launch {}", block.log_ratio, block.block, block.launch),
+         fmt::format("{:.9g}, that of its times", ratio)});
+    return;  // one says that the case was edited
+  }
+}
+
+// "2026-05-01T12:34:56.789Z", of a claim that was made before it is read. A clock may be a day off.
+void look_at_date(std::vector<Alteration>& found, const File& file) {
+  constexpr std::chrono::hours kMostOff{24};
+  const std::string expected = "a date of UTC that is past, such as 2026-05-01T12:34:56.789Z";
+  const std::optional<std::chrono::sys_seconds> made = utc_from(file.made_at);
+  // In seconds: nanoseconds of the year 9999 overflow.
+  if (made && *made <= std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now() + kMostOff)) return;
+  found.push_back({Kind::date, "made_at", in_quotes(file.made_at), expected});
+}
+
+}  // namespace
+
+Json seal_of(const Json& claim) {
+  Json seal = Json::object();
+  for (const auto& [part, value] : claim.items()) {
+    if (part != kSeal) seal[part] = sha256_hex(json_text(value));
+  }
+  return seal;
+}
+
+std::vector<Alteration> alterations_of(const Json& claim, const File& file) {
+  std::vector<Alteration> found;
+  if (file.is_sealed) look_at_seal(found, claim);
+  add_unknown_fields(found, claim);
+  if (file.cases.empty()) found.push_back({Kind::times, "cases", "none", "one or more"});
+  for (const Case& one : file.cases) {
+    const std::string title = full_title(file, one);
+    look_at_blocks(found, one, title);
+    look_at_times(found, one, title);
+  }
+  add_contradictions(found, file);
+  add_invented_inputs(found, file);
+  look_at_date(found, file);
+  const Finding finding = finding_of(file);
+  if (finding.verdict != Verdict::confirmed) {
+    found.push_back({Kind::not_shown, to_string(file.statement),
+                     fmt::format("{} by its own times: {}", to_string(finding.verdict), finding.reason), "confirmed"});
+  }
+  return found;
+}
+
+std::string_view to_string(Kind kind) {
+  switch (kind) {
+    case Kind::unsealed:
+      return "unsealed";
+    case Kind::changed:
+      return "changed";
+    case Kind::blocks:
+      return "blocks";
+    case Kind::checked:
+      return "checked";
+    case Kind::revision:
+      return "revision";
+    case Kind::derived:
+      return "derived";
+    case Kind::doubled:
+      return "doubled";
+    case Kind::times:
+      return "times";
+    case Kind::unknown:
+      return "unknown";
+    case Kind::date:
+      return "date";
+    case Kind::not_shown:
+      return "not_shown";
+  }
+  return {};
+}
+
+std::string to_string(const Alteration& alteration) {
+  return fmt::format("{}: found {}, expected {}", in_one_run(alteration.where, kShownOfPlace), alteration.found,
+                     alteration.expected);
+}
+
+}  // namespace syslab::claim

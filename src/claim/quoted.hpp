@@ -1,0 +1,32 @@
+// Values of a claim's file among words of ours. A stranger wrote them, perhaps so that a terminal that folds the line
+// shows a verdict that nobody gave, or so that they seem to end their own quotes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/json.hpp"
+#include "core/value.hpp"
+
+namespace syslab::claim {
+
+// Columns; wide letters count as two. Of a digest, as much as tells it from another.
+constexpr std::size_t kShownOfValue = 60, kShownOfDigest = 12;
+
+// The text in “quotes”: one line, with one space for each run of blanks, ' for quotation marks inside, and cut.
+std::string in_quotes(std::string_view text, std::size_t at_most = kShownOfValue);
+
+// The same without quotes, for what has words of ours in it, such as a title.
+std::string in_one_run(std::string_view text, std::size_t at_most);
+
+// Text and lists in quotes, numbers and flags as they are.
+std::string shown(const Json& value);
+
+// "reads=“took {} ms”", "seq=128": in quotes where it is not one plain word.
+std::string shown_axis(const std::string& axis, const Value& value);
+
+// A case's title with such axes; `params`: JSON of the case's axes.
+std::string shown_title(std::string title, const std::string& params);
+
+}  // namespace syslab::claim

@@ -1,0 +1,126 @@
+"""Damaged databases: one `error:` that names the file, what was found and what to try, exit code 4, the file as it was."""
+import hashlib
+import os
+import signal
+import sqlite3
+import subprocess
+import unittest
+
+from lab import Lab
+
+READERS = (("report",), ("log",), ("log", "selftest_empty"), ("query", "SELECT count(*) FROM attempt"), ("show", "latest"),
+           ("pin",), ("diff", "latest", "latest"), ("list",), ("plan", "selftest_empty"), ("prune", "--output", "small.db"))
+WRITERS = (("run", "selftest_empty"), ("resume",), ("pin", "name", "latest"))
+
+
+class Damaged(Lab):
+    def setUp(self):
+        super().setUp()
+        self.syslab("run", "selftest_empty", "-a", "repeat=1:40:1")
+        self.in_one_file(self.db)
+
+    @staticmethod
+    def in_one_file(file):
+        connection = sqlite3.connect(file)
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.close()
+
+    def refused(self, arguments, names, file=None):
+        """The only line of its kind, with the file, what was found and what to try."""
+        file = file or self.db
+        before = hashlib.sha256(file.read_bytes()).hexdigest()
+        done = self.syslab(*arguments, expect=4)
+        lines = done.stderr.splitlines()
+        errors = [line for line in lines if line.startswith("error: ")]
+        self.assertEqual(len(errors), 1, done.stderr)
+        self.assertIn(f"database '{file}': ", errors[0])
+        self.assertIn(names, errors[0])
+        self.assertTrue(lines[-1].startswith("try: "), done.stderr)
+        self.assertEqual(lines[-2], errors[0], "the error and its advice come last")
+        self.assertEqual(hashlib.sha256(file.read_bytes()).hexdigest(), before, "the file was touched")
+
+    def refused_by_all(self, names):
+        for arguments in READERS + WRITERS:
+            with self.subTest(" ".join(arguments)):
+                self.refused(arguments, names)
+
+    def test_cut_short(self):
+        whole = self.db.read_bytes()
+        self.db.write_bytes(whole[:len(whole) // 2])
+        self.refused_by_all("it is damaged: cut short to")
+
+    def test_a_page_overwritten(self):
+        content = bytearray(self.db.read_bytes())
+        content[-4096:] = b"\xa5" * 4096
+        self.db.write_bytes(content)
+        self.refused_by_all("it is damaged: ")
+
+    def test_the_schema_overwritten(self):
+        content = bytearray(self.db.read_bytes())
+        content[100:4096] = b"\xa5" * 3996
+        self.db.write_bytes(content)
+        self.refused_by_all("it is damaged: ")
+
+    def test_no_database(self):
+        self.db.write_bytes(b"a text that is longer than the header of a database. " * 10)
+        self.refused_by_all("it is not an SQLite database")
+
+    def test_merge_names_the_damaged_one_of_several(self):
+        good, bad = self.folder / "good.db", self.folder / "bad.db"
+        for file in (good, bad):
+            file.write_bytes(self.db.read_bytes())
+        content = bytearray(bad.read_bytes())
+        content[-4096:] = b"\xa5" * 4096
+        bad.write_bytes(content)
+        into = self.db = self.folder / "into.db"
+        self.syslab("run", "selftest_empty")
+        self.refused(("merge", good, bad), "it is damaged: ", file=bad)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)], "all are looked at before anything is merged")
+        content = bytearray(into.read_bytes())
+        self.in_one_file(into)
+        content = bytearray(into.read_bytes())
+        content[-4096:] = b"\xa5" * 4096
+        into.write_bytes(content)
+        self.refused(("merge", good), "it is damaged: ", file=into)
+
+    def test_an_empty_file_does_not_cost_the_rows_in_its_log(self):
+        """SQLite deletes the log of an empty database."""
+        self.leave_a_log()
+        self.db.write_bytes(b"")
+        log = self.db.with_name(self.db.name + "-wal")
+        rows = log.read_bytes()
+        self.refused(("run", "selftest_empty"), f"it is empty, but its log '{log}' holds {len(rows)} bytes")
+        self.assertEqual(log.read_bytes(), rows)
+        self.refused(("report",), "it is empty, but its log")
+        self.db.unlink()
+        done = self.syslab("run", "selftest_empty", expect=4)
+        self.assertIn(f"error: database '{self.db}': it is missing, but its log", done.stderr)
+        self.assertEqual(log.read_bytes(), rows)
+        self.assertFalse(self.db.exists())
+
+    def test_a_lost_log_costs_its_rows_alone(self):
+        """What was folded into the file stays readable; nothing in it tells that there was more."""
+        before = self.sql("SELECT count(*) FROM attempt")
+        self.leave_a_log()
+        for suffix in ("-wal", "-shm"):
+            self.db.with_name(self.db.name + suffix).unlink(missing_ok=True)
+        done = self.syslab("query", "SELECT count(*) AS n FROM attempt", "--to", "csv", expect=(0, 4))
+        if done.returncode == 0:
+            self.assertGreaterEqual(int(done.stdout.split()[1]), before[0][0])
+        else:
+            self.assertRegex(done.stderr, r"\Aerror: database '.*\ntry: ")
+
+    def leave_a_log(self):
+        """As a killed writer does."""
+        running = subprocess.Popen(self.command("run", "selftest_empty", "-a", "repeat=1:4000:1", "--json"), cwd=self.folder,
+                                   env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        log = self.db.with_name(self.db.name + "-wal")
+        for _ in range(10):
+            running.stdout.readline()
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+        self.assertGreater(log.stat().st_size, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,199 @@
+"""What kind of fault a law meets, and where, decides the verdict of `check`: its exit code, its last line and its JSON."""
+import os
+import unittest
+
+from lab import Lab
+
+CLASSES = '''
+import ctypes, math, os, time, torch
+
+
+def forward(q, k, v, causal):
+    """In fp32, since scores that are rounded to bf16 are wrong."""
+    dtype = q.dtype
+    q, k, v = q.float(), k.float(), v.float()
+    s = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    if causal:
+        s = s.masked_fill(torch.arange(s.shape[-1]) > torch.arange(s.shape[-2])[:, None], -math.inf)
+    lse = torch.logsumexp(s, -1)
+    return (torch.exp(s - lse[..., None]) @ v).to(dtype), lse
+
+
+class Right(torch.autograd.Function):
+    """Before a call `before`, and after it `after`, of what it returns."""
+
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        pass
+
+    @classmethod
+    def returned(cls, o):
+        return o
+
+    @classmethod
+    def gradient(cls, do):
+        return do
+
+
+def function(cls):
+    class Flash(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, q, k, v, is_causal=False):
+            cls.asked(q, k, v, is_causal)
+            o, lse = forward(q, k, v, is_causal)
+            ctx.save_for_backward(lse, q, k, v)
+            ctx.causal = is_causal
+            return cls.returned(o)
+
+        @staticmethod
+        def backward(ctx, do):
+            lse, q, k, v = ctx.saved_tensors
+            do = cls.gradient(do)
+            with torch.enable_grad():
+                leaves = [t.detach().requires_grad_(True) for t in (q, k, v)]
+                return (*torch.autograd.grad(forward(*leaves, ctx.causal)[0], leaves, do), None)
+
+    Flash.__name__ = cls.__name__
+    return Flash
+
+
+class CrashesAtWidth48(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        if q.shape[2] == 48:
+            os.abort()
+
+
+class CrashesAtWidth64(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        if q.shape[2] == 64:
+            os.abort()
+
+
+class ReadsPastTheEnd(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        ctypes.c_float.from_address(v.data_ptr() + 4 * v.numel() + 512).value
+
+
+class OneBuffer(Right):
+    buffers = {}
+
+    @classmethod
+    def returned(cls, o):
+        kept = cls.buffers.setdefault(o.shape, torch.empty_like(o))
+        return kept.copy_(o)
+
+
+class NoMemory(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        raise MemoryError("no room")
+
+
+class ContiguousGradient(Right):
+    @classmethod
+    def gradient(cls, do):
+        return do.view(-1).view(do.shape)
+
+
+Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient = map(
+    function, (Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient))
+
+
+class Groups:
+    """Grouped heads; `again` makes as many heads of keys as there are of queries."""
+
+    def forward(self, q, k, v, causal):
+        if q.dim() == 4:
+            times = q.shape[1] // k.shape[1]
+            k, v = self.again(k, times), self.again(v, times)
+        return forward(q, k, v, causal)
+
+
+class RightGroups(Groups):
+    def again(self, tensor, times):
+        return tensor.repeat_interleave(times, 1)
+
+
+class WrongGroups(Groups):
+    def again(self, tensor, times):
+        return tensor.repeat(1, times, 1, 1)
+
+
+class NoGroups:
+    def forward(self, q, k, v, causal):
+        batch, queries, width = q.shape
+        return forward(q, k, v, causal)
+'''
+
+
+@unittest.skipUnless(os.environ.get("SYSLAB_PYTHON"), "needs a Python with torch")
+class Findings(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def check(self, name, *options, expect, experiment="flash_forward"):
+        (self.folder / "flash.py").write_text(CLASSES)
+        return self.lines("check", experiment, "--mine", f"me=flash.py:{name}", *options, expect=expect)[-1]
+
+    def test_a_crash_beyond_the_handout_is_a_warning_that_strict_makes_a_failure(self):
+        asked = ("CrashesAtWidth48", "-k", "attention.equals_oracle", "--cases", "60")
+        verdict = self.check(*asked, "--strict", expect=1)
+        self.assertEqual((verdict["verdict"], verdict["warnings"]), ("FAIL", {"crash": 1}))
+        done = self.syslab("check", "flash_forward", "--mine", "me=flash.py:CrashesAtWidth48", *asked[1:])
+        self.assertEqual(done.stdout.splitlines()[-1], "hand-out 2026: PASS (1 of 1; only the laws that -k attention.equals_oracle "
+                                                       "chose), 1 warning: 1 crash")
+
+    def test_a_crash_on_the_handouts_inputs_fails(self):
+        verdict = self.check("CrashesAtWidth64", "--contract", "handout", "-k", "lse_equals_oracle", "--cases", "40", expect=1)
+        self.assertEqual(verdict["verdict"], "FAIL")
+        self.assertEqual(self.sql("SELECT finding, promised FROM check_result"), [("crash", 1)])
+
+    def test_what_no_tolerance_excuses_fails_on_the_handouts_inputs_whichever_law_met_it(self):
+        verdict = self.check("OneBuffer", "--beyond", "attention.keeps_no_state", "--cases", "10", expect=1)
+        self.assertEqual((verdict["verdict"], verdict["held"], verdict["broken"]), ("FAIL", 3, ["attention.keeps_no_state"]))
+        self.assertEqual(self.sql("SELECT finding, promised FROM check_result WHERE finding IS NOT NULL"), [("kept_state", 1)])
+
+    def test_a_law_without_an_answer_leaves_the_verdict_open(self):
+        for asked in (("--contract", "handout", "-k", "equals_oracle"), ("-k", "attention.repeats"),
+                      ("-k", "equals_oracle", "--contract", "full")):
+            verdict = self.check("NoMemory", *asked, "--cases", "3", expect=3)
+            self.assertEqual(verdict["verdict"], "NOT CHECKED", asked)
+
+    def test_a_crash_while_the_class_is_loaded_fails(self):
+        (self.folder / "aborts.py").write_text(CLASSES + "\n\nos.abort()\n")
+        verdict = self.lines("check", "flash_forward", "--mine", "me=aborts.py:RightGroups", "--contract", "handout", "--cases", "3",
+                             expect=1)[-1]
+        self.assertEqual(verdict["verdict"], "FAIL")
+        self.assertEqual(self.sql("SELECT DISTINCT outcome, finding, promised FROM check_result"), [("error", "crash", 1)])
+
+    def test_the_kind_of_a_fault_is_stored(self):
+        self.check("ReadsPastTheEnd", "--contract", "handout", "-k", "refusal", "--cases", "3", expect=1)
+        self.assertEqual(self.sql("SELECT finding, promised FROM check_result"), [("read_outside", 1)])
+
+    def test_a_gradient_that_autograd_expands_is_asked_by_default(self):
+        asked = ("--beyond", "attention.gradient_layouts", "--cases", "5")
+        verdict = self.check("ContiguousGradient", *asked, experiment="flash_backward", expect=0)
+        self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", {"raised": 1}))
+        verdict = self.check("Right", *asked, experiment="flash_backward", expect=0)
+        self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", {}))
+
+    def test_quiet_says_the_verdict_only_where_something_was_warned_of(self):
+        (self.folder / "flash.py").write_text(CLASSES)
+        asked = ("--beyond", "attention.gradient_layouts", "--cases", "5", "--quiet")
+        for name, said in (("ContiguousGradient", "1 warning"), ("Right", "")):
+            done = self.syslab("check", "flash_backward", "--mine", f"me=flash.py:{name}", *asked)
+            self.assertEqual((said in done.stdout, len(done.stdout.splitlines())), (True, 1 if said else 0), done.stdout)
+
+    def test_grouped_heads_are_asked_under_the_full_contract_of_those_who_take_them(self):
+        asked = ("--contract", "full", "-k", "attention.equals_oracle", "--cases", "60")
+        for name, exit_code, warnings in (("WrongGroups", 1, {"wrong_value": 1}), ("RightGroups", 0, {}), ("NoGroups", 0, {})):
+            verdict = self.check(name, *asked, expect=exit_code)
+            self.assertEqual(verdict["warnings"], warnings, name)
+            self.assertEqual("grouped heads" in verdict["left_out"], name == "NoGroups", verdict["left_out"])
+
+
+if __name__ == "__main__":
+    unittest.main()

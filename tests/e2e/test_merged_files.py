@@ -1,0 +1,180 @@
+"""Databases and claims that somebody else wrote choose no file to read or write, and what is written here is private."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import unittest
+
+from lab import Lab, attempts
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from claim_seal import sealed  # noqa: E402
+
+TRAIN = ("train_lm", "--preset", "smoke", "--impl", "host_eager", "--device", "cpu")
+UNFINISHED = ("DELETE FROM check_result", "DELETE FROM metric", "DELETE FROM sample", "DELETE FROM series",
+              "DELETE FROM attempt_facts", "UPDATE attempt_event SET status = 'aborted', detail = NULL WHERE status <> 'started'")
+
+
+def change(db, *statements):
+    """Past syslab, which finds its own triggers again."""
+    connection = sqlite3.connect(db)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    for _, sql in triggers:
+        connection.execute(sql)
+    connection.commit()
+    connection.close()
+
+
+class MergedFiles(Lab):
+    def setUp(self):
+        super().setUp()
+        self.state = self.folder / "state"
+        self.secret = self.folder / "secret.txt"
+        self.secret.write_text("what only its owner may read; " * 500, encoding="utf-8")
+        self.secret.chmod(0o600)
+        self.out = self.folder / "out.safetensors"
+
+    def environment(self):
+        return {**super().environment(), "XDG_STATE_HOME": str(self.state)}
+
+    def hers(self, *statements, more=("-a", "checkpoint=out.safetensors")):
+        """A database of somebody else, whose only run reads the secret and writes a file."""
+        db = self.folder / "hers.db"
+        mine, self.state = self.state, self.folder / "her_state"
+        self.syslab("run", *TRAIN, "-a", f"text={self.secret}", *more, "--db", db)
+        self.state = mine
+        self.out.unlink(missing_ok=True)
+        change(db, *statements)
+        return db
+
+    def assert_refused(self, *command, expect=2):
+        said = self.syslab(*command, expect=expect)
+        self.assertFalse(self.out.exists(), command)
+        return said.stdout + said.stderr
+
+    def test_what_is_merged_reads_and_writes_no_file_when_it_is_resumed(self):
+        hers = self.hers(*UNFINISHED)
+        for trust in ((), ("--trust",)):
+            with self.subTest(trust=trust):
+                self.syslab("merge", hers, *trust)
+                self.assertIn(str(self.secret), self.assert_refused("resume"))
+        self.assert_refused("resume", "--db", hers)  # used in place, too
+
+    def test_gate_and_replay_ask_for_the_proof_as_well(self):
+        hers = self.hers(more=("--launches", "3"))
+        self.syslab("merge", hers)
+        lines = self.lines("gate", "--against", "latest", "--launches", "3", expect=3)
+        self.assertEqual([line["type"] for line in lines], ["missing"])
+        [(check,)] = self.sql("SELECT min(uid) FROM check_result")
+        self.assert_refused("replay", check)
+
+    def test_somebody_elses_proof_and_changed_parameters_are_none(self):
+        self.syslab("run", *TRAIN, "-a", f"text={self.secret}", "-a", f"checkpoint={self.folder}/mine.safetensors")
+        change(self.db, *UNFINISHED)
+        copy = self.folder / "copy.db"
+        shutil.copy(self.db, copy)
+        (self.folder / "mine.safetensors").unlink()
+        change(copy, f"UPDATE case_def SET params = json_set(params, '$.checkpoint', '{self.out}')")
+        self.assert_refused("resume", "--db", copy)
+        self.assertEqual([one["status"] for one in attempts(self.lines("resume"))], ["ok"])
+        self.assertTrue((self.folder / "mine.safetensors").exists(), "one's own run goes on with its own files")
+
+    def test_a_case_under_anothers_name_is_not_merged(self):
+        hers = self.hers("UPDATE case_def SET params = json_set(params, '$.steps', 31)")
+        self.assertIn("not what its SHA-256 says", self.assert_refused("merge", hers, expect=4))
+        self.assertEqual(self.sql("SELECT count(*) FROM case_def"), [(0,)])
+
+    def test_a_claim_names_no_file_by_an_axis(self):
+        self.syslab("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",
+                    "--launches", "4", "-o", "x.claim")
+        claim = self.folder / "x.claim"
+        said = json.loads(claim.read_text(encoding="utf-8"))
+        said["claim"] = "build=/bin/false >= 2 x slowdown=900"
+        said["faster"]["label"] = "build=/bin/false"
+        claim.write_text(json.dumps(sealed(said)), encoding="utf-8")
+        self.assertIn("another program", self.assert_refused("verify", claim))
+        said["claim"] = "impl=host >= 2 x impl=host_eager"
+        for side, name in (("faster", "host"), ("slower", "host_eager")):
+            said[side].update(label=name, name=name)
+        said["cases"][0].update(experiment="train_lm", title="train_lm")
+        said["question"].update(experiments=["train_lm"], preset="smoke",
+                                assignments=["device=cpu", f"text={self.secret}", f"checkpoint={self.out}"])
+        claim.write_text(json.dumps(sealed(said)), encoding="utf-8")
+        beside = self.folder / f"{self.out.name}.999999999.tmp"  # who writes a checkpoint there removes it
+        beside.touch()
+        self.assertIn("chooses no file", self.assert_refused("verify", claim))
+        self.assertTrue(beside.exists())
+
+    def test_every_axis_that_takes_any_text_is_known_to_name_files(self):
+        open_texts = {f"{one['id']}.{axis['name']}": axis["names_files"]
+                      for one in self.json("list", "all")["experiments"] for axis in one["axes"]
+                      if not axis["closed"] and axis["values"] and isinstance(axis["values"][0], str)}
+        self.assertEqual(open_texts, {"train_lm.text": True, "train_lm.checkpoint": True})
+
+    def test_what_is_written_is_private_and_a_file_that_was_there_keeps_its_mode(self):
+        mode = lambda path: stat.S_IMODE(os.stat(path).st_mode)
+        page, table = self.folder / "page.html", self.folder / "table.csv"
+        table.touch()
+        table.chmod(0o644)
+        before = os.umask(0)
+        try:
+            self.syslab("run", *TRAIN, "-a", f"checkpoint={self.out}")
+            self.syslab("report", "train_lm", "-o", page)
+            self.syslab("query", "SELECT 1", "-o", table, expect=None)
+            self.syslab("report", "train_lm", "-o", table)
+        finally:
+            os.umask(before)
+        self.assertEqual([mode(path) for path in (self.db, self.out, page, table)], [0o600, 0o600, 0o600, 0o644])
+
+
+class StrangersFolder(Lab):
+    """What only looks (`doctor`, `log`) runs nothing of the folder in which it is called."""
+
+    def setUp(self):
+        super().setUp()
+        self.mark = self.folder / "mark"
+        self.strange = self.folder / "strange"
+        self.strange.mkdir()
+
+    def test_doctor_imports_no_module_of_the_folder(self):
+        for name in ("platform", "numpy", "torch", "zipfile", "typing", "email", "csv"):
+            (self.strange / f"{name}.py").write_text(f"open({str(self.mark)!r}, 'w').close()\n", encoding="utf-8")
+        self.syslab("doctor", cwd=self.strange, expect=None)
+        self.assertFalse(self.mark.exists())
+
+    def test_log_starts_nothing_that_the_configuration_of_its_repository_names(self):
+        git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run([*git, "init", "-q", "."], cwd=self.strange, check=True)
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=self.strange, check=True)
+        program = self.strange / "program"
+        program.write_text(f"#!/bin/sh\ntouch '{self.mark}'\n", encoding="utf-8")
+        program.chmod(0o755)
+        (self.strange / ".git" / "config").write_text(  # a partial clone, whose missing commits git would fetch
+            f'[core]\n\trepositoryformatversion = 1\n\tfsmonitor = "{program}"\n[extensions]\n\tpartialClone = origin\n'
+            f'[remote "origin"]\n\turl = "ext::{program}"\n\tpromisor = true\n[protocol "ext"]\n\tallow = always\n',
+            encoding="utf-8")
+        for revision in ("a" * 40, "b" * 40):
+            self.syslab("run", "selftest_compare", "-a", "steps=20000", "--protocol", "quick", "--db", f"{revision}.db")
+            connection = sqlite3.connect(self.folder / f"{revision}.db")
+            facts = json.loads(connection.execute("SELECT facts FROM build").fetchone()[0])
+            connection.close()
+            text = json.dumps({**facts, "git_sha": revision, "git_dirty": False, "git_diff": ""}, sort_keys=True, separators=(",", ":"))
+            change(self.folder / f"{revision}.db",
+                   f"UPDATE build SET facts = '{text}', uid = '{hashlib.sha256(text.encode()).hexdigest()}'")
+            self.syslab("merge", f"{revision}.db")
+        [series] = json.loads(self.syslab("log", "selftest_compare", "--json", cwd=self.strange).stdout)["series"]
+        self.assertEqual(len(series["points"]), 2, "both revisions are asked for")
+        self.assertFalse(self.mark.exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+#include "session/pooled_resolution.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace syslab::cli {
+namespace {
+
+// As the worker writes them (worker/emit_times.cpp): a tenth of the time may be the lab's own.
+std::string facts_of(double share, double with_results = 0) {
+  const bool is_under = share > 0.1 || with_results > 0.5;
+  return fmt::format(
+      R"({{"handover": {{"high": 1e-5, "with_results": 1e-5, "share": {}, "share_with_results": {}}}{}}})", share,
+      with_results, is_under ? R"(, "no_time": "under_resolution")" : "");
+}
+
+PooledResolution of(const std::vector<double>& shares) {
+  PooledResolution all;
+  for (const double share : shares) all.take(facts_of(share));
+  return all;
+}
+
+TEST(PooledResolution, KeepsAllLaunchesOrNoneByTheirMean) {
+  // 40 % of them alone have no time, as of a call whose share scatters around 0.09.
+  const PooledResolution kept = of({0.12, 0.06, 0.07, 0.11, 0.06});
+  EXPECT_EQ(kept.too_short_alone(), 2);
+  EXPECT_EQ(kept.launches(), 5);
+  EXPECT_FALSE(kept.no_time());
+  // And a minority of them may be enough to refuse all.
+  const PooledResolution refused = of({0.3, 0.06, 0.07, 0.3, 0.06});
+  ASSERT_TRUE(refused.no_time());
+  EXPECT_NEAR(refused.no_time()->seconds, 1e-5 / 0.3, 1e-12);
+}
+
+TEST(PooledResolution, IsHopelessOnlyFarBeyondTheLimit) {
+  EXPECT_FALSE(of({0.15}).is_hopeless());
+  EXPECT_TRUE(of({0.15}).no_time());
+  EXPECT_TRUE(of({0.5}).is_hopeless());
+  EXPECT_FALSE(of({}).no_time());
+}
+
+TEST(PooledResolution, CopyingOfResultsMayTakeHalf) {
+  PooledResolution all;
+  all.take(facts_of(0.05, 0.45));
+  EXPECT_FALSE(all.no_time());
+  all.take(facts_of(0.05, 0.7));
+  EXPECT_TRUE(all.no_time());
+}
+
+TEST(PooledResolution, WhatHasNoNumbersIsTakenAtItsWord) {
+  PooledResolution all;
+  all.take("{}");
+  EXPECT_FALSE(all.no_time());
+  all.take(R"({"no_time": "under_resolution"})");
+  EXPECT_TRUE(all.is_hopeless());
+}
+
+// A call of 60 ms on a machine with others: one hand-over waited, and the shortest of them would be well within.
+TEST(PooledResolution, NamesTheLaunchWhoseHandOverWaitedAndTheShortestOfAll) {
+  PooledResolution all;
+  const auto facts = [](double high, double least) {
+    return fmt::format(R"({{"handover": {{"high": {}, "least": {}, "share": {}, "share_with_results": 0}}{}}})", high,
+                       least, high / 0.06, high > 0.006 ? R"(, "no_time": "under_resolution")" : "");
+  };
+  all.take(facts(20e-6, 10e-6));
+  all.take(facts(50e-3, 100e-6));
+  const std::optional<NoTime> why = all.no_time();
+  ASSERT_TRUE(why);
+  EXPECT_TRUE(was_busy(*why));
+  EXPECT_EQ(why->launch, 2);
+  EXPECT_EQ(why->least, 10e-6);
+  PooledResolution one;
+  one.take(facts(50e-3, 10e-6));
+  EXPECT_EQ(one.no_time()->launch, 0) << "there is no other";
+}
+
+TEST(PooledResolution, SaysHowManyAreTooShortAlone) {
+  EXPECT_EQ(in_words(of({0.05}), "me"), "");
+  EXPECT_EQ(in_words(of({0.12, 0.06}), "me"),
+            "1 of 2 launches of me would have no time alone; all of them count, and 9 % of its time is the lab's own.");
+}
+
+}  // namespace
+}  // namespace syslab::cli

@@ -1,0 +1,111 @@
+"""The cases that a user's file gives to a function that is judged, each checked, and what the problem is called."""
+import contextlib
+import dataclasses
+import hashlib
+import inspect
+import math
+import pathlib
+
+from syslab_autograd import BACKWARD
+from syslab_functions import load_object
+from syslab_library import BadCases, manifest_cases
+from syslab_loading import load_module
+
+FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
+MOST_CASES = 10_000
+
+
+def field(case, name, otherwise=None):
+    return case.get(name, otherwise) if isinstance(case, dict) else getattr(case, name, otherwise)
+
+
+def check_case(case, number, axes, names):
+    where = f"case {number}"
+    if not isinstance(case, dict) and not hasattr(case, "arguments"):
+        raise BadCases(f"{where} is a {type(case).__name__}; expected a dict or dataclass with name, axes and arguments")
+    if isinstance(case, dict) or dataclasses.is_dataclass(case):
+        given = case if isinstance(case, dict) else [each.name for each in dataclasses.fields(case)]
+        unknown = [key for key in given if key not in FIELDS]
+        if unknown:
+            raise BadCases(f"{where} has a field '{unknown[0]}'; there are {', '.join(FIELDS)}")
+    name = field(case, "name")
+    own = field(case, "axes") or {}
+    if name is None:
+        name = " ".join(f"{key}={value}" for key, value in own.items())
+    if not isinstance(name, str) or not name or "," in name or "\n" in name:
+        raise BadCases(f"{where}: a name is a text without commas, found {name!r}")
+    if name in names:
+        raise BadCases(f"two cases are called '{name}'")
+    if not callable(field(case, "arguments")):
+        raise BadCases(f"case '{name}': 'arguments' must be a function of a seed that makes them, so that each timed call meets "
+                       f"new content; found {type(field(case, 'arguments')).__name__}")
+    for key, value in own.items():
+        if not isinstance(key, str) or not key.isidentifier() or key in ("impl", "device", "world_size", "case", "problem"):
+            raise BadCases(f"case '{name}': an axis cannot be called {key!r}")
+        if not isinstance(value, (bool, int, float, str)):
+            raise BadCases(f"case '{name}': axis '{key}' is a {type(value).__name__}; axes are numbers, texts, True and False")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise BadCases(f"case '{name}': axis '{key}' is {value}; axes are finite numbers")
+    if axes and {key: type(value) for key, value in own.items()} != axes[0]:
+        first = ", ".join(f"{key} ({kind.__name__})" for key, kind in axes[0].items()) or "none"
+        raise BadCases(f"case '{name}' has other axes than the first, or of other types: all cases have {first}")
+    axes.append({key: type(value) for key, value in own.items()})
+    return name
+
+
+def cases_object(path, name):
+    """What gives the cases. Whoever has a function and a reference has none yet: the message says how one looks."""
+    try:
+        return load_object(path, name)
+    except AttributeError as error:
+        if "." in name or hasattr(load_module(path), name):
+            raise  # out of the user's own code
+        raise BadCases(f"{error}. What gives the cases makes the arguments to call both sides with, new ones for each seed: def {name}(): yield "
+                       "{'arguments': lambda seed: [numpy.random.default_rng(seed).standard_normal((512, 512))]}. It may "
+                       "stand in another file: --inputs FILE.py:NAME (docs/any-function.md)") from None
+
+
+def read_cases(path, name):
+    """The cases by name, in order."""
+    made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else cases_object(path, name)
+    made = made() if callable(made) else made
+    cases, axes = {}, []
+    for number, case in enumerate(made, 1):
+        if number > MOST_CASES:
+            raise BadCases(f"'{name}' gives more than {MOST_CASES} cases; does it end?")
+        cases[check_case(case, number, axes, cases)] = case
+    if not cases:
+        raise BadCases(f"'{name}' gives no case")
+    return cases
+
+
+def passes_of(cases, backward):
+    """Names and axes of all that can be asked: with gradients, each case that has them twice."""
+    def has(case):
+        return backward or bool(field(case, "backward"))
+
+    passes = any(map(has, cases.values()))
+    for name, case in cases.items():
+        axes = dict(field(case, "axes") or {})
+        if passes and "pass" in axes:
+            raise BadCases(f"case '{name}': with gradients 'pass' is an axis already; call yours otherwise")
+        yield {"name": name, "axes": {**axes, "pass": "forward"} if passes else axes}
+        if has(case):
+            yield {"name": name + BACKWARD, "axes": {**axes, "pass": "backward"}}
+
+
+def source_of(path, name):
+    """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes it."""
+    if pathlib.Path(path).suffix != ".py":
+        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+    found = load_object(path, name)
+    if inspect.isroutine(found) or inspect.isclass(found):
+        with contextlib.suppress(OSError, TypeError):
+            return inspect.getsource(found)
+    return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def problem_of(reference, inputs):
+    """"softmax@1f2e3d4c": the reference's name and a digest of its source and that of the cases."""
+    digest = hashlib.sha256("\0".join((source_of(*reference), source_of(*inputs))).encode()).hexdigest()
+    return f"{reference[1]}@{digest[:8]}"

@@ -1,4 +1,6 @@
 """Classes in torch that gpu_lab.py hands in on a GPU."""
+import math
+
 import torch
 
 
@@ -50,7 +52,7 @@ class Right(torch.autograd.Function):
         q, k, v = (one.float() for one in (q, k, v))  # half precision rounds scores by more than their bound
         s = cls.scores(q, k) * q.shape[-1] ** -0.5
         if is_causal:
-            s = s.masked_fill(torch.arange(k.shape[1], device=q.device) > torch.arange(q.shape[1], device=q.device)[:, None], -torch.inf)
+            s = s.masked_fill(torch.arange(k.shape[-2], device=q.device) > torch.arange(q.shape[-2], device=q.device)[:, None], -torch.inf)
         lse = torch.logsumexp(s, -1)
         o = torch.exp(s - lse[..., None]) @ v
         ctx.save_for_backward(lse, q, k, v, o)
@@ -66,11 +68,12 @@ class SharedScratch(Right):
 
     @classmethod
     def scores(cls, q, k):
-        size = q.shape[0] * q.shape[1] * k.shape[1]
+        shape = (*q.shape[:-1], k.shape[-2])
+        size = math.prod(shape)
         if cls.memory is None or cls.memory.numel() < size:
             cls.memory = torch.empty(max(size, 1 << 22), device=q.device, dtype=q.dtype)
         with torch.no_grad():
-            return torch.matmul(q, k.mT, out=cls.memory[:size].view(q.shape[0], q.shape[1], k.shape[1]))
+            return torch.matmul(q, k.mT, out=cls.memory[:size].view(shape))
 
     @staticmethod
     def forward(ctx, q, k, v, is_causal=False):

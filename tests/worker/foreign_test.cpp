@@ -83,14 +83,17 @@ time.sleep(60)
 }
 
 // Emptying caches takes many times as long as a copy: whoever waits for its inputs to appear would have that time to
-// compute in, before its clock runs. The least of a few is not the machine's business.
+// compute in, before its clock runs. The least of a few, on both sides, depends little on what else runs here.
 TEST(ForeignWorker, InputsThatAreToBeColdAppearWhenTheClockBegins) {
   if (!device::can_evict()) GTEST_SKIP() << "no program may empty the caches of this processor";
   using Clock = std::chrono::steady_clock;
   std::vector<float> x(std::size_t{16} << 20, 1);
-  const auto begin = Clock::now();
-  device::evict(x.data(), x.size() * sizeof(float));
-  const std::chrono::duration<double> emptying = Clock::now() - begin;
+  double emptying = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto begin = Clock::now();
+    device::evict(x.data(), x.size() * sizeof(float));
+    emptying = std::min(emptying, std::chrono::duration<double>(Clock::now() - begin).count());
+  }
   double least = 1e9;
   for (int i = 0; i < 3; ++i) {
     ForeignWorker worker(scripted(R"(
@@ -111,7 +114,7 @@ reply({'type': 'returned', 'elapsed_ns': 1})
     worker.call("f", inputs, outputs, {});
     least = std::min(least, waited);
   }
-  EXPECT_LT(least, emptying.count() / 4);
+  EXPECT_LT(least, emptying / 4);
 }
 
 // A worker that answers at once: nearly all of a call's time is the handing over.

@@ -5,11 +5,11 @@
 namespace syslab::cli::grammar {
 
 void declare(CLI::App& app, CompareOptions& options) {
-  app.add_option("NAME A:… B:…", options.selection.names,
+  app.add_option("NAME", options.selection.names,  // later versions of CLI11 refuse a name with ':' or a space
                  "Experiments, then the sides: A:axis=value,… with impl, build=SYSLAB or a revision, or mine=NAME "
                  "among the axes. "
                  "Axes that no side names are a sweep")
-      ->type_name("");
+      ->option_text("A:… B:… ...");
   axes(app, options.selection);
   many(app, "--impl", "NAME", options.selection.implementations, "Implementations of both sides, globs");
   device(app, options.selection);

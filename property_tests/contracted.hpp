@@ -48,8 +48,8 @@ struct ContractedLaw {
 
 template <typename Rung>
 check::LawResult search_contracted(const ContractedLaw<Rung>& law, const Rung& rung, const check::LawRequest& request) {
-  if (!rung.unavailable.empty()) return not_run(rung.name + " " + rung.unavailable);
-  if (const auto reason = OnDevice::refusal(rung.device)) return not_run(rung.name + " " + *reason);
+  if (!rung.unavailable.empty()) return does_not_apply(rung.name + " " + rung.unavailable);
+  if (const auto reason = OnDevice::refusal(rung.device)) return does_not_apply(rung.name + " " + *reason);
   const Contracted<Rung> subject{rung, request.contract};
   return check::search(law.id, request, [&](check::Observation& observation) { law.body(subject, observation); });
 }

@@ -42,9 +42,10 @@ std::vector<check::Law> bound(Entries&& entries, const Rung& rung, Search search
   return laws;
 }
 
-// What a search returns that cannot be made.
-inline check::LawResult not_run(std::string why) {
+// What the search of a law returns that says nothing of this implementation: what it asks is not promised, say.
+inline check::LawResult does_not_apply(std::string why) {
   check::LawResult result;
+  result.applies = false;
   result.message = std::move(why);
   return result;
 }

@@ -43,7 +43,7 @@ class Scratch {
 
 template <typename Entry, typename Rung>
 check::LawResult search_rung(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (const auto reason = OnDevice::refusal(rung.device)) return not_run(rung.name + " " + *reason);
+  if (const auto reason = OnDevice::refusal(rung.device)) return does_not_apply(rung.name + " " + *reason);
   return check::search(entry.id, request, [&](check::Observation& observation) { entry.body(rung, observation); });
 }
 

@@ -194,9 +194,9 @@ bool asked_by_handout(const Entry& entry) {
 // `pass`: the one that is asked, for laws of both; none: whichever the rung has.
 check::LawResult search(const Entry& entry, const Candidate& rung, const check::LawRequest& request,
                         std::optional<Pass> pass) {
-  if (const auto reason = entry.excuse(rung, request.contract)) return property::not_run(*reason);
+  if (const auto reason = entry.excuse(rung, request.contract)) return property::does_not_apply(*reason);
   if (request.contract == Contract::handout && rung.domain && !asked_by_handout(entry)) {
-    return property::not_run("the hand-out's tests do not ask it");
+    return property::does_not_apply("the hand-out's tests do not ask it");
   }
   Wants wants = entry.wants;
   if (of_both(entry)) wants.pass = pass.value_or(wants.pass);
@@ -206,7 +206,7 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
     wants.masks = {Mask::none};
   }
   const MenuOrReason choice = menu_for(rung, request.contract, wants);
-  if (!choice.menu) return property::not_run(choice.reason);
+  if (!choice.menu) return property::does_not_apply(choice.reason);
   std::optional<Sample> last;
   const Subject subject{rung, request.contract, *choice.menu, pass, &last};
   check::LawResult result =
@@ -217,7 +217,7 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
   if (rung.domain && !entry.beyond) {
     check::look_in_promised(request, result, [&](const check::LawRequest& asked) {
       const MenuOrReason promised = menu_for(rung, asked.contract, wants);
-      if (!promised.menu) return property::not_run(promised.reason);
+      if (!promised.menu) return property::does_not_apply(promised.reason);
       const Subject inside{rung, asked.contract, *promised.menu, pass, nullptr};
       return check::search(entry.id, asked, [&](check::Observation& observation) { entry.body(inside, observation); });
     });

@@ -279,7 +279,7 @@ constexpr property::ContractedLaw<Rung> kEntries[] = {
 check::LawResult search(const property::ContractedLaw<Rung>& law, const Rung& rung, const check::LawRequest& request) {
   const bool backward = law.body == gradients_equal_oracle || law.body == no_gradient_along_h;
   if (backward && rung.unavailable.empty() && !rung.backward) {
-    return property::not_run(rung.name + " has no backward pass");
+    return property::does_not_apply(rung.name + " has no backward pass");
   }
   return property::search_contracted(law, rung, request);
 }

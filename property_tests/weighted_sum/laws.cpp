@@ -244,7 +244,7 @@ std::optional<std::string> excuse(const Rung& rung, Pass pass) {
 }
 
 check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (const auto reason = excuse(rung, entry.pass)) return property::not_run(*reason);
+  if (const auto reason = excuse(rung, entry.pass)) return property::does_not_apply(*reason);
   const Subject subject{rung, request.contract};
   return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
 }

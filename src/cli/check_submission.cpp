@@ -51,7 +51,7 @@ bool is_wrong(Outcome outcome) { return outcome == Outcome::falsified || outcome
 
 struct LawRow {
   std::string law, experiment, contract, message, input, check;
-  bool out_of_time = false;
+  bool out_of_time = false, applies = true;
   verdict::LawFact fact;  // with its outcome
   std::optional<Lack> lacks;
   bool is_open() const { return verdict::is_open(fact); }
@@ -105,7 +105,7 @@ std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked, 
     const bool wrong = is_wrong(law.outcome);
     rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")),
                     law.outcome == Outcome::passed ? "" : law.message, wrong ? input_of(law.counterexample) : "",
-                    law.check, law.out_of_time, fact_of(checked.plan, planned, law, year), law.lacks});
+                    law.check, law.out_of_time, law.applies, fact_of(checked.plan, planned, law, year), law.lacks});
   }
   return rows;
 }
@@ -319,6 +319,7 @@ class SubmissionCheck {
                         {"check", law.check},
                         {"finding", std::string(to_string(law.fact.finding))},
                         {"promised", law.fact.promised},
+                        {"applies", law.applies},
                         {"open", law.is_open()},
                         {"lacks", law.lacks ? to_json(*law.lacks) : Json()},
                         {"out_of_time", law.out_of_time}});

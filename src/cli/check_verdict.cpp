@@ -60,7 +60,8 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
       "                iif(k.outcome = 'passed', '', 'ended without an answer')),"
       "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0),"
       "       k.uid IS NULL AND a.status = 'aborted', k.finding, coalesce(k.promised, 0),"
-      "       k.uid IS NULL AND a.status NOT IN ('skipped', 'aborted'), a.facts -> '$.lacks'"
+      "       k.uid IS NULL AND a.status NOT IN ('skipped', 'aborted'), a.facts -> '$.lacks',"
+      "       coalesce(a.facts ->> '$.applies', 1)"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {store::integer_cell(run)});
@@ -79,6 +80,7 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
     // The lab's own process ended, or ran out of its time: by what, nobody knows.
     if (row[10].integer != 0) law.finding = FindingKind::unanswered;
     law.lacks = lack_of(json_or_discarded(row[11].text));
+    law.applies = row[12].integer != 0;
   }
   return checks;
 }

@@ -197,9 +197,9 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
     }
     if (text_field(law, "contract") != item.contract) continue;
     if (std::ranges::none_of(item.laws, [&](const std::string& glob) { return glob_match(glob, name); })) continue;
-    // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried. A law that gave up was: a
-    // submission may not lose a law by refusing the inputs that break it.
-    if (item.contract != "handout" && outcome == "unsupported" && !is_set(law, "open")) continue;
+    // Of the hand-out's all are wanted; beyond it, those that say something of what is promised. A law whose inputs the
+    // submission refused does: nobody may be rid of a law by refusing what breaks it.
+    if (item.contract != "handout" && !law.value("applies", true)) continue;
     laws.push_back({name, text_field(law, "message"), text_field(law, "input"), text_field(law, "check"),
                     outcome == "passed", is_set(law, "out_of_time"), is_set(law, "open"), lack_in(law)});
   }

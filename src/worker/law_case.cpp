@@ -15,7 +15,8 @@ namespace syslab::worker {
 namespace {
 
 // docs/worker-wire.md, "Records"
-constexpr const char *kLawSeconds = "law_seconds", *kFirstCallSeconds = "first_call_seconds", *kLacks = "lacks";
+constexpr const char *kLawSeconds = "law_seconds", *kFirstCallSeconds = "first_call_seconds", *kLacks = "lacks",
+                     *kApplies = "applies";
 
 const check::Law& find_law(const std::vector<check::Law>& laws, const std::string& id) {
   std::vector<std::string> ids;
@@ -81,6 +82,7 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   const Nanoseconds own = std::max(Nanoseconds{}, request.spent() - Nanoseconds(result.looking_in_promised));
   Json facts{{kLawSeconds, Seconds(own).count()}};
   if (const auto lack = lacking(asked, result); lack && lack->is_established()) facts[kLacks] = to_json(*lack);
+  if (!result.applies) facts[kApplies] = false;
   if (in_first_calls() > Nanoseconds{}) facts[kFirstCallSeconds] = Seconds(in_first_calls()).count();
   context.emit(FactRecord{json_text(facts)});
   if (!result.error_map.empty()) context.emit(ArtifactRecord{"error_map", "application/json", result.error_map});

@@ -78,7 +78,7 @@ TEST(Rubric, EachLawThatHoldsEarnsItsShareUnlessAllMust) {
   const Rubric rubric = parse_rubric(kTwoItems, "r");
   const auto scores = score(rubric, record("implemented", {{"attention.a", "passed"},
                                                            {"attention.b", "falsified"},
-                                                           {"attention.c", "unsupported"},
+                                                           {"attention.c", "not_run"},
                                                            {"other", "falsified"}}));
   EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 2);
   EXPECT_DOUBLE_EQ(scores[0].items[1].earned, 0);
@@ -89,9 +89,17 @@ TEST(Rubric, EachLawThatHoldsEarnsItsShareUnlessAllMust) {
 TEST(Rubric, BeyondTheHandoutOnlyWhatCanBeTriedCounts) {
   Rubric rubric = parse_rubric(kTwoItems, "r");
   rubric.problems[0].items[0].contract = "full";
-  Json one = record("implemented", {{"attention.a", "passed"}, {"attention.b", "unsupported"}});
-  for (Json& law : one["adapters"][0]["laws"]) law["contract"] = "full";
+  Json one = record("implemented", {{"attention.a", "passed"}, {"attention.b", "not_run"}});
+  Json& laws = one["adapters"][0]["laws"];
+  for (Json& law : laws) law["contract"] = "full";
+  laws[1]["applies"] = false;
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 6);
+  laws[1]["applies"] = true;  // it refused every input
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 3);
+  laws[1]["applies"] = false;
+  rubric.problems[0].items[0].contract = "handout";
+  for (Json& law : laws) law["contract"] = "handout";
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 3);
 }
 
 // What keeps the PASS of `check` away keeps points away.

@@ -107,6 +107,14 @@ TEST(LawCase, WhatWasNotSearchedNeverLooksPassed) {
   EXPECT_EQ(broken.reported.at(0).outcome, Outcome::error);
 }
 
+TEST(LawCase, ALawThatSaysNothingOfThisImplementationIsToldApart) {
+  const auto facts = [](bool applies) {
+    return Search(request_for("toy.law"), {.outcome = check::Outcome::not_run, .applies = applies}).facts;
+  };
+  EXPECT_EQ(facts(false).value("applies", true), false);
+  EXPECT_FALSE(facts(true).contains("applies"));
+}
+
 TEST(LawCase, WhatLookingAtWhatIsPromisedTookIsNotOfItsShare) {
   const auto seconds = [](std::chrono::nanoseconds looking) {
     const Search search(request_for("toy.law"), {.outcome = check::Outcome::passed, .looking_in_promised = looking});

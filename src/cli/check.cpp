@@ -94,8 +94,9 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
   const auto keep_mine = [](plan::Plan& part) {
     std::erase_if(part.cases, [&](const plan::PlannedCase& planned) { return !is_mine(part, planned); });
   };
-  if (options.contract != "handout") {
-    plan::Plan other = plan::make_law_plan(context.registry, selection, options.contract ? "handout" : "full");
+  if (options.contract != Contract::handout) {
+    plan::Plan other =
+        plan::make_law_plan(context.registry, selection, options.contract ? Contract::handout : Contract::full);
     keep_mine(other);
     if (!options.contract) {
       std::erase_if(other.cases,
@@ -105,18 +106,18 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
     plan = options.contract ? joined(std::move(other), std::move(plan)) : joined(std::move(plan), std::move(other));
   }
   std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
-    return !options.beyond.empty() && is_mine(plan, planned) && to_string(planned.params.at("contract")) != "handout" &&
+    return !options.beyond.empty() && is_mine(plan, planned) && plan::contract_of(planned) == Contract::full &&
            std::ranges::none_of(options.beyond, [&](const std::string& glob) { return glob_match(glob, planned.law); });
   });
   std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
     return is_mine(plan, planned) && planned.experiment->has_laws_of_handout() &&
            !planned.experiment->find_law(planned.law)->asked_by_handout &&
-           to_string(planned.params.at("contract")) == "handout";
+           plan::contract_of(planned) == Contract::handout;
   });
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     plan::PlannedCase& planned = plan.cases[i];
     planned.index = static_cast<int>(i);
-    if (!is_mine(plan, planned) || to_string(planned.params.at("contract")) == "handout") continue;
+    if (!is_mine(plan, planned) || plan::contract_of(planned) == Contract::handout) continue;
     for (const auto& [name, value] : declared) planned.params.set(name, value);
     if (!options.contract) planned.params.set("domain", std::string("usual"));
     planned.case_uid = case_uid(planned.experiment->id, planned.experiment->version, planned.params);
@@ -296,7 +297,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
   const std::string year = selection.handout.empty() ? "2026" : selection.handout;
   const Exit verdict = print_verdict(context, store, run, plan,
                                      {.year = year,
-                                      .beyond_decides = options.contract == "full",
+                                      .beyond_decides = options.contract == Contract::full,
                                       .strict = options.strict,
                                       .cases = conditions.law_cases,
                                       .within = conditions.within,

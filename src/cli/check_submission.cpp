@@ -24,6 +24,7 @@
 #include "submission/folder.hpp"
 #include "submission/locked.hpp"
 #include "submission/survey.hpp"
+#include "verdict/law_row.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -47,15 +48,14 @@ std::optional<Named> submission_of(const std::string& text) {
   return Named{trim(text.substr(0, equals)), path};
 }
 
-bool is_wrong(Outcome outcome) { return outcome == Outcome::falsified || outcome == Outcome::error; }
+using verdict::is_wrong;
 
-struct LawRow {
-  std::string law, experiment, contract, message, input, check;
-  bool out_of_time = false, applies = true;
-  verdict::LawFact fact;  // with its outcome
-  std::optional<Lack> lacks;
-  bool is_open() const { return verdict::is_open(fact); }
+struct CheckedLaw {
+  verdict::LawRow row;
+  verdict::LawFact fact;
 };
+
+bool is_left_open(const CheckedLaw& law) { return law.row.open; }
 
 // One function of adapters.py, and what became of it.
 struct Row {
@@ -64,17 +64,17 @@ struct Row {
   bool at_import = false;   // it fails there, before there are inputs
   bool open = false;        // it fails for want of what this Python lacks
   std::string not_checked;  // why not, though it is implemented
-  std::vector<LawRow> laws;
+  std::vector<CheckedLaw> laws;
   Exit exit = Exit::well;
 
   std::pair<int, int> held_of(bool handout) const {
     int held = 0, of = 0;
-    for (const LawRow& one : laws) {
-      if ((one.contract == "handout") != handout) continue;
-      const bool passed = one.fact.outcome == Outcome::passed;
-      if (!handout && one.is_open()) continue;
+    for (const auto& [row, fact] : laws) {
+      if ((row.contract == Contract::handout) != handout) continue;
+      const bool passed = row.outcome == Outcome::passed;
+      if (!handout && row.open) continue;
       // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
-      of += handout || passed || is_wrong(one.fact.outcome) ? 1 : 0;
+      of += handout || passed || is_wrong(row.outcome) ? 1 : 0;
       held += passed ? 1 : 0;
     }
     return {held, of};
@@ -82,30 +82,42 @@ struct Row {
 };
 
 // Why laws of the hand-out were not tried, or say nothing, the first reason alone; empty: all were, and do.
-std::string untried(const std::vector<LawRow>& laws) {
-  const auto open = std::ranges::find_if(laws, &LawRow::is_open);
-  if (open != laws.end()) return "open: " + open->lacks->text();
-  const auto one = std::ranges::find_if(
-      laws, [](const LawRow& law) { return law.contract == "handout" && law.fact.outcome == Outcome::not_run; });
-  return one == laws.end() ? "" : "not all tried: " + first_line(one->message);
+std::string untried(const std::vector<CheckedLaw>& laws) {
+  const auto open = std::ranges::find_if(laws, &is_left_open);
+  if (open != laws.end()) return "open: " + open->row.lacks->text();
+  const auto one = std::ranges::find_if(laws, [](const CheckedLaw& law) {
+    return law.row.contract == Contract::handout && law.row.outcome == Outcome::not_run;
+  });
+  return one == laws.end() ? "" : "not all tried: " + first_line(one->row.message);
 }
 
 std::string share(std::pair<int, int> held_of) {
   return held_of.second == 0 ? "–" : fmt::format("{} of {}", held_of.first, held_of.second);
 }
 
-std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked, const std::string& year) {
+std::vector<CheckedLaw> laws_of(const Context& context, const CheckedOnce& checked, const std::string& year) {
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   const auto judged = judged_laws(store, checked.run);
-  std::vector<LawRow> rows;
+  std::vector<CheckedLaw> rows;
   for (const plan::PlannedCase& planned : checked.plan.cases) {
     if (!is_mine(checked.plan, planned)) continue;
     const auto found = judged.find(planned.index);
     const JudgedLaw law = found == judged.end() ? JudgedLaw{Outcome::not_run, "not begun", ""} : found->second;
-    const bool wrong = is_wrong(law.outcome);
-    rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")),
-                    law.outcome == Outcome::passed ? "" : law.message, wrong ? input_of(law.counterexample) : "",
-                    law.check, law.out_of_time, law.applies, fact_of(checked.plan, planned, law, year), law.lacks});
+    const verdict::LawFact fact = fact_of(checked.plan, planned, law, year);
+    rows.push_back({{.law = planned.law,
+                     .experiment = planned.experiment->id,
+                     .contract = plan::contract_of(planned).value_or(Contract::handout),
+                     .outcome = law.outcome,
+                     .finding = law.finding,
+                     .promised = law.promised,
+                     .applies = law.applies,
+                     .open = verdict::is_open(fact),
+                     .out_of_time = law.out_of_time,
+                     .lacks = law.lacks,
+                     .message = law.outcome == Outcome::passed ? "" : law.message,
+                     .input = is_wrong(law.outcome) ? input_of(law.counterexample) : "",
+                     .check = law.check},
+                    fact});
   }
   return rows;
 }
@@ -238,7 +250,7 @@ class SubmissionCheck {
   verdict::LawVerdict judged() const {
     std::vector<verdict::LawFact> facts;
     for (const Row& row : rows_) {
-      for (const LawRow& law : row.laws) {
+      for (const CheckedLaw& law : row.laws) {
         facts.push_back(law.fact);
         facts.back().same_as = std::string(row.adapter->function) + ": " + law.fact.same_as;
       }
@@ -247,19 +259,17 @@ class SubmissionCheck {
   }
 
   verdict::LawsAsked laws_asked() const {
-    return {.beyond_decides = options_.contract == "full", .strict = options_.strict};
+    return {.beyond_decides = options_.contract == Contract::full, .strict = options_.strict};
   }
 
   // "; sharded.state_once fails on what is promised", of laws beyond the hand-out that keep its PASS away.
   std::string broken() const {
     std::vector<std::string> laws;
     for (const Row& row : rows_) {
-      for (const LawRow& law : row.laws) {
-        const bool beyond = law.fact.part == verdict::Part::beyond;
-        if (!beyond || std::ranges::find(laws, law.law) != laws.end()) continue;
-        if (verdict::fails_handout(law.fact.part, law.fact.outcome, law.fact.finding, law.fact.promised)) {
-          laws.push_back(law.law);
-        }
+      for (const auto& [found, fact] : row.laws) {
+        const bool beyond = fact.part == verdict::Part::beyond;
+        if (!beyond || std::ranges::find(laws, found.law) != laws.end()) continue;
+        if (verdict::fails_handout(fact.part, fact.outcome, fact.finding, fact.promised)) laws.push_back(found.law);
       }
     }
     return laws.empty() ? "" : fmt::format("; {} fails on what is promised", fmt::join(laws, ", "));
@@ -274,8 +284,8 @@ class SubmissionCheck {
       const auto [its, its_of] = row.held_of(true);
       held += its;
       of += its_of;
-      any_failed = any_failed || std::ranges::any_of(row.laws, [](const LawRow& law) {
-                     return is_wrong(law.fact.outcome) && !law.is_open();
+      any_failed = any_failed || std::ranges::any_of(row.laws, [](const CheckedLaw& law) {
+                     return is_wrong(law.row.outcome) && !law.row.open;
                    });
       open += row.answer.state == submission::State::not_implemented ? 1 : 0;
     }
@@ -301,29 +311,15 @@ class SubmissionCheck {
 
   // What was looked at held, and the rest needs what this Python lacks.
   bool is_open() const {
-    return std::ranges::any_of(
-        rows_, [](const Row& row) { return row.open || std::ranges::any_of(row.laws, &LawRow::is_open); });
+    return std::ranges::any_of(rows_,
+                               [](const Row& row) { return row.open || std::ranges::any_of(row.laws, &is_left_open); });
   }
 
   Json record() const {
     Json all = Json::array();
     for (const Row& row : rows_) {
       Json laws = Json::array();
-      for (const LawRow& law : row.laws) {
-        laws.push_back({{"law", law.law},
-                        {"experiment", law.experiment},
-                        {"contract", law.contract},
-                        {"outcome", to_string(law.fact.outcome)},
-                        {"message", law.message},
-                        {"input", law.input},
-                        {"check", law.check},
-                        {"finding", std::string(to_string(law.fact.finding))},
-                        {"promised", law.fact.promised},
-                        {"applies", law.applies},
-                        {"open", law.is_open()},
-                        {"lacks", law.lacks ? to_json(*law.lacks) : Json()},
-                        {"out_of_time", law.out_of_time}});
-      }
+      for (const CheckedLaw& law : row.laws) laws.push_back(verdict::to_json(law.row));
       all.push_back({{"function", std::string(row.adapter->function)},
                      {"problem", std::string(row.adapter->problem)},
                      {"experiments", split(row.adapter->experiments, ' ')},

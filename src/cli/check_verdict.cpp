@@ -97,7 +97,7 @@ verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planne
                          std::string_view year, bool barely) {
   using verdict::Part;
   const bool of_mine = is_mine(plan, planned);
-  const bool of_handout = of_mine && parse_contract(to_string(planned.params.at("contract"))) == Contract::handout;
+  const bool of_handout = of_mine && plan::contract_of(planned) == Contract::handout;
   const bool posed = !planned.experiment->problems.empty();
   return {.part = !of_mine     ? Part::ours
                   : of_handout ? Part::handout
@@ -121,7 +121,7 @@ std::string unasked_mask(const plan::Plan& plan) {
     const auto spec = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
     const bool of_class = spec != plan.mine.end() && spec->is_python() && !spec->is_function();
     if (!of_class || planned.device == plan::kCuda || !planned.law.starts_with("attention.")) continue;
-    if (!planned.params.has("contract") || to_string(planned.params.at("contract")) != "handout") continue;
+    if (plan::contract_of(planned) != Contract::handout) continue;
     experiments.insert(planned.experiment->id);
     mine.insert(" --mine " + shell_word(spec->name + "=" + path_of(*spec)));
   }
@@ -270,7 +270,7 @@ class CheckedLaws {
     cut_.push_back(fmt::format("{}{} {}", one_experiment_ ? "" : planned.experiment->id + " ", name, check.cases_run));
     cut_json_.push_back({{"law", planned.law},
                          {"experiment", planned.experiment->id},
-                         {"contract", of_handout ? "handout" : "full"},
+                         {"contract", to_string(of_handout ? Contract::handout : Contract::full)},
                          {"cases", check.cases_run}});
   }
 

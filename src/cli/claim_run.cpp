@@ -78,7 +78,7 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
     one.failed = by_name(swept.judgement.reason, sides.a.label(), sides.b.label());
-    one.faster_wrong = swept.judgement.failed_b == worker::Status::check_failed;
+    one.faster_wrong = swept.judgement.failed_b == Status::check_failed;
   } else if (is_short_of_time(swept)) {
     one.failed = swept.judgement.reason;
   }
@@ -141,7 +141,7 @@ Exit exit_of_run(const SweptComparison& swept) {
   const Judgement& it = swept.judgement;
   Exit exit = swept.measured.stop == "interrupted" ? Exit::incomplete : Exit::well;
   if (it.failed_a) exit = worse(exit, exit_of(*it.failed_a, oom_is_an_answer));
-  if (it.failed_b && it.failed_b != worker::Status::check_failed) {
+  if (it.failed_b && it.failed_b != Status::check_failed) {
     exit = worse(exit, exit_of(*it.failed_b, oom_is_an_answer));
   }
   return exit;

@@ -145,7 +145,7 @@ Finding look_at_worker(const Context& context) {
     runner::Observer observer;
     observer.finished = [&](runner::AttemptResult finished) { result = std::move(finished); };
     runner::run_plan(plan, options, observer);
-    if (result.status != worker::Status::ok) return bad("worker", result.detail, remedy);
+    if (result.status != Status::ok) return bad("worker", result.detail, remedy);
     return fine("worker", fmt::format("an empty case takes {}", format_duration(result.wall)));
   } catch (const Error& error) {
     return bad("worker", error.what(), remedy);

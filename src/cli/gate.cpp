@@ -67,7 +67,7 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
   files.require_known(mine_names(states));
   for (const store::PlanState& state : states) {
     const store::PlanRow& row = state.plan;
-    if (row.task != Task::measure || state.last_status != worker::Status::ok) continue;
+    if (row.task != Task::measure || state.last_status != Status::ok) continue;
     any = true;
     if (!wanted(context, options.names, row.experiment)) continue;
     if (!seen.insert({row.case_uid, row.implementation.name, row.world_size}).second) continue;

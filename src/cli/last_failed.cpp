@@ -28,8 +28,8 @@ Key key_of(const plan::Plan& plan, const plan::PlannedCase& planned) {
   for (const plan::MineSpec& mine : plan.mine) {
     if (mine.name == planned.implementation) who = path_of(mine);
   }
-  const bool has_contract = planned.params.has("contract");
-  return {planned.experiment->id, who, planned.law, has_contract ? to_string(planned.params.at("contract")) : ""};
+  const auto contract = plan::contract_of(planned);
+  return {planned.experiment->id, who, planned.law, std::string(contract ? to_string(*contract) : "")};
 }
 
 }  // namespace

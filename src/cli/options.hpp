@@ -35,7 +35,7 @@ struct RunOptions {
   static constexpr bool kRunsCases = true;
   SelectionOptions selection;
   Laws laws = Laws::quick;  // before the cases
-  std::optional<std::string> contract;
+  std::optional<Contract> contract;
   MeasuringOptions measuring;
   std::string data = "normal";
   std::string timeout = "10m";
@@ -48,7 +48,7 @@ struct RunOptions {
 struct CheckOptions {
   static constexpr bool kRunsCases = true;
   SelectionOptions selection;
-  std::optional<std::string> contract;
+  std::optional<Contract> contract;
   std::optional<int> cases;    // tries a law, however long they take; none: as the depth says
   bool deep = false;           // the deeper of two depths
   bool as_graded = false;      // as deep as `grade`

@@ -128,7 +128,7 @@ void print_text(const Context& context, const store::StoredCheck& check, const p
   text += fmt::format("stored   {}{}\n", to_string(check.outcome), check.message.empty() ? "" : ": " + check.message);
   const std::string_view outcome = undecided           ? kNotSeenAgain
                                    : record != nullptr ? to_string(record->outcome)
-                                                       : worker::to_string(result.status);
+                                                       : syslab::to_string(result.status);
   const std::string& message = record != nullptr ? record->message : result.detail;
   text += fmt::format("now      {}{}\n", console.styled(outcome, well ? Style::good : Style::bad),
                       message.empty() ? "" : ": " + message);
@@ -186,7 +186,7 @@ Exit execute(const Context& context, const ReplayOptions& options) {
             {"case", plan::to_json(plan.cases[0])},
             {"name", check.law},
             {"stored", {{"outcome", to_string(check.outcome)}, {"message", check.message}}},
-            {"status", worker::to_string(result->status)},
+            {"status", syslab::to_string(result->status)},
             {"detail", result->detail}};
   if (record != nullptr) {
     json["now"] = {{"outcome", undecided ? kNotSeenAgain : to_string(record->outcome)}, {"message", record->message}};

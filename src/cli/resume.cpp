@@ -26,14 +26,14 @@ namespace {
 // Cases never finished, or cut short; with `failed`, also those that may end otherwise when tried again; with
 // `try_oom`, of these only the ones that ran out of memory, predicted or found.
 bool is_missing(const store::PlanState& state, bool failed, bool try_oom) {
-  if (!state.last_status || *state.last_status == worker::Status::aborted) return true;
+  if (!state.last_status || *state.last_status == Status::aborted) return true;
   switch (*state.last_status) {
-    case worker::Status::oom:
+    case Status::oom:
       return failed || try_oom;
-    case worker::Status::check_failed:
-    case worker::Status::timeout:
-    case worker::Status::crashed:
-    case worker::Status::error:
+    case Status::check_failed:
+    case Status::timeout:
+    case Status::crashed:
+    case Status::error:
       return failed;
     default:
       return false;

@@ -136,7 +136,7 @@ class Sitting {
     const Nanoseconds took = std::chrono::steady_clock::now() - began_;
     if (context_.console.json()) {
       Json counts = Json::object();
-      for (const auto& [status, count] : counts_) counts[std::string(worker::to_string(status))] = count;
+      for (const auto& [status, count] : counts_) counts[std::string(syslab::to_string(status))] = count;
       Json summary = to_json(standing);
       summary.update({{"type", "handout"},
                       {"handout", handout_.year},
@@ -157,7 +157,7 @@ class Sitting {
   std::string summary_text(const evidence::Standing& standing, Nanoseconds took, bool interrupted) const {
     std::vector<std::string> counts;
     for (const auto& [status, count] : counts_) {
-      counts.push_back(fmt::format("{} {}", count, worker::to_string(status)));
+      counts.push_back(fmt::format("{} {}", count, syslab::to_string(status)));
     }
     std::string text = context_.console.styled(standing_text(handout_.year, standing), Style::bold);
     text += fmt::format("\n{} in {}{}{}\n", counted(runs_, "run"), format_duration(took), counts.empty() ? "" : ": ",
@@ -190,7 +190,7 @@ class Sitting {
   runner::Interruption interruption_;
   StoredEvidence stored_;
   std::map<std::string, int> too_long_;
-  std::map<worker::Status, int> counts_;
+  std::map<Status, int> counts_;
   int passed_over_ = 0, runs_ = 0;
   Exit exit_ = Exit::well;
 };

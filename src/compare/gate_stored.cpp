@@ -36,7 +36,7 @@ struct Gated {
   StoredTimes pinned;
   bool can_be_judged = true;          // by what the pin holds; else it is not measured, and the judgement says why
   std::vector<std::string> attempts;  // of this round
-  std::optional<worker::Status> failed;
+  std::optional<Status> failed;
   PooledResolution resolution;  // of all rounds
   std::string why;
   Judgement judgement;
@@ -112,9 +112,9 @@ class StoredGate {
       Gated& it = cases_[static_cast<std::size_t>(result.planned->index)];
       it.resolution.take(result.facts_json);
       it.attempts.push_back(store_.finish_attempt(run_, attempt_row(std::exchange(attempt, {}), result)));
-      if (result.status != worker::Status::ok && !it.failed) {
+      if (result.status != Status::ok && !it.failed) {
         it.failed = result.status;
-        it.why = fmt::format("{}{}", worker::to_string(result.status),
+        it.why = fmt::format("{}{}", syslab::to_string(result.status),
                              result.detail.empty() ? "" : ": " + result.detail.substr(0, result.detail.find('\n')));
       }
     };
@@ -147,7 +147,7 @@ class StoredGate {
       now.erase(now.begin(), now.end() - static_cast<std::ptrdiff_t>(it.attempts.size()));
     if (now.empty()) {
       Judgement judgement = incomparable("not measured");
-      judgement.failed_b = worker::Status::aborted;
+      judgement.failed_b = Status::aborted;
       return judgement;
     }
     Judgement judgement = judge_stored(it.pinned.launch_medians, now, delta_, quantity_of(*it.planned));

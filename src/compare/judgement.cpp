@@ -253,9 +253,9 @@ std::string speed_text(const Judgement& it) {
 }
 
 std::string word_of(const Judgement& it) {
-  const std::optional<worker::Status> failed = it.failed_b ? it.failed_b : it.failed_a;
+  const std::optional<Status> failed = it.failed_b ? it.failed_b : it.failed_a;
   if (!failed) return std::string(stats::to_string(it.verdict));
-  return *failed == worker::Status::check_failed ? "wrong" : std::string(worker::to_string(*failed));
+  return *failed == Status::check_failed ? "wrong" : std::string(syslab::to_string(*failed));
 }
 
 namespace {

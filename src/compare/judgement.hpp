@@ -29,12 +29,12 @@ struct Judgement {
   Quantity quantity;  // of a rate, `seconds_…` are the time of one unit, and ratios those of times
   double delta = 0.01;
   int launches = 0, blocks = 0;
-  std::optional<double> seconds_a, seconds_b;        // medians over launches of the launches' medians
-  std::optional<double> log_ratio, low, high;        // of log(B / A), 95 %
-  std::optional<double> p_value;                     // of no change beyond delta
-  std::optional<double> q_value;                     // the same over the sweep
-  std::optional<worker::Status> failed_a, failed_b;  // sides that did not end well
-  int tests = 1;                                     // comparisons of the sweep that q_value is over
+  std::optional<double> seconds_a, seconds_b;  // medians over launches of the launches' medians
+  std::optional<double> log_ratio, low, high;  // of log(B / A), 95 %
+  std::optional<double> p_value;               // of no change beyond delta
+  std::optional<double> q_value;               // the same over the sweep
+  std::optional<Status> failed_a, failed_b;    // sides that did not end well
+  int tests = 1;                               // comparisons of the sweep that q_value is over
 };
 
 std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> blocks);

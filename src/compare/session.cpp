@@ -37,16 +37,16 @@ const plan::SideSpec& spec_of(const plan::ComparisonPlan& plan, char side) {
 // "side B is wrong: out[3] is 7", "side A needs 242 GiB".
 std::string how_it_failed(char side, const runner::AttemptResult& result) {
   const std::string why = result.detail.empty() ? "" : ": " + result.detail.substr(0, result.detail.find('\n'));
-  if (result.status == worker::Status::check_failed) return fmt::format("side {} is wrong{}", side, why);
-  return fmt::format("side {} ended as {}{}", side, worker::to_string(result.status), why);
+  if (result.status == Status::check_failed) return fmt::format("side {} is wrong{}", side, why);
+  return fmt::format("side {} ended as {}{}", side, syslab::to_string(result.status), why);
 }
 
-bool is_ok(const runner::AttemptResult& result) { return result.status == worker::Status::ok; }
+bool is_ok(const runner::AttemptResult& result) { return result.status == Status::ok; }
 
 // If both ended badly, the one that ended by itself: the other was stopped because of it.
 Judgement failure(const runner::PairedLaunch& launch) {
-  const bool a_failed = !is_ok(launch.a) && launch.a.status != worker::Status::aborted;
-  const bool b_failed = !is_ok(launch.b) && launch.b.status != worker::Status::aborted;
+  const bool a_failed = !is_ok(launch.a) && launch.a.status != Status::aborted;
+  const bool b_failed = !is_ok(launch.b) && launch.b.status != Status::aborted;
   std::string reason;
   if (a_failed) reason = how_it_failed('A', launch.a);
   if (b_failed) reason += (reason.empty() ? "" : "; ") + how_it_failed('B', launch.b);
@@ -164,12 +164,12 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
     if (!planned.skip_reason) continue;
     store::AttemptRow row;
     row.plan_seq = planned.index;
-    row.status = planned.unsupported ? worker::Status::unsupported : worker::Status::skipped;
+    row.status = planned.unsupported ? Status::unsupported : Status::skipped;
     row.detail = *planned.skip_reason;
     store_.finish_attempt(runs_[index_of(side)], row);
     (side == 'A' ? judgement.failed_a : judgement.failed_b) = row.status;
     judgement.reason += fmt::format("{}side {} is {}: {}", judgement.reason.empty() ? "" : "; ", side,
-                                    worker::to_string(row.status), row.detail);
+                                    syslab::to_string(row.status), row.detail);
   }
   if (judgement.reason.empty()) return std::nullopt;
   judgement.verdict = stats::Verdict::incomparable;

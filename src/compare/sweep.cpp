@@ -11,8 +11,8 @@ namespace syslab::cli {
 namespace {
 
 bool was_skipped(const Judgement& it) {
-  const auto harmless = [](const std::optional<worker::Status>& status) {
-    return status == worker::Status::skipped || status == worker::Status::unsupported;
+  const auto harmless = [](const std::optional<Status>& status) {
+    return status == Status::skipped || status == Status::unsupported;
   };
   return harmless(it.failed_a) || harmless(it.failed_b);
 }

@@ -10,9 +10,15 @@ namespace syslab {
 
 std::string_view to_string(Contract contract) { return contract == Contract::handout ? "handout" : "full"; }
 
+std::optional<Contract> contract_of(std::string_view word) {
+  for (const Contract one : {Contract::handout, Contract::full}) {
+    if (to_string(one) == word) return one;
+  }
+  return std::nullopt;
+}
+
 Contract parse_contract(std::string_view text) {
-  if (text == "handout") return Contract::handout;
-  if (text == "full") return Contract::full;
+  if (const auto contract = contract_of(text)) return *contract;
   throw Error(ErrorKind::usage, fmt::format("unknown contract '{}'; use 'handout' or 'full'", text));
 }
 

@@ -11,6 +11,7 @@ namespace syslab {
 // allowed. `full`: any shape, derived bounds, bitwise repeatability where the rung says deterministic.
 enum class Contract { handout, full };
 std::string_view to_string(Contract contract);
+std::optional<Contract> contract_of(std::string_view word);
 Contract parse_contract(std::string_view text);  // Error(usage) with the two names
 
 enum class Outcome { passed, falsified, gave_up, error, not_run };

@@ -26,6 +26,8 @@ std::string_view to_string(FindingKind kind) {
       return "late_write";
     case FindingKind::crash:
       return "crash";
+    case FindingKind::killed:
+      return "killed";
     case FindingKind::hang:
       return "hang";
     case FindingKind::raised:
@@ -51,6 +53,7 @@ bool is_severe(FindingKind kind) {
     case FindingKind::read_outside:
     case FindingKind::late_write:
     case FindingKind::crash:
+    case FindingKind::killed:
     case FindingKind::hang:
       return true;
     case FindingKind::none:

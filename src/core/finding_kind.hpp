@@ -25,6 +25,7 @@ enum class FindingKind {
   read_outside,   // it read past the end of a tensor
   late_write,     // it wrote an output after it had returned
   crash,          // the process ended in a call
+  killed,         // … by SIGKILL or SIGTERM: by itself, or by whoever ends what has no memory left
   hang,           // a call did not return in its time
   raised,         // an exception or an error status instead of an answer
   unanswered,     // it could not be asked: no memory, no process
@@ -33,8 +34,8 @@ enum class FindingKind {
 inline constexpr std::array kFindingKinds{
     FindingKind::none,       FindingKind::wrong_value,   FindingKind::not_finite,    FindingKind::unwritten,
     FindingKind::kept_state, FindingKind::input_changed, FindingKind::write_outside, FindingKind::read_outside,
-    FindingKind::late_write, FindingKind::crash,         FindingKind::hang,          FindingKind::raised,
-    FindingKind::unanswered};
+    FindingKind::late_write, FindingKind::crash,         FindingKind::killed,        FindingKind::hang,
+    FindingKind::raised,     FindingKind::unanswered};
 
 std::string_view to_string(FindingKind kind);  // "write_outside", as on the wire and in the store
 std::optional<FindingKind> finding_kind_of(std::string_view word);

@@ -80,7 +80,9 @@ plan::Selection selection_of(const Experiment& experiment, const plan::Selection
 }
 
 // As `run` and `check` have it: ours keep all that they declare, somebody's own what the hand-out asks.
-std::string_view contract_of(const plan::Selection& selection) { return selection.mine.empty() ? "full" : "handout"; }
+Contract contract_of(const plan::Selection& selection) {
+  return selection.mine.empty() ? Contract::full : Contract::handout;
+}
 
 // What is handed in, and what is timed beside it, stays where ours run: sizes of a GPU are none for a class on CPUs.
 void keep_mine_beside_ours(plan::Plan& plan, const Experiment& experiment) {

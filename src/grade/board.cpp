@@ -22,10 +22,8 @@ bool is_ranked(const Item& item, const Json& record) {
   if (!item.is_timed() || !timing_of(item, record)) return false;
   const Json* const row = row_of(record, item.function);
   if (row == nullptr) return false;
-  if (!row->contains("laws")) return true;
-  return std::ranges::none_of((*row)["laws"], [](const Json& law) {
-    const std::string outcome = text_field(law, "outcome");
-    return text_field(law, "contract") == "handout" && (outcome == "falsified" || outcome == "error");
+  return std::ranges::none_of(verdict::law_rows_of(*row), [](const verdict::LawRow& law) {
+    return law.contract == Contract::handout && verdict::is_wrong(law.outcome);
   });
 }
 

@@ -19,14 +19,10 @@ void add_once(std::vector<std::string>& all, const std::string& one) {
   if (std::ranges::find(all, one) == all.end()) all.push_back(one);
 }
 
-bool has_laws(const Json& row) {
-  const auto laws = row.find("laws");
-  return laws != row.end() && laws->is_array() && !laws->empty();
-}
-
 // It can be called, and its laws have not been searched yet.
 bool is_to_be_checked(const Json& row) {
-  return text_field(row, "state") == "implemented" && text_field(row, "not_checked").empty() && !has_laws(row);
+  return text_field(row, "state") == "implemented" && text_field(row, "not_checked").empty() &&
+         verdict::law_rows_of(row).empty();
 }
 
 bool asks_in_half(const Item& item) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/json.hpp"
+#include "verdict/law_row.hpp"
 
 namespace syslab::grade {
 
@@ -31,7 +32,8 @@ bool any_in(const Json& object, const char* list, const Holds& holds) {
 
 template <typename Holds>
 bool any_law(const Json& record, const Holds& holds) {
-  return any_in(record, "adapters", [&](const Json& row) { return any_in(row, "laws", holds); });
+  return any_in(record, "adapters",
+                [&](const Json& row) { return std::ranges::any_of(verdict::law_rows_of(row), holds); });
 }
 
 // The submission as a whole, the import of its file or one of its laws: with more time it might come to something else.
@@ -39,16 +41,13 @@ inline bool ran_out_of_time(const Json& record) {
   if (!record.is_object()) return false;
   return is_set(record, "out_of_time") ||
          any_in(record, "adapters", [](const Json& row) { return is_set(row, "out_of_time"); }) ||
-         any_law(record, [](const Json& law) { return is_set(law, "out_of_time"); });
+         any_law(record, [](const verdict::LawRow& law) { return law.out_of_time; });
 }
 
 // Its process was ended in a law by what others send: the kernel without memory, whoever stops the machine.
 inline bool was_killed(const Json& record) {
-  return record.is_object() && any_law(record, [](const Json& law) {
-           const std::string said = text_field(law, "message");
-           return text_field(law, "outcome") == "error" && (said.find("killed by signal 9 ") != std::string::npos ||
-                                                            said.find("killed by signal 15 ") != std::string::npos);
-         });
+  return record.is_object() &&
+         any_law(record, [](const verdict::LawRow& law) { return law.finding == FindingKind::killed; });
 }
 
 // What of a handed-in folder was left out, in words: "2 links to nothing: data, weights".

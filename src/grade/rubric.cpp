@@ -118,10 +118,9 @@ class Reader {
     if (item.written) return item;
     item.function = text(table, "function", std::nullopt);
     item.experiment = text(table, "experiment", std::nullopt);
-    item.contract = text(table, "contract", "handout");
-    if (item.contract != "handout" && item.contract != "full") {
-      fail(*table.get("contract"), R"('contract' is "handout" or "full")");
-    }
+    const auto contract = contract_of(text(table, "contract", std::string(to_string(Contract::handout))));
+    if (!contract) fail(*table.get("contract"), R"('contract' is "handout" or "full")");
+    item.contract = *contract;
     if (table.contains("reference")) {
       read_timing(table, item);
       return item;
@@ -169,11 +168,9 @@ class Reader {
 };
 
 // A law beyond the hand-out's that keeps its PASS away (verdict/law_verdict.hpp).
-bool breaks_promise(const Json& law) {
-  return text_field(law, "contract") != "handout" &&
-         verdict::fails_handout(
-             verdict::Part::beyond, outcome_of(text_field(law, "outcome")).value_or(Outcome::not_run),
-             finding_kind_of(text_field(law, "finding")).value_or(FindingKind::none), is_set(law, "promised"));
+bool breaks_promise(const verdict::LawRow& law) {
+  return law.contract != Contract::handout &&
+         verdict::fails_handout(verdict::Part::beyond, law.outcome, law.finding, law.promised);
 }
 
 // In words; empty: none.
@@ -185,23 +182,19 @@ std::string lack_in(const Json& object) {
 
 std::vector<Law> laws_of(const Item& item, const Json& row) {
   std::vector<Law> laws;
-  const auto found = row.find("laws");
-  if (found == row.end() || !found->is_array()) return laws;
-  for (const Json& law : *found) {
-    const std::string name = text_field(law, "law"), outcome = text_field(law, "outcome");
-    if (text_field(law, "experiment") != item.experiment) continue;
-    if (item.contract == "handout" && breaks_promise(law)) {
-      laws.push_back({name + " on what is promised", text_field(law, "message"), text_field(law, "input"),
-                      text_field(law, "check"), false, false});
+  for (const verdict::LawRow& law : verdict::law_rows_of(row)) {
+    if (law.experiment != item.experiment) continue;
+    if (item.contract == Contract::handout && breaks_promise(law)) {
+      laws.push_back({law.law + " on what is promised", law.message, law.input, law.check, false, false});
       continue;
     }
-    if (text_field(law, "contract") != item.contract) continue;
-    if (std::ranges::none_of(item.laws, [&](const std::string& glob) { return glob_match(glob, name); })) continue;
+    if (law.contract != item.contract) continue;
+    if (std::ranges::none_of(item.laws, [&](const std::string& glob) { return glob_match(glob, law.law); })) continue;
     // Of the hand-out's all are wanted; beyond it, those that say something of what is promised. A law whose inputs the
     // submission refused does: nobody may be rid of a law by refusing what breaks it.
-    if (item.contract != "handout" && !law.value("applies", true)) continue;
-    laws.push_back({name, text_field(law, "message"), text_field(law, "input"), text_field(law, "check"),
-                    outcome == "passed", is_set(law, "out_of_time"), is_set(law, "open"), lack_in(law)});
+    if (item.contract != Contract::handout && !law.applies) continue;
+    laws.push_back({law.law, law.message, law.input, law.check, law.outcome == Outcome::passed, law.out_of_time,
+                    law.open, law.lacks ? law.lacks->text() : ""});
   }
   return laws;
 }
@@ -301,7 +294,7 @@ std::vector<std::string> Rubric::laws_beyond_handout() const {
   std::set<std::string> found;
   for (const Problem& problem : problems) {
     for (const Item& item : problem.items) {
-      if (!item.written && !item.is_timed() && item.contract != "handout")
+      if (!item.written && !item.is_timed() && item.contract != Contract::handout)
         found.insert(item.laws.begin(), item.laws.end());
     }
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/outcome.hpp"
 #include "core/json.hpp"
 
 namespace syslab::grade {
@@ -15,7 +16,7 @@ struct Item {
   double points = 0;
   bool written = false;              // graded by a person
   std::string function, experiment;  // else: searched by the laws of these
-  std::string contract = "handout";
+  Contract contract = Contract::handout;
   std::vector<std::string> laws{"*"};  // globs
   bool all_or_nothing = false;         // credit = "all"
   // Or timed beside this rung: grade/timing.hpp. Empty: it is not.

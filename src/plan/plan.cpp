@@ -189,14 +189,16 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection) {
   return plan;
 }
 
-Plan make_law_plan(const registry::Registry& registry, const Selection& selection, std::string_view contract) {
-  if (contract != "handout" && contract != "full") {
-    throw Error(ErrorKind::usage, fmt::format("unknown contract '{}' (known: handout, full)", contract));
-  }
+std::optional<Contract> contract_of(const PlannedCase& planned) {
+  if (!planned.params.has("contract")) return std::nullopt;
+  return syslab::contract_of(to_string(planned.params.at("contract")));
+}
+
+Plan make_law_plan(const registry::Registry& registry, const Selection& selection, Contract contract) {
   const auto experiments = selected_experiments(registry, selection);
   check_names(experiments, selection);
   Plan plan = empty_plan(selection);
-  const Params params{{"contract", std::string(contract)}};
+  const Params params{{"contract", std::string(to_string(contract))}};
   for (const Experiment* experiment : experiments) {
     if (selection.preset && experiment->presets.find(*selection.preset) == experiment->presets.end()) continue;
     for (const Chosen& one : implementations(*experiment, selection, true)) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/outcome.hpp"
 #include "contract/task.hpp"
 #include "core/units.hpp"
 #include "plan/machine.hpp"
@@ -113,9 +114,10 @@ struct Plan {
 // to those that have it, and those without the preset are left out.
 Plan make_plan(const registry::Registry& registry, const Selection& selection);
 // The cases of `check`: every law of every selected experiment for every selected implementation but the reference's
-// own oracle laws; --mine alone when there is one and --impl names none. `contract` is "handout" or "full"; it becomes
-// the case's parameter "contract".
-Plan make_law_plan(const registry::Registry& registry, const Selection& selection, std::string_view contract);
+// own oracle laws; --mine alone when there is one and --impl names none. `contract` becomes the case's parameter
+// "contract".
+Plan make_law_plan(const registry::Registry& registry, const Selection& selection, Contract contract);
+std::optional<Contract> contract_of(const PlannedCase& planned);  // none: it is no law
 
 // Takes from `laws` those of implementations of which `measured` skips every case: what cannot be measured as asked
 // needs no search first.

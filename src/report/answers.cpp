@@ -1,4 +1,5 @@
 #include "report/answers.hpp"
+#include "contract/outcome.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,14 +53,14 @@ Text said_of_laws(const Table& laws) {
   std::vector<std::string> failed, ended;
   for (std::size_t row = 0; row < laws.result.rows.size(); ++row) {
     const auto cell = [&](const char* column) { return plain(cell_of(laws.result, row, column)); };
-    const std::string outcome = cell("outcome");
-    if (outcome == "passed") {
+    const std::optional<Outcome> outcome = outcome_of(cell("outcome"));
+    if (outcome == Outcome::passed) {
       ++passed;
       names.insert(cell("law"));
       implementations.insert(cell("implementation"));
       cases += cell_of(laws.result, row, "cases").integer;
-    } else if (outcome == "falsified" || outcome == "error") {
-      std::vector<std::string>& told = outcome == "error" ? ended : failed;
+    } else if (outcome == Outcome::falsified || outcome == Outcome::error) {
+      std::vector<std::string>& told = outcome == Outcome::error ? ended : failed;
       std::string of = fmt::format("`{}` of `{}`", cell("law"), cell("implementation"));
       if (std::ranges::find(told, of) == told.end()) told.push_back(std::move(of));  // under either contract
     }

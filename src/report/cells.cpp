@@ -43,7 +43,7 @@ int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(st
 std::string status_text(const Table& table, std::size_t row, const std::string& status) {
   const std::string word = status_word(status);
   const store::Cell& message = cell_of(table.result, row, "message");
-  if (status == "ok" || message.type != Type::text || message.text.empty()) return word;
+  if (status_of(table, row) == Status::ok || message.type != Type::text || message.text.empty()) return word;
   const std::string reason = shortened(plain(message), kLongestMessage);
   return reason.starts_with("needs ") ? fmt::format("{} ({})", word, reason) : word + ": " + reason;
 }
@@ -52,7 +52,7 @@ std::string status_text(const Table& table, std::size_t row, const std::string& 
 // the column of the status, or, where a table has none, in that first value.
 std::string missing(const Table& table, std::size_t row, const Column& column) {
   const store::Cell& status = cell_of(table.result, row, "status");
-  if (status.type != Type::text || status.text == "ok") {
+  if (status_of(table, row).value_or(Status::ok) == Status::ok) {
     return table.source.blank.empty() ? std::string(kNotMeasured) : table.source.blank;
   }
   const auto& columns = table.source.columns;
@@ -177,6 +177,12 @@ std::string digits_of(double value, int digits, const Column& column) {
 }
 
 }  // namespace
+
+std::optional<Status> status_of(const Table& table, std::size_t row) {
+  const store::Cell& status = cell_of(table.result, row, "status");
+  if (status.type != Type::text || status.text.empty()) return std::nullopt;
+  return syslab::status_of(status.text).value_or(Status::error);
+}
 
 std::string status_word(std::string_view status) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kWords{

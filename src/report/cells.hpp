@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/status.hpp"
 #include "report/table.hpp"
 
 namespace syslab::report {
@@ -39,6 +40,8 @@ std::string with_interval(double value, double low, double high);
 std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name);
 // The cell of that name in a row; a null cell if there is none.
 const store::Cell& cell_of(const store::ResultSet& result, std::size_t row, std::string_view name);
+// How what a row shows ended, by its column `status`; none where it has none. A word of the query's own is an error.
+std::optional<Status> status_of(const Table& table, std::size_t row);
 
 // The columns of the result that hold the ends of a column's interval, low first, by "ci(low, high)" or "ratio(low,
 // high)"; empty of other formats.

@@ -1,4 +1,5 @@
 #include "report/figure_data.hpp"
+#include "contract/status.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -176,7 +177,7 @@ class Reader {
       point.y = number(row, source_.y.column);
     }
     const std::string status = text(row, "status");
-    if (std::isnan(point.y) && !status.empty() && status != "ok") {
+    if (std::isnan(point.y) && !status.empty() && syslab::status_of(status) != Status::ok) {
       std::string where = fmt::format("{}{}{} {}", series_name, series_name.empty() ? "" : " at ", source_.x.column,
                                       text(row, source_.x.column));
       if (!panel_name.empty()) where += fmt::format(" ({})", panel_name);

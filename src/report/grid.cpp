@@ -1,4 +1,5 @@
 #include "report/grid.hpp"
+#include "contract/outcome.hpp"
 
 #include <algorithm>
 
@@ -11,7 +12,8 @@ Style style_of(const Column& column, const std::string& text) {
   if (column.format == "code" || column.format == "uid") return Style::code;
   if (column.format == "strong") return Style::strong;
   if (column.format != "status" && column.format != "outcome") return Style::plain;
-  return text == "passed" || text == "ok" ? Style::plain : Style::strong;
+  const bool is_well = outcome_of(text) == Outcome::passed || syslab::status_of(text) == Status::ok;
+  return is_well ? Style::plain : Style::strong;
 }
 
 // A footnote begins with devices (the machine's, not that of a case that stayed on its CPU) and protocols.
@@ -29,8 +31,7 @@ std::string in_every_row(const Table& table, const Column& column) {
     if (cell_of(table.result, row, column.name).type != store::Cell::Type::null) {
       value = unmarked(formatted(table, row, column));
     } else {
-      const std::string status = plain(cell_of(table.result, row, "status"));
-      everywhere = everywhere && !status.empty() && status != "ok";
+      everywhere = everywhere && status_of(table, row).value_or(Status::ok) != Status::ok;
     }
   }
   if (value == "none" || value == "–" || value == "0" || told_by_footnote(table, column, value)) return {};

@@ -37,9 +37,8 @@ void keep_gpu(const std::vector<std::string>& gpus, const std::string& spoken_of
     const auto found = std::ranges::find(gpus, plain(table.result.rows[row][*column]));
     if (found == gpus.end()) continue;
     const auto gpu = static_cast<std::size_t>(found - gpus.begin());
-    const std::string status = plain(cell_of(table.result, row, "status"));
     ++rows_of[gpu];
-    if (status.empty() || status == "ok") ++results[gpu];
+    if (status_of(table, row).value_or(Status::ok) == Status::ok) ++results[gpu];
   }
   std::optional<std::size_t> kept;
   for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
@@ -77,7 +76,8 @@ bool is_for_the_appendix(const Column& column) {
 bool says_nothing(const Table& table, const Column& column) {
   for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
     const store::Cell& cell = cell_of(table.result, row, column.name);
-    if (column.name == "status" ? plain(cell) != "ok" : cell.type != store::Cell::Type::null) return false;
+    if (column.name == "status" ? status_of(table, row) != Status::ok : cell.type != store::Cell::Type::null)
+      return false;
   }
   return true;
 }
@@ -86,10 +86,10 @@ bool says_nothing(const Table& table, const Column& column) {
 std::vector<std::string> told_of_memory(Table& made) {
   std::vector<std::string> reasons;
   for (std::size_t row = 0; row < made.result.rows.size(); ++row) {
-    const std::string status = plain(cell_of(made.result, row, "status"));
-    if (status != "ok" && status != "oom") return {};
+    const std::optional<Status> status = status_of(made, row);
+    if (status != Status::ok && status != Status::oom) return {};
     const std::string reason = plain(cell_of(made.result, row, "message"));
-    if (status == "oom" && !reason.empty() && !contains(reasons, reason)) reasons.push_back(reason);
+    if (status == Status::oom && !reason.empty() && !contains(reasons, reason)) reasons.push_back(reason);
   }
   if (reasons.empty()) return {};
   std::erase_if(made.source.columns, [](const Column& column) { return column.name == "status"; });
@@ -172,8 +172,8 @@ std::string without_namespaces(std::string name) {
 std::vector<std::size_t> good_rows(const Table& table) {
   std::vector<std::size_t> good, references;
   for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-    const std::string status = plain(cell_of(table.result, row, "status"));
-    if (!status.empty() && status != "ok" && status != "oom") continue;
+    const Status status = status_of(table, row).value_or(Status::ok);
+    if (status != Status::ok && status != Status::oom) continue;
     const bool is_reference = plain(cell_of(table.result, row, "implementation")) == "reference";
     (is_reference ? references : good).push_back(row);
   }

@@ -1,4 +1,5 @@
 #include "report/standing.hpp"
+#include "contract/outcome.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,13 +21,13 @@ namespace {
 
 // How a row without a result ended; nothing if it has a result.
 std::optional<std::string> no_result(const Table& table, std::size_t row) {
-  const std::string status = plain(cell_of(table.result, row, "status"));
-  if (status.empty()) {
-    if (plain(cell_of(table.result, row, "outcome")) == "not_run") return "not_run";
-    return std::nullopt;
+  const auto status = status_of(table, row);
+  if (!status) {
+    const auto outcome = outcome_of(plain(cell_of(table.result, row, "outcome")));
+    return outcome == Outcome::not_run ? std::optional(std::string(to_string(*outcome))) : std::nullopt;
   }
-  if (status == "ok" || status == "oom") return std::nullopt;
-  return status;
+  if (status == Status::ok || status == Status::oom) return std::nullopt;
+  return std::string(to_string(*status));
 }
 
 // 4 for "needs 4 GPUs" and "needs 4 ranks" (plan::needs_gpus, plan::needs_ranks); nothing for other reasons.
@@ -46,7 +47,7 @@ class Fruitless {
  public:
   void add(const std::string& status, const std::string& message) {
     ++endings_[status];
-    const auto number = status == "unsupported" ? how_many_it_needs(message) : std::nullopt;
+    const auto number = syslab::status_of(status) == Status::unsupported ? how_many_it_needs(message) : std::nullopt;
     if (!number) {
       other_reasons_ = true;
       return;

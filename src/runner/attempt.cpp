@@ -31,9 +31,9 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
     launches.push_back(request.world_size > 1 ? run_ranks(order, options, workers, observer, interruption)
                                               : run_launch(order, options, workers, observer, interruption));
     asked.kernel_code = false;  // all launches run the same
-  } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);
+  } while (launches.back().status == Status::ok && static_cast<int>(launches.size()) < wanted);
   Launch whole = combined(std::move(launches), wanted);
-  if (request.world_size > 1 && whole.status == worker::Status::ok && is_code_of_ranks_wanted()) {
+  if (request.world_size > 1 && whole.status == Status::ok && is_code_of_ranks_wanted()) {
     Watch watch(interruption, [&] {
       if (observer.heartbeat) observer.heartbeat(planned);
     });

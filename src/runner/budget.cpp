@@ -13,17 +13,15 @@ bool is_tried(const plan::PlannedCase& planned) { return !planned.skip_reason &&
 AttemptResult not_tried(const plan::PlannedCase& planned) {
   AttemptResult result;
   result.planned = &planned;
-  result.status = planned.unsupported   ? worker::Status::unsupported
-                  : planned.skip_reason ? worker::Status::skipped
-                                        : worker::Status::oom;
+  result.status = planned.unsupported ? Status::unsupported : planned.skip_reason ? Status::skipped : Status::oom;
   result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
   if (!planned.skip_reason) result.facts_json = json_text(Json{{"predicted", true}, {"device", planned.device}});
   result.started_at = result.ended_at = utc_now();
   return result;
 }
 
-bool is_failure(worker::Status status) {
-  return status != worker::Status::ok && status != worker::Status::unsupported && status != worker::Status::skipped;
+bool is_failure(Status status) {
+  return status != Status::ok && status != Status::unsupported && status != Status::skipped;
 }
 
 std::string Budget::refusal(const plan::PlannedCase& planned) const {

@@ -11,7 +11,7 @@ namespace syslab::runner {
 // Not one that is skipped, or asks for more than the machine has, or is predicted to run out of memory.
 bool is_tried(const plan::PlannedCase& planned);
 AttemptResult not_tried(const plan::PlannedCase& planned);
-bool is_failure(worker::Status status);
+bool is_failure(Status status);
 
 // The remaining time of the plan, from its making on.
 class Budget {

@@ -190,7 +190,7 @@ std::string combined_facts(const std::vector<Launch>& launches) {
   std::vector<Json> each;
   for (const Launch& launch : launches) {
     each.push_back(parse_json(launch.facts_json));
-    each.back()["status"] = worker::to_string(launch.status);
+    each.back()["status"] = syslab::to_string(launch.status);
   }
   Json facts = united_facts(each);
   facts["launches"] = std::move(each);
@@ -204,7 +204,7 @@ Launch combined(std::vector<Launch> launches, int wanted) {
   Launch whole;
   whole.status = launches.back().status;
   whole.detail = launches.back().detail;
-  if (whole.status != worker::Status::ok) {
+  if (whole.status != Status::ok) {
     whole.detail = fmt::format("launch {} of {}: {}", launches.size(), wanted, whole.detail);
   }
   whole.facts_json = combined_facts(launches);

@@ -163,14 +163,14 @@ void Gang::take(Rank& rank, const Heard& heard, std::string_view wanted, const U
     if (!rank.ending().end || rank.exit_by != kNever) return;
     rank.exit_by = Clock::now() + kExitingTime;
     rank.worker->send({{"type", "bye"}});
-    if (rank.ending().end->status != worker::Status::ok) ended_badly(rank);
+    if (rank.ending().end->status != Status::ok) ended_badly(rank);
     return;
   }
   if (heard.state == Heard::State::broken) rank.ending().wire_error = heard.text;
   if (heard.state != Heard::State::gone) rank.worker->kill();
   bury(rank);
   const Ending& ending = rank.ending();
-  if (!ending.wire_error.empty() || !ending.end || ending.end->status != worker::Status::ok) ended_badly(rank);
+  if (!ending.wire_error.empty() || !ending.end || ending.end->status != Status::ok) ended_badly(rank);
 }
 
 // False if nothing more of this rank is to be read.
@@ -188,7 +188,7 @@ bool Gang::take_message(Rank& rank, const std::string& text, std::string_view wa
     }
     progress = rank.intake.take(text);
     const std::optional<worker::EndRecord>& end = rank.ending().end;
-    if (end && end->status == worker::Status::ok && !wanted.empty()) {
+    if (end && end->status == Status::ok && !wanted.empty()) {
       throw Error(ErrorKind::comm, fmt::format("the worker ended its case where '{}' was asked", wanted));
     }
   } catch (const Error& error) {
@@ -246,7 +246,7 @@ void Gang::end_all(const std::function<void(Rank&)>& mark) {
     if (rank.gone) continue;
     bury(rank);
     // After its process was reaped: a last message may have been in the pipe.
-    if (rank.ending().end && rank.ending().end->status != worker::Status::ok) ended_badly(rank);
+    if (rank.ending().end && rank.ending().end->status != Status::ok) ended_badly(rank);
     mark(rank);
   }
 }

@@ -85,9 +85,8 @@ class Listener {
   Ending& ending_ = intake_.ending;
 };
 
-bool leaves_the_worker_well(worker::Status status) {
-  return status == worker::Status::ok || status == worker::Status::check_failed ||
-         status == worker::Status::unsupported;
+bool leaves_the_worker_well(Status status) {
+  return status == Status::ok || status == Status::check_failed || status == Status::unsupported;
 }
 
 }  // namespace

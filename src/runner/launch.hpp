@@ -10,7 +10,7 @@
 namespace syslab::runner {
 
 struct Launch {
-  worker::Status status = worker::Status::error;
+  Status status = Status::error;
   std::string detail;
   std::vector<worker::Record> records;  // in order, without progress, facts and end
   std::string facts_json = "{}";

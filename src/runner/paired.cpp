@@ -192,21 +192,21 @@ class TurnTaking {
 
   // A side that was late for the caller's own reason has not run out of its time.
   void tell_cut(PairedLaunch& launch) const {
-    const bool late = launch.a.status == worker::Status::timeout || launch.b.status == worker::Status::timeout;
+    const bool late = launch.a.status == Status::timeout || launch.b.status == Status::timeout;
     // A side may time out before that, as a rank does that says nothing while others wait: that is its own end.
     launch.cut = late && options_.until == deadline_ && Clock::now() >= deadline_;
     if (!launch.cut) return;
     for (AttemptResult* result : {&launch.a, &launch.b}) {
-      if (result->status == worker::Status::ok) continue;
-      result->status = worker::Status::aborted;
+      if (result->status == Status::ok) continue;
+      result->status = Status::aborted;
       result->detail = "stopped: the time for the comparison was spent";
     }
   }
 
-  AttemptResult never_started(int side, worker::Status other, const std::string& reason) const {
+  AttemptResult never_started(int side, Status other, const std::string& reason) const {
     AttemptResult result;
     result.planned = &sides_[side]->planned;
-    result.status = other == worker::Status::aborted ? worker::Status::aborted : worker::Status::skipped;
+    result.status = other == Status::aborted ? Status::aborted : Status::skipped;
     result.detail = reason;
     result.started_at = result.ended_at = utc_now();
     return result;

@@ -71,7 +71,7 @@ struct PairedLaunch {
   AttemptResult a, b;
   std::vector<PairedBlock> blocks;  // complete ones
   bool cut = false;                 // it had not ended by `until`: both are aborted, and nothing is said of either
-  bool complete() const { return a.status == worker::Status::ok && b.status == worker::Status::ok; }
+  bool complete() const { return a.status == Status::ok && b.status == Status::ok; }
 };
 
 // Starts the sides one after the other (A first in even launches, B in odd ones); each creates its inputs, is checked,

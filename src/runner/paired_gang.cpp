@@ -91,7 +91,7 @@ AttemptResult GangSide::result(Json facts) {
   const Nanoseconds wall = Clock::now() - began_;
   std::vector<RankEnding> ranks = gang_->endings();
   Launch judged = judge_ranks(ranks, options_, witness_);
-  if (abandoned_.empty() && judged.status == worker::Status::ok) {  // of the first launch alone, which asks
+  if (abandoned_.empty() && judged.status == Status::ok) {  // of the first launch alone, which asks
     judged.facts_json =
         with_code_of_ranks(judged.facts_json, burst_request(side_, options_), command(),
                            side_.planned.experiment->limit_of_waits(side_.planned.params), deadline_, watch_);

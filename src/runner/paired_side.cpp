@@ -50,7 +50,7 @@ void require_plausible(const plan::PlannedCase& planned, const worker::Burst& bu
 AttemptResult side_result(const PairedSide& side, Launch judged, const std::string& abandoned, Json facts) {
   AttemptResult made;
   made.planned = &side.planned;
-  made.status = abandoned.empty() ? judged.status : worker::Status::aborted;
+  made.status = abandoned.empty() ? judged.status : Status::aborted;
   made.detail = abandoned.empty() ? std::move(judged.detail) : abandoned;
   made.records = std::move(judged.records);
   Json all = parse_json(judged.facts_json);
@@ -199,7 +199,7 @@ bool SideRun::take(const std::string& text, std::string_view wanted, const std::
   const Json message = parse_message(text);
   if (use && message.value("type", Json()) == wanted) return use(message), true;
   if (auto taken = intake_.take(text)) progress_ = std::move(taken);
-  if (ending_.end && ending_.end->status == worker::Status::ok && wanted != "end") {
+  if (ending_.end && ending_.end->status == Status::ok && wanted != "end") {
     throw Error(ErrorKind::comm, fmt::format("the worker ended its case where '{}' was asked", wanted));
   }
   return false;
@@ -212,7 +212,7 @@ void SideRun::pass_on_progress() {
 
 // Whether the next launch may have the worker: the case ended well, with all that it started.
 bool SideRun::may_stay() const {
-  return fresh_ && ending_.end && ending_.wire_error.empty() && ending_.end->status == worker::Status::ok &&
+  return fresh_ && ending_.end && ending_.wire_error.empty() && ending_.end->status == Status::ok &&
          worker_->serves("fresh") && worker_->is_idle();
 }
 

@@ -44,7 +44,7 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
                                  : not_tried(planned);
     if (last.at(planned.implementation) == &planned) workers.give_up(planned.implementation);
     shares.took(result);
-    const bool aborted = result.status == worker::Status::aborted;
+    const bool aborted = result.status == Status::aborted;
     if (options.stop_at_failure && is_failure(result.status)) stopped = "stopped at the first failure";
     if (observer.finished) observer.finished(std::move(result));
     if (aborted) return false;

@@ -43,7 +43,7 @@ struct RunOptions : RunSpec {
 // Everything that one attempt produced.
 struct AttemptResult {
   const plan::PlannedCase* planned = nullptr;
-  worker::Status status = worker::Status::error;
+  Status status = Status::error;
   std::string detail;                   // why, for people; the last lines of standard error if they help
   std::vector<worker::Record> records;  // in order, without progress, facts and end
   // Merged FactRecords, plus "device", "isolation", "worker" (which process of this run, from 1), "exit" (unless it

@@ -98,7 +98,7 @@ class SideBySide {
   void finish(std::size_t index, AttemptResult result) {
     const std::lock_guard lock(mutex_);
     shares_.took(result);
-    if (result.status == worker::Status::aborted) aborted_ = true, all_ = false;
+    if (result.status == Status::aborted) aborted_ = true, all_ = false;
     if (options_.stop_at_failure && is_failure(result.status)) stopped_ = "stopped at the first failure";
     ended_[index].result = std::move(result);
     if (aborted_) return tell_all();

@@ -15,7 +15,6 @@
 namespace syslab::runner {
 namespace {
 
-using worker::Status;
 
 constexpr std::size_t kLongestDetail = 64U << 10;
 

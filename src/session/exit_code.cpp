@@ -43,20 +43,20 @@ Exit exit_of(ErrorKind kind) {
   return Exit::tool;
 }
 
-Exit exit_of(worker::Status status, bool oom_is_an_answer) {
+Exit exit_of(Status status, bool oom_is_an_answer) {
   switch (status) {
-    case worker::Status::ok:
-    case worker::Status::unsupported:
-    case worker::Status::skipped:
+    case Status::ok:
+    case Status::unsupported:
+    case Status::skipped:
       return Exit::well;
-    case worker::Status::check_failed:
+    case Status::check_failed:
       return Exit::wrong;
-    case worker::Status::oom:
+    case Status::oom:
       return oom_is_an_answer ? Exit::well : Exit::incomplete;
-    case worker::Status::timeout:
-    case worker::Status::crashed:
-    case worker::Status::error:
-    case worker::Status::aborted:
+    case Status::timeout:
+    case Status::crashed:
+    case Status::error:
+    case Status::aborted:
       return Exit::incomplete;
   }
   return Exit::tool;

@@ -27,6 +27,6 @@ Exit worse(Exit a, Exit b);
 Exit exit_of(ErrorKind kind);
 
 // `unsupported`, `skipped`, and an `oom` where the experiment declares it an answer, are not failures.
-Exit exit_of(worker::Status status, bool oom_is_an_answer);
+Exit exit_of(Status status, bool oom_is_an_answer);
 
 }  // namespace syslab::cli

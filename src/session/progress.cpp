@@ -59,8 +59,8 @@ std::string progress_line(int number, int total, const std::string& label, const
 }
 
 std::string result_line(const runner::AttemptResult& result, const std::string& same_as) {
-  std::string line = fmt::format("{:<12} {}", worker::to_string(result.status), label_of(*result.planned));
-  if (result.status == worker::Status::ok) {
+  std::string line = fmt::format("{:<12} {}", syslab::to_string(result.status), label_of(*result.planned));
+  if (result.status == Status::ok) {
     if (const auto* time = find_metric(result, "time"); time != nullptr && time->unit == "s") {
       line += "  " + text_of(quantity_of(*result.planned), *time->value);
     }
@@ -104,7 +104,7 @@ void Progress::finished(const runner::AttemptResult& result) {
     if (!is_new) same_as = first->second;
   }
   // Not tried for a reason that stands above already: no news.
-  if (!same_as.empty() && result.status == worker::Status::unsupported) return;
+  if (!same_as.empty() && result.status == Status::unsupported) return;
   if (line_.mode() == ProgressLine::Mode::terminal) {
     to_error(fmt::format("{}\n", result_line(result, same_as)));
     return;

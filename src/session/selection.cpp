@@ -96,11 +96,11 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
 }
 
 plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
-                    const std::optional<std::string>& contract) {
+                    std::optional<Contract> contract) {
   if (contract) return plan::make_law_plan(registry, selection, *contract);
-  plan::Plan ours = plan::make_law_plan(registry, selection, "full");
+  plan::Plan ours = plan::make_law_plan(registry, selection, Contract::full);
   if (selection.mine.empty()) return ours;
-  plan::Plan mine = plan::make_law_plan(registry, selection, "handout");
+  plan::Plan mine = plan::make_law_plan(registry, selection, Contract::handout);
   // Where no hand-out poses it, the formulas and their bounds are all that is promised.
   const auto posed = [](const plan::PlannedCase& planned) { return !planned.experiment->problems.empty(); };
   std::erase_if(ours.cases, [&](const auto& planned) { return is_mine(ours, planned) && posed(planned); });
@@ -109,7 +109,7 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
 }
 
 plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
-                       const std::optional<std::string>& contract, const plan::Plan& measured) {
+                       std::optional<Contract> contract, const plan::Plan& measured) {
   plan::Plan laws = law_plan(registry, selection, contract);
   plan::leave_out_unmeasured(laws, measured);
   // What ranks train is certified on these very ranks before it is timed.
@@ -236,8 +236,8 @@ std::string label_of(const plan::PlannedCase& planned) {
 
 std::string law_label(const plan::PlannedCase& planned) {
   if (planned.task != plan::Task::law) return {};
-  if (!planned.params.has("contract")) return planned.law;
-  return fmt::format("{} ({})", planned.law, syslab::to_string(planned.params.at("contract")));
+  const auto contract = plan::contract_of(planned);
+  return contract ? fmt::format("{} ({})", planned.law, to_string(*contract)) : planned.law;
 }
 
 }  // namespace syslab::cli

@@ -108,7 +108,7 @@ Json attempt_json(const std::string& uid, const std::string& run_uid, const runn
   json["type"] = "attempt";
   json["attempt"] = uid;
   json["run"] = run_uid;
-  json["status"] = worker::to_string(result.status);
+  json["status"] = syslab::to_string(result.status);
   json["detail"] = result.detail;
   json["seconds"] = Seconds(result.wall).count();
   Json metrics = Json::object();
@@ -296,7 +296,7 @@ namespace {
 // What run_plan() has to say, stored and told.
 struct Stored {
   Summary summary;
-  std::map<worker::Status, int> counts;
+  std::map<Status, int> counts;
   int left_out = 0;
 };
 
@@ -331,8 +331,8 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
     progress.finished(result);
     ++stored.counts[result.status];
     summary.add(*result.planned, result.status, result.detail,
-                result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
-    if (result.status != worker::Status::ok || !conditions.asks_for_times) return;
+                result.status == Status::check_failed ? failed_check(store, uid) : "");
+    if (result.status != Status::ok || !conditions.asks_for_times) return;
     if (const std::optional<NoTime> why = no_time(result.facts_json)) summary.add_no_time(*result.planned, *why);
     summary.add_warnings(timing_warnings(result.facts_json));
   });

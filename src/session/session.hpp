@@ -72,7 +72,7 @@ std::string db_flag(const GlobalOptions& global);
 // How one run of a sitting ended.
 struct PartOutcome {
   Exit exit = Exit::well;  // of the cases that were tried
-  std::map<worker::Status, int> counts;
+  std::map<Status, int> counts;
   int left_out = 0;  // cases that the budget left no time for
 };
 

@@ -1,4 +1,5 @@
 #include "session/stored_evidence.hpp"
+#include "contract/status.hpp"
 
 #include <fmt/format.h>
 
@@ -67,17 +68,17 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
   for (const auto& row : found.rows) {
     const std::string asked = plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text);
     const std::string one = key(asked, row[4].text, row[5].text);
-    const std::string& status = row[6].text;
+    const Status status = parse_status(row[6].text);
     // A law that an implementation does not have to keep is looked at, too: nobody asks for it again. One that gave up
     // is not: it found no input that was not refused.
     const std::string shown = without_version(one);
-    if (status == "ok" || status == "unsupported") well_.insert({one, shown});
+    if (status == Status::ok || status == Status::unsupported) well_.insert({one, shown});
     // A limit that somebody chose tells nothing of the machine.
-    const bool limited = status == "oom" && row[11].integer != 0;
-    if (status == "oom" && !limited) out_of_memory_.insert(key(asked, "", row[5].text));
+    const bool limited = status == Status::oom && row[11].integer != 0;
+    if (status == Status::oom && !limited) out_of_memory_.insert(key(asked, "", row[5].text));
     const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
-    const bool gets_longer = status == "timeout" && Nanoseconds(row[10].integer) < timeout;
-    if (status != "ok" && status != "unsupported" && same && !gets_longer && !limited) failed_.insert(one);
+    const bool gets_longer = status == Status::timeout && Nanoseconds(row[10].integer) < timeout;
+    if (status != Status::ok && status != Status::unsupported && same && !gets_longer && !limited) failed_.insert(one);
   }
 }
 

@@ -119,7 +119,8 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
     if (mine.name == planned.implementation) command += " --mine " + shell_word(mine.name + "=" + path_of(mine));
   }
   if (law) {
-    if (planned.params.has("contract")) command += " --contract " + syslab::to_string(planned.params.at("contract"));
+    if (const auto contract = plan::contract_of(planned))
+      command += fmt::format(" --contract {}", to_string(*contract));
     return command + rerun_.check_flags + rerun_.python_flag + rerun_.db_flag;
   }
   for (const auto& [name, value] : planned.params)
@@ -131,7 +132,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   return command + rerun_.run_flags + rerun_.python_flag + rerun_.db_flag;
 }
 
-void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
+void Summary::add(const plan::PlannedCase& planned, Status status, const std::string& detail,
                   const std::string& failed_check) {
   ++total_;
   ++counts_[status];
@@ -141,11 +142,11 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
     experiments_.push_back(planned.experiment->id);
   }
   if (planned.skip_reason) ++skips_[{status, detail}];
-  if (status == worker::Status::oom && exit == Exit::well) ++oom_answers_;
+  if (status == Status::oom && exit == Exit::well) ++oom_answers_;
   if (exit == Exit::well) return;
   std::string command = failed_check.empty() ? command_for(planned)
                                              : "syslab replay " + failed_check + rerun_.python_flag + rerun_.db_flag;
-  concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command),
+  concerns_.push_back({label_of(planned), std::string(syslab::to_string(status)), detail, std::move(command),
                        planned.implementation, law_label(planned), planned.experiment->id, exit});
 }
 
@@ -165,7 +166,7 @@ void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& 
 Exit Summary::exit() const { return or_requeue(missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_); }
 
 std::string Summary::next_command() const {
-  if (missing_ > 0 || counts_.contains(worker::Status::aborted))
+  if (missing_ > 0 || counts_.contains(Status::aborted))
     return "syslab resume " + run_uid_ + rerun_.python_flag + rerun_.db_flag;
   if (experiments_.empty()) return "syslab list";
   const bool laws_failed = std::ranges::any_of(concerns_, [](const Concern& one) { return !one.law.empty(); });
@@ -184,8 +185,8 @@ void Summary::print(const Context& context, Nanoseconds took, bool one_of_severa
   const Console& console = context.console;
   if (console.json()) {
     Json counts = Json::object(), skips = Json::object(), concerns = Json::array();
-    for (const auto& [status, count] : counts_) counts[std::string(worker::to_string(status))] = count;
-    for (const auto& [skip, count] : skips_) skips[std::string(worker::to_string(skip.first))][skip.second] = count;
+    for (const auto& [status, count] : counts_) counts[std::string(syslab::to_string(status))] = count;
+    for (const auto& [skip, count] : skips_) skips[std::string(syslab::to_string(skip.first))][skip.second] = count;
     for (const Concern& concern : concerns_) {
       concerns.push_back({{"case", concern.label},
                           {"status", concern.status},
@@ -207,14 +208,14 @@ void Summary::print(const Context& context, Nanoseconds took, bool one_of_severa
   if (console.quiet()) return;
   std::string counts;
   for (const auto& [status, count] : counts_) {
-    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, worker::to_string(status));
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, syslab::to_string(status));
   }
   if (missing_ > 0) counts += fmt::format("{}{} missing", counts.empty() ? "" : ", ", missing_);
   const Style verdict = exit() == Exit::well ? Style::good : Style::bad;
   std::string text = fmt::format("{} in {}: {}\n", console.styled(counted(total_ + missing_, "case"), Style::bold),
                                  format_duration(took), console.styled(counts, verdict));
   for (const auto& [skip, count] : skips_) {
-    text += fmt::format("  {} {}: {}\n", count, worker::to_string(skip.first), skip.second);
+    text += fmt::format("  {} {}: {}\n", count, syslab::to_string(skip.first), skip.second);
   }
   if (oom_answers_ > 0) {
     text += fmt::format("  {} ran, or would run, out of memory: an answer here, no failure\n", oom_answers_);

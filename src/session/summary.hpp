@@ -49,8 +49,7 @@ class Summary {
   explicit Summary(std::string run_uid, Rerun rerun = {}) : run_uid_(std::move(run_uid)), rerun_(std::move(rerun)) {}
 
   // `failed_check`: uid of the check that was falsified, where one was.
-  void add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
-           const std::string& failed_check);
+  void add(const plan::PlannedCase& planned, Status status, const std::string& detail, const std::string& failed_check);
   // Of a case that ended well and has no time to tell: beside add(), which counts it.
   void add_no_time(const plan::PlannedCase& planned, const NoTime& why);
   // What its times are to be told with.
@@ -72,12 +71,12 @@ class Summary {
 
   std::string run_uid_;
   Rerun rerun_;
-  std::map<worker::Status, std::int64_t> counts_;
+  std::map<Status, std::int64_t> counts_;
   std::vector<Concern> concerns_;
   std::vector<stats::TimingWarning> warnings_;
   std::vector<std::string> experiments_;  // measured ones, for the next command
   // Of what the plan leaves out, by status (skipped, unsupported) and reason.
-  std::map<std::pair<worker::Status, std::string>, std::int64_t> skips_;
+  std::map<std::pair<Status, std::string>, std::int64_t> skips_;
   std::string left_out_example_;
   std::int64_t missing_ = 0, left_out_ = 0, oom_answers_ = 0, total_ = 0;
   Exit exit_ = Exit::well;

@@ -30,7 +30,7 @@ void Usability::require(const runner::AttemptResult& result) {
   const bool searched = std::any_of(result.records.begin(), result.records.end(), [](const worker::Record& record) {
     return std::holds_alternative<worker::CheckRecord>(record);
   });
-  if (searched || result.status != worker::Status::error) {
+  if (searched || result.status != Status::error) {
     usable_.insert(mine->name);
     return;
   }

@@ -141,7 +141,7 @@ SELECT p.seq, c.experiment, c.version, c.uid, c.params, i.name, i.digest, i.lang
     plan.seed = rows.text(14);
     plan.skip_reason = rows.text(15);
     state.attempts = static_cast<int>(rows.integer(16));
-    if (!rows.is_null(17)) state.last_status = worker::parse_status(rows.text(17));
+    if (!rows.is_null(17)) state.last_status = parse_status(rows.text(17));
   }
   return states;
 }

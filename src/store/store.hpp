@@ -62,7 +62,7 @@ struct PlanRow {
 struct AttemptRow {
   std::string uid;  // empty: a new one is made
   int plan_seq = 0;
-  worker::Status status = worker::Status::ok;
+  Status status = Status::ok;
   std::string detail;
   std::string facts_json = "{}";
   std::string started_at, ended_at;
@@ -72,7 +72,7 @@ struct AttemptRow {
 // A planned case of a stored run and where it stands.
 struct PlanState {
   PlanRow plan;
-  std::optional<worker::Status> last_status;  // nothing: never finished
+  std::optional<Status> last_status;  // nothing: never finished
   int attempts = 0;
 };
 

@@ -188,7 +188,7 @@ std::string write_attempt(Connection& db, RowId run, const AttemptRow& row, cons
   Json facts = facts_of(row);
   write_records(db, attempt, uid, row.records, facts);
   db.cached("INSERT INTO attempt_facts (attempt_id, facts) VALUES (?, ?)").run(attempt, dump(facts));
-  write_event(db, attempt, ended_at, worker::to_string(row.status), message_json(row.detail));
+  write_event(db, attempt, ended_at, syslab::to_string(row.status), message_json(row.detail));
   return uid;
 }
 

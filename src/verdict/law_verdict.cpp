@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "verdict/law_row.hpp"
 
 namespace syslab::verdict {
 namespace {
 
-bool is_wrong(Outcome outcome) { return outcome == Outcome::falsified || outcome == Outcome::error; }
-bool is_wrong(const LawFact& fact) { return !is_open(fact) && is_wrong(fact.outcome); }
+bool is_wrong(const LawFact& fact) { return !is_open(fact) && verdict::is_wrong(fact.outcome); }
 
 // What was tried and said nothing leaves the verdict open: a process that could not be asked, say.
 bool is_decided_wrong(const LawFact& fact) {
@@ -45,6 +45,8 @@ Names names_of(FindingKind kind) {
       return {"late write", "late writes"};
     case FindingKind::crash:
       return {"crash", "crashes"};
+    case FindingKind::killed:
+      return {"killed process", "killed processes"};
     case FindingKind::hang:
       return {"hang", "hangs"};
     case FindingKind::raised:

@@ -22,6 +22,7 @@ constexpr std::chrono::milliseconds kDyingTime{2000};  // from the end of its pi
 constexpr std::int64_t kTickMs = 250;  // noticed at a tick if a child of a dead worker holds its pipe open
 
 FindingKind kind_of(const std::optional<ExitStatus>& status) {
+  if (status && status->signalled && (status->code == SIGKILL || status->code == SIGTERM)) return FindingKind::killed;
   if (!status || status->signalled) return FindingKind::crash;
   return status->code == kReadPastTheEnd    ? FindingKind::read_outside
          : status->code == kWrotePastTheEnd ? FindingKind::write_outside

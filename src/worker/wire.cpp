@@ -16,8 +16,6 @@
 namespace syslab::worker {
 namespace {
 
-constexpr std::array kStatuses{Status::ok,      Status::check_failed, Status::unsupported, Status::skipped, Status::oom,
-                               Status::timeout, Status::crashed,      Status::error,       Status::aborted};
 constexpr std::array<std::string_view, 2> kContracts{"handout", "full"};
 constexpr std::int64_t kLastIndex = std::int64_t{1}
                                     << 53;  // beyond that, integers are not exact in a reader that uses doubles
@@ -268,39 +266,6 @@ double seconds_per_call(const Fields& fields) {
 }
 
 }  // namespace
-
-std::string_view to_string(Status status) {
-  switch (status) {
-    case Status::ok:
-      return "ok";
-    case Status::check_failed:
-      return "check_failed";
-    case Status::unsupported:
-      return "unsupported";
-    case Status::skipped:
-      return "skipped";
-    case Status::oom:
-      return "oom";
-    case Status::timeout:
-      return "timeout";
-    case Status::crashed:
-      return "crashed";
-    case Status::error:
-      return "error";
-    case Status::aborted:
-      return "aborted";
-  }
-  return "error";
-}
-
-Status parse_status(std::string_view text) {
-  std::string known;
-  for (const Status status : kStatuses) {
-    if (text == to_string(status)) return status;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(status));
-  }
-  throw Error(ErrorKind::comm, fmt::format("'{}' is no status of an attempt (known: {})", text, known));
-}
 
 Json to_json(const Ready& ready) {
   return {{"type", "ready"},

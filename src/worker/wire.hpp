@@ -19,6 +19,7 @@
 
 #include "contract/measure_spec.hpp"
 #include "contract/outcome.hpp"
+#include "contract/status.hpp"
 #include "contract/task.hpp"
 #include "core/finding_kind.hpp"
 #include "core/rank_error.hpp"
@@ -28,11 +29,6 @@
 namespace syslab::worker {
 
 inline constexpr int kWireVersion = 1;
-
-// How an attempt ends. Exactly one per attempt.
-enum class Status { ok, check_failed, unsupported, skipped, oom, timeout, crashed, error, aborted };
-std::string_view to_string(Status status);
-Status parse_status(std::string_view text);  // Error(comm) for another word
 
 // Somebody's implementation that the case runs instead of one of ours.
 struct MineRequest {

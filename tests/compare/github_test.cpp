@@ -5,7 +5,7 @@
 namespace syslab::cli {
 namespace {
 
-Judgement failed(worker::Status status, const std::string& reason) {
+Judgement failed(Status status, const std::string& reason) {
   Judgement it = incomparable(reason);
   it.failed_b = status;
   return it;
@@ -13,8 +13,8 @@ Judgement failed(worker::Status status, const std::string& reason) {
 
 // Whoever reads "incomparable" looks for another machine, and not for the bug.
 TEST(Github, WhatIsWrongIsCalledWrong) {
-  const std::vector<GatedLine> lines{{"function me n=16", failed(worker::Status::check_failed, "out[3] is 7"), "f.py"},
-                                     {"function me n=32", failed(worker::Status::timeout, "stopped after 20 s"), {}}};
+  const std::vector<GatedLine> lines{{"function me n=16", failed(Status::check_failed, "out[3] is 7"), "f.py"},
+                                     {"function me n=32", failed(Status::timeout, "stopped after 20 s"), {}}};
   EXPECT_EQ(github_annotations(lines, {}),
             "::error file=f.py,title=function me n=16%3A wrong::out[3] is 7\n"
             "::error title=function me n=32%3A timeout::stopped after 20 s\n");

@@ -251,18 +251,18 @@ TEST(Judgement, LeadsToTheExitCodesThatAreDocumented) {
   EXPECT_EQ(exit_of(with(Verdict::slower, {}), false), Exit::slower);
   EXPECT_EQ(exit_of(with(Verdict::unclear, {}), false), Exit::unclear);
   EXPECT_EQ(exit_of(incomparable("versions differ"), false), Exit::unclear);
-  const auto failed = [](worker::Status status, bool oom_is_an_answer = false) {
+  const auto failed = [](Status status, bool oom_is_an_answer = false) {
     Judgement it = incomparable("side B failed");
     it.failed_b = status;
     return exit_of(it, oom_is_an_answer);
   };
-  EXPECT_EQ(failed(worker::Status::check_failed), Exit::wrong);
-  EXPECT_EQ(failed(worker::Status::crashed), Exit::incomplete);
-  EXPECT_EQ(failed(worker::Status::timeout), Exit::incomplete);
-  EXPECT_EQ(failed(worker::Status::oom), Exit::incomplete);
-  EXPECT_EQ(failed(worker::Status::oom, true), Exit::well);
-  EXPECT_EQ(failed(worker::Status::skipped), Exit::well);
-  EXPECT_EQ(failed(worker::Status::unsupported), Exit::well);
+  EXPECT_EQ(failed(Status::check_failed), Exit::wrong);
+  EXPECT_EQ(failed(Status::crashed), Exit::incomplete);
+  EXPECT_EQ(failed(Status::timeout), Exit::incomplete);
+  EXPECT_EQ(failed(Status::oom), Exit::incomplete);
+  EXPECT_EQ(failed(Status::oom, true), Exit::well);
+  EXPECT_EQ(failed(Status::skipped), Exit::well);
+  EXPECT_EQ(failed(Status::unsupported), Exit::well);
 }
 
 TEST(Judgement, SaysWhyItsRatioAndItsTimesPointApart) {

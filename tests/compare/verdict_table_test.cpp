@@ -11,7 +11,7 @@ Console plain() {
   return Console(options);
 }
 
-Judgement failed(worker::Status status, const std::string& reason) {
+Judgement failed(Status status, const std::string& reason) {
   Judgement it = incomparable(reason);
   it.failed_b = status;
   return it;
@@ -20,16 +20,15 @@ Judgement failed(worker::Status status, const std::string& reason) {
 // Whoever reads "incomparable" looks for another machine, and not for the bug.
 TEST(VerdictTable, WhatIsWrongIsCalledWrong) {
   const std::string wrong = "side B is wrong: out[3] is 7";
-  const std::string text =
-      verdict_table(plain(), {{"f n=16", failed(worker::Status::check_failed, wrong)}}, "pinned", "now");
+  const std::string text = verdict_table(plain(), {{"f n=16", failed(Status::check_failed, wrong)}}, "pinned", "now");
   EXPECT_NE(text.find(" wrong\n"), std::string::npos) << text;
   EXPECT_NE(text.find("now is wrong: out[3] is 7"), std::string::npos) << text;
   EXPECT_EQ(text.find("incomparable"), std::string::npos) << text;
 }
 
 TEST(VerdictTable, CountsOfManyTellWhatCameOfThem) {
-  std::vector<VerdictLine> lines(7, {"f", failed(worker::Status::check_failed, "side B is wrong")});
-  lines.push_back({"f", failed(worker::Status::timeout, "side B ended after 20 s")});
+  std::vector<VerdictLine> lines(7, {"f", failed(Status::check_failed, "side B is wrong")});
+  lines.push_back({"f", failed(Status::timeout, "side B ended after 20 s")});
   lines.push_back({"f", incomparable("protocol.version: A 1, B 2")});
   const std::string text = verdict_table(plain(), lines, "", "");
   EXPECT_NE(text.find("B against A, 9 cases: 1 incomparable, 1 timeout, 7 wrong."), std::string::npos) << text;

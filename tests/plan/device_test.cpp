@@ -70,7 +70,7 @@ Selection preset(const Machine& machine, const char* name) {
 TEST(Device, IsTheGpuWhereThereIsOneAndTheCpuElsewhere) {
   EXPECT_EQ(planned(select(with_gpu())), (Names{"mma", "wgmma"}));
   EXPECT_EQ(planned(select({})), (Names{"naive", "tiled"}));
-  EXPECT_EQ(names(make_law_plan(house(), select(with_gpu()), "full")), (Names{"mma", "wgmma"}));
+  EXPECT_EQ(names(make_law_plan(house(), select(with_gpu()), Contract::full)), (Names{"mma", "wgmma"}));
   Selection host = select(with_gpu());
   host.patterns = {"host"};
   EXPECT_EQ(planned(host), Names{"loops"});
@@ -106,7 +106,7 @@ TEST(Device, ThatIsMissingSkipsWithTheFactAndTheRemedy) {
   Machine none;
   none.why_no_gpu = "this machine has no usable NVIDIA driver; install it";
   for (const Plan& plan :
-       {make_plan(house(), select(none, {"cuda"})), make_law_plan(house(), select(none, {"cuda"}), "full")}) {
+       {make_plan(house(), select(none, {"cuda"})), make_law_plan(house(), select(none, {"cuda"}), Contract::full)}) {
     ASSERT_EQ(plan.cases.size(), 2U);
     EXPECT_EQ(plan.cases[0].skip_reason, "mma needs a GPU: this machine has no usable NVIDIA driver; install it");
   }

@@ -118,7 +118,7 @@ TEST_F(Writeup, AnAllReduceWithAWideIntervalHasOneDigit) {
 
 TEST_F(Writeup, CollectivesOfACpuGrowWithRanksAndSayWhatStoppedThem) {
   const std::string name = "distributed_communication_single_node";
-  const auto took = [&](std::int64_t bytes, int ranks, double ms, worker::Status status = worker::Status::ok) {
+  const auto took = [&](std::int64_t bytes, int ranks, double ms, Status status = Status::ok) {
     add(name, {{"operation", word("all_reduce")}, {"bytes", bytes}}, "gloo",
         {timed("time", 1e-3 * ms, worker::kAllRanks)}, {.ranks = ranks, .status = status});
   };
@@ -131,7 +131,7 @@ TEST_F(Writeup, CollectivesOfACpuGrowWithRanksAndSayWhatStoppedThem) {
           "on 2, 4, 6 ranks an all-reduce of 1 MB takes 1, 2, 3 ms, of 10 MB 6, 8, 10 ms: about 3 and 1.7 times as "
           "long on 6 as on 2 (ring: 5 and 1.67). Not run: 100 MB on 2, 4, 6 and 1000 MB on 2, 4, 6."))
       << said(name, "many_ranks");
-  took(100'000'000, 6, 1, worker::Status::aborted);
+  took(100'000'000, 6, 1, Status::aborted);
   EXPECT_TRUE(has(said(name, "many_ranks"), "1.67). The run was stopped before 100 MB on 2, 4, 6 and 1000 MB"))
       << said(name, "many_ranks");
 }

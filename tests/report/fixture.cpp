@@ -14,7 +14,6 @@ using worker::CheckRecord;
 using worker::FactRecord;
 using worker::MetricRecord;
 using worker::Record;
-using worker::Status;
 
 Params params(std::int64_t seq, bool causal, const std::string& dtype = "fp32") {
   return {{"batch", std::int64_t{1}},

@@ -34,7 +34,7 @@ class FixtureStore {
     std::string gpu, author;                          // author: of a hand-in
     int ranks = 1;
     std::string version = "1";
-    worker::Status status = worker::Status::ok;
+    Status status = Status::ok;
     std::string detail;     // why not ok
     std::string role;       // contract/role.hpp
     std::string law;        // that was searched; empty: it was measured

@@ -30,7 +30,7 @@ void add_case(FixtureStore& fixture, const std::string& dtype, std::int64_t head
       worker::CheckRecord{.name = "reference:out", .outcome = right ? Outcome::passed : Outcome::falsified},
       worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3},
       worker::FactRecord{R"({"device":"cuda","kernels":[)" + kernels + "]}"}};
-  if (!right) attempt.status = worker::Status::check_failed;
+  if (!right) attempt.status = Status::check_failed;
   fixture.add(attempt);
 }
 

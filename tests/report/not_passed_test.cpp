@@ -17,7 +17,7 @@ class NotPassed : public Writeup {
     check.tolerance = bound;
     return check;
   }
-  void fail(std::int64_t seq, worker::Status status, std::vector<Record> records = {}) {
+  void fail(std::int64_t seq, Status status, std::vector<Record> records = {}) {
     fixture_.add({.experiment = "flash_benchmarking",
                   .params = case_of(seq),
                   .implementation = "flash_tf32",
@@ -48,7 +48,7 @@ TEST_F(NotPassed, IsNothingWhereAllPassed) {
 }
 
 TEST_F(NotPassed, AWrongCaseIsToldWithBothBoundsThoughALaterOnePassed) {
-  fail(65536, worker::Status::check_failed, {compared("reference:lse", Outcome::falsified, 6.1e-4, 3.31e-4)});
+  fail(65536, Status::check_failed, {compared("reference:lse", Outcome::falsified, 6.1e-4, 3.31e-4)});
   EXPECT_TRUE(has(below(), "`flash_tf32` wrong (the only case; lse: error 0.00061, bound 0.000331)")) << below();
   pass(65536, 4.95e-3);
   EXPECT_TRUE(has(below(), "bound 0.000331; later ok with bound 0.00495)")) << below();
@@ -57,10 +57,10 @@ TEST_F(NotPassed, AWrongCaseIsToldWithBothBoundsThoughALaterOnePassed) {
 }
 
 TEST_F(NotPassed, FailedAndAbortedCasesAreToldWithoutNumbers) {
-  fail(1, worker::Status::aborted);
-  fail(2, worker::Status::error, {compared("reference:lse", Outcome::falsified, 0.125, 0.0625), timed("time", 77e-3)});
-  fail(3, worker::Status::crashed);
-  fail(4, worker::Status::oom);
+  fail(1, Status::aborted);
+  fail(2, Status::error, {compared("reference:lse", Outcome::falsified, 0.125, 0.0625), timed("time", 77e-3)});
+  fail(3, Status::crashed);
+  fail(4, Status::oom);
   for (const char* told : {"aborted (seq=1)", "ended with an error (seq=2)", "crashed (seq=3)"}) {
     EXPECT_TRUE(has(below(), told)) << below();
   }

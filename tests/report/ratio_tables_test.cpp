@@ -117,7 +117,7 @@ TEST_F(Crossing, AFailedCaseKeepsItsRowAndIsInNoFit) {
        .implementation = "shm",
        .records = {time_record("compute", {9}, worker::kAllRanks), time_record("communicate", {9}, worker::kAllRanks)},
        .ranks = 2,
-       .status = worker::Status::timeout,
+       .status = Status::timeout,
        .detail = "after 5 s"});
   fill_from("layer_crossover", "layer_crossover");
   ASSERT_EQ(table_.result.rows.size(), 3U);

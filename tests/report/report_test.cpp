@@ -289,23 +289,23 @@ TEST(Report, NamesWhatTheStoreHasOfTheOtherHandoutAlone) {
   const auto text = [&](const ReportOptions& options) {
     return render(of_two_handouts(), fixture.store(), options).text;
   };
-  const auto add = [&](const std::string& experiment, worker::Status status) {
+  const auto add = [&](const std::string& experiment, Status status) {
     fixture.add({.experiment = experiment,
                  .params = {{"seq", std::int64_t{128}}},
                  .implementation = "naive",
                  .status = status});
   };
   const std::string said = "Also in this store";
-  add("flash_forward", worker::Status::ok);
-  add("fsdp", worker::Status::ok);
-  add("ddp_overlap_bucketed", worker::Status::unsupported);
+  add("flash_forward", Status::ok);
+  add("fsdp", Status::ok);
+  add("ddp_overlap_bucketed", Status::unsupported);
   EXPECT_EQ(text({}).find(said), std::string::npos) << "nothing was measured of the other hand-out alone";
-  add("communication_accounting", worker::Status::ok);
+  add("communication_accounting", Status::ok);
   EXPECT_NE(text({}).find("*Also in this store, posed by the hand-out of 2025 alone: `communication_accounting`; "
                           "`syslab report --handout 2025` shows them. No figures here: "),
             std::string::npos)
       << "one note, not two: " << text({}).substr(0, 1000);
-  add("ddp_overlap_bucketed", worker::Status::oom);
+  add("ddp_overlap_bucketed", Status::oom);
   EXPECT_NE(text({}).find("alone: `communication_accounting`, `ddp_overlap_bucketed`;"), std::string::npos);
   EXPECT_NE(text({.handout = "2025"}).find("of 2026 alone: `fsdp`;"), std::string::npos);
   EXPECT_EQ(text({.handout = "2025", .names_others = false}).find(said), std::string::npos);
@@ -364,7 +364,7 @@ TEST(Table, AWrongResultHasNoTime) {
                  .implementation = "mine",
                  .records = records,
                  .ranks = 2,
-                 .status = worker::Status::check_failed});
+                 .status = Status::check_failed});
   }
   std::size_t seen = 0;
   for (const Resource& file : resources("experiments/")) {

@@ -9,7 +9,6 @@
 namespace syslab::report {
 namespace {
 
-using worker::Status;
 
 registry::Registry of_ranks() {
   registry::Registry registry;

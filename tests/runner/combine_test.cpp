@@ -12,7 +12,6 @@ namespace {
 using worker::CheckRecord;
 using worker::MetricRecord;
 using worker::SampleRecord;
-using worker::Status;
 
 constexpr double kFlops = 6e9;
 

@@ -27,7 +27,7 @@ void empty_case(benchmark::State& state) {
   options.worker_command = g_worker;
   for (auto _ : state) {
     syslab::runner::run_plan(plan, options, {.finished = [&](const syslab::runner::AttemptResult& result) {
-                               if (result.status != syslab::worker::Status::ok) state.SkipWithError("not ok");
+                               if (result.status != syslab::Status::ok) state.SkipWithError("not ok");
                              }});
   }
 }

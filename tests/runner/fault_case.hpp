@@ -10,7 +10,7 @@ namespace syslab::runner {
 
 struct ExpectedEnd {
   std::string fault;
-  worker::Status status;
+  Status status;
   std::string detail;  // part of it
 
   friend void PrintTo(const ExpectedEnd& it, std::ostream* out) { *out << it.fault; }

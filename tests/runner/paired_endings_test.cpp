@@ -10,7 +10,6 @@ namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using worker::Status;
 
 TEST(Paired, ASideThatIsWrongIsNotComparedAndTheOtherNeverStarts) {
   Pair pair;

@@ -14,7 +14,6 @@ namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using worker::Status;
 
 struct Pair {
   registry::Experiment ranks;

@@ -17,7 +17,6 @@ namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using worker::Status;
 
 TEST(Paired, BothSidesAreCheckedTimedInTurnsAndEndLikeAnyAttempt) {
   Pair pair;

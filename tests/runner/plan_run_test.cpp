@@ -12,7 +12,6 @@ namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using worker::Status;
 
 Json facts(const AttemptResult& result) { return Json::parse(result.facts_json); }
 

@@ -16,7 +16,6 @@ namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using worker::Status;
 
 // A lab whose cases have ranks, and whose launches meet in a folder that can be looked into afterwards.
 struct RanksLab : Lab {

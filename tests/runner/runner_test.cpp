@@ -16,7 +16,6 @@ namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-using worker::Status;
 
 class Faults : public testing::TestWithParam<ExpectedEnd> {};
 

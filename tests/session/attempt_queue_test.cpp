@@ -19,7 +19,7 @@ class AttemptQueueTest : public ::testing::Test {
     for (int i = 0; i < 100; ++i) planned_[static_cast<std::size_t>(i)].index = i;
   }
 
-  runner::AttemptResult result_of(int index, worker::Status status = worker::Status::skipped) {
+  runner::AttemptResult result_of(int index, Status status = Status::skipped) {
     runner::AttemptResult result;
     result.planned = &planned_[static_cast<std::size_t>(index)];
     result.status = status;
@@ -56,7 +56,7 @@ TEST_F(AttemptQueueTest, WhatIsNotTriedWaitsAndIsAcknowledgedInOrderOnceStored) 
   EXPECT_EQ(stored(), 0);
   const std::string uid = new_uuid7();
   store_.attempt_started(run_, 2, uid);
-  patient.add(uid, result_of(2, worker::Status::ok));
+  patient.add(uid, result_of(2, Status::ok));
   EXPECT_EQ(acknowledged_, (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(stored(), 3);
   patient.add("", result_of(3));

@@ -107,9 +107,9 @@ TEST(Summary, TellsSkippedAndUnsupportedCasesByTheirOwnNames) {
   plan::PlannedCase planned = a_plan(experiment).cases[0];
   planned.skip_reason = "a reason";
   Summary summary("a-run");
-  summary.add(planned, worker::Status::skipped, "the oracle computes in fp64", "");
-  for (int i = 0; i < 2; ++i) summary.add(planned, worker::Status::unsupported, "needs 2 GPUs", "");
-  summary.add(planned, worker::Status::skipped, "needs 2 GPUs", "");
+  summary.add(planned, Status::skipped, "the oracle computes in fp64", "");
+  for (int i = 0; i < 2; ++i) summary.add(planned, Status::unsupported, "needs 2 GPUs", "");
+  summary.add(planned, Status::skipped, "needs 2 GPUs", "");
   const std::string text = printed(summary, false);
   for (const char* line : {"\n  1 skipped: the oracle computes in fp64\n", "\n  1 skipped: needs 2 GPUs\n",
                            "\n  2 unsupported: needs 2 GPUs\n"}) {
@@ -125,7 +125,7 @@ TEST(Progress, HasNoLineForWhatWasNotTriedForAReasonThatItHasTold) {
   const plan::Plan plan = a_plan(experiment);
   runner::AttemptResult result;
   result.planned = &plan.cases[4];
-  result.status = worker::Status::unsupported;
+  result.status = Status::unsupported;
   result.detail = "needs torch >= 2.1";
   testing::internal::CaptureStderr();
   {
@@ -148,7 +148,7 @@ TEST(ResultLine, TellsAnEqualMessageOnce) {
   const plan::Plan plan = a_plan(experiment);
   runner::AttemptResult result;
   result.planned = &plan.cases[4];
-  result.status = worker::Status::check_failed;
+  result.status = Status::check_failed;
   result.detail = "killed by signal 11";
   EXPECT_NE(result_line(result).find("killed by signal 11"), std::string::npos);
   const std::string again = result_line(result, "b.law (full)");
@@ -237,11 +237,11 @@ TEST(ResultLine, ShowsTimeAndRateOrTheReason) {
   const plan::Plan plan = a_plan(experiment);
   runner::AttemptResult result;
   result.planned = &plan.cases[2];
-  result.status = worker::Status::ok;
+  result.status = Status::ok;
   result.records.push_back(worker::MetricRecord{.name = "time", .unit = "s", .value = 0.00123});
   result.records.push_back(worker::MetricRecord{.name = "tflops", .unit = "TFLOP/s", .value = 0.0123});
   EXPECT_EQ(result_line(result), "ok           flash_forward tiled seq=2  1.23 ms  12.3 GFLOP/s");
-  result.status = worker::Status::crashed;
+  result.status = Status::crashed;
   result.detail = "killed by signal 9 (Killed)";
   EXPECT_EQ(result_line(result), "crashed      flash_forward tiled seq=2: killed by signal 9 (Killed)");
   result.detail += "\n  a traceback\n  of two lines";
@@ -253,14 +253,14 @@ TEST(Summary, ExitsWithTheWorstAndCountsMissingCases) {
   const plan::Plan plan = a_plan(experiment);
   Summary summary("uid");
   EXPECT_EQ(summary.exit(), Exit::well);
-  summary.add(plan.cases[0], worker::Status::ok, "", "");
-  summary.add(plan.cases[1], worker::Status::skipped, "too big", "");
+  summary.add(plan.cases[0], Status::ok, "", "");
+  summary.add(plan.cases[1], Status::skipped, "too big", "");
   EXPECT_EQ(summary.exit(), Exit::well);
   summary.add_missing(1);
   EXPECT_EQ(summary.exit(), Exit::incomplete);
-  summary.add(plan.cases[2], worker::Status::timeout, "", "");
+  summary.add(plan.cases[2], Status::timeout, "", "");
   EXPECT_EQ(summary.exit(), Exit::incomplete);
-  summary.add(plan.cases[3], worker::Status::check_failed, "", "check-uid");
+  summary.add(plan.cases[3], Status::check_failed, "", "check-uid");
   EXPECT_EQ(summary.exit(), Exit::wrong);
 }
 
@@ -280,11 +280,11 @@ TEST(Summary, AfterALawOfMineFailedWhatFailedIsCheckedNext) {
   mine.path = "/a/flash.py";
   mine.python_class = "Flash";
   Summary summary("uid", {.mine = {mine}, .python_flag = " --python python3.12"});
-  summary.add(plan.cases[4], worker::Status::check_failed, "", "check-uid");
+  summary.add(plan.cases[4], Status::check_failed, "", "check-uid");
   EXPECT_EQ(summary.concerns()[0].command, "syslab replay check-uid --python python3.12");
   EXPECT_EQ(summary.next_command(),
             "syslab check flash_forward --mine me=/a/flash.py:Flash --last-failed --python python3.12");
-  summary.add(plan.cases[0], worker::Status::timeout, "", "");  // what was measured has a report
+  summary.add(plan.cases[0], Status::timeout, "", "");  // what was measured has a report
   EXPECT_EQ(summary.next_command(), "syslab report flash_forward");
 }
 
@@ -292,10 +292,10 @@ TEST(Summary, CommandsThatItShowsFindTheRunsDatabase) {
   const registry::Experiment experiment = an_experiment();
   const plan::Plan plan = a_plan(experiment);
   Summary summary("uid", {.mine = {}, .protocol = "", .run_flags = "", .check_flags = "", .db_flag = " --db other.db"});
-  summary.add(plan.cases[0], worker::Status::ok, "", "");
+  summary.add(plan.cases[0], Status::ok, "", "");
   EXPECT_EQ(summary.next_command(), "syslab report flash_forward --db other.db");
-  summary.add(plan.cases[1], worker::Status::timeout, "", "");
-  summary.add(plan.cases[2], worker::Status::check_failed, "", "check-uid");
+  summary.add(plan.cases[1], Status::timeout, "", "");
+  summary.add(plan.cases[2], Status::check_failed, "", "check-uid");
   ASSERT_EQ(summary.concerns().size(), 2U);
   EXPECT_EQ(summary.concerns()[0].command, "syslab run flash_forward --laws none --impl tiled -a seq=1 --db other.db");
   EXPECT_EQ(summary.concerns()[1].command, "syslab replay check-uid --db other.db");

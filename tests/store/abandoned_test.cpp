@@ -49,7 +49,7 @@ TEST(StoreAbandoned, AnAttemptOfADeadProcessIsClosedAsAborted) {
   Store store = Store::open(folder / "a.db", Mode::read_write);
   EXPECT_EQ(store.close_abandoned(), 1);
   EXPECT_EQ(text(store, "SELECT status FROM v_attempt"), "aborted");
-  EXPECT_EQ(store.plan_state(store.find_run("latest")->id).at(0).last_status, worker::Status::aborted);
+  EXPECT_EQ(store.plan_state(store.find_run("latest")->id).at(0).last_status, Status::aborted);
   EXPECT_EQ(store.close_abandoned(), 0) << "closed once";
 }
 

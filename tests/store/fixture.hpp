@@ -115,7 +115,7 @@ inline AttemptRow an_attempt(int plan_seq, double seconds = 1e-3) {
   return row;
 }
 
-inline AttemptRow a_failure(int plan_seq, worker::Status status, const std::string& detail) {
+inline AttemptRow a_failure(int plan_seq, Status status, const std::string& detail) {
   AttemptRow row;
   row.plan_seq = plan_seq;
   row.status = status;

@@ -9,7 +9,6 @@ namespace syslab::store {
 namespace {
 
 using namespace test;
-using worker::Status;
 
 class ReleasedSchema : public testing::TestWithParam<const char*> {
  protected:

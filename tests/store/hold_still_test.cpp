@@ -45,7 +45,7 @@ class HoldStill : public testing::Test {
     writer_.finish_attempt(run_, an_attempt(0, 8.0));
     writer_.finish_attempt(run_, an_attempt(1, 2.0));
     writer_.finish_attempt(run_, an_attempt(2, 1.0));
-    writer_.finish_attempt(run_, a_failure(3, worker::Status::crashed, "signal 11"));
+    writer_.finish_attempt(run_, a_failure(3, Status::crashed, "signal 11"));
   }
   Store reader() const { return Store::open(folder_ / "a.db", Mode::read_only); }
 

@@ -17,7 +17,6 @@ namespace syslab::store {
 namespace {
 
 using namespace test;
-using worker::Status;
 
 constexpr const char* kRunUid = "019ddd00-0000-7000-8000-000000000001";
 constexpr const char* kLawRunUid = "019ddd00-0000-7000-8000-000000000002";

@@ -22,7 +22,7 @@ void fill(const fs::path& path, int attempts = 2) {
         worker::MemoryEventRecord{.t_ns = 5, .delta_bytes = 64, .tag = "q", .category = "input"});
     store.finish_attempt(run, attempt);
   }
-  store.finish_attempt(run, a_failure(attempts, worker::Status::crashed, "signal 11"));
+  store.finish_attempt(run, a_failure(attempts, Status::crashed, "signal 11"));
 }
 
 // Rows in the tables that no verb writes yet.
@@ -142,7 +142,7 @@ TEST_F(SplitRun, PartsOfOneRunUnite) {
   EXPECT_EQ(states[0].attempts, 1);
   EXPECT_EQ(states[1].attempts, 1);
   EXPECT_EQ(states[2].attempts, 2);
-  for (const PlanState& state : states) EXPECT_EQ(state.last_status, worker::Status::ok);
+  for (const PlanState& state : states) EXPECT_EQ(state.last_status, Status::ok);
 }
 
 TEST_F(SplitRun, NobodyAddsToARunThatWasMeasuredHereWithoutOurWord) {

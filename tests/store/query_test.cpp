@@ -150,7 +150,7 @@ TEST_F(StoreQuery, ACheckIsFoundWithAllThatReplayNeeds) {
   check.reproduce = "BcuX";
   check.counterexample_json = R"({"n": "3"})";
   check.message = "wrong at 3";
-  AttemptRow attempt = a_failure(0, worker::Status::check_failed, "toy.law is false");
+  AttemptRow attempt = a_failure(0, Status::check_failed, "toy.law is false");
   attempt.records = {check};
   store_.finish_attempt(run, attempt);
   const std::string uid = text(store_, "SELECT check_uid FROM v_properties WHERE kind = 'law'");

@@ -18,7 +18,6 @@ namespace syslab::store {
 namespace {
 
 using namespace test;
-using worker::Status;
 
 constexpr int kPlanned = 4;
 

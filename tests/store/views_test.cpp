@@ -29,7 +29,7 @@ TEST_F(StoreViews, LatestTakesTheNewestOkAttemptOfEachProtocol) {
   store_.finish_attempt(first, an_attempt(0, 1.0));
   store_.finish_attempt(first, an_attempt(0, 2.0));
   const RowId second = run_of(a_plan(1));
-  store_.finish_attempt(second, a_failure(0, worker::Status::crashed, "signal 11"));
+  store_.finish_attempt(second, a_failure(0, Status::crashed, "signal 11"));
   const RowId other_protocol = run_of(a_plan(1), "kernel");
   store_.finish_attempt(other_protocol, an_attempt(0, 5.0));
   const ResultSet rows = store_.query("SELECT protocol, value FROM v_latest WHERE metric = 'time' ORDER BY protocol");
@@ -69,7 +69,7 @@ TEST_F(StoreViews, WhatDidNotPassIsThereWithBothBoundsAlsoWhenALaterAttemptPasse
     check.tolerance = bound;
     return check;
   };
-  AttemptRow wrong = a_failure(0, worker::Status::check_failed, "wrong");
+  AttemptRow wrong = a_failure(0, Status::check_failed, "wrong");
   wrong.records = {compared("reference:out", Outcome::passed, 1e-5, 1e-3),
                    compared("sample:lse", Outcome::falsified, 6e-4, 3.3e-4)};
   store_.finish_attempt(run_of(a_plan(2)), wrong);
@@ -78,7 +78,7 @@ TEST_F(StoreViews, WhatDidNotPassIsThereWithBothBoundsAlsoWhenALaterAttemptPasse
   AttemptRow right = an_attempt(0, 1.0);
   right.records.emplace_back(compared("samples:lse", Outcome::passed, 6e-4, 4.95e-3));
   store_.finish_attempt(later, right);
-  store_.finish_attempt(later, a_failure(1, worker::Status::oom, "too large"));
+  store_.finish_attempt(later, a_failure(1, Status::oom, "too large"));
   const ResultSet rows = store_.query("SELECT property, bound, later_bound, passed_later FROM v_not_passed");
   ASSERT_EQ(rows.rows.size(), 1U) << "running out of memory is a finding";
   EXPECT_EQ(rows.rows[0][0].text, "sample:lse");
@@ -89,7 +89,7 @@ TEST_F(StoreViews, WhatDidNotPassIsThereWithBothBoundsAlsoWhenALaterAttemptPasse
 
 TEST_F(StoreViews, AnAttemptThatEndedWithAnErrorHasNoNumbers) {
   AttemptRow broken = an_attempt(0, 1.0);
-  broken.status = worker::Status::error;
+  broken.status = Status::error;
   store_.finish_attempt(run_of(a_plan(1)), broken);
   const ResultSet rows = store_.query("SELECT time_ms, worst_error, bound, checked_percent, metrics FROM v_measured");
   ASSERT_EQ(rows.rows.size(), 1U);
@@ -159,7 +159,7 @@ TEST_F(StoreViews, SpeedupIsAgainstReferenceAndPeerAndOnlyForCheckedRows) {
   store_.finish_attempt(run, an_attempt(1, 2.0));
   store_.finish_attempt(run, an_attempt(2, 1.0));
   AttemptRow wrong = an_attempt(3, 0.1);
-  wrong.status = worker::Status::check_failed;
+  wrong.status = Status::check_failed;
   wrong.records[0] = a_check(Outcome::falsified);
   store_.finish_attempt(run, wrong);
   AttemptRow unchecked = an_attempt(4, 0.1);
@@ -251,14 +251,14 @@ TEST_F(StoreViews, ATimeOfAllRanksTogetherStandsAlone) {
 
 TEST_F(StoreViews, FailuresSayWhyAndWhetherALaterTryEnded) {
   const RowId run = run_of(a_plan(3));
-  store_.finish_attempt(run, a_failure(0, worker::Status::timeout, "over 10 s"));
+  store_.finish_attempt(run, a_failure(0, Status::timeout, "over 10 s"));
   store_.finish_attempt(run, an_attempt(0));
-  AttemptRow wrong = a_failure(1, worker::Status::check_failed, "out is wrong");
+  AttemptRow wrong = a_failure(1, Status::check_failed, "out is wrong");
   worker::CheckRecord check = a_check(Outcome::falsified);
   check.message = "out[3]: found 1, expected 2";
   wrong.records = {check};
   store_.finish_attempt(run, wrong);
-  store_.finish_attempt(run, a_failure(2, worker::Status::skipped, "needs a GPU"));
+  store_.finish_attempt(run, a_failure(2, Status::skipped, "needs a GPU"));
   const ResultSet rows =
       store_.query("SELECT status, message, first_failed_check, is_last FROM v_failures ORDER BY plan_seq");
   ASSERT_EQ(rows.rows.size(), 2U);
@@ -278,7 +278,7 @@ TEST_F(StoreViews, CoverageSaysNotRunWhereALawWasNeverReached) {
   check.cases_run = 100;
   passed.records = {check};
   store_.finish_attempt(run, passed);
-  AttemptRow unreached = a_failure(1, worker::Status::crashed, "signal 6");
+  AttemptRow unreached = a_failure(1, Status::crashed, "signal 6");
   store_.finish_attempt(run, unreached);
   // Planned again later and not reached: the older finding stands.
   run_of({a_law(0, "toy.a")});
@@ -306,14 +306,14 @@ TEST_F(StoreViews, HistoryPutsEachValueBesideTheOneBefore) {
 
 TEST_F(StoreViews, ARunCountsWhatIsDoneAndWhatIsMissing) {
   const RowId run = run_of(a_plan(8));
-  store_.finish_attempt(run, a_failure(0, worker::Status::timeout, ""));
+  store_.finish_attempt(run, a_failure(0, Status::timeout, ""));
   store_.finish_attempt(run, an_attempt(0));
-  store_.finish_attempt(run, a_failure(1, worker::Status::oom, ""));
-  store_.finish_attempt(run, a_failure(2, worker::Status::skipped, ""));
+  store_.finish_attempt(run, a_failure(1, Status::oom, ""));
+  store_.finish_attempt(run, a_failure(2, Status::skipped, ""));
   store_.attempt_started(run, 3, new_uuid7());
-  store_.finish_attempt(run, a_failure(5, worker::Status::crashed, ""));
-  store_.finish_attempt(run, a_failure(6, worker::Status::aborted, ""));
-  store_.finish_attempt(run, a_failure(7, worker::Status::check_failed, ""));
+  store_.finish_attempt(run, a_failure(5, Status::crashed, ""));
+  store_.finish_attempt(run, a_failure(6, Status::aborted, ""));
+  store_.finish_attempt(run, a_failure(7, Status::check_failed, ""));
   const ResultSet row = store_.query("SELECT planned, ok, not_asked, oom, failed, missing FROM v_run");
   const std::vector<std::int64_t> expected{8, 1, 1, 1, 2, 3};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(row.rows[0][i].integer, expected[i]) << row.columns[i];
@@ -329,7 +329,7 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   store_.finish_attempt(run, an_attempt(2, 4.0));
   store_.finish_attempt(run, an_attempt(3, 1.0));
   AttemptRow wrong = an_attempt(4, 0.1);
-  wrong.status = worker::Status::check_failed;
+  wrong.status = Status::check_failed;
   wrong.records[0] = a_check(Outcome::falsified);
   wrong.records.emplace_back(worker::MetricRecord{.name = "gbps", .unit = "GB/s", .value = 9.0});
   wrong.records.emplace_back(worker::MetricRecord{.name = "state_bytes", .unit = "B", .value = 64.0});
@@ -406,7 +406,7 @@ TEST_F(StoreViews, CeilingIsTheBestBeyondTheCachesAndFromSize1024OnNewestOfEachC
   store_.finish_attempt(run, reached(4, "tflops", 2.0));
   AttemptRow wrong = reached(5, "tflops", 7.0);
   wrong.records[0] = a_check(Outcome::falsified);
-  wrong.status = worker::Status::check_failed;
+  wrong.status = Status::check_failed;
   store_.finish_attempt(run, wrong);
   const ResultSet rows = store_.query("SELECT metric, dtype, value FROM v_ceiling ORDER BY metric, dtype");
   ASSERT_EQ(rows.rows.size(), 2U) << "a wrong product is no ceiling";

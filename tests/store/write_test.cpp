@@ -141,7 +141,7 @@ TEST(StoreWrite, ADetailWithBytesThatAreNoTextIsStillReadable) {
   Store store = Store::open(folder / "a.db", Mode::create);
   const RowId run = store.begin_run(a_run(), a_plan(1));
   const char said[] = "said \xff\xfe and \0 died";
-  store.finish_attempt(run, a_failure(0, worker::Status::crashed, std::string(said, sizeof said - 1)));
+  store.finish_attempt(run, a_failure(0, Status::crashed, std::string(said, sizeof said - 1)));
   const std::string message = text(store, "SELECT message FROM v_failures");
   EXPECT_EQ(message.substr(0, 5), "said ");
   EXPECT_NE(message.find("died"), std::string::npos);
@@ -151,7 +151,7 @@ TEST(StoreWrite, ACounterexampleThatIsNotJsonIsKeptAsText) {
   const Folder folder;
   Store store = Store::open(folder / "a.db", Mode::create);
   const RowId run = store.begin_run(a_run(), a_plan(1));
-  AttemptRow attempt = a_failure(0, worker::Status::check_failed, "wrong");
+  AttemptRow attempt = a_failure(0, Status::check_failed, "wrong");
   worker::CheckRecord check = a_check(Outcome::falsified);
   check.counterexample_json = "n = 3";
   attempt.records = {check};
@@ -213,13 +213,13 @@ TEST(StoreWrite, APlannedCaseKnowsItsLastEndAndItsTries) {
   plan[2].implementation.path = "mine.so";
   plan[2].implementation.is_mine = true;
   const RowId run = store.begin_run(a_run(), plan);
-  store.finish_attempt(run, a_failure(0, worker::Status::timeout, "10 s"));
+  store.finish_attempt(run, a_failure(0, Status::timeout, "10 s"));
   store.finish_attempt(run, an_attempt(0));
   store.attempt_started(run, 1, new_uuid7());
   const std::vector<PlanState> states = store.plan_state(run);
   ASSERT_EQ(states.size(), 4U) << "a case that is skipped is planned, too";
   EXPECT_EQ(states[3].plan.skip_reason, "needs 6 GPUs");
-  EXPECT_EQ(states[0].last_status, worker::Status::ok);
+  EXPECT_EQ(states[0].last_status, Status::ok);
   EXPECT_EQ(states[0].attempts, 2);
   EXPECT_EQ(states[1].last_status, std::nullopt) << "begun is not finished";
   EXPECT_EQ(states[1].attempts, 1);

@@ -152,10 +152,12 @@ void budget(CLI::App& app, std::string& option, const char* help) {
   app.add_option("--budget", option, help)->type_name("DURATION");
 }
 
-void contract(CLI::App& app, std::optional<std::string>& option) {
-  one_of(app.add_option("--contract", option,
-                        "What is promised: handout or full (default: full for ours; of --mine check searches both, "
-                        "and handout decides)"),
+void contract(CLI::App& app, std::optional<Contract>& option) {
+  const auto set = [&option](const std::string& word) { option = contract_of(word); };
+  one_of(app.add_option_function<std::string>(
+             "--contract", set,
+             "What is promised: handout or full (default: full for ours; of --mine check searches both, "
+             "and handout decides)"),
          "WHICH", {"handout", "full"});
 }
 

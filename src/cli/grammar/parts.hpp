@@ -37,7 +37,7 @@ void axes(CLI::App& app, SelectionOptions& options);
 void memory_limit(CLI::App& app, std::string& option);
 void measuring(CLI::App& app, MeasuringOptions& options);
 void budget(CLI::App& app, std::string& option, const char* help);
-void contract(CLI::App& app, std::optional<std::string>& option);
+void contract(CLI::App& app, std::optional<Contract>& option);
 void output(CLI::App& app, std::string& format, std::string& file);
 void timeout(CLI::App& app, std::string& option, const char* help = "Of one case: 30s, 5m (default 10m)");
 void label(CLI::App& app, std::string& option);

@@ -147,7 +147,10 @@ std::string Comparison::describe(std::string_view name) const {
     return text;
   }
   const std::string place = fmt::format("{}[{}]", name, fmt::join(worst_index, ", "));
-  std::string text = fmt::format("{}: found {:.9g}, expected {:.9g} ± {:.3g}", place, found, expected, worst_tolerance);
+  const std::string shown = fmt::format("{:.9g}", found), wanted = fmt::format("{:.9g}", expected);
+  std::string text = shown != wanted ? fmt::format("{}: found {}, expected {}", place, shown, wanted)
+                                     : fmt::format("{}: found {:.17g}, expected {:.17g}", place, found, expected);
+  text += fmt::format(" ± {:.3g}", worst_tolerance);
   if (std::isfinite(worst_ratio)) text += fmt::format(" ({:.3g} × the bound)", worst_ratio);
   text += passed ? fmt::format("; all {} within their bounds", compared)
                  : fmt::format("; {} of {} wrong, within [{}]", wrong, compared, wrong_box());

@@ -40,6 +40,14 @@ TEST(Compare, NamesTheElementFarthestBeyondItsOwnBound) {
             "out[0, 1]: found 0.25, expected 0 ± 0.125 (2 × the bound); 2 of 6 wrong, within [0…1, 1…2]");
 }
 
+TEST(Compare, NumbersThatLookTheSameAreToldWithAllTheirDigits) {
+  const double expected = 3.00047140e+17, found = expected + 64 * 512;
+  const Comparison result =
+      compare(ConstTensorView(&found, DType::f64, {1}), std::vector<double>{expected}, std::vector<double>{1});
+  EXPECT_NE(result.describe("out").find("found 3.0004714000003277e+17, expected 3.00047140e+17"), std::string::npos)
+      << result.describe("out");
+}
+
 TEST(Compare, FollowsStrides) {
   const std::vector<float> memory{1, 99, 2, 99};
   const ConstTensorView view(memory.data(), DType::f32, {2, 1}, Strides{2, 1});

@@ -150,6 +150,18 @@ class Signatures(unittest.TestCase):
                 signatures.take_apart({"a": value})
 
 
+class Results(unittest.TestCase):
+    def test_the_order_of_a_dicts_keys_does_not_count(self):
+        one, other = np.zeros(2, "f4"), np.ones(3, "f4")
+        expected = [{"name": name, "shape": list(value.shape), "dtype": "float32"} for name, value in (("a", one), ("b", other))]
+        for returned in ({"a": one, "b": other}, {"b": other, "a": one}):
+            results = functions.named_results(returned)
+            functions.demand(results, expected)
+            self.assertIs(dict(results)["b"], other)
+        with self.assertRaisesRegex(functions.WrongAnswer, "it returned a, c; the reference returns a, b"):
+            functions.demand(functions.named_results({"c": other, "a": one}), expected)
+
+
 class Imports(unittest.TestCase):
     def files(self, sources, of):
         with tempfile.TemporaryDirectory() as folder:
@@ -296,7 +308,7 @@ class OnAGpu(unittest.TestCase):
 
         want = {"rows": x[index] * mask[:, None] * 2.0, "which": index + 3, "turned": z.conj().resolve_conj(), "any": mask,
                 "of NumPy": torch.arange(3)}
-        found = self.called(gathers, (x, index, mask, z, table, none, 2.0), list(want.items()))
+        found = self.called(gathers, (x, index, mask, z, table, none, 2.0), sorted(want.items()))
         self.assertEqual([each.dtype for each in self.call.reads], [torch.float32, torch.float32])  # whole numbers hold no NaN
         for name, value in want.items():
             value = torch.view_as_real(value) if value.is_complex() else value

@@ -62,9 +62,9 @@ def load_callable(path, name, device="cpu"):
 
 
 def named_results(value, what="the function", keeps_graph=False):
-    """Names and tensors of what was returned: `out`, or `out0`, `out1` of a sequence, or a dict's own keys."""
+    """Names and tensors of what was returned: `out`, or `out0`, `out1` of a sequence, or a dict's own keys in their order as words."""
     if isinstance(value, dict):
-        pairs = [(str(key), each) for key, each in value.items()]
+        pairs = sorted(((str(key), each) for key, each in value.items()), key=lambda pair: pair[0])
     elif isinstance(value, (list, tuple)):
         pairs = [(f"out{i}", each) for i, each in enumerate(value)]
     else:

@@ -291,9 +291,9 @@ class Reference:
     def domain(self):
         outputs = []
         for each in self.outputs:
-            elements = math.prod(each["shape"]) * (2 if each["dtype"].startswith("complex") else 1)
+            parts = [*each["shape"], 2] if each["dtype"].startswith("complex") else each["shape"]  # real, imaginary
             wire = FLOATS.get(each["dtype"], "fp32" if each["dtype"] == "complex64" else "fp64")
-            shape = each["shape"] if 0 < len(each["shape"]) <= 4 and not each["dtype"].startswith("complex") else [elements]
+            shape = parts if 0 < len(parts) <= 4 else [math.prod(parts)]
             outputs.append({"name": each["name"], "dtype": wire, "shape": shape})
         inputs = [wire_tensor(each["name"], item, math.prod(each["shape"]))
                   for each, item in zip(self.signature.tensors, (item_bytes(value) for value in self.arguments(1)[1]))]

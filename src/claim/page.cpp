@@ -56,8 +56,8 @@ report::Table cases_of(const File& claim, const Finding& finding) {
 }
 
 std::string text_at(const Json& json, const char* pointer, const std::string& otherwise) {
-  const Json value = json.value(Json::json_pointer(pointer), Json());
-  return value.is_string() ? value.get<std::string>() : otherwise;
+  const Json::json_pointer at(pointer);
+  return json.contains(at) && json.at(at).is_string() ? json.at(at).get<std::string>() : otherwise;
 }
 
 std::string gpus_of(const Json& environment) {
@@ -129,6 +129,11 @@ Bullets facts_of(const File& claim, const ShellSigns signs) {
   return facts;
 }
 
+// As the file says.
+bool is_made_without_walls(const File& claim) {
+  return text_at(parse_json(claim.environment_json), "/env/SYSLAB_WALLS", "") == "none";
+}
+
 std::string command_of(const File& claim, const std::string& file, const ShellSigns signs) {
   std::string command = "syslab verify " + shell_word(file, signs);
   std::set<std::string> told;  // sides may differ in axes alone
@@ -171,6 +176,11 @@ std::string write_page(const File& claim, const std::string& file, report::Forma
     Bullets told;
     for (const stats::TimingWarning& one : warnings) told.items.push_back(plain_text(claimed(stats::sentence(one))));
     page.blocks.insert(page.blocks.begin() + 2, {Heading{2, plain_text("Warnings"), "warnings"}, std::move(told)});
+  }
+  if (is_made_without_walls(claim)) {
+    page.blocks.insert(page.blocks.begin() + 1,
+                       Paragraph{report::marked("It was measured with `SYSLAB_WALLS=none`, so no walls limited what "
+                                                "the measured code could do.")});
   }
   if (!claim.altered.empty()) {
     Bullets told;

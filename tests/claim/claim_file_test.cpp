@@ -192,6 +192,21 @@ TEST(ClaimPage, ShowsTheClaimItsCasesAndHowToVerify) {
   EXPECT_THROW(write_page(some_claim(), "x.claim", report::Format::csv), Error);
 }
 
+TEST(ClaimPage, SaysThatTheWallsWereOff) {
+  const std::string sentence =
+      "It was measured with `SYSLAB_WALLS=none`, so no walls limited what the measured code could do.";
+  File claim = some_claim();
+  const auto says_so = [&](const char* environment) {
+    claim.environment_json = environment;
+    return write_page(claim, "x.claim", report::Format::markdown).find(sentence) != std::string::npos;
+  };
+  EXPECT_TRUE(says_so(R"({"env":{"SYSLAB_WALLS":"none"}})"));
+  EXPECT_FALSE(says_so(R"({"env":{"SYSLAB_WALLS":"all"}})"));
+  EXPECT_FALSE(says_so(R"({"env":{}})"));
+  EXPECT_FALSE(says_so(R"({"env":["none"],"cpu":["a processor"]})")) << "a stranger's file may have anything there";
+  EXPECT_FALSE(says_so("{}"));
+}
+
 // Whoever copies the line starts what its author wrote, and nothing else.
 TEST(ClaimPage, PrintsTheCommandLineAsCode) {
   File claim = some_claim();

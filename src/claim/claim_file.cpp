@@ -157,6 +157,9 @@ Case case_from(const Json& json) {
   one.title = string_at(json, "title");
   one.experiment = word_at(json, "experiment");
   one.version = word_at(json, "version");
+  for (const Json& value : json.at("params")) {
+    if (!value.is_primitive() || value.is_null()) broken("a value of an axis is no text, number or flag");
+  }
   one.params = json_text(Params::from_json(json.at("params")).to_json());
   one.checked = count_at(json, "checked");
   for (const Json& block : json.at("blocks")) one.blocks.push_back(block_from(block));

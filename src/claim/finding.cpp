@@ -64,6 +64,12 @@ Speed speed_of(const Estimate& estimate, double border, std::size_t cases) {
   return speed;
 }
 
+// Cut by itself, so that a title that is long leaves it the quotes that it may be in.
+std::string no_time(const Measured& measured) {
+  return in_one_run(measured.title, std::string::npos) + ": " +
+         (measured.failed.empty() ? "fewer than three launches" : in_one_run(measured.failed, kShownOfFailure));
+}
+
 std::string in_words(const Speed& speed, double log_border) {
   return fmt::format("{} times as fast (95 %: {})", factor_text(speed.factor, std::exp(log_border)),
                      interval_text(speed, log_border));
@@ -158,18 +164,18 @@ Finding judge(const Statement& statement, std::span<const Measured> measured, do
     if (estimate) {
       estimates.push_back(*estimate);
     } else if (missing.empty()) {
-      missing = one.title + ": " + (one.failed.empty() ? "fewer than three launches" : one.failed);
+      missing = no_time(one);
     }
   }
   // Whoever is wrong has no speed, so no claim about it holds.
   const auto wrong = std::ranges::find_if(measured, [](const Measured& one) { return one.faster_wrong; });
   if (wrong != measured.end()) {
     finding.verdict = Verdict::refuted;
-    finding.reason = in_one_run(wrong->title + ": " + wrong->failed, kShownOfFailure);
+    finding.reason = no_time(*wrong);
     return finding;
   }
   if (!missing.empty()) {
-    finding.reason = in_one_run(missing, kShownOfFailure);
+    finding.reason = missing;
     return finding;
   }
   const Estimate mean = mean_of(estimates);

@@ -30,12 +30,6 @@ std::size_t columns_of(std::string_view sign) {
   return sign.size() > 3 || (sign.size() == 3 && !sign.starts_with("\xe2")) ? 2 : 1;
 }
 
-// A word of ASCII that no terminal folds into something else.
-bool is_plain(const std::string& word) {
-  return word.size() <= kShownOfValue &&
-         std::ranges::all_of(word, [](char sign) { return sign > ' ' && sign < 0x7f && sign != '"'; });
-}
-
 std::string shortened(std::string_view text, std::size_t at_most, bool keeps_marks) {
   const std::string line = one_line(text);
   std::string out;
@@ -58,6 +52,12 @@ std::string shortened(std::string_view text, std::size_t at_most, bool keeps_mar
 }
 
 }  // namespace
+
+bool is_plain(std::string_view word) {
+  return word.size() <= kShownOfValue && std::ranges::all_of(word, [](char sign) {
+           return sign > ' ' && sign < 0x7f && sign != '"' && sign != '\'' && sign != '`';
+         });
+}
 
 std::string in_quotes(std::string_view text, std::size_t at_most) {
   return "“" + shortened(text, at_most, false) + "”";

@@ -14,6 +14,10 @@ namespace syslab::claim {
 // Columns; wide letters count as two. Of a digest, as much as tells it from another.
 constexpr std::size_t kShownOfValue = 60, kShownOfDigest = 12;
 
+// A short word of ASCII without blanks and quotation marks, or nothing: no terminal folds it into something else, and
+// it ends no quotes.
+bool is_plain(std::string_view word);
+
 // The text in “quotes”: one line, with one space for each run of blanks, ' for quotation marks inside, and cut.
 std::string in_quotes(std::string_view text, std::size_t at_most = kShownOfValue);
 

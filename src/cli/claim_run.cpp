@@ -8,6 +8,7 @@
 #include <set>
 
 #include "claim/derived.hpp"
+#include "claim/message.hpp"
 #include "claim/quoted.hpp"
 #include "core/build_info.hpp"
 #include "core/command_text.hpp"
@@ -68,16 +69,21 @@ bool is_short_of_time(const SweptComparison& swept) {
 }
 
 // Axes of a claim's cases are words of its file.
-std::string shown_title_of(const ComparisonSession& session, const plan::ComparisonPoint& point) {
-  return claim::shown_title(session.title(point), json_text(point.shared.to_json()));
+std::string shown_title(const std::string& title, const Params& params) {
+  return claim::shown_title(title, json_text(params.to_json()));
 }
 
-claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept, const plan::Sides& sides) {
+std::string shown_title_of(const ComparisonSession& session, const plan::ComparisonPoint& point) {
+  return shown_title(session.title(point), point.shared);
+}
+
+claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept, const plan::Sides& sides,
+                            const claim::File& file) {
   claim::Measured one;
   one.title = shown_title_of(session, *swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
-    one.failed = by_name(swept.judgement.reason, sides.a.label(), sides.b.label());
+    one.failed = claim::shown_message(file, by_name(swept.judgement.reason, sides.a.label(), sides.b.label()));
     one.faster_wrong = swept.judgement.failed_b == Status::check_failed;
   } else if (is_short_of_time(swept)) {
     one.failed = swept.judgement.reason;
@@ -195,6 +201,8 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   conditions.timeout = duration_option("--timeout", limits.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", limits.memory_limit);
   conditions.border = border_of(file.statement, tolerance, plan.points.size());
+  conditions.shown_title = shown_title;
+  conditions.shown_reason = [&file](const std::string& reason) { return claim::shown_message(file, reason); };
   store::Store store = open_for_writing(context);
   ComparisonSession session(context, store, verb, limits.label, plan, conditions, this_build(), this_build());
   std::vector<SweptComparison> sweep = measure_sweep(session, plan, {});
@@ -203,7 +211,7 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
   run.run_uid = session.run_uid();
   run.laws = laws_of(store, run.run_uid);
   for (const SweptComparison& swept : sweep) {
-    run.measured.push_back(measured_of(session, swept, plan.sides));
+    run.measured.push_back(measured_of(session, swept, plan.sides, file));
     if (is_short_of_time(swept) && run.what_would_do.empty()) run.what_would_do = swept.judgement.note;
     run.cases.push_back(case_of(session, swept));
     if (swept.judgement.code != stats::TimingReason::none) run.code = swept.judgement.code;

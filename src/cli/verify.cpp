@@ -8,6 +8,7 @@
 
 #include "claim/alteration.hpp"
 #include "claim/differences.hpp"
+#include "claim/message.hpp"
 #include "claim/quoted.hpp"
 #include "cli/claim_run.hpp"
 #include "core/error.hpp"
@@ -82,9 +83,9 @@ plan::ComparisonPlan plan_of_claim(const Context& context, claim::File& file, co
   } catch (const Error& error) {
     std::string told;
     for (const std::string& line : split(error.what(), '\n')) {
-      told += (told.empty() ? "" : "\n") + claim::in_one_run(line, std::string::npos);
+      told += (told.empty() ? "" : "\n") + claim::shown_message(file, line);
     }
-    throw Error(error.kind(), told);
+    throw Error(error.kind(), (told.starts_with("“") ? "the claim cannot be measured here: " : "") + told);
   }
 }
 

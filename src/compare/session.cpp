@@ -228,7 +228,7 @@ bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> 
   };
   const runner::PairedSide a = side('A'), b = side('B');
   const int number = measured.launches();
-  progress_.launching(static_cast<std::size_t>(point.a.index) / 2, title(point), number, expected);
+  progress_.launching(static_cast<std::size_t>(point.a.index) / 2, shown_title(point), number, expected);
   const auto began = std::chrono::steady_clock::now();
   runner::PairedLaunch launch = runner::run_paired_launch(a, b, number, options, observer, interruption_);
   if (!launch.cut) measured.launch_seconds.push_back(Seconds(std::chrono::steady_clock::now() - began).count());
@@ -402,11 +402,18 @@ void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
 }
 
 std::string ComparisonSession::found(const MeasuredPoint& measured) const {
-  if (measured.failed) return measured.failed->reason;
+  if (measured.failed) {
+    const std::string& reason = measured.failed->reason;
+    return conditions_.shown_reason ? conditions_.shown_reason(reason) : reason;
+  }
   const Judgement so_far = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
   if (!so_far.log_ratio) return so_far.reason;
   if (conditions_.border) return speed_text(so_far);
   return fmt::format("{} ({})", change_text(so_far), interval_text(so_far));
+}
+
+std::string ComparisonSession::shown_title(const plan::ComparisonPoint& point) const {
+  return conditions_.shown_title ? conditions_.shown_title(title(point), point.shared) : title(point);
 }
 
 Detection detection(const MeasuredPoint& pilot, double effect, double delta) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,10 @@ struct ComparisonConditions : runner::PairedSpec {
   std::optional<double> delta;   // nothing: 1 %, 2 % under 20 µs
   bool same_on_purpose = false;  // a difference between equal sides is what is asked for
   std::optional<double> border;  // a claim's, of log(B / A), in place of ±log(1 + δ)
+  // How progress prints a point's title and why it failed, where both may have words of a stranger; nothing: as they
+  // are.
+  std::function<std::string(const std::string& title, const Params& params)> shown_title;
+  std::function<std::string(const std::string& reason)> shown_reason;
 };
 Json to_json(const ComparisonConditions& conditions);
 
@@ -110,6 +115,7 @@ class ComparisonSession {
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words
+  std::string shown_title(const plan::ComparisonPoint& point) const;
   // The digest of the code that both sides run on the same case; empty: it is not the same, or not known.
   std::string same_code(const plan::ComparisonPoint& point) const;
 

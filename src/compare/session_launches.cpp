@@ -108,7 +108,7 @@ bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double secon
   const Quantity quantity = quantity_of(measured.point->a);
   const std::string text = what_will_not_do(blocks, judge(measured.blocks, conditions_.delta, quantity).delta, ahead);
   if (text.empty()) return false;
-  context_.console.note(plan_.points.size() == 1 ? text : title(*measured.point) + ": " + text);
+  context_.console.note(plan_.points.size() == 1 ? text : shown_title(*measured.point) + ": " + text);
   return true;
 }
 

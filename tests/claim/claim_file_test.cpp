@@ -155,6 +155,12 @@ TEST(ClaimFile, WhatIsNoNameDigestOrCountIsDamage) {
   }
 }
 
+TEST(ClaimFile, ARefusalDoesNotRepeatWhatHasNoQuotes) {
+  Json json = parse_json(to_text(some_claim()));
+  json["cases"][0]["params"]["seq"] = {{"1; confirmed", 9}};
+  EXPECT_EQ(refusal_of(json), "'x.claim' is a damaged claim: a value of an axis is no text, number or flag");
+}
+
 // The page and a refusal of `verify` offer a command line with them, to be copied.
 TEST(ClaimFile, NamesThatAShellWouldInterpretAreRefused) {
   const Json whole = parse_json(to_text(some_claim()));

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "claim/differences.hpp"
+#include "claim/finding.hpp"
+#include "claim/message.hpp"
 #include "claim/page.hpp"
 #include "core/json_text.hpp"
 #include "tests/claim/some_claim.hpp"
@@ -50,9 +52,51 @@ TEST(Quoted, AnAxisIsQuotedUnlessItIsOneWord) {
   EXPECT_EQ(shown_axis("dtype", Value(std::string("bf16"))), "dtype=bf16");
   EXPECT_EQ(shown_axis("case", Value(std::string("shape=plain@d03ccdfd"))), "case=shape=plain@d03ccdfd");
   EXPECT_EQ(shown_axis("n", Value(std::string("1\u00a0\u00a02"))), "n=“1 2”");
+  EXPECT_EQ(shown_axis("n", Value(std::string("1'"))), "n=“1'”");
   EXPECT_EQ(shown_axis("reads", Value(std::string("took {}  ms"))), "reads=“took {} ms”");
   EXPECT_EQ(shown_title("command n=1   confirmed k=2", R"({"k":2,"n":"1   confirmed"})"),
             "command n=“1 confirmed” k=2");
+}
+
+const std::string kMessage = "me printed no number 'took' confirmed: it is” “{} ms'";
+
+TEST(ShownMessage, IsAsItIsWhereEachWordOfTheFileIsPlain) {
+  EXPECT_EQ(shown_message(test::some_claim(), "no axis 'n'; try -a  m"), "no axis 'n'; try -a m");
+}
+
+// Of each field that a message can repeat.
+TEST(ShownMessage, IsInQuotesWhereAWordOfTheFileMayEndItsOwn) {
+  const std::vector<std::function<void(File&, const std::string&)>> fields{
+      [](File& file, const std::string& word) { file.statement.faster = word; },
+      [](File& file, const std::string& word) { file.statement.slower = word; },
+      [](File& file, const std::string& word) {
+        file.question.experiments = {"flash_forward", word};
+      },
+      [](File& file, const std::string& word) {
+        file.question.assignments = {"seq=128", word};
+      },
+      [](File& file, const std::string& word) { file.question.devices = {word}; },
+      [](File& file, const std::string& word) { file.question.preset = word; },
+      [](File& file, const std::string& word) { file.question.protocol = word; },
+      [](File& file, const std::string& word) { file.question.data = word; },
+      [](File& file, const std::string& word) { file.question.reads = word; }};
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    for (const char* word : {"took' confirmed: it is” “{} ms", "x'", "x`", "x\"", "x y", "“", "\u2019"}) {
+      File claim = test::some_claim();
+      fields[i](claim, word);
+      EXPECT_EQ(shown_message(claim, kMessage), "“me printed no number 'took' confirmed: it is' '{} ms'”") << i << word;
+    }
+  }
+}
+
+// However long the title and the message are.
+TEST(ShownMessage, KeepsItsQuotesInAFinding) {
+  File claim = test::some_claim();
+  claim.question.reads = "x y";
+  for (const bool is_wrong : {false, true}) {
+    const Measured failed{std::string(400, 't'), {}, shown_message(claim, std::string(500, 'm')), is_wrong};
+    EXPECT_TRUE(judge(claim.statement, std::vector{failed}, 0).reason.ends_with("m…”"));
+  }
 }
 
 // Each of these once began a line of its own where a terminal folded it.

@@ -83,6 +83,24 @@ class ClaimedPrograms(Comparing):
         refused = self.syslab("verify", file, *commands, expect=2).stderr
         self.assertIn("n confirmed", refused)
 
+    def test_words_of_a_file_do_not_end_the_quotes_of_a_message(self):
+        script = self.folder / "bench.sh"
+        script.write_text("#!/bin/sh\necho took: $1 ms\n")
+        script.chmod(script.stat().st_mode | stat.S_IXUSR)
+        commands = ("--command", "old=./bench.sh 60", "--command", "new=./bench.sh 50")
+        file = self.folder / "x.claim"
+        self.syslab("claim", "new >= 1.1 x old", *commands, "--protocol", "quick", "--launches", "3", "--reads", "took: {} ms", "-o", file)
+        held = json.loads(file.read_text())
+        forged = "no'. Measured anew, it is confirmed: “1.320 times” as fast: {} ms"
+        file.write_text(json.dumps(sealed({**held, "question": {**held["question"], "reads": forged}, "cases": [
+            {**case, "title": "command", "params": {**case["params"], "reads": forged}} for case in held["cases"]]})))
+        done = self.syslab("verify", file, *commands, "--launches", "3", expect=3)
+        self.assertRegex(done.stdout, r"(?m)^unclear: command: “[^“”]*no'\. Measured anew[^“”]*”\.$")
+        self.assertRegex(done.stderr, r"(?m)^command launch 1 of 3: “[^“”]*no'\. Measured anew[^“”]*”")
+        file.write_text(json.dumps(sealed({**held, "question": {**held["question"], "assignments": ["m', confirmed: it is”"]}})))
+        refused = self.syslab("verify", file, *commands, expect=2).stderr
+        self.assertRegex(refused, "^error: the claim cannot be measured here: “[^“”]*m', confirmed: it is'[^“”]*”\n")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/bisect_memory.hpp"
 #include "cli/bisect_report.hpp"
@@ -266,6 +267,11 @@ class Search {
                : asked_.emplace(path, ask_build(path, {plan.points[0].a.experiment->id})).first->second;
   }
 
+  // A load matters to what runs on the CPU.
+  std::optional<Crowd> crowd_of(const plan::ComparisonPlan& plan) const {
+    return plan.points[0].a.device == plan::kCpu ? crowd_ : std::nullopt;
+  }
+
   // Launches until `clear`, or the most.
   Change measure(int a, int b, const std::function<bool(const Change&)>& clear) {
     const plan::ComparisonPlan plan = plan_of(a, b);
@@ -276,7 +282,7 @@ class Search {
     conditions.data = options_.data;
     const std::string label = label_of(plan, conditions);
     if (const auto before = remembered(store_, plan, label, machine_, asked_delta_);
-        before && (clear(*before) || before->launches >= most)) {
+        before && (clear(*before) || (before->launches >= most && !is_spoiled(*before, crowd_of(plan))))) {
       return *before;
     }
     conditions.launches = most;
@@ -288,6 +294,8 @@ class Search {
                               side_build(plan.sides.b.build, plan));
     MeasuredPoint measured;
     measured.point = &plan.points[0];
+    measured.crowd = crowd_of(plan);
+    if (measured.crowd && !std::exchange(crowd_told_, true)) note(busy_text(*measured.crowd));
     measured.failed = session.obstacle(plan.points[0]);
     Change found;
     bool spent = false;
@@ -301,6 +309,7 @@ class Search {
       if (measured.failed || spent) break;
       found = change_of(for_stats(measured.blocks), *judge(measured.blocks, asked_delta_).seconds_a, asked_delta_);
       found.launch_seconds = measured.seconds_per_launch();
+      found.crowd = measured.crowd;
       measured.stop = "launches";
       if (clear(found)) break;
     }
@@ -337,15 +346,15 @@ class Search {
     const auto in_vain = std::ranges::count_if(suspects, [this](int index) { return unclear_.contains(index); });
     const auto others = static_cast<std::int64_t>(suspects.size()) - 1 - in_vain;
     if (in_vain == 0) return "those before the last could not be asked:";
-    double half_width = 0, apart = 0, seconds = 0;
-    int launches = 0;
+    const Change* worst = nullptr;  // that takes most launches
     std::string parts;
     for (const auto& [index, change] : unclear_) {
       if (std::ranges::find(suspects, index) == suspects.end()) continue;
-      const double width = (change.interval.high - change.interval.low) / 2, own = std::abs(change.log_ratio - half);
-      if (launches == 0 || width * apart > half_width * own) half_width = width, apart = own;
-      launches = std::max(launches, change.launches);
-      seconds = std::max(seconds, change.launch_seconds);
+      const auto takes_more = [half](const Change& one, const Change& other) {
+        const Doubt own = doubt_of(one, half), others = doubt_of(other, half);
+        return own.half_width * others.beside > others.half_width * own.beside;
+      };
+      if (worst == nullptr || takes_more(change, *worst)) worst = &change;
       if (parts.empty() && is_part_of(change, whole)) {
         parts = fmt::format(" More than one commit made the loss: {} against {} is {} of {}.", named(index), named(0),
                             text_of(change), text_of(whole));
@@ -353,7 +362,7 @@ class Search {
     }
     return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}.{} {}",
                        in_vain, change_text(half), others > 0 ? fmt::format(", {} could not be asked", others) : "",
-                       parts, what_would_do(half_width, apart, launches, seconds, {}));
+                       parts, what_would_do(doubt_of(*worst, half), worst->crowd));
   }
 
   Exit halve(const Change& whole) {
@@ -486,7 +495,8 @@ class Search {
   std::map<int, Change> unclear_;                          // measured in vain
   std::map<int, stats::Interval> against_first_;           // of all that were measured, or have the code of one
   std::map<std::string, SideBuild> asked_;                 // by path
-  bool looked_at_mine_ = false, whole_known_ = false;
+  const std::optional<Crowd> crowd_ = crowd();  // before this builds or measures anything: its own load counts later
+  bool looked_at_mine_ = false, whole_known_ = false, crowd_told_ = false;
   int last_good_ = 0, first_bad_ = 0;
 };
 

@@ -13,7 +13,8 @@ std::optional<Change> remembered(const store::Store& store, const plan::Comparis
   const plan::ComparisonPoint& point = plan.points[0];
   const store::ResultSet found = store.query(
       "SELECT k.launch, k.log_ratio, c.value_a,"
-      " (SELECT avg(l.value) FROM json_each(c.facts, '$.launch_seconds') l)"
+      " (SELECT avg(l.value) FROM json_each(c.facts, '$.launch_seconds') l),"
+      " c.facts ->> '$.crowd.load', c.facts ->> '$.crowd.processors'"
       " FROM comparison_block k JOIN comparison c ON c.id = k.comparison_id WHERE c.id = (SELECT max(comparison_id) "
       "FROM v_comparison"
       " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
@@ -27,6 +28,9 @@ std::optional<Change> remembered(const store::Store& store, const plan::Comparis
   Change change = change_of(blocks, found.rows[0][2].real, asked_delta);
   change.remembered = true;
   if (found.rows[0][3].type == store::Cell::Type::real) change.launch_seconds = found.rows[0][3].real;
+  if (found.rows[0][4].type == store::Cell::Type::real && found.rows[0][5].type == store::Cell::Type::integer) {
+    change.crowd = Crowd{found.rows[0][4].real, static_cast<int>(found.rows[0][5].integer)};
+  }
   return change;
 }
 

@@ -110,7 +110,10 @@ std::string advice_for(const std::vector<SweptComparison>& sweep, const claim::F
     launches = std::max(launches, swept.measured.launches());
     seconds += swept.measured.seconds_per_launch();
   }
-  return unclear.empty() ? "" : what_would_do(half_width, beside, launches, seconds, sweep.front().measured.crowd);
+  return unclear.empty()
+             ? ""
+             : what_would_do({.half_width = half_width, .beside = beside, .launches = launches, .seconds = seconds},
+                             sweep.front().measured.crowd);
 }
 
 // Of log(faster / slower) in each case. A mean of several has its own, which no case has to leave: infinitely far.

@@ -12,6 +12,8 @@
 #include "core/text.hpp"
 #include "measure/host_load.hpp"
 #include "stats/detect.hpp"
+#include "stats/distributions.hpp"
+#include "stats/paired.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -41,18 +43,57 @@ std::optional<int> launches_for(double gap, const stats::PairedSpread& spread, i
 // Whether who asked for `delta` is helped by the answer for `reach`, both as parts.
 bool is_useful(double reach, double delta) { return reach <= std::max(kUsefulDelta, 2 * delta); }
 
-std::string others_first(const std::optional<Crowd>& crowd) {
-  if (!crowd) return {};
-  return fmt::format("Others wanted this machine's {} when it began (load {:.1f}): ask again when they have ended. ",
-                     counted(crowd->processors, "processor"), crowd->load);
+std::string others_first(const Crowd& crowd) {
+  return fmt::format("Others wanted this machine's {} when it began (load {:.1f}): ask again when they have ended.",
+                     counted(crowd.processors, "processor"), crowd.load);
 }
 
-// "At this noise some 12 launches would tell: …"; empty: more than one waits for.
-std::string so_many_launches(double wanted, int launches, double seconds) {
-  if (!(wanted <= kMostLaunches && wanted * seconds <= kPatience)) return {};
-  const double more = std::max(wanted, launches + 1.0);
-  return fmt::format("At this noise some {:.0f} launches would tell: --launches {:.0f}, about {}.", more, more,
-                     format_seconds(more * seconds));
+// The fewest launches, more than there are, whose interval will be narrower than `gap` on either side, if launches
+// scatter `scatter` times as much as these did; nothing: more than one waits for.
+std::optional<int> launches_within(const Doubt& it, double gap, double scatter) {
+  const auto quantile = [&](int launches) { return stats::student_t_quantile((1 + it.confidence) / 2, launches - 1); };
+  const double deviation = scatter * it.half_width / quantile(it.launches) * std::sqrt(it.launches);
+  for (int launches = it.launches + 1; launches <= kMostLaunches; ++launches) {
+    if (launches * it.seconds > kPatience) return std::nullopt;
+    if (quantile(launches) * deviation / std::sqrt(launches) <= gap) return launches;
+  }
+  return std::nullopt;
+}
+
+std::string too_few(const Doubt& it) {
+  constexpr int kUsual = stats::PairedStopRule{}.first_look;
+  const std::string few = fmt::format("{} are too few to foretell how many would tell", counted(it.launches, "launch"));
+  if (kUsual * it.seconds > kPatience) return few + ".";
+  return fmt::format("{}: --launches {}, about {}, comes first.", few, kUsual, format_seconds(kUsual * it.seconds));
+}
+
+// Nothing: more than one waits for.
+std::optional<std::string> launches_that_tell(const Doubt& it) {
+  if (it.launches < kFewestForForecast) return too_few(it);
+  const stats::SpreadRange range = stats::spread_range(it.launches - 1);
+  const double error = it.half_width / stats::student_t_quantile((1 + it.confidence) / 2, it.launches - 1);
+  const bool on_border = it.beside < error;
+  if (on_border && it.at_rest == 0) {
+    // How far from the border it is is not known, and any number of launches may be too few.
+    const std::optional<int> least = launches_within(it, it.beside + error, range.least);
+    if (!least) return std::nullopt;
+    return fmt::format(
+        "The ratio is within one standard error of the border: at this noise it takes at least {} launches, about {}, "
+        "and no number is sure.",
+        *least, format_seconds(*least * it.seconds));
+  }
+  // A ratio that may as well be none is not counted on: then the interval must come within the borders.
+  const bool at_rest = it.at_rest > 0 && (on_border || it.at_rest <= it.beside);
+  const double gap = at_rest ? it.at_rest : it.beside;
+  const char* const condition = at_rest ? "if there is no difference" : "if the ratio stays";
+  const std::optional<int> least = launches_within(it, gap, range.least), most = launches_within(it, gap, range.most);
+  if (!least) return std::nullopt;
+  if (!most) {
+    return fmt::format("At this noise at least {} launches would tell {}, about {}.", *least, condition,
+                       format_seconds(*least * it.seconds));
+  }
+  return fmt::format("At this noise {} to {} launches would tell {}: --launches {}, about {}.", *least, *most,
+                     condition, *most, format_seconds(*most * it.seconds));
 }
 
 }  // namespace
@@ -64,33 +105,36 @@ std::optional<Crowd> crowd() {
   return Crowd{load, processors};
 }
 
+std::string busy_text(const Crowd& crowd) {
+  return fmt::format("this machine is busy (load {:.1f}, {}): a call's time holds what it waits for", crowd.load,
+                     counted(crowd.processors, "processor"));
+}
+
+std::string what_would_do(const Doubt& doubt, const std::optional<Crowd>& crowd) {
+  if (crowd) return others_first(*crowd);
+  return launches_that_tell(doubt).value_or("At this noise no number of launches that one waits for tells.");
+}
+
 std::string what_would_do(const Judgement& it, std::span<const double> launch_seconds,
                           const std::optional<Crowd>& crowd) {
   const bool known = it.low && it.high && it.log_ratio && it.launches >= kFewestLaunches && !launch_seconds.empty();
   if (it.verdict != stats::Verdict::unclear || !known) return {};
-  std::string text = others_first(crowd);
-  // Should the ratio stay, and the interval shrink with the square root of the launches, it leaves the nearest border.
-  // A ratio that may as well be none is not counted on: then the interval must come within the borders.
   const double half = (*it.high - *it.low) / 2, border = std::log1p(it.delta);
-  const double beside = std::abs(std::abs(*it.log_ratio) - border);
-  const double room = *it.low < 0 && *it.high > 0 ? std::min(beside, border) : beside;
-  const double wanted = std::ceil(it.launches * (half / room) * (half / room));
-  const double mean =
+  const double seconds =
       std::accumulate(launch_seconds.begin(), launch_seconds.end(), 0.0) / static_cast<double>(launch_seconds.size());
-  if (const std::string so_many = so_many_launches(wanted, it.launches, mean); !so_many.empty()) return text + so_many;
-  text += fmt::format("At this noise no number of launches that one waits for tells {:g} %", 100 * it.delta);
+  const bool has_none = *it.low < 0 && *it.high > 0;
+  const Doubt doubt{.half_width = half,
+                    .beside = std::abs(std::abs(*it.log_ratio) - border),
+                    .at_rest = has_none ? border : 0,
+                    .launches = it.launches,
+                    .seconds = seconds};
+  if (crowd || launches_that_tell(doubt)) return what_would_do(doubt, crowd);
+  const std::string none =
+      fmt::format("At this noise no number of launches that one waits for tells {:g} %", 100 * it.delta);
   const double reach = std::ceil(100 * std::expm1(std::abs(*it.log_ratio) + half));
-  if (is_useful(reach / 100, it.delta)) return text + fmt::format("; with --delta {:.0f}% these do.", reach);
-  return text +
+  if (is_useful(reach / 100, it.delta)) return none + fmt::format("; with --delta {:.0f}% these do.", reach);
+  return none +
          ", and these scatter too much for any useful --delta: measure on a quiet machine, or calls that take longer.";
-}
-
-std::string what_would_do(double half_width, double beside, int launches, double seconds,
-                          const std::optional<Crowd>& crowd) {
-  const double wanted = std::ceil(launches * (half_width / beside) * (half_width / beside));
-  const std::string so_many = so_many_launches(wanted, launches, seconds);
-  return others_first(crowd) +
-         (so_many.empty() ? "At this noise no number of launches that one waits for tells." : so_many);
 }
 
 std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double delta, const Ahead& ahead) {
@@ -112,10 +156,11 @@ std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double 
   const double half = stats::expected_half_width(spread, ahead.launches, each);
   const std::string what = fmt::format("at this noise {} launches ({})", ahead.launches,
                                        format_seconds(ahead.launches * ahead.seconds_per_launch));
-  const auto more = launches_for(ahead.border ? beside : wanted, spread, each, ahead);
-  const std::string would =
-      more ? fmt::format("--launches {} would, about {}", *more, format_seconds(*more * ahead.seconds_per_launch))
-           : "no number of launches that one waits for would";
+  // By the least noise: what is known of it after a few launches allows several times as many.
+  const auto more = launches_for(ahead.border ? beside : wanted, least, each, ahead);
+  const std::string would = more ? fmt::format("--launches {} or more would, about {}", *more,
+                                               format_seconds(*more * ahead.seconds_per_launch))
+                                 : "no number of launches that one waits for would";
   if (ahead.border) {
     return fmt::format(
         "{} will know the ratio to ±{} %, and so far it is {:.2g} % beside the claim's border: too few to tell; {}; it "

@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "compare/advice.hpp"
-
 namespace syslab::cli {
 namespace {
 
@@ -51,15 +49,23 @@ std::string text_of(const Change& change) {
                      interval_text(change.log_ratio, change.interval, change.delta));
 }
 
+Doubt doubt_of(const Change& change, double border) {
+  return {.half_width = (change.interval.high - change.interval.low) / 2,
+          .confidence = kConfidence,
+          .beside = std::abs(change.log_ratio - border),
+          .launches = change.launches,
+          .seconds = change.launch_seconds};
+}
+
 std::string why_unclear(const Change& change) {
   if (change.launches < kFewestLaunches) {
     return fmt::format("{} launches a side; a verdict takes {}", change.launches, kFewestLaunches);
   }
-  const double half_width = (change.interval.high - change.interval.low) / 2;
-  const double apart = std::abs(change.log_ratio - std::log1p(change.delta));
   return fmt::format("{}. {}", across_borders(change.interval, change.delta),
-                     what_would_do(half_width, apart, change.launches, change.launch_seconds, {}));
+                     what_would_do(doubt_of(change, std::log1p(change.delta)), change.crowd));
 }
+
+bool is_spoiled(const Change& remembered, const std::optional<Crowd>& now) { return remembered.crowd && !now; }
 
 std::string why_no_single(const Change& neighbours, const Change& whole) {
   return fmt::format("{}, not more than {}; {}", text_of(neighbours), delta_text(neighbours),

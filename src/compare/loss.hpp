@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "compare/advice.hpp"
 #include "compare/bisection.hpp"
 #include "compare/judgement.hpp"
 
@@ -13,10 +14,11 @@ namespace syslab::cli {
 // Of log(time of the later revision / time of the earlier one).
 struct Change {
   double log_ratio = 0;
-  stats::Interval interval;   // at 99 %
-  int launches = 0;           // a side
-  double delta = 0.01;        // the smallest loss that counts: as asked, else as `compare` takes it
-  double launch_seconds = 0;  // mean
+  stats::Interval interval;    // at 99 %
+  int launches = 0;            // a side
+  double delta = 0.01;         // the smallest loss that counts: as asked, else as `compare` takes it
+  double launch_seconds = 0;   // mean
+  std::optional<Crowd> crowd;  // that there was when `bisect` began to measure it
   std::optional<Judgement> failed;
   bool remembered = false;
 };
@@ -42,8 +44,13 @@ bool is_part_of(const Change& change, const Change& whole);
 
 // "+2.96 % (99 %: +2.50 % … +3.40 %)", with so many digits that it compares with δ as printed.
 std::string text_of(const Change& change);
-// Why a loss is unclear, and how many launches would tell.
+// What is not known of whether the change is above `border`, a log ratio.
+Doubt doubt_of(const Change& change, double border);
+// Why a loss is unclear, and what would tell.
 std::string why_unclear(const Change& change);
+// Whether what is remembered is measured again: unclear, and made while others wanted the machine, which they no longer
+// do.
+bool is_spoiled(const Change& remembered, const std::optional<Crowd>& now);
 // Of two neighbours of which the later one did not lose more than δ, while the last one lost it against the first.
 std::string why_no_single(const Change& neighbours, const Change& whole);
 // Of two neighbours of which the later one lost more than δ: a sentence if other commits lost as well. Else empty.

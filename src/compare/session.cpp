@@ -360,6 +360,7 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   if (judgement.code != stats::TimingReason::none) facts["reason_code"] = stats::to_string(judgement.code);
   const int short_a = measured.resolution[0].too_short_alone(), short_b = measured.resolution[1].too_short_alone();
   if (short_a + short_b > 0) facts["launches_under_resolution"] = {{"A", short_a}, {"B", short_b}};
+  if (measured.crowd) facts["crowd"] = {{"load", measured.crowd->load}, {"processors", measured.crowd->processors}};
   if (!judgement.warnings.empty()) facts["warnings"] = stats::to_json(judgement.warnings);
   row.facts_json = json_text(facts);
   for (const runner::PairedBlock& block : measured.blocks) {

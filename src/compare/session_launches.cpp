@@ -116,10 +116,7 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
   const bool on_cpu = measured.point->a.device == plan::kCpu;
   if (on_cpu && !measured.failed && !std::exchange(crowd_asked_, true)) {
     crowd_ = measured.launches() == 0 ? crowd() : std::nullopt;
-    if (crowd_) {
-      context_.console.note(fmt::format("this machine is busy (load {:.1f}, {}): a call's time holds what it waits for",
-                                        crowd_->load, counted(crowd_->processors, "processor")));
-    }
+    if (crowd_) context_.console.note(busy_text(*crowd_));
   }
   if (on_cpu) measured.crowd = crowd_;
   take_launches(measured, points_left);

@@ -66,12 +66,15 @@ PairedSpread paired_spread(std::span<const PairedBlock> pilot) {
   return {between_blocks, std::sqrt(std::max(of_launches - of_blocks * inverse_counts / groups, 0.0))};
 }
 
+SpreadRange spread_range(double dof) {
+  return {std::sqrt(dof / chi_squared_quantile(0.8, dof)), std::sqrt(dof / chi_squared_quantile(0.2, dof))};
+}
+
 PairedSpread least_spread(const PairedSpread& spread, int launches, int blocks_per_launch) {
   const double of_blocks = spread.between_blocks * spread.between_blocks / blocks_per_launch;
   const double of_launches = spread.between_launches * spread.between_launches + of_blocks;
-  const double dof = launches - 1;
-  const double least = of_launches * dof / chi_squared_quantile(0.8, dof);
-  return {spread.between_blocks, std::sqrt(std::max(least - of_blocks, 0.0))};
+  const double least = spread_range(launches - 1).least;
+  return {spread.between_blocks, std::sqrt(std::max(of_launches * least * least - of_blocks, 0.0))};
 }
 
 PairedPlan plan_detection(double effect, double delta, const PairedSpread& spread, const PairedCost& cost, double power,

@@ -24,6 +24,13 @@ PairedSpread paired_spread(std::span<const PairedBlock> pilot);
 // between_blocks alone, which one launch tells, too. Error(usage) unless a launch has two blocks.
 double block_spread(std::span<const PairedBlock> pilot);
 
+// How far the true standard deviation may be from one that was estimated with `dof` degrees of freedom: it is at least
+// `least` times the estimate with 80 % probability, and at most `most` times it with 80 %.
+struct SpreadRange {
+  double least = 1, most = 1;
+};
+SpreadRange spread_range(double dof);
+
 // What of `spread` is sure once it was estimated from `launches` (≥ 2) of `blocks_per_launch` each: launches vary at
 // least so much with 80 % probability. Blocks are many, and theirs stays as it is.
 PairedSpread least_spread(const PairedSpread& spread, int launches, int blocks_per_launch);

@@ -91,11 +91,35 @@ TEST(Loss, WhatOthersLostIsSaidWithTheCommitThatIsFound) {
   EXPECT_EQ(what_else_was_lost(whole, whole), "");
 }
 
+// 0.0583 from the border, 2.37 standard errors: 0.1133 is 4.604 of them. By chi squared of 4 degrees of freedom
+// launches vary by 0.817 to 1.558 of what these did: 3.499 / √8 · 0.817 and 2.878 / √19 · 1.558 are less than 2.37 /
+// √5.
 TEST(Loss, UnclearSaysWhichBorderAndHowManyLaunchesWouldTell) {
-  // 0.0583 from the border, half as wide as the interval's 0.1133: 5 · (0.1133 / 0.0583)² launches.
+  EXPECT_EQ(why_unclear(times(1.59, 0.12, 0.5)),
+            "the interval reaches across +50 %. At this noise 8 to 19 launches would tell if the ratio stays: "
+            "--launches 19, about 19.0 s.");
+}
+
+// `compare` and `bisect` say the same.
+TEST(Loss, UnclearNamesTheCrowdAndNoNumber) {
+  Change change = times(1.59, 0.12, 0.5);
+  change.crowd = Crowd{9.7, 2};
   EXPECT_EQ(
-      why_unclear(times(1.59, 0.12, 0.5)),
-      "the interval reaches across +50 %. At this noise some 19 launches would tell: --launches 19, about 19.0 s.");
+      why_unclear(change),
+      "the interval reaches across +50 %. Others wanted this machine's 2 processors when it began (load 9.7): ask "
+      "again when they have ended.");
+  EXPECT_EQ(why_unclear(times(1.59, 0.12, 0.5, 4)),
+            "the interval reaches across +50 %. 4 launches are too few to foretell how many would tell: --launches 12, "
+            "about 12.0 s, comes first.");
+}
+
+// Otherwise to ask again, as advised, would change nothing.
+TEST(Loss, WhatWasMeasuredInACrowdIsMeasuredAgainWithoutOne) {
+  Change change = times(1.59, 0.12, 0.5);
+  EXPECT_FALSE(is_spoiled(change, {}));
+  change.crowd = Crowd{9.7, 2};
+  EXPECT_TRUE(is_spoiled(change, {}));
+  EXPECT_FALSE(is_spoiled(change, Crowd{5, 2})) << "it would be no better";
 }
 
 TEST(Loss, TheDeltaIsComparesOwnIfNoneIsAsked) {

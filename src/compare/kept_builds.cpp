@@ -283,9 +283,10 @@ Built KeptBuilds::make(const std::string& commit, const fs::path& kept, Limit li
 // A checkout that did not end leaves what git stumbles over: then it is made anew.
 void KeptBuilds::check_out(Built& built, const fs::path& tree, const fs::path& log, const Limit& limit) {
   std::error_code error;
-  const auto git = [&](const std::string& folder, std::vector<std::string> words) {
+  const auto git = [&](const std::string& folder, const std::vector<std::string>& command) {
     built.failed.clear();
-    words.insert(words.begin(), {"sh", "-c", "exec \"$@\" >\"$0\" 2>&1", log.string(), "git", "-C", folder});
+    std::vector<std::string> words = git_command(folder, command);
+    words.insert(words.begin(), {"sh", "-c", "exec \"$@\" >\"$0\" 2>&1", log.string()});
     run(built, std::move(words), log, limit, "cannot be checked out");
     return built.failed.empty() || built.interrupted || built.late;
   };
@@ -294,7 +295,7 @@ void KeptBuilds::check_out(Built& built, const fs::path& tree, const fs::path& l
     return;
   }
   if (fs::exists(tree, error)) remove_tree(tree.string());
-  output_of({"git", "-C", recipe_.repository, "worktree", "prune"});
+  output_of(git_command(recipe_.repository, {"worktree", "prune"}));
   if (!git(recipe_.repository, {"worktree", "add", "--quiet", "--force", "--detach", tree.string(), built.commit})) {
     throw Error(ErrorKind::config, fmt::format("revision {} {}", short_commit(built.commit), built.failed));
   }

@@ -20,10 +20,15 @@ std::optional<std::string> git(const std::string& repository, const std::vector<
 
 }  // namespace
 
-std::optional<std::string> look_into(const std::string& repository, std::vector<std::string> words) {
-  words.insert(words.begin(),
-               {"git", "-C", repository, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"});
-  return output_of(words, {{"GIT_ALLOW_PROTOCOL", ""}, {"GIT_NO_LAZY_FETCH", "1"}, {"GIT_TERMINAL_PROMPT", "0"}});
+std::vector<std::string> git_command(const std::string& folder, const std::vector<std::string>& words) {
+  std::vector<std::string> all{"git", "-C", folder, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
+std::optional<std::string> look_into(const std::string& repository, const std::vector<std::string>& words) {
+  return output_of(git_command(repository, words),
+                   {{"GIT_ALLOW_PROTOCOL", ""}, {"GIT_NO_LAZY_FETCH", "1"}, {"GIT_TERMINAL_PROMPT", "0"}});
 }
 
 std::optional<std::string> repository_of(const std::string& path) {

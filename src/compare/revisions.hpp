@@ -8,9 +8,13 @@
 
 namespace syslab::cli {
 
+// A command of git in a folder, which may be somebody else's: it starts no hook and no monitor that a configuration
+// names.
+std::vector<std::string> git_command(const std::string& folder, const std::vector<std::string>& words);
+
 // What a command of git that only reads prints; nothing where it fails. A repository may be somebody else's folder,
-// whose configuration names programs: git fetches nothing that is missing (a partial clone) and runs no hook.
-std::optional<std::string> look_into(const std::string& repository, std::vector<std::string> words);
+// whose configuration names programs: git fetches nothing that is missing (a partial clone).
+std::optional<std::string> look_into(const std::string& repository, const std::vector<std::string>& words);
 
 // Of the checkout that `path` lies in; nothing: in none.
 std::optional<std::string> repository_of(const std::string& path);

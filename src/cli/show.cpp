@@ -30,7 +30,9 @@ constexpr std::array<Kind, 4> kKinds{{
     {"run", "run",
      "SELECT run_uid AS run, verb, label, started_at, argv, protocol, root_seed, host, cpu_model, gpu_name, "
      "tool_version, "
-     "git_sha, planned, ok, not_asked, oom, failed, missing FROM v_run WHERE run_uid = ?1",
+     "git_sha, planned, ok, not_asked, oom, failed, missing, "
+     "(SELECT min(a.measured_here) FROM v_attempt a WHERE a.run_uid = ?1) AS measured_here FROM v_run "
+     "WHERE run_uid = ?1",
      "attempts",
      "SELECT attempt_uid AS attempt, experiment, implementation, coalesce(law, case_text) AS \"case\", status, "
      "message, "
@@ -38,7 +40,8 @@ constexpr std::array<Kind, 4> kKinds{{
     {"attempt", "attempt",
      "SELECT attempt_uid AS attempt, run_uid AS run, experiment, implementation, case_text AS \"case\", law, "
      "world_size, "
-     "seed, protocol, status, message, checked, started_at, ended_at, params FROM v_attempt WHERE attempt_uid = ?1",
+     "seed, protocol, status, message, checked, started_at, ended_at, measured_here, params FROM v_attempt "
+     "WHERE attempt_uid = ?1",
      "metrics",
      "SELECT metric, rank, value, unit, ci_low, ci_high, n, note FROM v_result "
      "WHERE attempt_uid = ?1 AND metric IS NOT NULL ORDER BY metric, rank"},

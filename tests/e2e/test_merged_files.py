@@ -72,6 +72,7 @@ class MergedFiles(Lab):
     def test_gate_and_replay_ask_for_the_proof_as_well(self):
         hers = self.hers(more=("--launches", "3"))
         self.syslab("merge", hers)
+        self.assertEqual(self.json("show", "latest")["run"]["measured_here"], 0)
         lines = self.lines("gate", "--against", "latest", "--launches", "3", expect=3)
         self.assertEqual([line["type"] for line in lines], ["missing"])
         [(check,)] = self.sql("SELECT min(uid) FROM check_result")

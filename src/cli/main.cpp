@@ -34,7 +34,7 @@ namespace {
 Exit report_error(const Console* console, bool json, ErrorKind kind, const std::string& message) {
   if (json) {
     const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
-    fmt::print("{}\n", json_obeyed_by_nobody(repaired_json_text(error)));
+    fmt::print("{}\n", printed_json(repaired_json_text(error)));
   }
   const std::string name = console == nullptr ? "error:" : console->styled_error("error:", Style::bad);
   to_error(fmt::format("{} {}\n", name, printable(message)));

@@ -13,6 +13,7 @@
 #include "core/printable.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/text.hpp"
+#include "core/workflow_commands.hpp"
 #include "runner/environment.hpp"
 #include "runner/interruption.hpp"
 #include "store/store.hpp"
@@ -118,7 +119,7 @@ Exit run_selftest(const Context& context, const std::string& output) {
     context.console.print_document(document);
     return exit;
   }
-  write_output(context, output, document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_output(context, output, printed_json(document.dump(1, ' ', false, Json::error_handler_t::replace)) + "\n");
   context.console.print(summary_of(cases, endings, not_reached) + fmt::format("wrote {}\n", output));
   return exit;
 }

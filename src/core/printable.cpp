@@ -33,6 +33,29 @@ std::string escaped(std::string_view bytes) {
   return out;
 }
 
+// The first character of `text`, which is UTF-8.
+char32_t code_point(std::string_view text) {
+  const auto bits = [&](std::size_t i) { return static_cast<unsigned char>(text[i]) & 0x3FU; };
+  const auto first = static_cast<unsigned char>(text[0]);
+  switch (text.size()) {
+    case 1:
+      return first;
+    case 2:
+      return (first & 0x1FU) << 6U | bits(1);
+    case 3:
+      return (first & 0x0FU) << 12U | bits(1) << 6U | bits(2);
+    default:
+      return (first & 0x07U) << 18U | bits(1) << 12U | bits(2) << 6U | bits(3);
+  }
+}
+
+// As JSON escapes it: in two halves beyond U+FFFF.
+std::string json_escape(char32_t point) {
+  if (point < 0x10000) return fmt::format("\\u{:04x}", static_cast<unsigned>(point));
+  const unsigned above = static_cast<unsigned>(point) - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (above >> 10U), 0xDC00 + (above & 0x3FFU));
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -59,6 +82,17 @@ std::string one_line(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const std::size_t bytes = unprintable_bytes(text, at);
     out += bytes > 0 ? escaped(text.substr(at, bytes)) : std::string(1, text[at]);
+    if (bytes > 0) at += bytes - 1;
+  }
+  return out;
+}
+
+std::string printable_json(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const std::size_t bytes = json[at] == '\n' ? 0 : unprintable_bytes(json, at);  // a writer escapes those of strings
+    out += bytes > 0 ? json_escape(code_point(json.substr(at, bytes))) : std::string(1, json[at]);
     if (bytes > 0) at += bytes - 1;
   }
   return out;

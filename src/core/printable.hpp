@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 // carriage returns are escaped as well ("\\x0d").
 std::string one_line(std::string_view text);
 
+// JSON whose strings hold the same values, with every such sign as an escape of JSON ("\u202e").
+std::string printable_json(std::string_view json);
+
 // Whether the text is UTF-8 that one_line() leaves as it is.
 bool is_printable(std::string_view text);
 // How many bytes at `at` are a character of that kind; 0: they are none.

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "core/printable.hpp"
+
 namespace syslab {
 
 std::string without_workflow_commands(std::string_view text) {
@@ -29,7 +31,8 @@ std::string obeyed_by_nobody(std::string text) {
   return is_read_by_a_runner() ? without_workflow_commands(text) : text;
 }
 
-std::string json_obeyed_by_nobody(std::string json) {
+std::string printed_json(std::string_view text) {
+  std::string json = printable_json(text);
   if (!is_read_by_a_runner()) return json;
   for (std::size_t at = 0; (at = json.find("##[", at)) != std::string::npos;) json.replace(at, 1, "\\u0023");
   return json;

@@ -12,7 +12,7 @@ std::string without_workflow_commands(std::string_view text);
 
 bool is_read_by_a_runner();                      // this process is part of such a job (GITHUB_ACTIONS)
 std::string obeyed_by_nobody(std::string text);  // there without commands; elsewhere as it is
-// The same of lines of JSON, whose strings say the same afterwards.
-std::string json_obeyed_by_nobody(std::string json);
+// JSON as all of it is printed: printable(), and there without commands. Its strings hold the same values afterwards.
+std::string printed_json(std::string_view json);
 
 }  // namespace syslab

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/workflow_commands.hpp"
 #include "report/writers.hpp"
 
 namespace syslab::report {
@@ -33,7 +34,9 @@ Ordered json_rows(const store::ResultSet& result) {
 }
 
 // Bytes that are not UTF-8 become U+FFFD: the text always parses.
-std::string text_of(const Ordered& json) { return json.dump(2, ' ', false, Ordered::error_handler_t::replace) + "\n"; }
+std::string text_of(const Ordered& json) {
+  return printed_json(json.dump(2, ' ', false, Ordered::error_handler_t::replace)) + "\n";
+}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
+#include "core/workflow_commands.hpp"
 #include "report/answers.hpp"
 #include "report/deliverables.hpp"
 #include "report/document.hpp"
@@ -381,7 +382,7 @@ std::string render_data(const registry::Registry& registry, const store::Store& 
       }
     }
   }
-  return options.format == Format::json ? list.dump(2) + "\n" : text;
+  return options.format == Format::json ? printed_json(list.dump(2)) + "\n" : text;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::string painted(std::string_view text, Style style, bool color) {
 
 // Messages of foreign workers may contain bytes that are not UTF-8: they become U+FFFD instead of an exception.
 std::string dumped(const Json& json, int indent) {
-  return json_obeyed_by_nobody(json.dump(indent, ' ', false, Json::error_handler_t::replace));
+  return printed_json(json.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 
 // No text can control the terminal; only our own styles do.

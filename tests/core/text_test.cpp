@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/shell_word.hpp"
 #include "core/workflow_commands.hpp"
@@ -130,6 +133,12 @@ TEST(WorkflowCommands, AreFoundWhereGitHubsRunnerFindsThem) {
   }
   EXPECT_EQ(without_workflow_commands("said ##[add-mask]wrong"), "said \\x23#[add-mask]wrong");
   EXPECT_EQ(without_workflow_commands("std::vector: a ## heading"), "std::vector: a ## heading");
+}
+
+TEST(PrintableJson, EscapesAsJsonDoes) {
+  EXPECT_EQ(printable_json("{\n  \"a\": \"µs\u202e\u007f\u0085\U000E0041\"\n}"),
+            "{\n  \"a\": \"µs\\u202e\\u007f\\u0085\\udb40\\udc41\"\n}");
+  EXPECT_EQ(parse_json(printable_json("\"\U000E0041\u2028\"")), "\U000E0041\u2028");
 }
 
 TEST(CutTo, SaysWhatWasCutAndCutsBetweenCharacters) {

@@ -13,6 +13,7 @@
 
 #include "core/printable.hpp"
 #include "core/resources.hpp"
+#include "core/workflow_commands.hpp"
 #include "report/document.hpp"
 #include "report/grid.hpp"
 #include "tests/golden/golden.hpp"
@@ -28,6 +29,19 @@ store::ResultSet odd_values() {
                  {cell(""), null(), cell(1e300)},
                  {cell("two\nlines_|"), cell(std::int64_t{-9007199254740993}), null()}};
   return result;
+}
+
+// A reader of JSON knows no "\x23"; a terminal and GitHub's runner obey what is not escaped.
+TEST(WriteJson, IsJsonWithoutCommandsOrInvisibleSigns) {
+  store::ResultSet result;
+  result.columns = {"b"};
+  result.rows = {{cell("##[error]y\u202e\x7f")}};
+  ::setenv("GITHUB_ACTIONS", "true", 1);
+  const std::string text = write(result, Format::json);
+  const std::string printed = obeyed_by_nobody(printable(text));  // as a console prints it
+  ::unsetenv("GITHUB_ACTIONS");
+  EXPECT_EQ(printed, text);
+  EXPECT_EQ(nlohmann::json::parse(printed), nlohmann::json::parse("[{\"b\": \"##[error]y\u202e\x7f\"}]"));
 }
 
 TEST(Golden, TableInEveryFormat) {

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
@@ -88,6 +89,7 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check, Mine
   return plan;
 }
 
+constexpr std::string_view kBelowMessage = "         | ";     // of what may be a submission's own lines
 constexpr std::string_view kNotSeenAgain = "not seen again";  // in place of the outcome, which is `passed`
 
 // The record of the same check, or the first that failed, or nothing.
@@ -124,17 +126,18 @@ bool unmended(const plan::Plan& plan, const store::StoredCheck& check, const wor
 void print_text(const Context& context, const store::StoredCheck& check, const plan::PlannedCase& planned,
                 const runner::AttemptResult& result, const worker::CheckRecord* record, bool well, bool undecided) {
   const Console& console = context.console;
-  std::string text = console.styled(label_of(planned), Style::bold) + "\n";
-  text += fmt::format("stored   {}{}\n", to_string(check.outcome), check.message.empty() ? "" : ": " + check.message);
+  std::string text = console.styled(one_line(label_of(planned)), Style::bold) + "\n";
+  text += fmt::format("stored   {}{}\n", to_string(check.outcome),
+                      check.message.empty() ? "" : ": " + with_margin(check.message, kBelowMessage));
   const std::string_view outcome = undecided           ? kNotSeenAgain
                                    : record != nullptr ? to_string(record->outcome)
                                                        : syslab::to_string(result.status);
   const std::string& message = record != nullptr ? record->message : result.detail;
   text += fmt::format("now      {}{}\n", console.styled(outcome, well ? Style::good : Style::bad),
-                      message.empty() ? "" : ": " + message);
+                      message.empty() ? "" : ": " + with_margin(message, kBelowMessage));
   const std::string example = record != nullptr && !record->counterexample_json.empty() ? record->counterexample_json
                                                                                         : check.counterexample_json;
-  if (!example.empty()) text += fmt::format("input    {}\n", counterexample_text(example));
+  if (!example.empty()) text += fmt::format("input    {}\n", one_line(counterexample_text(example)));
   if (record != nullptr && record->worst_error) {
     text += fmt::format("error    {:.3g}{}\n", *record->worst_error,
                         record->tolerance ? fmt::format(", allowed {:.3g}", *record->tolerance) : "");

@@ -87,6 +87,15 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
+std::string with_margin(std::string_view text, std::string_view margin) {
+  std::string lines;
+  for (const char c : printable(text)) {
+    lines += c;
+    if (c == '\n') lines += margin;
+  }
+  return lines;
+}
+
 std::string printable_json(std::string_view json) {
   std::string out;
   out.reserve(json.size());

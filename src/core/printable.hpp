@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 // carriage returns are escaped as well ("\\x0d").
 std::string one_line(std::string_view text);
 
+// Printable text of several lines, of which those after the first begin with `margin`, as no line of our own does.
+std::string with_margin(std::string_view text, std::string_view margin);
+
 // JSON whose strings hold the same values, with every such sign as an escape of JSON ("\u202e").
 std::string printable_json(std::string_view json);
 

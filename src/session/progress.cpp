@@ -51,7 +51,8 @@ std::string budget_words(Nanoseconds left) {
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
                           std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width) {
   std::string line = fmt::format("case {}/{}, {}", number, total, label);
-  if (!text.empty()) line += ", " + printable(text.substr(0, text.find('\n')));
+  if (!text.empty()) line += ", " + text.substr(0, text.find('\n'));
+  line = one_line(line);
   std::string end = eta ? ", ETA " + format_duration(*eta) : "";
   if (budget_left) end += ", " + budget_words(*budget_left);
   if (end.size() >= width) return cut(line, width);
@@ -71,7 +72,7 @@ std::string result_line(const runner::AttemptResult& result, const std::string& 
   } else if (!result.detail.empty()) {
     line += ": " + result.detail.substr(0, result.detail.find('\n'));  // the summary shows a traceback whole
   }
-  return printable(line);
+  return one_line(line);
 }
 
 Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget)

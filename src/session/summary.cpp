@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/contains.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "session/selection.hpp"
 
@@ -38,12 +39,8 @@ std::string without_numbers(const std::string& cause) {
   return text;
 }
 
-// The lines behind the first stand below it.
-std::string indented(const std::string& text) {
-  std::string lines;
-  for (const char c : text) lines += c == '\n' ? std::string("\n      ") : std::string(1, c);
-  return lines;
-}
+// What is judged may have written the lines after the first: none passes for a command to run.
+constexpr std::string_view kBelowDetail = "      | ";
 
 // "check_failed flash_forward me attention.refusal (full) and 2 other laws: …", the others below it.
 std::string text_of(const Console& console, const std::vector<Concern>& equal) {
@@ -53,8 +50,8 @@ std::string text_of(const Console& console, const std::vector<Concern>& equal) {
     others = " and " + counted(static_cast<std::int64_t>(equal.size()) - 1, "other law");
     names = "\n      also: " + others_of(equal);
   }
-  return fmt::format("  {} {}{}{}{}\n      {}\n", console.styled(first.status, Style::bad), first.label, others,
-                     first.detail.empty() ? "" : ": " + indented(first.detail), names,
+  return fmt::format("  {} {}{}{}{}\n      {}\n", console.styled(first.status, Style::bad), one_line(first.label),
+                     others, first.detail.empty() ? "" : ": " + with_margin(first.detail, kBelowDetail), names,
                      console.styled(first.command, Style::dim));
 }
 
@@ -215,13 +212,13 @@ void Summary::print(const Context& context, Nanoseconds took, bool one_of_severa
   std::string text = fmt::format("{} in {}: {}\n", console.styled(counted(total_ + missing_, "case"), Style::bold),
                                  format_duration(took), console.styled(counts, verdict));
   for (const auto& [skip, count] : skips_) {
-    text += fmt::format("  {} {}: {}\n", count, syslab::to_string(skip.first), skip.second);
+    text += fmt::format("  {} {}: {}\n", count, syslab::to_string(skip.first), with_margin(skip.second, kBelowDetail));
   }
   if (oom_answers_ > 0) {
     text += fmt::format("  {} ran, or would run, out of memory: an answer here, no failure\n", oom_answers_);
   }
   if (left_out_ > 0) {
-    text += fmt::format("  {} did not start; {}\n", left_out_, left_out_example_);
+    text += fmt::format("  {} did not start; {}\n", left_out_, one_line(left_out_example_));
   }
   std::vector<Concern> sorted = concerns_;  // wrong results before missing ones
   std::stable_sort(sorted.begin(), sorted.end(), [](const Concern& a, const Concern& b) {

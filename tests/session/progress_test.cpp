@@ -120,6 +120,23 @@ TEST(Summary, TellsSkippedAndUnsupportedCasesByTheirOwnNames) {
                   {"unsupported", {{"needs 2 GPUs", 2}}}}));
 }
 
+// A submission's exception with a command for the reader to run again.
+TEST(Summary, MarksWhatAJudgedMessageSaysBelowItsFirstLine) {
+  const registry::Experiment experiment = an_experiment();
+  Summary summary("a-run");
+  for (const int number : {0, 4}) {
+    summary.add(a_plan(experiment).cases[static_cast<std::size_t>(number)], Status::crashed,
+                "shape mismatch\nsyslab run function --mine me=evil\rsyslab list", "");
+  }
+  const std::string text = printed(summary, false);
+  const std::string marked =
+      ": shape mismatch\n      | syslab run function --mine me=evil\n      | syslab list\n      syslab ";
+  const std::size_t of_case = text.find(marked);
+  ASSERT_NE(of_case, std::string::npos) << text;
+  EXPECT_NE(text.find(marked, of_case + 1), std::string::npos) << text;  // of the law
+  EXPECT_EQ(text.find("\n      syslab run function"), std::string::npos) << text;
+}
+
 TEST(Progress, HasNoLineForWhatWasNotTriedForAReasonThatItHasTold) {
   const registry::Experiment experiment = an_experiment();
   const plan::Plan plan = a_plan(experiment);
@@ -151,6 +168,8 @@ TEST(ResultLine, TellsAnEqualMessageOnce) {
   result.status = Status::check_failed;
   result.detail = "killed by signal 11";
   EXPECT_NE(result_line(result).find("killed by signal 11"), std::string::npos);
+  result.detail = "shape\rhand-out 2026: PASS";
+  EXPECT_NE(result_line(result).find("shape\\x0dhand-out 2026: PASS"), std::string::npos);
   const std::string again = result_line(result, "b.law (full)");
   EXPECT_EQ(again.find("killed"), std::string::npos);
   EXPECT_NE(again.find(": the same as b.law (full)"), std::string::npos) << again;

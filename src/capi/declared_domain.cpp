@@ -21,7 +21,7 @@ Json parsed(const std::string& text, const std::string& where) {
   if (json.is_object()) return json;
   throw Error(ErrorKind::usage,
               fmt::format("{}: a domain is a JSON object such as {{\"dtypes\": [\"fp32\"]}}, found '{}'", where,
-                          cut_to(text, kMostQuoted)));
+                          one_line(cut_to(text, kMostQuoted))));
 }
 
 }  // namespace

@@ -229,6 +229,7 @@ class SubmissionCheck {
                          : row.answer.state == submission::State::fails ? row.answer.why
                                                                         : row.not_checked;
       if (note.empty()) note = untried(row.laws);
+      note = printable(note);
       std::replace(note.begin(), note.end(), '\n', ' ');
       cells.push_back({std::string(row.adapter->function), std::string(submission::to_string(row.answer.state)),
                        share(row.held_of(true)), share(row.held_of(false)), note});

@@ -13,6 +13,7 @@
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
 #include "core/pipe.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "runner/environment.hpp"
@@ -239,11 +240,11 @@ ImportedRun read_log(const registry::Registry& registry, std::string_view text, 
     }
     return reader.finish();
   } catch (const Error& error) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}', line {}: {}; nothing was imported", shown_as, number, error.what()));
+    throw Error(ErrorKind::usage, fmt::format("'{}', line {}: {}; nothing was imported", one_line(shown_as), number,
+                                              one_line(error.what())));
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}', line {}: {}; nothing was imported", shown_as, number, error.what()));
+    throw Error(ErrorKind::usage, fmt::format("'{}', line {}: {}; nothing was imported", one_line(shown_as), number,
+                                              one_line(error.what())));
   }
 }
 

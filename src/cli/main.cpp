@@ -37,7 +37,7 @@ Exit report_error(const Console* console, bool json, ErrorKind kind, const std::
     fmt::print("{}\n", printed_json(repaired_json_text(error)));
   }
   const std::string name = console == nullptr ? "error:" : console->styled_error("error:", Style::bad);
-  to_error(fmt::format("{} {}\n", name, printable(message)));
+  to_error(fmt::format("{} {}\n", name, with_lines_below(printable(message))));
   return exit_of(kind);
 }
 

@@ -12,6 +12,7 @@
 
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 #include "core/user_file.hpp"
 #include "planning/ddp_caps.hpp"
@@ -275,7 +276,7 @@ Exit execute(const Context& context, const PlanBucketsOptions& options) {
     try {
       return parallel::read_gradient_trace(contents);
     } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("'{}': {}", options.trace, error.what()));
+      throw Error(error.kind(), fmt::format("'{}': {}", options.trace, one_line(error.what())));
     }
   }();
   if (!options.alpha) {

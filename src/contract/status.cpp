@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 
 namespace syslab {
 namespace {
@@ -49,7 +50,7 @@ Status parse_status(std::string_view word) {
   if (const auto status = status_of(word)) return *status;
   std::string known;
   for (const Status one : kStatuses) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(one));
-  throw Error(ErrorKind::comm, fmt::format("'{}' is no status of an attempt (known: {})", word, known));
+  throw Error(ErrorKind::comm, fmt::format("'{}' is no status of an attempt (known: {})", one_line(word), known));
 }
 
 }  // namespace syslab

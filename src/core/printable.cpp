@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/utf8.hpp"
 
 namespace syslab {
@@ -94,6 +96,19 @@ std::string with_margin(std::string_view text, std::string_view margin) {
     if (c == '\n') lines += margin;
   }
   return lines;
+}
+
+std::string with_lines_below(std::string_view message) {
+  std::string out(message.substr(0, message.find('\n')));
+  for (std::size_t at = out.size(); at < message.size();) {
+    const std::size_t end = std::min(message.find('\n', at + 1), message.size());
+    const std::string_view line = message.substr(at + 1, end - at - 1);
+    const bool stays = line.empty() || line.starts_with(' ') || (end == message.size() && line.starts_with("try: "));
+    out += (stays ? "\n" : "\n  ");
+    out += line;
+    at = end;
+  }
+  return out;
 }
 
 std::string printable_json(std::string_view json) {

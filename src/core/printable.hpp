@@ -19,6 +19,10 @@ std::string one_line(std::string_view text);
 // Printable text of several lines, of which those after the first begin with `margin`, as no line of our own does.
 std::string with_margin(std::string_view text, std::string_view margin);
 
+// A message for standard error, in which no line but the first begins at the first column: what it quotes passes for no
+// line of ours. Its last line stays where it is if it begins with "try: ", which ends our own errors.
+std::string with_lines_below(std::string_view message);
+
 // JSON whose strings hold the same values, with every such sign as an escape of JSON ("\u202e").
 std::string printable_json(std::string_view json);
 

@@ -1,4 +1,5 @@
 #include "core/text.hpp"
+#include "core/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -129,7 +130,7 @@ std::string unknown_name(std::string_view what, std::string_view word, std::span
   } else {
     text += fmt::format(" ({} are known)", candidates.size());
   }
-  return text;
+  return one_line(text);
 }
 
 }  // namespace syslab

@@ -23,7 +23,8 @@ std::string shell_word(const std::string& word);
 // Up to `count` candidates nearest to `word` by edit distance, nearest first; empty if none is plausible.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, std::size_t count = 3);
 
-// "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)"; of "axis of gemm": "unknown axis 'sek' of gemm; …"
+// "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)"; of "axis of gemm": "unknown axis 'sek' of gemm; …".
+// In one line, whatever the word holds.
 std::string unknown_name(std::string_view what, std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace syslab

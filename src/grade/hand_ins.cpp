@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/user_file.hpp"
 #include "grade/lists.hpp"
 #include "grade/own_process.hpp"
@@ -98,7 +99,7 @@ bool is_name(const std::string& text) {
 std::vector<Submission> in_list(const fs::path& file) {
   const auto rows = parse_csv(read_user_file(file, kMostList), file.string());
   const auto refuse = [&](std::size_t line, const std::string& what) {
-    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", file.string(), line + 1, what));
+    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", file.string(), line + 1, one_line(what)));
   };
   using Names = std::vector<std::string>;
   const bool dated = !rows.empty() && rows.front() == Names{"student", "path", "when"};
@@ -141,17 +142,17 @@ std::vector<Submission> submissions_in(const fs::path& place, std::vector<std::s
   const auto mistaken = std::ranges::adjacent_find(
       found, [](const Submission& one, const Submission& next) { return one.id == next.id && one.name != next.name; });
   if (mistaken != found.end()) {
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("'{}' and '{}' would both be called {}, and need not be one student's; rename one, or list "
-                    "them in a CSV (student,path)",
-                    mistaken->path.filename().string(), std::next(mistaken)->path.filename().string(), mistaken->id));
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' and '{}' would both be called {}, and need not be one student's; rename one, or list "
+                            "them in a CSV (student,path)",
+                            one_line(mistaken->path.filename().string()),
+                            one_line(std::next(mistaken)->path.filename().string()), mistaken->id));
   }
   const auto twice = std::ranges::adjacent_find(found, {}, who_and_when);
   if (twice != found.end()) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}' and '{}' would both be called {}; rename one", twice->path.filename().string(),
-                            std::next(twice)->path.filename().string(), twice->id));
+    throw Error(ErrorKind::usage, fmt::format("'{}' and '{}' would both be called {}; rename one",
+                                              one_line(twice->path.filename().string()),
+                                              one_line(std::next(twice)->path.filename().string()), twice->id));
   }
   std::vector<Submission> newest;
   for (Submission& one : found) {

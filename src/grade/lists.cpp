@@ -6,13 +6,14 @@
 #include <charconv>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 
 namespace syslab::grade {
 namespace {
 
 [[noreturn]] void refuse_line(const std::string& name, std::size_t line, const std::string& what) {
-  throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name, line + 1, what));
+  throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name, line + 1, one_line(what)));
 }
 
 // The rows behind the header, which must name these columns and no others.

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/remove_tree.hpp"
 #include "core/user_file.hpp"
 #include "submission/folder.hpp"
@@ -49,7 +50,7 @@ std::vector<std::string> copy_folder(const fs::path& from, const fs::path& to) {
     if (entry->is_symlink()) {
       if (!leads_to_nothing(entry->path())) {
         throw Error(ErrorKind::usage,
-                    fmt::format("'{}' is a symbolic link; hand in what it points to", relative.string()));
+                    fmt::format("'{}' is a symbolic link; hand in what it points to", one_line(relative.string())));
       }
       count();
       left_out.push_back(relative.string());
@@ -57,7 +58,7 @@ std::vector<std::string> copy_folder(const fs::path& from, const fs::path& to) {
       count();
       fs::create_directories(to / relative);
     } else if (!entry->is_regular_file()) {
-      throw Error(ErrorKind::usage, fmt::format("'{}' is neither a file nor a folder", relative.string()));
+      throw Error(ErrorKind::usage, fmt::format("'{}' is neither a file nor a folder", one_line(relative.string())));
     } else {
       bytes += entry->file_size();
       count();
@@ -114,7 +115,7 @@ OwnFolder::~OwnFolder() { remove_tree(path_.string(), kMostCleaning); }
 std::vector<std::string> OwnFolder::take(const fs::path& submission) const {
   if (!submission::is_submission(submission)) {
     throw Error(ErrorKind::usage,
-                fmt::format("there is neither a folder nor a zip '{}'", submission.filename().string()));
+                fmt::format("there is neither a folder nor a zip '{}'", one_line(submission.filename().string())));
   }
   if (fs::is_directory(submission)) return copy_folder(submission, code());
   submission::unpack(submission, code());

@@ -15,6 +15,7 @@
 #include <toml++/toml.h>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
 #include "grade/record.hpp"
@@ -32,7 +33,7 @@ class Reader {
   explicit Reader(std::string name) : name_(std::move(name)) {}
 
   [[noreturn]] void fail(const toml::node& at, const std::string& what) const {
-    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name_, at.source().begin.line, what));
+    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name_, at.source().begin.line, one_line(what)));
   }
 
   void only(const toml::table& table, std::initializer_list<std::string_view> known) const {
@@ -325,7 +326,8 @@ Rubric parse_rubric(std::string_view text, const std::string& name) {
   try {
     return Reader(name).rubric(toml::parse(text, name));
   } catch (const toml::parse_error& error) {
-    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name, error.source().begin.line, error.description()));
+    throw Error(ErrorKind::usage,
+                fmt::format("{}, line {}: {}", name, error.source().begin.line, one_line(error.description())));
   }
 }
 

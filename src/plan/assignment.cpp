@@ -8,6 +8,7 @@
 #include "core/command_text.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "plan/command.hpp"
@@ -136,7 +137,8 @@ AxisAssignment parse_assignment(std::string_view text) {
 
 std::string parse_python_place(std::string_view option, std::string_view text) {
   const auto refuse = [&](std::string_view why) {
-    throw Error(ErrorKind::usage, fmt::format("{} '{}': {}; write {} file.py:name", option, text, why, option));
+    throw Error(ErrorKind::usage,
+                fmt::format("{} '{}': {}; write {} file.py:name", option, one_line(text), why, option));
   };
   const bool of_inputs = option == "--inputs";
   const std::string whole = of_inputs && text.ends_with(".json") ? fmt::format("{}:manifest", text) : std::string(text);

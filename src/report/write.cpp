@@ -72,6 +72,8 @@ std::string write_aligned(const std::vector<Column>& header, const std::vector<s
       if (i > 0) line += "  ";
       line += header[i].align == "right" ? padding + row[i] : row[i] + padding;
     }
+    std::ranges::replace_if(
+        line, [](char c) { return c == '\n' || c == '\r'; }, ' ');  // a row is a line
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };
   add_row(names);

@@ -97,7 +97,9 @@ void Console::note(std::string_view line) const {
   if (!quiet_) warn(line);
 }
 
-void Console::warn(std::string_view line) const { to_error(fmt::format("{}\n", shown(line, error_color_))); }
+void Console::warn(std::string_view line) const {
+  to_error(fmt::format("{}\n", with_lines_below(shown(line, error_color_))));
+}
 
 std::string Console::styled(std::string_view text, Style style) const { return painted(text, style, output_color_); }
 

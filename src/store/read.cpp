@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {
@@ -13,7 +14,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view what, std::string_view word) {
   throw Error(ErrorKind::store,
-              fmt::format("the database has the {} '{}', which this syslab does not know", what, word));
+              fmt::format("the database has the {} '{}', which this syslab does not know", what, one_line(word)));
 }
 
 Task task_in(std::string_view word) {

@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/printable.hpp"
 #include "core/remove_tree.hpp"
 #include "core/text.hpp"
 #include "judge/landlock.hpp"
@@ -74,8 +75,8 @@ fs::path find_root(const fs::path& top) {
       throw Error(ErrorKind::usage,
                   fmt::format("there are {} projects with an adapters.py in it, {} and {} among them; "
                               "name the one that is meant",
-                              roots.size(), roots[0].lexically_relative(top).string(),
-                              roots[1].lexically_relative(top).string()));
+                              roots.size(), one_line(roots[0].lexically_relative(top).string()),
+                              one_line(roots[1].lexically_relative(top).string())));
     }
     if (roots.size() == 1) return roots.front();
     level = std::move(next);
@@ -119,7 +120,7 @@ void unpack(const fs::path& zip, const fs::path& folder) {
   const std::string why = done.timed_out              ? "it takes longer to unpack than five minutes"
                           : trim(done.output).empty() ? "it cannot be unpacked: " + done.ended.describe()
                                                       : trim(done.output);
-  throw Error(ErrorKind::usage, fmt::format("'{}' is refused: {}", zip.filename().string(), why));
+  throw Error(ErrorKind::usage, fmt::format("'{}' is refused: {}", one_line(zip.filename().string()), one_line(why)));
 }
 
 Folder::Folder(const fs::path& path) {

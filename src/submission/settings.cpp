@@ -13,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "core/user_file.hpp"
 
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kLargest = 64 << 10;
 
 [[noreturn]] void fail(const toml::source_region& at, std::string_view what) {
-  throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", kSettingsFile, at.begin.line, what));
+  throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", kSettingsFile, at.begin.line, one_line(what)));
 }
 
 Settings settings_of(const toml::table& table) {
@@ -38,6 +39,10 @@ Settings settings_of(const toml::table& table) {
     if (known == keys.end()) fail(value.source(), unknown_name("key", key.str(), names));
     if (!value.is_string()) fail(value.source(), fmt::format("'{}' must be a text in quotation marks", key.str()));
     *known->second = **value.as_string();
+    if (!is_printable(*known->second)) {
+      fail(value.source(),
+           fmt::format("'{}' must be one line of text that can be printed, found \"{}\"", key.str(), *known->second));
+    }
   }
   if (settings.handout != "2025" && settings.handout != "2026") {
     fail(table.source(), fmt::format("handout = \"{}\": there is \"2025\" and \"2026\"", settings.handout));

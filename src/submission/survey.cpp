@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "judge/private_folder.hpp"
 #include "judge/walls.hpp"
 #include "submission/adapters.hpp"
@@ -89,9 +90,9 @@ Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint
     return failed(fmt::format("importing adapters.py ended the process: {}{}", done.ended.describe(),
                               done.errors.empty() ? "" : "; " + done.errors.substr(done.errors.rfind('\n') + 1)));
   }
-  Survey found{text_or_empty(answer, "python"),
-               text_or_empty(answer, "torch"),
-               text_or_empty(answer, "triton"),
+  Survey found{one_line(text_or_empty(answer, "python")),  // the project's own code may have written it
+               one_line(text_or_empty(answer, "torch")),
+               one_line(text_or_empty(answer, "triton")),
                text_or_empty(answer, "asks").substr(0, kMostOfAsked),
                {}};
   for (const Adapter& one : adapters()) {

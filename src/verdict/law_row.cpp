@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 
 namespace syslab::verdict {
 namespace {
@@ -15,7 +16,7 @@ Value known(std::optional<Value> value, const char* field, const std::string& wo
   throw Error(ErrorKind::store,
               fmt::format("a record of laws has the {} '{}', which this version does not know; it was "
                           "written by another: check or grade again",
-                          field, word));
+                          field, one_line(word)));
 }
 
 template <typename Value, typename Parse>

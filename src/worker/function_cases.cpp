@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "worker/foreign.hpp"
 #include "worker/python_probe.hpp"
 #include "worker/walled_python.hpp"
@@ -42,8 +43,9 @@ std::vector<Params> function_cases(const std::string& reference, const std::stri
             ? ""
             : fmt::format("; '{}' was asked, and --python or SYSLAB_PYTHON names another", python_interpreter());
     const bool of_reference = answer.value("of", std::string()) == "reference";
-    throw Error(ErrorKind::usage,
-                fmt::format("--{}: {}{}", of_reference ? "reference " + reference : "inputs " + inputs, why, remedy));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("--{}: {}{}", of_reference ? "reference " + reference : "inputs " + inputs, one_line(why), remedy));
   }
   std::vector<Params> cases;
   for (const Json& each : answer.at("cases")) {

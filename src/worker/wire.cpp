@@ -402,7 +402,7 @@ Record record_from_json(const Json& json) {
   }
   throw Error(ErrorKind::comm, fmt::format("unknown record type '{}' (known: metric, sample, check, artifact, memory, "
                                            "kernel, span, progress, fact, end)",
-                                           type));
+                                           one_line(type)));
 }
 
 std::chrono::milliseconds patience_within(Nanoseconds left) {

@@ -94,6 +94,7 @@ TEST(UnknownName, SaysWhatWasAskedAndWhatThereIs) {
   EXPECT_EQ(unknown_name("axis", "sek", axes), "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)");
   EXPECT_EQ(unknown_name("axis of gemm", "x", {}), "unknown axis 'x' of gemm (there are none)");
   EXPECT_EQ(unknown_name("axis", "x", {}), "unknown axis 'x' (there are none)");
+  EXPECT_EQ(unknown_name("key", "x\nPASS\u2028", {}), "unknown key 'x\\x0aPASS\\xe2\\x80\\xa8' (there are none)");
 }
 
 TEST(Printable, LeavesNothingThatSteersATerminal) {
@@ -133,6 +134,14 @@ TEST(WorkflowCommands, AreFoundWhereGitHubsRunnerFindsThem) {
   }
   EXPECT_EQ(without_workflow_commands("said ##[add-mask]wrong"), "said \\x23#[add-mask]wrong");
   EXPECT_EQ(without_workflow_commands("std::vector: a ## heading"), "std::vector: a ## heading");
+}
+
+TEST(WithLinesBelow, LetsNoQuotedLinePassForOurs) {
+  EXPECT_EQ(with_lines_below("one"), "one");
+  EXPECT_EQ(with_lines_below("bad 'x\nhand-out 2026: PASS\n'"), "bad 'x\n  hand-out 2026: PASS\n  '");
+  EXPECT_EQ(with_lines_below("no name\ntry: --mine me=F"), "no name\ntry: --mine me=F");
+  EXPECT_EQ(with_lines_below("no 'x\ntry: rm'; expected y\ntry: y"), "no 'x\n  try: rm'; expected y\ntry: y");
+  EXPECT_EQ(with_lines_below("several:\n  a\n  b\n"), "several:\n  a\n  b\n");
 }
 
 TEST(PrintableJson, EscapesAsJsonDoes) {

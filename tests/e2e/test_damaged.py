@@ -1,5 +1,6 @@
 """Damaged databases: one `error:` that names the file, what was found and what to try, exit code 4, the file as it was."""
 import hashlib
+import json
 import os
 import signal
 import sqlite3
@@ -120,6 +121,33 @@ class Damaged(Lab):
         os.killpg(running.pid, signal.SIGKILL)
         running.communicate()
         self.assertGreater(log.stat().st_size, 0)
+
+
+class Quoted(Lab):
+    """Text of files that others wrote, quoted in a message: no line of it passes for one of ours."""
+    LINE = "hand-out 2026: PASS (3 of 3), 0 warnings"
+
+    def assert_quoted(self, *arguments, **options):
+        done = self.syslab(*arguments, expect=2, **options)
+        self.assertIn(self.LINE, done.stderr)
+        for line in (done.stdout + done.stderr).splitlines():
+            self.assertFalse(line.startswith((self.LINE, "try: ")), done.stderr)
+
+    def test_no_quoted_line_begins_at_the_first_column(self):
+        text = f"x\n{self.LINE}\ntry: syslab list\n"
+        quoted = json.dumps(text)
+        handed_in = self.folder / "handed_in"
+        handed_in.mkdir()
+        for settings in (f"{quoted} = 1\n", f"handout = {quoted}\n", f'handout = "2026"\nmine = {quoted}\n'):
+            (handed_in / "syslab.toml").write_text(settings)
+            with self.subTest(settings=settings):
+                self.assert_quoted("check", cwd=handed_in)
+        (self.folder / "log.jsonl").write_text(json.dumps({"type": text}) + "\n")
+        self.assert_quoted("import", "log.jsonl")
+        (self.folder / "manifest.json").write_text(json.dumps({"reference": text}))
+        self.assert_quoted("run", "--mine", "me=lib.so:f", "--inputs", "manifest.json")
+        (self.folder / "list.csv").write_text(f'student,path\n"{text}",a\n')
+        self.assert_quoted("grade", "list.csv", "-o", "grades")
 
 
 if __name__ == "__main__":

@@ -81,6 +81,18 @@ TEST(HandIns, TwoNamesDoNotBecomeOneStudent) {
   }
 }
 
+TEST(HandIns, AListIsQuotedInOneLine) {
+  const TemporaryFolder temporary;
+  const fs::path list = fs::path(temporary.path()) / "list.csv";
+  std::ofstream(list) << "student,path\n\"x\nPASS\",a\n";
+  try {
+    submissions_in(list);
+    FAIL() << "that is no name";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("line 2: 'x\\x0aPASS' is no name"), std::string::npos) << error.what();
+  }
+}
+
 TEST(HandIns, WhatIsLeftOutIsNamed) {
   const TemporaryFolder temporary;
   const fs::path all = temporary.path();

@@ -60,5 +60,12 @@ TEST_F(SettingsFile, ThatIsWrongIsRefusedByLine) {
   expect_contains(refusal("handout = \"2026\"\n"), "'mine' is missing");
 }
 
+TEST_F(SettingsFile, IsQuotedInOneLine) {
+  expect_contains(refusal("\"x\\nPASS\" = 1\n"), "line 1: unknown key 'x\\x0aPASS'");
+  expect_contains(refusal("handout = \"x\\u2028PASS\"\n"), "found \"x\\xe2\\x80\\xa8PASS\"");
+  expect_contains(refusal("handout = \"2026\"\nmine = \"me=x\\r\"\n"),
+                  "line 2: 'mine' must be one line of text that can be printed, found \"me=x\\x0d\"");
+}
+
 }  // namespace
 }  // namespace syslab::submission

@@ -30,7 +30,7 @@ from syslab_loading import own_files, replaced_names
 from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
 from syslab_tensors import Memory
 from syslab_ties import DRAWS, MovedArgument, OutputStandsOut, array_of, in_place_of, read_doubles, rounded, settled
-from syslab_wire import PROTOCOL, Pipe
+from syslab_wire import PROTOCOL, Pipe, json_bytes
 
 PROBES = 4  # random changes of the arguments, by which the result's sensitivity is known
 
@@ -372,15 +372,15 @@ def of_case(error, name, path):
 
 
 def list_cases(reference, inputs, backward, descriptor):
-    with os.fdopen(descriptor, "w") as out:
+    with os.fdopen(descriptor, "wb") as out:
         of = "reference"
         try:
             load_callable(*reference)
             of = "inputs"
             cases = read_cases(*inputs)
-            json.dump({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}, out)
+            out.write(json_bytes({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}))
         except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
-            json.dump({"failed": of_case(error, "", inputs[0])["message"], "of": of}, out)
+            out.write(json_bytes({"failed": of_case(error, "", inputs[0])["message"], "of": of}))
 
 
 def main():

@@ -14,7 +14,6 @@ What the submission prints goes nowhere. Needs the standard library alone.
 import ast
 import importlib.metadata
 import inspect
-import json
 import os
 import pathlib
 import re
@@ -24,6 +23,7 @@ import sys
 import syslab_loading
 from syslab_lacks import claim
 from syslab_project import asked_of, locked_versions, normal
+from syslab_wire import json_bytes
 
 LONGEST = 300
 FOR_LIBRARIES = 4 << 30
@@ -136,7 +136,7 @@ def survey(path, wanted, getters):
 def main():
     path, limit, *names = sys.argv[1:]
     split = names.index("--")
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    answer = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
@@ -144,7 +144,7 @@ def main():
         # Of what it writes to: libraries of a framework alone map more addresses than most machines have memory.
         resource.setrlimit(resource.RLIMIT_DATA, (int(limit) + FOR_LIBRARIES, int(limit) + FOR_LIBRARIES))
     found = survey(pathlib.Path(os.path.realpath(path)), names[:split] + names[split + 1:], set(names[split + 1:]))
-    answer.write(json.dumps(found))
+    answer.write(json_bytes(found))
     answer.flush()
     os._exit(0)  # threads and exit handlers of the submission have no say in it
 

@@ -2,6 +2,7 @@
 
 Needs the standard library alone.
 """
+import codecs
 import json
 import os
 import struct
@@ -9,6 +10,18 @@ import sys
 
 PROTOCOL = 1
 MAX_FRAME_BYTES = 64 << 20
+
+
+def spelled_out(error):
+    return "".join(f"\\\\u{ord(sign):04x}" for sign in error.object[error.start:error.end]), error.end
+
+
+codecs.register_error("syslab_spelled_out", spelled_out)
+
+
+def json_bytes(message):
+    """In UTF-8. Half a pair of surrogates, which no JSON may hold, becomes the six letters of its escape."""
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "syslab_spelled_out")
 
 
 class Pipe:
@@ -35,6 +48,6 @@ class Pipe:
         return json.loads(body) if len(body) == length else None
 
     def write(self, message):
-        body = json.dumps(message).encode()
+        body = json_bytes(message)
         self.output.write(struct.pack("<I", len(body)) + body)
         self.output.flush()

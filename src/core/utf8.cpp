@@ -26,4 +26,13 @@ std::size_t utf8_sequence_length(std::string_view text) {
   return 0;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 }  // namespace syslab

@@ -10,4 +10,6 @@ namespace syslab {
 // NUL.
 std::size_t utf8_sequence_length(std::string_view text);
 
+bool is_utf8(std::string_view text);  // without NUL
+
 }  // namespace syslab

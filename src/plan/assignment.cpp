@@ -11,12 +11,15 @@
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
+#include "core/utf8.hpp"
 #include "plan/command.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::plan {
 namespace {
 
+// A worker is told of files in JSON.
+constexpr const char* kNotUtf8 = "its path is not UTF-8; rename the file or its folder";
 constexpr std::string_view kAgainst = " against ", kOn = " on ";  // of a function: path_of() writes them
 
 // Where `word` stands right behind a "file.py:name", whatever the folders on the way there are called.
@@ -153,8 +156,11 @@ std::string parse_python_place(std::string_view option, std::string_view text) {
     refuse(of_inputs ? "is no Python file, nor a manifest in JSON" : "is no Python file, nor a library");
   }
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", path.string()));
-  return std::filesystem::absolute(path).lexically_normal().string() + std::string(text.substr(colon));
+  if (!std::filesystem::is_regular_file(path, ignored))
+    refuse(fmt::format("there is no file '{}'", one_line(path.string())));
+  const std::string place = std::filesystem::absolute(path).lexically_normal().string();
+  if (!is_utf8(place)) refuse(kNotUtf8);
+  return place + std::string(text.substr(colon));
 }
 
 MineSpec parse_mine(std::string_view text) {
@@ -207,6 +213,7 @@ MineSpec parse_mine(std::string_view text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", file));
   mine.path = std::filesystem::absolute(path).lexically_normal().string();
+  if (!is_utf8(mine.path)) refuse(kNotUtf8);
   mine.digest = digest_of(mine);
   return mine;
 }

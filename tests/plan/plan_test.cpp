@@ -130,6 +130,15 @@ TEST(ParseMine, RefusesMissingFilesAndNamesWithoutFiles) {
   }
 }
 
+TEST(ParseMine, RefusesAPathThatNoMessageToAWorkerCanHold) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "flash\xff.py").string();
+  std::ofstream(file) << "class Flash: pass";
+  EXPECT_NE(usage_error([&] { parse_mine("me=" + file + ":Flash"); }).find("its path is not UTF-8"), std::string::npos);
+  EXPECT_NE(usage_error([&] { parse_python_place("--reference", file + ":f"); }).find("is not UTF-8"),
+            std::string::npos);
+}
+
 TEST(ParseMine, AFunctionIsReadWhateverItsFoldersAreCalled) {
   const test::TemporaryFolder folder;
   const std::string inner = (folder / "work on it against time").string();

@@ -145,9 +145,10 @@ class Quoted(Lab):
         (self.folder / "log.jsonl").write_text(json.dumps({"type": text}) + "\n")
         self.assert_quoted("import", "log.jsonl")
         (self.folder / "manifest.json").write_text(json.dumps({"reference": text}))
+        (self.folder / "lib.so").write_text("")
         self.assert_quoted("run", "--mine", "me=lib.so:f", "--inputs", "manifest.json")
         (self.folder / "list.csv").write_text(f'student,path\n"{text}",a\n')
-        self.assert_quoted("grade", "list.csv", "-o", "grades")
+        self.assert_quoted("grade", "list.csv", "--handout", "2026", "-o", "grades")
 
 
 if __name__ == "__main__":

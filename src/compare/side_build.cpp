@@ -14,6 +14,7 @@
 #include "core/machine_code.hpp"
 #include "measure/protocol.hpp"
 #include "session/capture.hpp"
+#include "session/command_selection.hpp"
 #include "session/function_selection.hpp"
 #include "worker/wire.hpp"
 
@@ -32,6 +33,12 @@ std::set<std::string> names_in(const Json& list) {
   std::set<std::string> names;
   for (const Json& it : list) names.insert(it.value("name", std::string()));
   return names;
+}
+
+// Axes of functions come from the user's file, and those of commands from the command line. Both builds get them with
+// the case, and no build can list them.
+bool takes_axes_from_user(const std::string& experiment) {
+  return experiment == kFunctionExperiment || experiment == kCommandExperiment;
 }
 
 // `planned` was made from this program's registry, so the other build is compared with it.
@@ -53,8 +60,7 @@ void hold_against(const SideBuild& build, char side, const plan::PlannedCase& pl
     differences.push_back(fmt::format("implementation {}: side {} does not have it", planned.implementation, side));
   }
   for (const auto& [axis, value] : planned.params) {
-    // The axes of somebody's function are her file's, which both builds are given.
-    if (planned.experiment->id != kFunctionExperiment && !experiment.axes.contains(axis)) {
+    if (!takes_axes_from_user(id) && !experiment.axes.contains(axis)) {
       differences.push_back(fmt::format("axis {}: side {} does not have it", axis, side));
     }
   }

@@ -245,7 +245,7 @@ class StoredGate {
           "Against stored values, not measured in turns: whatever changed on this machine since then counts as a "
           "change. "
           "`--build` names the program that made the pin and compares in turns.\n" +
-          verdict_table(context_.console, lines, "pinned", "now") + what_would_tell() +
+          verdict_table(context_.console, lines, kPinnedSide, kNowSide) + what_would_tell() +
           fmt::format("run {}\n", store_.run_uid(run_)));
     }
     return exit;

@@ -37,7 +37,9 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-std::string said(const Judgement& it) { return it.failed_a || it.failed_b ? it.reason : sentence(it, "pinned", "now"); }
+std::string said(const Judgement& it) {
+  return it.failed_a || it.failed_b ? it.reason : sentence(it, kPinnedSide, kNowSide);
+}
 
 std::string annotation(std::string_view level, const std::string& file, const std::string& title,
                        const std::string& text) {

@@ -145,7 +145,8 @@ Judgement judge_stored(std::span<const double> launches_a, std::span<const doubl
   it.seconds_a = median({launches_a.begin(), launches_a.end()});
   it.seconds_b = median({launches_b.begin(), launches_b.end()});
   it.delta = delta_of(delta, quantity, *it.seconds_a);
-  it.launches = static_cast<int>(std::min(launches_a.size(), launches_b.size()));
+  it.launches_of_side = {static_cast<int>(launches_a.size()), static_cast<int>(launches_b.size())};
+  it.launches = std::min(it.launches_of_side[0], it.launches_of_side[1]);
   conclude(it, stats::unpaired_estimate(launches_a, launches_b));
   if (it.launches < kFewestLaunches) {
     it.reason = fmt::format("A has {}, B {} launches; a verdict takes {} of each", launches_a.size(), launches_b.size(),
@@ -258,13 +259,27 @@ std::string word_of(const Judgement& it) {
   return *failed == Status::check_failed ? "wrong" : std::string(syslab::to_string(*failed));
 }
 
+std::string launches_text(const Judgement& it) {
+  return it.launches_of_side[0] == it.launches_of_side[1]
+             ? std::to_string(it.launches)
+             : fmt::format("{}, {}", it.launches_of_side[0], it.launches_of_side[1]);
+}
+
 namespace {
+
+// "over 3 launches a side", "over 3 launches of the pin and 5 now", "over 3 launches of A and 5 of B".
+std::string over_launches(const Judgement& it, const std::string& a, const std::string& b) {
+  const auto [of_a, of_b] = it.launches_of_side;
+  if (of_a == of_b) return fmt::format("over {} launches a side", it.launches);
+  if (a == kPinnedSide && b == kNowSide) return fmt::format("over {} launches of the pin and {} now", of_a, of_b);
+  return fmt::format("over {} launches of {} and {} of {}", of_a, a, of_b, b);
+}
 
 // Of a verdict on two rates.
 std::string sentence_of_rates(const Judgement& it, const std::string& a, const std::string& b) {
   const double log_ratio = shown_of(it).log_ratio;
   const std::string& unit = it.quantity.unit;
-  const std::string basis = fmt::format("(95 %: {}), over {} launches a side.", interval_text(it), it.launches);
+  const std::string basis = fmt::format("(95 %: {}), {}.", interval_text(it), over_launches(it, a, b));
   if (it.verdict == Verdict::same) {
     return fmt::format("{} and {} have the same {} within ±{:g} %: {} {}", a, b, unit, 100 * it.delta, change_text(it),
                        basis);
@@ -280,7 +295,7 @@ std::string sentence_of_rates(const Judgement& it, const std::string& a, const s
 std::string sentence(const Judgement& it, const std::string& a, const std::string& b) {
   const bool has_ratio = it.verdict != Verdict::unclear && it.verdict != Verdict::incomparable;
   if (has_ratio && it.quantity.is_rate()) return sentence_of_rates(it, a, b);
-  const auto over = fmt::format("over {} launches a side", it.launches);
+  const std::string over = over_launches(it, a, b);
   switch (it.verdict) {
     case Verdict::faster:
     case Verdict::slower:

@@ -28,7 +28,8 @@ struct Judgement {
   std::vector<stats::TimingWarning> warnings;            // to be told with the verdict
   Quantity quantity;  // of a rate, `seconds_…` are the time of one unit, and ratios those of times
   double delta = 0.01;
-  int launches = 0, blocks = 0;
+  int launches = 0, blocks = 0;                // of two numbers of launches, the smaller
+  std::array<int, 2> launches_of_side{};       // of stored values; zeros: in turns, both sides have `launches`
   std::optional<double> seconds_a, seconds_b;  // medians over launches of the launches' medians
   std::optional<double> log_ratio, low, high;  // of log(B / A), 95 %
   std::optional<double> p_value;               // of no change beyond delta
@@ -77,7 +78,14 @@ std::string speed_text(const Judgement& judgement);
 // What came of it in a word: "slower"; of a side that failed "wrong" or its status, and not "incomparable".
 std::string word_of(const Judgement& judgement);
 
+// The sides of a comparison with stored values, as tables and sentences call them.
+inline constexpr const char* kPinnedSide = "pinned";
+inline constexpr const char* kNowSide = "now";
+
+// "6"; "3, 5" if the sides differ.
+std::string launches_text(const Judgement& judgement);
 // "flash_tiled takes 25.0 % less time than naive (95 %: −25.2 % … −24.8 %), over 6 launches a side."
+// If the sides differ, it ends with "over 3 launches of the pin and 5 now."
 std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
 
 // A reason that speaks of sides, in their names: "side B is wrong: …" becomes "me is wrong: …".

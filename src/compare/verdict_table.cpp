@@ -54,7 +54,7 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
     // Last, because the escape codes of colours have a width that is not visible.
     cells.push_back({title, value_text(it.quantity, it.seconds_a), value_text(it.quantity, it.seconds_b),
                      it.log_ratio ? change_text(it) : "-", it.low ? interval_text(it) : "-",
-                     it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", std::to_string(it.launches),
+                     it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", launches_text(it),
                      console.styled(word_of(it), good ? Style::good : Style::bad)});
   }
   std::string text = report::write_aligned(columns, cells) + "\n";
@@ -83,6 +83,9 @@ Json to_json(const Judgement& it) {
             {"delta", it.delta},
             {"launches", it.launches},
             {"blocks", it.blocks}};
+  const bool in_turns = it.launches_of_side[0] == 0 && it.launches_of_side[1] == 0;
+  json["launches_a"] = in_turns ? it.launches : it.launches_of_side[0];
+  json["launches_b"] = in_turns ? it.launches : it.launches_of_side[1];
   const auto put = [&](const char* name, const std::optional<double>& value) {
     json[name] = value ? Json(*value) : Json();
   };

@@ -184,6 +184,19 @@ TEST(Judgement, OfStoredLaunchesNamesTheSideThatHasTooFew) {
   EXPECT_EQ(judge_stored(three, three, 0.1).verdict, Verdict::same);
 }
 
+TEST(Judgement, OfStoredLaunchesTellsHowManyEachSideHas) {
+  const std::vector<double> three{1e-3, 1.001e-3, 1.002e-3}, five{2e-3, 2.001e-3, 2.002e-3, 2.001e-3, 2.002e-3};
+  const Judgement it = judge_stored(three, five, std::nullopt);
+  EXPECT_EQ(launches_text(it), "3, 5");
+  EXPECT_TRUE(sentence(it, kPinnedSide, kNowSide).ends_with(", over 3 launches of the pin and 5 now."));
+  EXPECT_TRUE(sentence(it, "A", "B").ends_with(", over 3 launches of A and 5 of B."));
+  const Judgement rates = judge_stored(three, five, std::nullopt, {"GB/s", Better::larger});
+  EXPECT_TRUE(sentence(rates, kPinnedSide, kNowSide).ends_with(", over 3 launches of the pin and 5 now."));
+  const Judgement equal = judge_stored(three, three, std::nullopt);
+  EXPECT_EQ(launches_text(equal), "3");
+  EXPECT_TRUE(sentence(equal, kPinnedSide, kNowSide).ends_with(", over 3 launches a side."));
+}
+
 TEST(Judgement, DoublesDeltaWhereACallIsShorterThan20Microseconds) {
   const std::vector<double> short_calls{19e-6, 19.01e-6, 19.02e-6}, long_calls{21e-6, 21.01e-6, 21.02e-6};
   EXPECT_EQ(judge_stored(short_calls, short_calls, std::nullopt).delta, 0.02);

@@ -198,7 +198,11 @@ Exit execute(const Context& context, const GateOptions& options) {
                            ? gate_in_turns(context, store, pinned, options, conditions, lines)
                            : gate_by_stored(context, store, pinned.run, pinned.plan, options, conditions, lines));
   }
-  if (options.github) tell_github(context, options.against, lines, pinned.missing);
+  if (options.github) {
+    // In turns, no time of the pinned run is compared.
+    const std::string about_pin = options.build ? "" : self_reported_sentence(self_reported(store, pinned.run.uid));
+    tell_github(context, options.against, lines, pinned.missing, about_pin);
+  }
   return exit;
 }
 

@@ -57,6 +57,7 @@ class StoredGate {
     of_run_ = conditions_from_json(pinned.protocol_json);
     of_run_.timeout = conditions.timeout;
     of_run_.launches = 1;  // of a round: how many rounds is the gate's to say
+    arrival_ = self_reported(store, pinned.uid);
     run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
   }
 
@@ -237,11 +238,15 @@ class StoredGate {
         json["mode"] = "stored";
         json["run"] = store_.run_uid(run_);
         json["case"] = lines.back().title;
+        json["pin"] = {{"run", pinned_.uid}, {"self_reported", arrival_.has_value()}};
+        if (arrival_) json["pin"].update({{"how", arrival_->how}, {"source", arrival_->source}});
         context_.console.print_line(json);
       }
     }
     if (!context_.console.json()) {
+      const std::string told = self_reported_sentence(arrival_);
       context_.console.print(
+          (told.empty() ? "" : told + "\n") +
           "Against stored values, not measured in turns: whatever changed on this machine since then counts as a "
           "change. "
           "`--build` names the program that made the pin and compares in turns.\n" +
@@ -258,6 +263,7 @@ class StoredGate {
   std::optional<double> delta_;
   int launches_ = kLaunchesOfACase;
   Conditions of_run_;
+  std::optional<Arrival> arrival_;  // of a self-reported pin
   store::RowId run_ = 0;
   std::vector<Gated> cases_;
   runner::Interruption interruption_;  // from the first launch to the last word
@@ -314,6 +320,14 @@ Judgement not_confirmed(const Judgement& first) {
   judgement.verdict = Verdict::unclear;
   judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again", change_text(first));
   return judgement;
+}
+
+std::string self_reported_sentence(const std::optional<Arrival>& arrival) {
+  if (!arrival) return {};
+  return fmt::format(
+      "The pinned run is self-reported: it was {} '{}', not measured here. If you vouch for its times: `syslab merge "
+      "--trust`.",
+      arrival->how == "import" ? "imported from" : "merged from", arrival->source);
 }
 
 std::string build_of_run(const store::Store& store, store::RowId run) {

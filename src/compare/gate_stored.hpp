@@ -7,6 +7,7 @@
 #include "compare/session.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
+#include "session/stored_run.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {
@@ -22,6 +23,9 @@ Judgement confirmed(const Judgement& first, const Judgement& again);
 
 // Slower, but there was no second time.
 Judgement not_confirmed(const Judgement& first);
+
+// "The pinned run is self-reported: …", if it was not measured here; else empty.
+std::string self_reported_sentence(const std::optional<Arrival>& arrival);
 
 // Facts of the build that made it, as JSON.
 std::string build_of_run(const store::Store& store, store::RowId run);

@@ -84,7 +84,7 @@ std::string github_annotations(const std::vector<GatedLine>& lines, const std::v
 }
 
 std::string github_summary(const std::string& against, const std::vector<GatedLine>& lines,
-                           const std::vector<std::string>& missing) {
+                           const std::vector<std::string>& missing, const std::string& about_pin) {
   std::vector<const GatedLine*> sorted;
   for (const GatedLine& line : lines) sorted.push_back(&line);
   std::stable_sort(sorted.begin(), sorted.end(), [](const GatedLine* a, const GatedLine* b) {
@@ -96,6 +96,7 @@ std::string github_summary(const std::string& against, const std::vector<GatedLi
       fmt::format("### Gate against {}\n\n{}: {} slower or wrong{}.\n\n", report::escape_markdown(against),
                   counted(static_cast<std::int64_t>(lines.size()), "case"), ill,
                   missing.empty() ? "" : fmt::format(", {} missing", missing.size()));
+  if (!about_pin.empty()) text += report::escape_markdown(about_pin) + "\n\n";
   text += "| | case | pinned | now | change | 95 % | verdict |\n|---|---|---:|---:|---:|---:|---|\n";
   for (const GatedLine* line : sorted) {
     const Judgement& it = line->judgement;
@@ -124,7 +125,7 @@ void require_github() {
 }
 
 void tell_github(const Context& context, const std::string& against, const std::vector<GatedLine>& lines,
-                 const std::vector<std::string>& missing) {
+                 const std::vector<std::string>& missing, const std::string& about_pin) {
   const std::string annotations = github_annotations(lines, missing);
   // Not by the console, which prints no commands. What others wrote in them is escaped.
   const std::string text = printable(annotations);
@@ -134,7 +135,7 @@ void tell_github(const Context& context, const std::string& against, const std::
   }
   const std::string file = environment_variable("GITHUB_STEP_SUMMARY");
   std::ofstream out(file, std::ios::app | std::ios::binary);
-  out << github_summary(against, lines, missing);
+  out << github_summary(against, lines, missing, about_pin);
   out.close();
   if (!out) throw Error(ErrorKind::store, fmt::format("'{}' (GITHUB_STEP_SUMMARY) could not be written", file));
 }

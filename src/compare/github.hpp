@@ -23,14 +23,14 @@ std::string annotated_file(const std::vector<plan::MineSpec>& mine, std::string_
 
 // "::error file=flash.py,title=…::…" for what is slower or wrong, "::warning …" for what has no verdict; a line each.
 std::string github_annotations(const std::vector<GatedLine>& lines, const std::vector<std::string>& missing);
-// Markdown: the verdicts in a table, those that are not well first.
+// Markdown: the verdicts in a table, those that are not well first. `about_pin`: a sentence above it, or empty.
 std::string github_summary(const std::string& against, const std::vector<GatedLine>& lines,
-                           const std::vector<std::string>& missing);
+                           const std::vector<std::string>& missing, const std::string& about_pin = {});
 
 // Error(usage) unless GITHUB_STEP_SUMMARY names a file that can be written to; before anything is measured.
 void require_github();
 // Prints the annotations (to standard error where standard output is JSON) and adds the page to GITHUB_STEP_SUMMARY.
 void tell_github(const Context& context, const std::string& against, const std::vector<GatedLine>& lines,
-                 const std::vector<std::string>& missing);
+                 const std::vector<std::string>& missing, const std::string& about_pin);
 
 }  // namespace syslab::cli

@@ -113,6 +113,13 @@ store::StoredRun find_run_or_pin(const store::Store& store, const std::string& n
                           name));
 }
 
+std::optional<Arrival> self_reported(const store::Store& store, const std::string& run_uid) {
+  const auto rows =
+      store.query("SELECT how, source FROM arrival WHERE run_uid = ?1 AND NOT trusted", {store::text_cell(run_uid)})
+          .rows;
+  return rows.empty() ? std::nullopt : std::optional(Arrival{rows[0][0].text, rows[0][1].text});
+}
+
 std::string CaseKey::title(const registry::Registry& registry) const {
   return case_label(registry, experiment, implementation, Params::from_json(parse_json(params)), world_size);
 }

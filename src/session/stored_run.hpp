@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,12 @@ namespace syslab::cli {
 
 // By the name of a pin, else as Store::find_run. Error(usage) when there is neither.
 store::StoredRun find_run_or_pin(const store::Store& store, const std::string& name);
+
+// How a self-reported run came into the database: it was not measured here, and nobody vouches for it (merge --trust).
+struct Arrival {
+  std::string how, source;  // "merge" or "import", and the file
+};
+std::optional<Arrival> self_reported(const store::Store& store, const std::string& run_uid);
 
 // What names a case across runs: experiment, parameters, implementation, ranks. Not the experiment's version.
 struct CaseKey {

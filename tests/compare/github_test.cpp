@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "compare/gate_stored.hpp"
+
 namespace syslab::cli {
 namespace {
 
@@ -21,6 +23,15 @@ TEST(Github, WhatIsWrongIsCalledWrong) {
   const std::string page = github_summary("base", lines, {});
   EXPECT_NE(page.find("| wrong: out"), std::string::npos) << page;
   EXPECT_NE(page.find("| timeout: stopped after 20 s |"), std::string::npos) << page;
+}
+
+TEST(Github, TheSummarySaysOfASelfReportedPinThatItIs) {
+  EXPECT_EQ(self_reported_sentence(std::nullopt), "");
+  const std::string told = self_reported_sentence(Arrival{"merge", "hers.db"});
+  EXPECT_TRUE(told.starts_with("The pinned run is self-reported: it was merged from 'hers.db'")) << told;
+  const std::string page = github_summary("base", {}, {}, told);
+  EXPECT_NE(page.find("The pinned run is self"), std::string::npos) << page;
+  EXPECT_EQ(github_summary("base", {}, {}).find("self"), std::string::npos);
 }
 
 TEST(Github, WhatHasNoVerdictWarnsAndWhatIsWellIsNotAnnotated) {

@@ -126,6 +126,21 @@ class Gate(Gating):
         self.assert_intact()
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'running'"), [(0,)])
 
+    def test_a_self_reported_pin_is_called_so(self):
+        self.pinned("--launches", "3")
+        one, = self.gated("--delta", "900%", expect=0)
+        self.assertFalse(one["pin"]["self_reported"])
+        self.assertNotIn("self-reported", self.syslab(*self.GATE, "--delta", "900%").stdout)
+        hers = self.folder / "hers.db"
+        self.db.rename(hers)
+        self.syslab("merge", hers)
+        self.syslab("pin", "base", self.sql("SELECT uid FROM run WHERE verb = 'run'")[0][0])
+        one, = self.gated("--delta", "900%", expect=0)
+        self.assertEqual((one["pin"]["self_reported"], one["pin"]["how"], one["pin"]["source"]), (True, "merge", "hers.db"))
+        self.assertIn("self-reported: it was merged from 'hers.db'", self.syslab(*self.GATE, "--delta", "900%").stdout)
+        self.syslab("merge", hers, "--trust")
+        self.assertFalse(self.gated("--delta", "900%", expect=0)[0]["pin"]["self_reported"])
+
     def test_a_case_that_is_gone_is_missing(self):
         self.pinned()
         self.change_stored_version()

@@ -7,6 +7,7 @@
 
 #include "cli/verbs.hpp"
 #include "compare/gate_stored.hpp"
+#include "compare/pinned_files.hpp"
 #include "compare/sweep.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
@@ -24,6 +25,7 @@ namespace {
 struct Pinned {
   store::StoredRun run;
   plan::Plan plan;
+  std::vector<PinnedFile> files;  // of the user's, each once
   std::vector<std::string> missing;
 };
 
@@ -42,6 +44,7 @@ void add_case(const Context& context, const store::PlanRow& row, MineFiles& file
     const auto& mine = pinned.plan.mine;
     if (std::none_of(mine.begin(), mine.end(), [&](const auto& it) { return it.name == row.implementation.name; })) {
       pinned.plan.mine.push_back(files.find(pinned.run.id, row.implementation, ChangedFile::taken));
+      pinned.files.push_back({pinned.plan.mine.back(), row.implementation.digest});
     }
   } else if (!planned.implementation.empty() &&
              planned.experiment->find_implementation(planned.implementation) == nullptr) {
@@ -58,7 +61,7 @@ void add_case(const Context& context, const store::PlanRow& row, MineFiles& file
 
 Pinned pinned_cases(const Context& context, const store::Store& store, const GateOptions& options) {
   const store::OneState one_state(store);  // what is pinned is what is proved to be this user's own
-  Pinned pinned{find_run_or_pin(store, options.against), {}, {}};
+  Pinned pinned{find_run_or_pin(store, options.against), {}, {}, {}};
   std::set<std::tuple<std::string, std::string, int>> seen;
   bool any = false;
   MineFiles files(store, options.mine,
@@ -107,6 +110,7 @@ plan::ComparisonPlan against_itself(const Pinned& pinned, const std::string& bui
 std::vector<SweptComparison> gate_by_build(const Context& context, store::Store& store, const Pinned& pinned,
                                            const GateOptions& options, const ComparisonConditions& conditions,
                                            plan::ComparisonPlan& plan) {
+  require_pinned_files(pinned.run.uid, pinned.files);  // before a revision is built
   std::set<std::string> experiments;
   for (const plan::PlannedCase& planned : pinned.plan.cases) experiments.insert(planned.experiment->id);
   const std::string program = program_of(context.console, *options.build);
@@ -141,6 +145,9 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
     first.judgement = confirmed(first.judgement, again.judgement);
     first.uid = again.uid;
     first.measured = std::move(again.measured);
+  }
+  if (const std::string told = what_build_compares(pinned.files); !told.empty() && !context.console.json()) {
+    context.console.print(told + "\n");
   }
   print_sweep(context, session, sweep);
   return sweep;
@@ -194,9 +201,9 @@ Exit execute(const Context& context, const GateOptions& options) {
   std::vector<GatedLine> lines;
   if (!pinned.plan.cases.empty()) {
     if (!pinned.plan.mine.empty()) tell_missing_walls(context.console);
-    exit = worse(exit, options.build
-                           ? gate_in_turns(context, store, pinned, options, conditions, lines)
-                           : gate_by_stored(context, store, pinned.run, pinned.plan, options, conditions, lines));
+    exit = worse(exit, options.build ? gate_in_turns(context, store, pinned, options, conditions, lines)
+                                     : gate_by_stored(context, store, pinned.run, pinned.plan, pinned.files, options,
+                                                      conditions, lines));
   }
   if (options.github) {
     // In turns, no time of the pinned run is compared.

@@ -46,11 +46,13 @@ struct Gated {
 class StoredGate {
  public:
   StoredGate(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-             std::vector<Gated> cases, const GateOptions& options, const ComparisonConditions& conditions)
+             const std::vector<PinnedFile>& files, std::vector<Gated> cases, const GateOptions& options,
+             const ComparisonConditions& conditions)
       : context_(context),
         store_(store),
         pinned_(pinned),
         plan_(plan),
+        files_(files),
         delta_(conditions.delta),
         cases_(std::move(cases)) {
     launches_ = options.launches.value_or(kLaunchesOfACase);
@@ -221,8 +223,11 @@ class StoredGate {
       return it.judgement.verdict == stats::Verdict::unclear && it.judgement.low.has_value();
     });
     if (!unclear) return {};
-    return "What is unclear is told by more launches of both sides (--launches of the pinned run and of the gate), "
-           "asked with a larger --delta, or measured in turns (--build, where that program made the pin).\n";
+    return fmt::format(
+        "What is unclear is told by more launches of both sides (--launches of the pinned run and of the gate), "
+        "asked with a larger --delta, or measured in turns ({}).\n",
+        changed_files(files_).empty() ? "--build, where that program made the pin"
+                                      : "`compare`, with a copy of the old file");
   }
 
   Exit report() const {
@@ -248,10 +253,9 @@ class StoredGate {
       context_.console.print(
           (told.empty() ? "" : told + "\n") +
           "Against stored values, not measured in turns: whatever changed on this machine since then counts as a "
-          "change. "
-          "`--build` names the program that made the pin and compares in turns.\n" +
-          verdict_table(context_.console, lines, kPinnedSide, kNowSide) + what_would_tell() +
-          fmt::format("run {}\n", store_.run_uid(run_)));
+          "change. " +
+          hint_of_turns(files_) + "\n" + verdict_table(context_.console, lines, kPinnedSide, kNowSide) +
+          what_would_tell() + fmt::format("run {}\n", store_.run_uid(run_)));
     }
     return exit;
   }
@@ -260,6 +264,7 @@ class StoredGate {
   store::Store& store_;
   const store::StoredRun& pinned_;
   const plan::Plan& plan_;
+  const std::vector<PinnedFile>& files_;
   std::optional<double> delta_;
   int launches_ = kLaunchesOfACase;
   Conditions of_run_;
@@ -338,23 +343,26 @@ std::string build_of_run(const store::Store& store, store::RowId run) {
 }
 
 Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-                    const GateOptions& options, const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
+                    const std::vector<PinnedFile>& files, const GateOptions& options,
+                    const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
+  const bool can_build = changed_files(files).empty();  // --build would not refuse it
   if (parse_json(pinned.protocol_json).value("name", "") == "paired") {
-    throw Error(ErrorKind::usage,
-                fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. Give "
-                            "--build, or pin a run made by `syslab run --launches 3`",
-                            pinned.uid));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. {} a run "
+                    "made by `syslab run --launches 3`",
+                    pinned.uid, can_build ? "Give --build, or pin" : "Pin"));
   }
   std::vector<Gated> cases = gated_cases(store, pinned, plan);
   if (std::none_of(cases.begin(), cases.end(), [](const Gated& it) { return it.can_be_judged; })) {
     throw Error(
         ErrorKind::usage,
         fmt::format("run {} holds fewer than {} launches of every case, and against stored values a verdict "
-                    "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`; or give --build, "
-                    "the program that made this one",
-                    pinned.uid, kFewestLaunches, with_launches(pinned, kFewestLaunches), shell_word(options.against)));
+                    "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`{}",
+                    pinned.uid, kFewestLaunches, with_launches(pinned, kFewestLaunches), shell_word(options.against),
+                    can_build ? "; or give --build, the program that made this one" : ""));
   }
-  return StoredGate(context, store, pinned, plan, std::move(cases), options, conditions).run(lines);
+  return StoredGate(context, store, pinned, plan, files, std::move(cases), options, conditions).run(lines);
 }
 
 }  // namespace syslab::cli

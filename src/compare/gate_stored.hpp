@@ -4,6 +4,7 @@
 
 #include "compare/github.hpp"
 #include "compare/options.hpp"
+#include "compare/pinned_files.hpp"
 #include "compare/session.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
@@ -15,7 +16,8 @@ namespace syslab::cli {
 // `plan`: the pinned run's cases, indexed from 0. Each is measured in fresh launches, taking turns so that a slow
 // minute affects all of them; slower cases are measured once more. `lines`: what was found of each is added there.
 Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-                    const GateOptions& options, const ComparisonConditions& conditions, std::vector<GatedLine>& lines);
+                    const std::vector<PinnedFile>& files, const GateOptions& options,
+                    const ComparisonConditions& conditions, std::vector<GatedLine>& lines);
 
 // Slower twice is slower; anything else the second time makes the first time's `slower` unclear, but for a wrong side,
 // which stays wrong.

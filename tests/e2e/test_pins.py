@@ -177,6 +177,7 @@ class Gate(Gating):
                 raise RuntimeError("broken on purpose")
             Naive.forward = broken
             """), encoding="utf-8")
+        self.assertIn("me, '%s:Naive', had digest" % source, self.syslab(*self.GATE, "--build", SYSLAB, expect=2).stderr)
         lines = self.gated(expect=3)
         self.assertTrue(all(line["verdict"] == "incomparable" for line in lines))
         source.write_text(original + textwrap.dedent("""
@@ -213,6 +214,23 @@ class Github(OnGithub):
         self.assertIn("2 cases: 2 slower or wrong", ill)
         self.assertIn("| ❌ | command me n=1", ill)
         self.assertIn("| +40.0 % |", ill)
+
+    def test_build_compares_programs_and_refuses_a_file_that_changed(self):
+        self.bench(5)
+        self.syslab("run", "--command", "me=./bench.sh {n}", "-a", "n=1", "--reads", "{} ms", "--launches", "3", "--protocol", "quick")
+        self.syslab("pin", "base", "latest")
+        gate = ("gate", "--against", "base", "--launches", "3")
+        self.assertIn("`--build` names the program", self.syslab(*gate, expect=0).stdout)
+        self.assertIn("Both programs measure me as pinned", self.syslab(*gate, "--build", SYSLAB, expect=0).stdout)
+        self.bench(7)
+        before = self.sql("SELECT count(*) FROM run")
+        refused = self.syslab(*gate, "--build", SYSLAB, expect=2).stderr
+        self.assertIn("me, the command './bench.sh {n}' with the files that it names, had digest", refused)
+        self.assertIn("A:mine=old B:mine=new", refused)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), before, "nothing was measured")
+        slower = self.syslab(*gate, expect=6).stdout
+        self.assertIn("me is not what was pinned", slower)
+        self.assertNotIn("--build", slower)
 
     def test_behind_what_is_unclear_stands_what_would_tell(self):
         self.bench("$(date +%N)")  # anything between 0 and 1

@@ -9,6 +9,7 @@
 #include "comm/local/local.hpp"
 #include "core/error.hpp"
 #include "core/index.hpp"
+#include "core/json_text.hpp"
 #include "device/queue.hpp"
 #include "parallel/ddp/gradient_sync.hpp"
 #include "parallel/replicas.hpp"
@@ -29,7 +30,7 @@ class OwnRanks final : public CallChannel {
 
   Nanoseconds call(std::string_view, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
                    const Params& options) override {
-    const Json asked = Json::parse(options.text("case"));
+    const Json asked = parse_json(options.text("case"));
     const OwnTraining training{asked, inputs, outputs};
     comm::run_local(asked.at("ranks").get<int>(), {.limit = kOwnPatience}, [&](comm::Communicator& ranks) {
       const device::OwnedStream compute = device::OwnedStream::queue(), communication = device::OwnedStream::queue();

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/process_stat.hpp"
 
 namespace syslab::selftest {
@@ -213,7 +214,7 @@ std::vector<pid_t> workers_of(pid_t lab) {
 }
 
 std::optional<Json> attempt_of(const std::string& line) {
-  Json json = Json::parse(line, nullptr, false);
+  Json json = json_or_discarded(line);
   if (!json.is_object() || json.value("type", "") != "attempt") return std::nullopt;
   return json;
 }

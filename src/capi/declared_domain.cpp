@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/user_file.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::uint64_t kMostManifest = 1U << 16;
 constexpr std::size_t kMostQuoted = 200;
 
 Json parsed(const std::string& text, const std::string& where) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = json_or_discarded(text);
   if (json.is_object()) return json;
   throw Error(ErrorKind::usage,
               fmt::format("{}: a domain is a JSON object such as {{\"dtypes\": [\"fp32\"]}}, found '{}'", where,

@@ -286,6 +286,9 @@ std::string to_text(const File& file) {
 File read_claim(const std::filesystem::path& path) { return from_text(path.string(), read_user_file(path, kLargest)); }
 
 File from_text(const std::string& name, const std::string& text) {
+  if (const std::string fault = nesting_fault(text); !fault.empty()) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: its JSON is {}", name, fault));
+  }
   const Json json = json_or_discarded(text);
   if (!json.is_object() || !json.contains("syslab_claim")) {
     throw Error(ErrorKind::usage,

@@ -138,7 +138,7 @@ std::string nothing_checked(const std::string& name, std::int64_t cases, std::in
 }
 
 std::string input_of(const std::string& counterexample) {
-  const Json values = Json::parse(counterexample, nullptr, false);
+  const Json values = json_or_discarded(counterexample);
   if (!values.is_object()) return "no input was kept";
   std::string text;
   for (const auto& [name, value] : values.items()) {

@@ -231,11 +231,11 @@ ImportedRun read_log(const registry::Registry& registry, std::string_view text, 
     for (const std::string& line : split(text, '\n')) {
       ++number;
       if (trim(line).empty()) continue;
+      if (const std::string fault = nesting_fault(line); !fault.empty()) {
+        throw Error(ErrorKind::usage, "this is " + fault);
+      }
       const Json json = json_or_discarded(line);
       if (!json.is_object()) throw Error(ErrorKind::usage, "this is no JSON object");
-      if (is_nested_deeper(json, kMostLevels)) {
-        throw Error(ErrorKind::usage, fmt::format("this is nested deeper than {} levels", kMostLevels));
-      }
       reader.take(json);
     }
     return reader.finish();

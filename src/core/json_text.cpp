@@ -1,15 +1,61 @@
 #include "core/json_text.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace syslab {
+namespace {
+
+class NestedTooDeep final : public Json::exception {
+ public:
+  explicit NestedTooDeep(const std::string& fault) : Json::exception(kId, fault.c_str()) {}
+
+ private:
+  static constexpr int kId = 101;  // nlohmann's number of a parse error
+};
+
+// Brackets in strings do not count.
+std::size_t levels_of(std::string_view text) {
+  std::size_t level = 0, most = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char sign = text[at];
+    if (in_string) {
+      if (sign == '\\') ++at;
+      if (sign == '"') in_string = false;
+    } else if (sign == '"') {
+      in_string = true;
+    } else if (sign == '[' || sign == '{') {
+      most = std::max(most, ++level);
+    } else if ((sign == ']' || sign == '}') && level > 0) {
+      --level;
+    }
+  }
+  return most;
+}
+
+}  // namespace
 
 std::string json_text(const Json& json) { return json.dump(); }
 
 std::string repaired_json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json parse_json(std::string_view text) { return Json::parse(text); }
+std::string nesting_fault(std::string_view text) {
+  const std::size_t levels = levels_of(text);
+  if (levels <= kMostLevels) return {};
+  return fmt::format("nested {} levels deep; expected at most {}", levels, kMostLevels);
+}
 
-Json json_or_discarded(std::string_view text) { return Json::parse(text, nullptr, /*allow_exceptions=*/false); }
+Json parse_json(std::string_view text) {
+  if (const std::string fault = nesting_fault(text); !fault.empty()) throw NestedTooDeep("the JSON is " + fault);
+  return Json::parse(text);
+}
+
+Json json_or_discarded(std::string_view text) {
+  if (levels_of(text) > kMostLevels) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
 
 }  // namespace syslab

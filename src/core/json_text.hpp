@@ -2,6 +2,7 @@
 // instantiates them one or two seconds of compile time.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -14,9 +15,15 @@ std::string json_text(const Json& json);
 // The same, with U+FFFD for invalid UTF-8.
 std::string repaired_json_text(const Json& json);
 
-// Throws nlohmann's parse_error.
+// Objects and lists may nest at most this deep in text that is read: copying, comparing and serialising a value use
+// stack for each level, and so does a database's parser.
+inline constexpr std::size_t kMostLevels = 100;
+// "" unless the text nests deeper, else "nested 50000 levels deep; expected at most 100".
+std::string nesting_fault(std::string_view text);
+
+// Throws an exception of nlohmann's if the text is not JSON or nests too deep.
 Json parse_json(std::string_view text);
-// A value with is_discarded() if the text is not JSON.
+// A value with is_discarded() if the text is not JSON or nests too deep.
 Json json_or_discarded(std::string_view text);
 
 }  // namespace syslab

@@ -84,12 +84,6 @@ std::string quote_bytes(std::string_view bytes) {
 
 }  // namespace
 
-bool is_nested_deeper(const Json& json, int levels) {
-  if (!json.is_structured()) return false;
-  if (levels == 0) return true;
-  return std::any_of(json.begin(), json.end(), [&](const Json& one) { return is_nested_deeper(one, levels - 1); });
-}
-
 void write_frame(int fd, const Json& message) {
   const std::string body = repaired_json_text(message);
   if (body.size() > kMaxFrameBytes) {

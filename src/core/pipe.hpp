@@ -15,11 +15,6 @@ namespace syslab {
 // Longer frames are an error on both sides: a stray print on stdout must not read as a length of 1.8 GB.
 inline constexpr std::uint32_t kMaxFrameBytes = 64U << 20;
 
-// A message nests objects and lists at most this deep, because serialising it and a database's parser use stack per
-// level.
-inline constexpr int kMostLevels = 100;
-bool is_nested_deeper(const Json& json, int levels);
-
 // Writes one frame whole, waiting as needed. Throws Error(comm) if the other end is gone. Invalid UTF-8 (in a user's
 // message) becomes U+FFFD.
 void write_frame(int fd, const Json& message);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/resources.hpp"
 #include "report/deliverables.hpp"
 
@@ -24,7 +25,7 @@ Part& find_or_add(std::vector<Part>& parts, const std::string& problem, const st
 void add_points(std::vector<Part>& parts, const std::string& handout) {
   const auto text = find_resource(kRubric);
   if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kRubric));
-  const nlohmann::json rubric = nlohmann::json::parse(*text);
+  const Json rubric = parse_json(*text);
   for (const auto& problem : rubric.at("problems")) {
     if (!problem.at("points").contains(handout)) continue;
     for (const auto& part : problem.at("parts")) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "model/safetensors.hpp"
 #include "model/safetensors_checksums.hpp"
 
@@ -175,6 +176,9 @@ void SafetensorsReader::check_data() const {
 void SafetensorsReader::parse_header(const std::string& text) {
   if (text.empty() || text.front() != '{') {
     refuse("its header does not begin with '{'; it is another kind of file");
+  }
+  if (const std::string fault = nesting_fault(text); !fault.empty()) {
+    refuse(fmt::format("its header is {}; it is damaged or another kind of file", fault));
   }
   // The parser keeps the last of two equal keys; a file with equal keys is broken.
   std::map<std::string, int, std::less<>> met;

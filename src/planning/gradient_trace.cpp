@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "planning/planner.hpp"
 #include "planning/profiler_trace.hpp"
@@ -219,6 +220,9 @@ GradientTrace read_gradient_trace(std::string_view text) {
     trace.from = "CSV";
     records = read_csv(text);
   } else {
+    if (const std::string fault = nesting_fault(text); !fault.empty()) {
+      throw Error(ErrorKind::usage, fmt::format("the trace is {}", fault));
+    }
     const Json json = parse_events(text);
     if (json.is_discarded()) throw Error(ErrorKind::usage, "the trace begins as JSON and is none: is it whole?");
     const Json* const plain = json.is_object() && json.contains("gradients") ? &json["gradients"] : nullptr;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/resources.hpp"
 
 namespace syslab::report {
@@ -38,7 +39,7 @@ Deliverable deliverable_of(const std::string& problem, const json& entry) {
 std::vector<Problem> parse_problems(const std::string& text) {
   std::vector<Problem> problems;
   try {
-    for (const json& entry : json::parse(text)) {
+    for (const json& entry : parse_json(text)) {
       Problem problem{entry.at("id"),       entry.at("title"),  entry.at("section"),
                       entry.at("question"), entry.at("points"), {}};
       for (const json& part : entry.at("deliverables"))

@@ -62,7 +62,7 @@ void add_series(json& entries, const json& series, const json& sources) {
 
 std::string published_entries(const std::string& text) {
   try {
-    const json file = json::parse(text);
+    const json file = parse_json(text);
     json entries = json::array();
     for (const json& series : file.at("series")) add_series(entries, series, file.at("sources"));
     return json_text(entries);
@@ -76,7 +76,7 @@ const std::string& published_entries_of(const std::string& experiment) {
     const auto text = find_resource(kPublishedFile);
     if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kPublishedFile));
     std::map<std::string, json> of;
-    for (const json& entry : json::parse(published_entries(std::string(*text)))) {
+    for (const json& entry : parse_json(published_entries(std::string(*text)))) {
       json& entries = of[entry.at("experiment").get<std::string>()];
       entries.push_back(entry);
     }

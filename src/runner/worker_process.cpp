@@ -45,11 +45,11 @@ void Watch::tick(Clock::time_point now) {
 }
 
 Json parse_message(const std::string& text) {
+  if (const std::string fault = nesting_fault(text); !fault.empty()) {
+    throw Error(ErrorKind::comm, fmt::format("a frame of the worker is {}", fault));
+  }
   Json message = json_or_discarded(text);
   if (message.is_discarded() || !message.is_object()) throw Error(ErrorKind::comm, "a frame of the worker is no JSON");
-  if (is_nested_deeper(message, kMostLevels)) {
-    throw Error(ErrorKind::comm, fmt::format("a frame of the worker is nested deeper than {} levels", kMostLevels));
-  }
   return message;
 }
 

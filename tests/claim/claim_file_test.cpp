@@ -19,15 +19,17 @@ namespace {
 
 using test::some_claim;
 
-std::string refusal_of(const Json& json) {
+std::string refusal_of_text(const std::string& text) {
   try {
-    from_text("x.claim", json_text(json));
+    from_text("x.claim", text);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::usage);
     return error.what();
   }
   return "taken";
 }
+
+std::string refusal_of(const Json& json) { return refusal_of_text(json_text(json)); }
 
 TEST(ClaimFile, WhatIsWrittenIsRead) {
   const std::string text = to_text(some_claim());
@@ -98,6 +100,15 @@ TEST(ClaimFile, DamageIsRefused) {
   damaged = whole;
   damaged["environment"]["gpu"] = {1};
   EXPECT_NE(refusal_of(damaged).find("a GPU of its machine is no object"), std::string::npos);
+}
+
+// Sealing it and comparing it would use the stack for each level.
+TEST(ClaimFile, DeepJsonIsRefused) {
+  std::string text = to_text(some_claim());
+  const std::string field = "\"environment\":{";
+  text.insert(text.find(field) + field.size(), "\"a\":" + std::string(50'000, '[') + std::string(50'000, ']') + ",");
+  EXPECT_EQ(refusal_of_text(text),
+            "'x.claim' is a damaged claim: its JSON is nested 50002 levels deep; expected at most 100");
 }
 
 TEST(ClaimFile, WhatCannotBeATimeIsDamage) {

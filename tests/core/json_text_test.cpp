@@ -29,5 +29,25 @@ TEST(JsonText, ThatIsNoneIsAnErrorOrDiscarded) {
   }
 }
 
+TEST(JsonText, ThatNestsTooDeepIsAnErrorOrDiscarded) {
+  const auto lists = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  for (const std::string& text : {lists(kMostLevels), "[\"" + lists(200) + "\\\"" + lists(200) + "\", {}]",
+                                  "[" + std::string(R"({"a": [1]},)") + lists(kMostLevels - 1) + "]"}) {
+    EXPECT_EQ(nesting_fault(text), "");
+    EXPECT_EQ(json_text(parse_json(text)), json_text(json_or_discarded(text)));
+  }
+  for (const std::string& text : {lists(kMostLevels + 1), R"({"a":)" + lists(kMostLevels) + "}", lists(200'000),
+                                  R"(["\\",)" + lists(kMostLevels) + "]"}) {
+    EXPECT_TRUE(json_or_discarded(text).is_discarded());
+    try {
+      parse_json(text);
+      FAIL() << "read";
+    } catch (const Json::exception& error) {
+      EXPECT_EQ(error.what(), "the JSON is " + nesting_fault(text));
+    }
+  }
+  EXPECT_EQ(nesting_fault(lists(200'000)), "nested 200000 levels deep; expected at most 100");
+}
+
 }  // namespace
 }  // namespace syslab

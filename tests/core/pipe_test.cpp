@@ -128,12 +128,5 @@ TEST(Frames, BytesThatAreNoTextDoNotStopAMessage) {
   EXPECT_EQ(reader.read(0ms).text, "{\"t\":\"a\xef\xbf\xbd\"}");
 }
 
-TEST(Nesting, IsCountedByLevels) {
-  EXPECT_FALSE(is_nested_deeper(Json::parse("5"), 0));
-  EXPECT_FALSE(is_nested_deeper(Json::parse(R"({"a": [1, 2], "b": 3})"), 2));
-  EXPECT_TRUE(is_nested_deeper(Json::parse(R"({"b": 3, "a": [1, {}]})"), 2));
-  EXPECT_TRUE(is_nested_deeper(Json::parse(std::string(200'000, '[') + std::string(200'000, ']')), kMostLevels));
-}
-
 }  // namespace
 }  // namespace syslab

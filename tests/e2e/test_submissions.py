@@ -177,7 +177,7 @@ class Submissions(Lab):
                 (check, {"fraction_checked": 7}, "'fraction_checked'"),
                 (check, {"cases_run": -1}, "'cases_run'"),
                 (check, {"contract": "nope"}, "'contract'"),
-                (check, {"counterexample": {"a": json.loads("[" * 150 + "]" * 150)}}, "nested deeper"),
+                (check, {"counterexample": {"a": json.loads("[" * 150 + "]" * 150)}}, "levels deep; expected at most 100"),
                 (run, {"protocol": {"name": 5}}, "'name' must be a text"),
                 (run, {"protocol": {"name": "kernel", "data": 5}}, "'data' must be a text"),
                 (metric, {"n": -1}, "-1 samples"),

@@ -201,6 +201,8 @@ TEST_F(Safetensors, ForeignFilesAreRefusedAsSuch) {
   EXPECT_TRUE(refuses_bytes(file_of("", 0), "does not begin with '{'"));
   EXPECT_TRUE(refuses_bytes(file_of("{\"a\": ", 0), "no JSON"));
   EXPECT_TRUE(refuses_bytes(file_of("{\"\xff\": 1}", 0), "no JSON"));
+  EXPECT_TRUE(refuses_bytes(file_of("{\"a\": " + std::string(50'000, '[') + std::string(50'000, ']') + "}", 0),
+                            "its header is nested 50001 levels deep; expected at most 100"));
   EXPECT_TRUE(refuses([&] { SafetensorsReader reader(folder_ / "none"); }, "none", "No such file"));
   EXPECT_TRUE(refuses([&] { SafetensorsReader reader("/"); }, "no plain file"));
 }

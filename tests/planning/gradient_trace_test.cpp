@@ -156,6 +156,8 @@ TEST(GradientTrace, SaysWhatIsWrongWithAFile) {
   expect_error("{\"gradients\": [{\"name\": \"a\", \"ready_us\": 1}]}", "gradient 0 of the trace: 'bytes'");
   expect_error("[{\"name\": \"a\", \"bytes\": 4}]", "none of ready_us");
   expect_error("{\"traceEvents\": [", "is it whole?");
+  expect_error("[" + std::string(50'000, '[') + std::string(50'000, ']') + "]",
+               "the trace is nested 50001 levels deep; expected at most 100");
   expect_error("{\"model\": 1}", "neither 'gradients' nor 'traceEvents'");
   expect_error("{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"forward\", \"ts\": 1}]}",
                "was a backward pass recorded?");

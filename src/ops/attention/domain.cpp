@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "ops/attention/attention.hpp"
 
@@ -169,7 +170,7 @@ Json domain_json(const std::string& name, const std::vector<std::string>& texts)
   }
   Json values = Json::array();
   for (const std::string& text : texts) {
-    const Json value = Json::parse(text, nullptr, false);  // 64, true; a word stays one
+    const Json value = json_or_discarded(text);  // 64, true; a word stays one
     values.push_back(value.is_number_integer() || value.is_boolean() ? value : Json(text));
   }
   return Json{{key->name, values}};

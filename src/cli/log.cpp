@@ -41,8 +41,14 @@ std::string in_one_line(const std::string& text) {
   return line;
 }
 
+// Null for text that is not JSON, which has no place in a JSON document.
+Json words_of(const std::string& argv) {
+  Json words = json_or_discarded(argv);
+  return words.is_discarded() ? Json() : words;
+}
+
 std::string command_of(const std::string& argv) {
-  const Json words = json_or_discarded(argv);
+  const Json words = words_of(argv);
   std::string text;
   if (!words.is_array()) return text;
   for (const Json& word : words) {
@@ -68,12 +74,8 @@ Exit execute(const Context& context, const LogOptions& options) {
   std::vector<std::vector<std::string>> cells;
   for (const auto& row : runs.rows) {
     const std::vector<std::string>& pins = names[row[0].text];
-    Json run{{"run", row[0].text},
-             {"started_at", row[1].text},
-             {"verb", row[2].text},
-             {"label", row[3].text},
-             {"argv", json_or_discarded(row[4].text)},
-             {"pins", pins}};
+    Json run{{"run", row[0].text},   {"started_at", row[1].text},     {"verb", row[2].text},
+             {"label", row[3].text}, {"argv", words_of(row[4].text)}, {"pins", pins}};
     for (std::size_t i = 5; i < row.size(); ++i) run[runs.columns[i]] = row[i].integer;
     all.push_back(run);
     std::string called = fmt::format("{}", fmt::join(pins, ", "));

@@ -90,13 +90,19 @@ std::string short_revision(const std::string& revision) {
 
 std::string value_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
+// Of text that is no JSON object: none.
+Json params_of(const Series& series) {
+  Json params = json_or_discarded(series.params);
+  return params.is_object() ? params : Json::object();
+}
+
 bool wanted(const Series& series, const LogOptions& options, const std::vector<plan::AxisAssignment>& assignments) {
   const auto& names = options.implementations;
   if (!names.empty() &&
       std::ranges::none_of(names, [&](const auto& it) { return glob_match(it, series.implementation); })) {
     return false;
   }
-  const Json params = json_or_discarded(series.params);
+  const Json params = params_of(series);
   return std::ranges::all_of(assignments, [&](const plan::AxisAssignment& one) {
     return params.is_object() && params.contains(one.name) &&
            std::ranges::find(one.values, value_text(params[one.name])) != one.values.end();
@@ -130,7 +136,7 @@ std::string protocol_of(const Series& series) { return series.protocol.substr(0,
 void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspect) {
   const std::string& before = series.revisions[suspect.at - 1];
   const std::string& after = series.revisions[suspect.at];
-  const Json params = json_or_discarded(series.params);
+  const Json params = params_of(series);
   for (const auto& row : comparisons.rows) {
     const bool same_case = is_of(series, row[0].text) && row[12].integer == series.world_size &&
                            row[13].integer == series.world_size && row[14].text == protocol_of(series) &&
@@ -170,7 +176,7 @@ void tell_references_apart(std::vector<Series>& all) {
   }
   for (const auto& [title, series] : same) {
     for (Series* one : series) {
-      const Json params = json_or_discarded(one->params);
+      const Json params = params_of(*one);
       if (series.size() > 1 && params.is_object() && params.contains("problem"))
         one->case_text += " problem=" + value_text(params["problem"]);
     }
@@ -244,7 +250,7 @@ std::pair<std::string, std::string> protocol_and_data(const Series& series) {
 
 std::string axes_text(const Series& series) {
   std::string text;
-  const Json params = json_or_discarded(series.params);  // items() refers to it
+  const Json params = params_of(series);  // items() refers to it
   for (const auto& [axis, value] : params.items()) {
     text += " -a " + shell_word(axis + "=" + value_text(value));
   }
@@ -359,7 +365,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
       compare.selection.names = {options.experiment, "A:build=" + before, "B:build=" + after};
       compare.selection.implementations = {series.implementation};
       compare.selection.file_names = plan::FileNames::refused;
-      const Json params = json_or_discarded(series.params);
+      const Json params = params_of(series);
       for (const auto& [axis, value] : params.items()) {
         compare.selection.assignments.push_back(axis + "=" + value_text(value));
       }
@@ -405,12 +411,9 @@ Exit log_series(const Context& context, const LogOptions& options) {
   if (context.console.json()) {
     Json series = Json::array();
     for (const Series& one : all) {
-      Json json{{"machine", one.machine},
-                {"comparability_key", one.key},
-                {"params", json_or_discarded(one.params)},
-                {"implementation", one.implementation},
-                {"protocol", one.protocol},
-                {"world_size", one.world_size}};
+      Json json{{"machine", one.machine},   {"comparability_key", one.key},
+                {"params", params_of(one)}, {"implementation", one.implementation},
+                {"protocol", one.protocol}, {"world_size", one.world_size}};
       for (std::size_t i = 0; i < one.revisions.size(); ++i) {
         json["points"].push_back({{"revision", one.revisions[i]},
                                   {"seconds", one.at(i)},

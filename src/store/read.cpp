@@ -65,14 +65,44 @@ std::optional<std::string> resolve_uid(Connection& db, const std::string& table,
   throw Error(ErrorKind::usage, message);
 }
 
-std::vector<std::string> texts_from_json(const std::string& text) {
+// `column` of a row is not what the writer of a run stores there.
+[[noreturn]] void refuse_value(const Connection& db, std::string_view column, const std::string& found,
+                               std::string_view expected) {
+  throw Error(ErrorKind::store,
+              fmt::format("database '{}': its {} is {}; expected {}", db.shown_as().string(), column, found, expected));
+}
+
+Json json_in(const Connection& db, std::string_view column, const std::string& text, std::string_view expected) {
+  if (const std::string fault = nesting_fault(text); !fault.empty()) {
+    throw Error(ErrorKind::store, fmt::format("database '{}': its {} is {}", db.shown_as().string(), column, fault));
+  }
+  Json json = json_or_discarded(text);
+  if (json.is_discarded()) refuse_value(db, column, "malformed JSON", expected);
+  return json;
+}
+
+std::vector<std::string> argv_in(const Connection& db, const std::string& text) {
   std::vector<std::string> texts;
-  for (const Json& item : parse_json(text))
+  for (const Json& item : json_in(db, "run.argv", text, "a JSON list"))
     texts.push_back(item.is_string() ? item.get<std::string>() : json_text(item));
   return texts;
 }
 
-Params params_from_text(const std::string& text) { return Params::from_json(parse_json(text)); }
+Params params_in(const Connection& db, const std::string& text) {
+  const Json json = json_in(db, "case_def.params", text, "a JSON object");
+  if (!json.is_object()) refuse_value(db, "case_def.params", "no JSON object", "a JSON object");
+  return Params::from_json(json);
+}
+
+std::string protocol_in(const Connection& db, const std::string& text) {
+  constexpr std::string_view kExpected = "one with a text 'name'";
+  const Json json = json_in(db, "run.protocol", text, "a JSON object");
+  if (!json.is_object()) refuse_value(db, "run.protocol", "no JSON object", kExpected);
+  if (!json.contains("name") || !json["name"].is_string()) {
+    refuse_value(db, "run.protocol", "a JSON object without a text 'name'", kExpected);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -95,10 +125,10 @@ std::optional<StoredRun> Store::find_run(const std::string& asked) const {
   run.verb = found.text(2);
   run.started_at = found.text(3);
   run.label = found.text(4);
-  run.protocol_json = found.text(5);
+  run.protocol_json = protocol_in(db, found.text(5));
   run.root_seed = found.text(6);
   run.build_sha = found.text(7);
-  run.argv = texts_from_json(found.text(8));
+  run.argv = argv_in(db, found.text(8));
   return run;
 }
 
@@ -129,7 +159,7 @@ SELECT p.seq, c.experiment, c.version, c.uid, c.params, i.name, i.digest, i.lang
     plan.experiment = rows.text(1);
     plan.version = rows.text(2);
     plan.case_uid = rows.text(3);
-    plan.params = params_from_text(rows.text(4));
+    plan.params = params_in(db, rows.text(4));
     plan.implementation = {.name = rows.text(5),
                            .digest = rows.text(6),
                            .language = rows.text(7),
@@ -173,10 +203,10 @@ SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.rep
   check.reproduce = found.text(7);
   check.counterexample_json = found.text(8);
   check.message = found.text(9);
-  check.params = params_from_text(found.text(10));
+  check.params = params_in(db, found.text(10));
   check.mine_path = found.text(11);
   check.implementation_digest = found.text(12);
-  check.protocol_json = found.text(13);
+  check.protocol_json = protocol_in(db, found.text(13));
   check.world_size = static_cast<int>(found.integer(14));
   check.run = found.integer(15);
   return check;

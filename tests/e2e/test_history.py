@@ -1,4 +1,5 @@
 """What is stored is found again: `log`, `show`, short ids, and the run that `resume` takes."""
+import sqlite3
 import unittest
 
 from lab import Lab, summary
@@ -37,6 +38,21 @@ class History(Lab):
         self.assertIn("\n" + 15 * " " + "f0f0f0f0", shown)
         self.assertEqual(len([line for line in shown.splitlines() if line.startswith("host ")]), 1)
         self.assertNotIn("\u009b", shown)
+
+    def test_log_lists_a_run_whose_command_is_no_json_or_nests_too_deep(self):
+        self.syslab("run", "selftest_empty")
+        uid = self.json("log")["runs"][0]["run"]
+        for argv in ("{oops", "[" * 60_000 + "]" * 60_000):
+            connection = sqlite3.connect(self.db)
+            trigger, = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'run_no_update'").fetchone()
+            connection.execute("DROP TRIGGER run_no_update")
+            connection.execute("UPDATE run SET argv = ?", (argv,))
+            connection.execute(trigger)
+            connection.commit()
+            connection.close()
+            self.assertIn(uid[24:32], self.syslab("log").stdout)
+            self.assertEqual([(run["run"], run["argv"]) for run in self.json("log")["runs"]], [(uid, None)])
+            self.assertIn("lab.db': its run.argv is ", self.syslab("resume", expect=4).stderr)
 
     def test_show_tells_of_a_run_an_attempt_and_a_check(self):
         self.syslab("run", "selftest_faults", "-a", "fault=nan")

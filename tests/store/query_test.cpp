@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 
+#include "store/connection.hpp"
 #include "tests/store/fixture.hpp"
 
 namespace syslab::store {
@@ -105,6 +107,62 @@ TEST_F(StoreQuery, AnUnknownNameBringsTheNearest) {
 
 TEST_F(StoreQuery, AnErrorWhileRunningIsTheQuerysOwn) {
   EXPECT_NE(refusal("SELECT json_extract('{', '$.a')").find("JSON"), std::string::npos);
+}
+
+// The database may be a stranger's, whose values may be any text. `change` reads "UPDATE TABLE …".
+void change_past_triggers(const fs::path& file, const std::string& change) {
+  Connection raw(file.string(), Connection::Access::read_write, file);
+  raw.checkpoint_on_close();
+  const std::string table = change.substr(7, change.find(' ', 7) - 7), name = table + "_no_update";
+  const std::string trigger = raw.text("SELECT sql FROM sqlite_schema WHERE name = '" + name + "'");
+  raw.execute("DROP TRIGGER " + name);
+  raw.execute(change);
+  ASSERT_GT(raw.changes(), 0);
+  raw.execute(trigger);
+}
+
+class MalformedJson : public StoreQuery {
+ protected:
+  std::string refusal_with(const std::string& change, const std::function<void(const Store&)>& read) {
+    Folder folder;
+    const fs::path file = folder / "b.db";
+    {
+      Store store = Store::open(file, Mode::create);
+      store.finish_attempt(store.begin_run(a_run(), a_plan(2)), an_attempt(0));
+    }
+    change_past_triggers(file, change);
+    const Store store = Store::open(file, Mode::read_only);
+    const std::string said = error_of(ErrorKind::store, [&] { read(store); });
+    EXPECT_NE(said.find("b.db'"), std::string::npos) << said;
+    return said;
+  }
+};
+
+TEST_F(MalformedJson, IsNamedWithTheDatabaseAndTheColumn) {
+  const auto runs = [](const Store& store) { store.query("SELECT * FROM v_run"); };
+  EXPECT_NE(refusal_with("UPDATE run SET protocol = '{oops'", runs).find("run.protocol is malformed JSON"),
+            std::string::npos);
+  EXPECT_NE(refusal_with("UPDATE build SET facts = '{oops'", runs).find("build.facts is malformed JSON"),
+            std::string::npos);
+}
+
+TEST_F(MalformedJson, IsNamedWhereARunIsRead) {
+  const auto run = [](const Store& store) { store.find_run("latest"); };
+  const auto plan = [](const Store& store) { store.plan_state(1); };
+  const auto expect = [&](const std::string& change, const std::function<void(const Store&)>& read,
+                          const std::string& part) {
+    const std::string said = refusal_with(change, read);
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  const std::string deep = std::string(60'000, '[') + std::string(60'000, ']');
+  expect("UPDATE run SET protocol = '{}'", run,
+         "its run.protocol is a JSON object without a text 'name'; expected one with");
+  expect("UPDATE run SET protocol = '{\"name\": 5}'", run, "its run.protocol is a JSON object without a text 'name'");
+  expect("UPDATE run SET protocol = '7'", run, "its run.protocol is no JSON object; expected one with a text 'name'");
+  expect("UPDATE run SET argv = '{oops'", run, "its run.argv is malformed JSON; expected a JSON list");
+  expect("UPDATE run SET argv = '" + deep + "'", run, "its run.argv is nested 60000 levels deep; expected at most 100");
+  expect("UPDATE case_def SET params = '{oops'", plan, "its case_def.params is malformed JSON; expected a JSON object");
+  expect("UPDATE case_def SET params = '7'", plan, "its case_def.params is no JSON object; expected a JSON object");
 }
 
 TEST_F(StoreQuery, AReaderSeesOneStateWhileAWriterGoesOn) {

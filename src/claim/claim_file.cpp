@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "claim/alteration.hpp"
 #include "claim/derived.hpp"
@@ -283,12 +284,29 @@ std::string to_text(const File& file) {
   return json_text(json) + "\n";
 }
 
+namespace {
+
+// What JSON readers disagree about: the seal would be that of one reading, and a page or a script may show another.
+void require_one_reading(const std::string& name, const std::string& text) {
+  const auto damaged = [&](const std::string& found, const char* expected) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: {}; expected {}", name, found, expected));
+  };
+  if (text.find('\0') != std::string::npos) damaged("it contains a NUL byte", "JSON without NUL bytes");
+  if (text.starts_with("\xef\xbb\xbf")) damaged("it begins with a byte order mark", "JSON that begins with '{'");
+  if (const std::optional<std::string> key = repeated_key(text)) {
+    damaged(fmt::format("an object has the key {} twice", in_quotes(*key)), "each key once");
+  }
+}
+
+}  // namespace
+
 File read_claim(const std::filesystem::path& path) { return from_text(path.string(), read_user_file(path, kLargest)); }
 
 File from_text(const std::string& name, const std::string& text) {
   if (const std::string fault = nesting_fault(text); !fault.empty()) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is a damaged claim: its JSON is {}", name, fault));
   }
+  require_one_reading(name, text);
   const Json json = json_or_discarded(text);
   if (!json.is_object() || !json.contains("syslab_claim")) {
     throw Error(ErrorKind::usage,

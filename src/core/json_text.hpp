@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,5 +26,9 @@ std::string nesting_fault(std::string_view text);
 Json parse_json(std::string_view text);
 // A value with is_discarded() if the text is not JSON or nests too deep.
 Json json_or_discarded(std::string_view text);
+
+// The first key that an object of the text has twice. Readers differ in which of the two values they keep. Nothing if
+// there is none, or the text is not JSON.
+std::optional<std::string> repeated_key(std::string_view text);
 
 }  // namespace syslab

@@ -111,6 +111,38 @@ TEST(ClaimFile, DeepJsonIsRefused) {
             "'x.claim' is a damaged claim: its JSON is nested 50002 levels deep; expected at most 100");
 }
 
+// Readers of JSON differ in which of two values they keep.
+TEST(ClaimFile, AKeyTwiceIsRefused) {
+  const std::string text = to_text(some_claim());
+  for (const auto& [field, twice] : std::vector<std::pair<std::string, std::string>>{
+           {"\"claim\":", "\"claim\":\"me >= 99.0 x naive in every case\","},
+           {"\"made_at\":", "\"made_at\":\"2020-01-01T00:00:00Z\","},
+           {"\"seed\":", "\"seed\":1,"},
+           {"\"launch\":", "\"l\\u0061unch\":1,"}}) {
+    const std::size_t at = text.find(field);
+    ASSERT_NE(at, std::string::npos) << field;
+    std::string edited = text;
+    edited.insert(at, twice);
+    EXPECT_EQ(refusal_of_text(edited), "'x.claim' is a damaged claim: an object has the key '" +
+                                           field.substr(1, field.size() - 3) + "' twice; expected each key once");
+  }
+}
+
+TEST(ClaimFile, BytesAroundTheJsonAreRefused) {
+  const std::string text = to_text(some_claim()), nul(1, '\0');
+  EXPECT_EQ(refusal_of_text(text), "taken");
+  EXPECT_EQ(refusal_of_text(" \t\r\n" + text + "\n\n"), "taken");
+  for (const std::string& edited :
+       {text + nul, text + nul + "{}", nul + text, text.substr(0, 1) + nul + text.substr(1)})
+    EXPECT_EQ(refusal_of_text(edited),
+              "'x.claim' is a damaged claim: it contains a NUL byte; expected JSON without NUL bytes");
+  EXPECT_EQ(refusal_of_text("\xef\xbb\xbf" + text),
+            "'x.claim' is a damaged claim: it begins with a byte order mark; "
+            "expected JSON that begins with '{'");
+  EXPECT_NE(refusal_of_text(text + "\xef\xbb\xbf"), "taken");
+  EXPECT_NE(refusal_of_text(text + "{}"), "taken");
+}
+
 TEST(ClaimFile, WhatCannotBeATimeIsDamage) {
   for (const Json& value : {Json(-1), Json(0), Json(1e10), Json("1"), Json()}) {
     Json damaged = parse_json(to_text(some_claim()));

@@ -29,6 +29,14 @@ TEST(JsonText, ThatIsNoneIsAnErrorOrDiscarded) {
   }
 }
 
+TEST(JsonText, KeysThatAnObjectHasTwiceAreFound) {
+  for (const char* text : {"{}", "5", "", "{", R"({"a":{"a":[{"a":1},{"a":1}]},"b":"a"})"})
+    EXPECT_EQ(repeated_key(text), std::nullopt) << text;
+  EXPECT_EQ(repeated_key(R"({"a":1,"b":2,"a":1})"), "a");
+  EXPECT_EQ(repeated_key(R"({"b":[{"x":1,"\u0078":{}}]})"), "x");
+  EXPECT_EQ(repeated_key(R"({"":1,"":1})"), "");
+}
+
 TEST(JsonText, ThatNestsTooDeepIsAnErrorOrDiscarded) {
   const auto lists = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   for (const std::string& text : {lists(kMostLevels), "[\"" + lists(200) + "\\\"" + lists(200) + "\", {}]",

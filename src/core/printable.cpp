@@ -3,30 +3,92 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "core/utf8.hpp"
 
 namespace syslab {
 namespace {
 
-// How many bytes at `at` are a sign that cannot be seen, moves the cursor, ends a line or turns the writing direction:
-// 0 of any other. UTF-8 of
-//   U+0080–9F (C1), 00AD (soft hyphen), 061C and 200E–F (marks of direction), 180E, 200B–D and FEFF (no width),
-//   2028–9 (line and paragraph), 202A–E and 2066–9 (direction), 2060–5 and 206A–F (invisible), FFF9–B, E0000–7F (tags).
+struct Range {
+  char32_t first, last;
+};
+
+// What cannot be seen, moves the cursor, ends a line or turns the writing direction. Most of it is
+// Default_Ignorable_Code_Point of Unicode 16's DerivedCoreProperties.txt; the rest are control characters (0000–001F,
+// 007F–009F), the separators of lines and paragraphs (2028–9), marks of direction (202A–E) and annotations (FFF9–B).
+constexpr std::array<Range, 19> kUnprintable{{{0x0000, 0x001F},
+                                              {0x007F, 0x009F},
+                                              {0x00AD, 0x00AD},
+                                              {0x034F, 0x034F},
+                                              {0x061C, 0x061C},
+                                              {0x115F, 0x1160},
+                                              {0x17B4, 0x17B5},
+                                              {0x180B, 0x180F},
+                                              {0x200B, 0x200F},
+                                              {0x2028, 0x202E},
+                                              {0x2060, 0x206F},
+                                              {0x3164, 0x3164},
+                                              {0xFE00, 0xFE0F},
+                                              {0xFEFF, 0xFEFF},
+                                              {0xFFA0, 0xFFA0},
+                                              {0xFFF0, 0xFFFB},
+                                              {0x1BCA0, 0x1BCA3},
+                                              {0x1D173, 0x1D17A},
+                                              {0xE0000, 0xE0FFF}}};
+
+// Marks that stack on the character before them: the blocks of combining marks, and the marks of Cyrillic, Hebrew and
+// Arabic (general category Mn or Me of Unicode 16's UnicodeData.txt).
+constexpr std::array<Range, 9> kMarks{{{0x0300, 0x036F},
+                                       {0x0483, 0x0489},
+                                       {0x0591, 0x05BD},
+                                       {0x0610, 0x061A},
+                                       {0x064B, 0x065F},
+                                       {0x1AB0, 0x1AFF},
+                                       {0x1DC0, 0x1DFF},
+                                       {0x20D0, 0x20FF},
+                                       {0xFE20, 0xFE2F}}};
+
+// More of them on one character cover the lines above and below it; writing systems use fewer.
+constexpr int kMostMarks = 8;
+
+template <std::size_t Size>
+bool is_in(const std::array<Range, Size>& ranges, char32_t sign) {
+  const auto after = std::ranges::upper_bound(ranges, sign, {}, &Range::first);
+  return after != ranges.begin() && sign <= std::prev(after)->last;
+}
+
+// The character of `length` bytes that well-formed text begins with.
+char32_t sign_of(std::string_view text, std::size_t length) {
+  constexpr std::array<unsigned, 5> kOfLead{0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t sign = static_cast<unsigned char>(text[0]) & kOfLead[length];
+  for (std::size_t i = 1; i < length; ++i) sign = (sign << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
+  return sign;
+}
+
+// Whether kMostMarks marks end at `end`.
+bool follows_most_marks(std::string_view text, std::size_t end) {
+  for (int marks = 0; marks < kMostMarks; ++marks) {
+    std::size_t begin = end;
+    while (begin > 0 && end - begin < 4 && (begin == end || (static_cast<unsigned char>(text[begin]) & 0xC0U) == 0x80U))
+      --begin;
+    const std::size_t length = utf8_sequence_length(text.substr(begin, end - begin));
+    if (length == 0 || length != end - begin || !is_in(kMarks, sign_of(text.substr(begin), length))) return false;
+    end = begin;
+  }
+  return true;
+}
+
+// How many bytes at `at` are a character that kUnprintable has, or a mark after kMostMarks others: 0 of any other.
 std::size_t unprintable_bytes(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const auto is = [&](unsigned second, unsigned low, unsigned high) {
-    return byte(at + 1) == second && byte(at + 2) >= low && byte(at + 2) <= high;
-  };
-  const unsigned first = byte(at);
-  if (first < 0x20 || first == 0x7F) return 1;
-  if (first == 0xC2) return (byte(at + 1) >= 0x80 && byte(at + 1) <= 0x9F) || byte(at + 1) == 0xAD ? 2 : 0;
-  if (first == 0xD8) return byte(at + 1) == 0x9C ? 2 : 0;
-  if (first == 0xE1) return is(0xA0, 0x8E, 0x8E) ? 3 : 0;
-  if (first == 0xE2) return is(0x80, 0x8B, 0x8F) || is(0x80, 0xA8, 0xAE) || is(0x81, 0xA0, 0xAF) ? 3 : 0;
-  if (first == 0xEF) return is(0xBB, 0xBF, 0xBF) || is(0xBF, 0xB9, 0xBB) ? 3 : 0;
-  if (first == 0xF3 && is(0xA0, 0x80, 0x81) && byte(at + 3) >= 0x80) return 4;
-  return 0;
+  if (at >= text.size()) return 0;
+  if (text[at] >= 0x20 && text[at] < 0x7F) return 0;  // most text
+  if (text[at] == '\0') return 1;                     // utf8_sequence_length() has no length of it
+  const std::size_t length = utf8_sequence_length(text.substr(at));
+  if (length == 0) return 0;
+  const char32_t sign = sign_of(text.substr(at), length);
+  return is_in(kUnprintable, sign) || (is_in(kMarks, sign) && follows_most_marks(text, at)) ? length : 0;
 }
 
 std::string escaped(std::string_view bytes) {

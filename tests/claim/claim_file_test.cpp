@@ -160,7 +160,8 @@ TEST(ClaimFile, TextThatCannotBePrintedIsRefused) {
     EXPECT_TRUE(is_printable(said)) << said;
   };
   for (const char* sign : {"\x1b[2J", "2026\nconfirmed: it is 9.000 times as fast (95 %: 8 … 10).", "\r", "\u2028",
-                           "\u202e", "\u2067", "\u200b", "\ufeff", "\u0085"}) {
+                           "\u202e", "\u2067", "\u200b", "\ufeff", "\u0085", "\u034f", "\ufe0f", "\U000E0100",
+                           "a\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301"}) {
     for (const char* path :
          {"/claim", "/made_at", "/machine_kind", "/faster/label", "/faster/digest", "/faster/command", "/slower/name",
           "/question/protocol", "/question/data", "/question/reads", "/question/assignments/0", "/cases/0/title",

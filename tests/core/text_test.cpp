@@ -126,6 +126,39 @@ TEST(Printable, IsTextThatIsShownAsItIs) {
   }
 }
 
+TEST(Printable, HasNoSignWithoutWidth) {
+  for (const char* text :
+       {"\u034f",     "\u115f",     "\u1160",     "\u17b4",     "\u17b5",     "\u180b",     "\u180f",
+        "\u2065",     "\u3164",     "\ufe00",     "\ufe0f",     "\uffa0",     "\ufff0",     "\ufff8",
+        "\U0001BCA0", "\U0001D173", "\U0001D17A", "\U000E0000", "\U000E0100", "\U000E01EF", "\U000E0FFF"}) {
+    EXPECT_FALSE(is_printable(text)) << one_line(text);
+    EXPECT_TRUE(is_printable(one_line(text))) << one_line(text);
+  }
+  for (const char* text : {"\u034e",     "\u0350",     "\u115e",     "\u1161", "\u17b3", "\u17b6", "\u1810",
+                           "\u3163",     "\u3165",     "\ufdff",     "\ufe10", "\uff9f", "\uffa1", "\U0001BC9F",
+                           "\U0001D172", "\U000DFFFF", "\U000E1000", "\u2027", "\u2070", "\u00a0"}) {
+    EXPECT_TRUE(is_printable(text)) << text;
+  }
+}
+
+TEST(Printable, HasAtMostEightMarksOnACharacter) {
+  for (const std::string mark :
+       {"\u0300", "\u036f", "\u0489", "\u05bd", "\u0610", "\u065f", "\u1ab0", "\u1dff", "\u20d0", "\ufe2f"}) {
+    std::string text = "µ";
+    for (int i = 0; i < 8; ++i) text += mark;
+    EXPECT_TRUE(is_printable(text)) << text;
+    EXPECT_TRUE(is_printable(text + text)) << text;
+    EXPECT_FALSE(is_printable(text + mark)) << mark;
+    EXPECT_FALSE(is_printable(text + "\u0301")) << mark;
+    std::string all = "a";
+    for (int i = 0; i < 3000; ++i) all += mark;
+    EXPECT_FALSE(is_printable(all));
+    EXPECT_TRUE(is_printable(one_line(all)) && is_printable(printable(all)));
+  }
+  EXPECT_EQ(one_line("e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301"),
+            "e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\\xcc\\x81");
+}
+
 TEST(WorkflowCommands, AreFoundWhereGitHubsRunnerFindsThem) {
   EXPECT_EQ(without_workflow_commands("::error::x\n \t::stop-commands::y\n"),
             "\\x3a:error::x\n \t\\x3a:stop-commands::y\n");

@@ -120,8 +120,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kJsonCol
 // "run.protocol" if a row has text there that is not JSON; "" if no column has.
 std::string malformed_column(Connection& db) {
   for (const auto& [table, column] : kJsonColumns) {
-    const auto found =
-        db.integer(fmt::format("SELECT EXISTS (SELECT 1 FROM {0} WHERE NOT json_valid({1}))", table, column));
+    const auto found = db.integer(
+        fmt::format("SELECT EXISTS (SELECT 1 FROM {0} WHERE {1} IS NOT NULL AND NOT json_valid({1}))", table, column));
     if (found != 0) return fmt::format("{}.{}", table, column);
   }
   return {};

@@ -123,8 +123,8 @@ TEST(ClaimFile, AKeyTwiceIsRefused) {
     ASSERT_NE(at, std::string::npos) << field;
     std::string edited = text;
     edited.insert(at, twice);
-    EXPECT_EQ(refusal_of_text(edited), "'x.claim' is a damaged claim: an object has the key '" +
-                                           field.substr(1, field.size() - 3) + "' twice; expected each key once");
+    EXPECT_EQ(refusal_of_text(edited), "'x.claim' is a damaged claim: an object has the key “" +
+                                           field.substr(1, field.size() - 3) + "” twice; expected each key once");
   }
 }
 

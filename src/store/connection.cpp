@@ -13,6 +13,7 @@
 
 #include "core/user_file.hpp"
 #include "store/damaged.hpp"
+#include "store/file_header.hpp"
 #include "store/utf8.hpp"
 
 namespace syslab::store {
@@ -55,6 +56,29 @@ std::string_view advice(int code, int system_error) {
     default:
       return {};
   }
+}
+
+// SQLite's usual access to files, without super-journals. SQLite opens one before it deletes it, so this closes the gap
+// between refuse_harmful_companions() and the moment at which SQLite reads the journal.
+sqlite3_vfs* usual_files = nullptr;
+
+int open_no_super_journal(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* opened_with) {
+  file->pMethods = nullptr;
+  if ((flags & SQLITE_OPEN_SUPER_JOURNAL) != 0) return SQLITE_CANTOPEN;
+  return usual_files->xOpen(usual_files, name, file, flags, opened_with);
+}
+
+// Settings of SQLite in this process, made before the first connection.
+bool set_up_sqlite() {
+  // SQLite counts its memory under a lock, at each of some thousand allocations an attempt; nobody here asks it how
+  // much.
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  usual_files = sqlite3_vfs_find(nullptr);
+  static sqlite3_vfs files = *usual_files;
+  files.zName = "syslab";
+  files.pNext = nullptr;
+  files.xOpen = open_no_super_journal;
+  return sqlite3_vfs_register(&files, /*makeDflt=*/1) == SQLITE_OK;
 }
 
 }  // namespace
@@ -150,13 +174,15 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
       flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
       break;
   }
-  // SQLite counts its memory under a lock, at each of some thousand allocations an attempt; nobody here asks it how
-  // much.
-  [[maybe_unused]] static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static const bool is_set_up = set_up_sqlite();
+  if (!is_set_up) throw Error(ErrorKind::internal, "SQLite takes no layer over its files");
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(target.c_str(), &raw, flags, nullptr);
   handle_.reset(raw);
   if (code != SQLITE_OK) fail(code, "open the file");
+  if (const char* file = sqlite3_db_filename(raw, "main"); file != nullptr && *file != '\0') {  // links followed
+    refuse_harmful_companions(file, shown_as_);
+  }
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 1200,
                     400);  // a statement's small pieces, ten times as many

@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/process.hpp"
+#include "core/user_file.hpp"
 #include "store/damaged.hpp"
 
 namespace syslab::store {
@@ -25,9 +27,21 @@ std::uint32_t big_endian(const Header& header, std::size_t offset, int bytes) {
   return value;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& found) {
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& found,
+                         const std::string& advice = "another file") {
   throw Error(ErrorKind::store,
-              fmt::format("database '{}': {}; it was left as it is\ntry: another file", path.string(), found));
+              fmt::format("database '{}': {}; it was left as it is\ntry: {}", path.string(), found, advice));
+}
+
+// A journal of a transaction in several databases ends with the name of its super-journal, the length and checksum of
+// that name, and these bytes (sqlite.org/fileformat2.html, 3, and readSuperJournal() in SQLite's pager.c).
+bool names_super_journal(int journal, std::uint64_t size) {
+  static constexpr std::string_view kMagic{"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8};
+  std::array<char, kMagic.size()> end{};
+  return size >= end.size() &&
+         ::pread(journal, end.data(), end.size(), static_cast<off_t>(size - end.size())) ==
+             static_cast<ssize_t>(end.size()) &&
+         std::string_view(end.data(), end.size()) == kMagic;
 }
 
 // SQLite would delete the log of a file that is empty or missing, and the rows in it.
@@ -57,7 +71,32 @@ void refuse_newer(const std::filesystem::path& path, std::int64_t found, int new
                            found, newest_version));
 }
 
+void refuse_harmful_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as) {
+  for (const char* suffix : {"-journal", "-wal", "-shm"}) {
+    const std::string companion = file.string() + suffix;
+    const std::string advice = fmt::format("remove '{}', or get the database anew", companion);
+    struct stat status {};
+    if (::lstat(companion.c_str(), &status) != 0) continue;
+    if (S_ISREG(status.st_mode)) {
+      if (std::string_view(suffix) != "-journal") continue;
+      // O_NONBLOCK and fstat: something else may have the name by now.
+      const FileDescriptor journal(::open(companion.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+      if (!journal || ::fstat(journal.get(), &status) != 0) continue;  // nor can SQLite read it
+      if (S_ISREG(status.st_mode)) {
+        if (!names_super_journal(journal.get(), static_cast<std::uint64_t>(status.st_size))) continue;
+        refuse(shown_as,
+               fmt::format("its journal '{}' names a super-journal, a file that SQLite would delete. syslab writes no "
+                           "such journal",
+                           companion),
+               advice);
+      }
+    }
+    refuse(shown_as, fmt::format("'{}' beside it is not a plain file", companion), advice);
+  }
+}
+
 FileState inspect_file(const std::filesystem::path& path, int newest_version) {
+  refuse_harmful_companions(behind_links(path), path);
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // opening a FIFO must not block
   if (fd < 0) {
     const int refused = errno;

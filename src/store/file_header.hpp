@@ -14,9 +14,14 @@ enum class FileState {
   ours,
 };
 
-// DamagedDatabase when the file is not a database, is cut short, or is empty or missing next to a log with rows.
-// Error(store) when it belongs to another program or has a schema newer than `newest_version`. Source of the layout:
-// sqlite.org/fileformat2.html, 1.3.
+// Error(store) if a file that SQLite keeps beside `file`, whose links were followed, is not a plain file, or if its
+// journal names a super-journal: SQLite would play the journal back and then delete whatever file it names. Ours names
+// none, because no transaction of ours writes to two files.
+void refuse_harmful_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as);
+
+// Error(store) as above. DamagedDatabase when the file is not a database, is cut short, or is empty or missing next to
+// a log with rows. Error(store) when it belongs to another program or has a schema newer than `newest_version`. Source
+// of the layout: sqlite.org/fileformat2.html, 1.3.
 FileState inspect_file(const std::filesystem::path& path, int newest_version);
 
 // The refusal of a newer schema.

@@ -3,6 +3,7 @@
 #include "store/connection.hpp"
 #include "store/options.hpp"
 #include "tests/store/dump.hpp"
+#include "tests/store/recorded_files.hpp"
 
 namespace syslab::store {
 namespace {
@@ -70,6 +71,27 @@ TEST(StoreMerge, EveryTableArrivesWhole) {
   EXPECT_EQ(counts.already_there, 0);
   EXPECT_EQ(dump_of(folder / "all.db"), dump_of(folder / "a.db"));
   EXPECT_TRUE(bytes_of(folder / "a.db") == before) << "the other file was changed";
+}
+
+// A journal that names a super-journal is refused, so none of ours may.
+TEST(StoreMerge, WithRollbackJournalsNoSuperJournalIsMade) {
+  const Folder folder;
+  fill(folder / "a.db");
+  OpenOptions options = default_options();
+  options.network_file_system = [](const fs::path&) { return std::optional<std::string>("nfs"); };
+  RecordedFiles files;
+  {
+    Store all = Store::open(folder / "all.db", Mode::create, options);
+    ASSERT_EQ(all.journal_mode(), "delete");
+    EXPECT_EQ(all.merge(folder / "a.db", {.trusted = true}).attempts, 3);
+  }
+  int journals = 0;
+  for (const FileEvent& event : files.history().events) {
+    if (event.file.find("-journal") != std::string::npos) ++journals;
+    EXPECT_EQ(event.file.find("-mj"), std::string::npos) << event.file;  // SQLite's name for one
+    EXPECT_FALSE(event.bytes.ends_with("\x20\xa1\x63\xd7")) << event.file;
+  }
+  EXPECT_GT(journals, 0);
 }
 
 TEST(StoreMerge, MergingAgainChangesNothing) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -8,6 +9,7 @@
 #include "store/file_system.hpp"
 #include "store/options.hpp"
 #include "tests/store/fixture.hpp"
+#include "tests/store/hot_journal.hpp"
 
 namespace syslab::store {
 namespace {
@@ -78,6 +80,84 @@ TEST(StoreOpen, AnotherProgramsDatabaseIsRefusedAndUntouched) {
   expect_refused_untouched(folder / "plain.db", "another program");
   raw_sql(folder / "marked.db", "PRAGMA application_id=42; CREATE TABLE theirs (x)");
   expect_refused_untouched(folder / "marked.db", "0x0000002a");
+}
+
+// SQLite deletes the file that the end of a journal names, once it has played the journal back.
+TEST(StoreOpen, AJournalThatNamesASuperJournalIsRefusedAndNothingIsDeleted) {
+  const Folder folder;
+  make_store(folder / "a.db");
+  make_store(folder / "mine.db");
+  leave_wal_mode(folder / "a.db");
+  write_bytes(folder / "thesis.tex", "thesis");
+  fs::create_symlink(folder / "a.db", folder / "link.db");
+  const std::string journal = hot_journal(folder / "a.db", (folder / "thesis.tex").string());
+  write_bytes(folder / "a.db-journal", journal);
+  const std::string before = bytes_of(folder / "a.db");
+
+  for (const char* name : {"a.db", "link.db"}) {
+    const fs::path path = folder / name;
+    for (const Mode mode : {Mode::create, Mode::read_write, Mode::read_only}) {
+      const std::string told = error_of(ErrorKind::store, [&] { Store::open(path, mode); });
+      EXPECT_NE(told.find("a.db-journal' names a super-journal"), std::string::npos) << told;
+      EXPECT_NE(told.find(fmt::format("database '{}'", path.string())), std::string::npos) << told;
+    }
+    Store mine = Store::open(folder / "mine.db", Mode::create);
+    error_of(ErrorKind::store, [&] { mine.merge(path, {}); });
+  }
+  // Nor without a database, nor for a copy, which is made beside a link and not beside what it leads to.
+  write_bytes(folder / "none.db-journal", journal);
+  error_of(ErrorKind::store, [&] { Store::open(folder / "none.db", Mode::create); });
+  EXPECT_FALSE(fs::exists(folder / "none.db"));
+  EXPECT_EQ(bytes_of(folder / "thesis.tex"), "thesis");
+  EXPECT_TRUE(bytes_of(folder / "a.db") == before);
+  EXPECT_TRUE(bytes_of(folder / "a.db-journal") == journal);
+}
+
+TEST(StoreOpen, AJournalThatComesAfterTheCheckDeletesNothingEither) {
+  const Folder folder;
+  make_store(folder / "a.db");
+  leave_wal_mode(folder / "a.db");
+  write_bytes(folder / "thesis.tex", "thesis");
+  Connection db((folder / "a.db").string(), Connection::Access::read_write, folder / "a.db");
+  write_bytes(folder / "a.db-journal", hot_journal(folder / "a.db", (folder / "thesis.tex").string()));
+  error_of(ErrorKind::store, [&] { db.integer("SELECT count(*) FROM run"); });
+  EXPECT_EQ(bytes_of(folder / "thesis.tex"), "thesis");
+}
+
+TEST(StoreOpen, AJournalOfADeadWriterIsPlayedBack) {
+  const Folder folder;
+  make_store(folder / "a.db");
+  leave_wal_mode(folder / "a.db");
+  const std::string journal = hot_journal(folder / "a.db"), whole = bytes_of(folder / "a.db");
+  for (const Mode mode : {Mode::read_only, Mode::read_write}) {
+    std::string half = whole;
+    half.replace(half.size() - 2048, 2048, 2048, '\xa5');
+    write_bytes(folder / "a.db", half);
+    write_bytes(folder / "a.db-journal", journal);
+    EXPECT_EQ(count(Store::open(folder / "a.db", mode), "SELECT count(*) FROM attempt"), 3);
+    EXPECT_FALSE(fs::exists(folder / "a.db-journal"));
+  }
+}
+
+// SQLite would wait for a writer of a FIFO.
+TEST(StoreOpen, WhatIsNoPlainFileBesideADatabaseIsRefused) {
+  const Folder folder;
+  make_store(folder / "a.db");
+  leave_wal_mode(folder / "a.db");
+  write_bytes(folder / "elsewhere", hot_journal(folder / "a.db"));
+  for (const char* name : {"a.db-journal", "a.db-wal", "a.db-shm"}) {
+    const auto refused = [&] {
+      for (const Mode mode : {Mode::create, Mode::read_write, Mode::read_only}) {
+        const std::string told = error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", mode); });
+        EXPECT_NE(told.find(fmt::format("{}' beside it is not a plain file", name)), std::string::npos) << told;
+      }
+      fs::remove(folder / name);
+    };
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    refused();
+    fs::create_symlink(folder / "elsewhere", folder / name);
+    refused();
+  }
 }
 
 TEST(StoreOpen, ADatabaseFromANewerSyslabIsRefusedAndUntouched) {

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "store/connection.hpp"
 #include "tests/store/fixture.hpp"
 
 namespace syslab::store::test {
@@ -223,6 +224,12 @@ void follow(std::map<std::string, State>& files, const FileEvent& event) {
   }
 }
 
+// The first connection puts a layer over SQLite's files, which must be below ours.
+sqlite3_vfs* files_of_syslab() {
+  const Connection first(":memory:", Connection::Access::read_write, ":memory:");
+  return sqlite3_vfs_find(nullptr);
+}
+
 }  // namespace
 
 void FileHistory::leave(const fs::path& folder, std::size_t at, Unsynced kept, unsigned seed) const {
@@ -239,7 +246,7 @@ void FileHistory::leave(const fs::path& folder, std::size_t at, Unsynced kept, u
   }
 }
 
-RecordedFiles::RecordedFiles() : below_(sqlite3_vfs_find(nullptr)), layer_(new sqlite3_vfs(*below_)) {
+RecordedFiles::RecordedFiles() : below_(files_of_syslab()), layer_(new sqlite3_vfs(*below_)) {
   layer_->zName = "recorded";
   layer_->szOsFile = static_cast<int>(sizeof(File)) + below_->szOsFile;
   layer_->pAppData = new Layer{this, below_};

@@ -96,7 +96,8 @@ TEST(OwnRuns, ParametersAndConditionsArePartOfTheProof) {
        {"UPDATE case_def SET params = replace(params, '101', '102')", "UPDATE case_def SET experiment = 'other'",
         "UPDATE plan_case SET seed = '1'", "UPDATE plan_case SET world_size = 2", "UPDATE plan_case SET seq = seq + 5",
         "UPDATE plan_case SET skip_reason = '' WHERE seq = 0", "UPDATE run SET verb = 'check'",
-        "UPDATE run SET protocol = '{}'", "UPDATE run SET root_seed = '0'", "DELETE FROM plan_case WHERE seq = 1"}) {
+        R"(UPDATE run SET protocol = '{"name": "kernel"}')", "UPDATE run SET root_seed = '0'",
+        "DELETE FROM plan_case WHERE seq = 1"}) {
     fs::copy_file(folder / "a.db", folder / "b.db", fs::copy_options::overwrite_existing);
     {
       Connection raw((folder / "b.db").string(), Connection::Access::read_write, folder / "b.db");

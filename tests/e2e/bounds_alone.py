@@ -239,6 +239,12 @@ class Bounds(unittest.TestCase):
         with self.assertRaisesRegex(references.BadCases, "computes NaN in 'out'"):
             broken.expect(broken.arguments(3)[1])
 
+    def test_gradients_are_no_numbers_of_an_argument(self):
+        reference = reference_of(norm, random((17, 128), (128,), dtype=torch.float32), backward=True)
+        _, (x, _, drawn) = reference.arguments(3)
+        self.assertEqual(x.shape, drawn.shape)
+        self.assertLess(abs(torch.corrcoef(torch.stack([x.flatten(), drawn.flatten()]))[0, 1]), 0.2)
+
     def test_a_declared_bound_is_taken_as_it_is(self):
         reference = reference_of(softmax, random((5, 6), dtype=torch.float32), rtol=0.1, atol=0.5)
         value, tolerance = reference.expect(reference.arguments(3)[1])[0]

@@ -97,7 +97,8 @@ class Reference:
         late = self.signature.tensors[self.signature.early():]
         if not late:
             return []
-        generator = torch.Generator().manual_seed(seed + 2 ** 32)
+        # torch keeps 32 bits of a seed: these numbers must not be those of an argument that was drawn with `seed`.
+        generator = torch.Generator().manual_seed((seed * 0x9E3779B1 + 0x7F4A7C15) % 2 ** 32)
         return [torch.randn(each["shape"], generator=generator, dtype=getattr(torch, each["dtype"])
                             if each["dtype"].startswith("complex") else None).to(getattr(torch, each["dtype"])) for each in late]
 

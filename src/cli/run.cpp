@@ -53,7 +53,8 @@ namespace {
 // Exit::incomplete if nothing that --mine names was tried in any of its cases, and says of what.
 Exit exit_of_unanswered(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan) {
   const store::ResultSet found = store.query(
-      "SELECT implementation, count(*), sum(ending <> 'not_asked') FROM v_attempt WHERE run_id = ?1 GROUP BY 1",
+      "SELECT implementation, count(*), sum(ending <> 'not_asked' OR facts LIKE '%\"elements_unjudged\"%')"
+      "  FROM v_attempt WHERE run_id = ?1 GROUP BY 1",
       {store::integer_cell(run)});
   Exit exit = Exit::well;
   for (const plan::MineSpec& mine : plan.mine) {

@@ -56,7 +56,7 @@ Judgement incomparable(std::string reason);
 void correct_for_sweep(std::span<Judgement* const> sweep);
 
 // 1 for a wrong side, 6 slower, 3 for a side that failed otherwise, 5 unclear or incomparable. A skipped or unsupported
-// side is no failure.
+// side is no failure; one whose results nothing could judge is unclear.
 Exit exit_of(const Judgement& judgement, bool oom_is_an_answer);
 
 // "−12.3 %", with the sign always and as many digits as a time can bear.

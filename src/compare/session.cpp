@@ -249,6 +249,8 @@ void ComparisonSession::take_facts(MeasuredPoint& measured, const runner::Paired
   for (std::size_t one = 0; one < 2; ++one) {
     const Json facts = json_or_discarded(sides[one]->facts_json);
     if (std::string code = kernel_code_of(facts); !code.empty()) measured.kernel_code[one] = std::move(code);
+    const std::vector<stats::TimingWarning> warnings = timing_warnings(sides[one]->facts_json);
+    stats::add_warnings(measured.warnings, launch.complete() ? warnings : of_results(warnings));
     if (!launch.complete()) continue;
     const auto take = [&](const char* name, std::vector<double>& into) {
       const Json value = facts.is_object() ? facts.value(name, Json()) : Json();
@@ -256,7 +258,6 @@ void ComparisonSession::take_facts(MeasuredPoint& measured, const runner::Paired
     };
     take("clock_mhz", measured.clock_mhz[one]);
     take("untimed_forward_seconds", measured.forward_seconds[one]);
-    stats::add_warnings(measured.warnings, timing_warnings(sides[one]->facts_json));
     measured.resolution[one].take(sides[one]->facts_json);
   }
   if (!launch.complete()) return;

@@ -21,6 +21,9 @@ struct Expected {
   std::vector<double> tolerance;  // absolute; as many, or one for all; 0 where an element is left out
   double fraction = 1.0;          // share of elements computed, above 0
   ExpectedThere there = {};       // replaces the vectors if it has values
+  // As many as values: what an element may be off by for its own sake, at most `tolerance`, which may be wider because
+  // of its neighbours or of a jump. Empty: the same as `tolerance`.
+  std::vector<double> own_tolerance = {};
 };
 
 }  // namespace syslab

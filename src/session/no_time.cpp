@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/format_seconds.hpp"
@@ -56,6 +58,14 @@ std::vector<stats::TimingWarning> timing_warnings(const std::string& facts_json)
   const Json facts = json_or_discarded(facts_json);
   return facts.is_object() ? stats::warnings_from_json(facts.value("warnings", Json()))
                            : std::vector<stats::TimingWarning>();
+}
+
+std::vector<stats::TimingWarning> of_results(const std::vector<stats::TimingWarning>& warnings) {
+  std::vector<stats::TimingWarning> found;
+  std::ranges::copy_if(warnings, std::back_inserter(found), [](const stats::TimingWarning& one) {
+    return one.code == stats::WarningCode::elements_unjudged;
+  });
+  return found;
 }
 
 bool was_busy(const NoTime& it) {

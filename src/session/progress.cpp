@@ -4,9 +4,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "session/command_selection.hpp"
+#include "session/no_time.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
 
@@ -19,6 +22,21 @@ const worker::MetricRecord* find_metric(const runner::AttemptResult& result, std
     if (metric != nullptr && metric->name == name && metric->value) return metric;
   }
   return nullptr;
+}
+
+// "12 calls compared", and what of them nothing judges; empty: of a law, say.
+std::string how_compared(const runner::AttemptResult& result) {
+  std::int64_t calls = 0;
+  for (const worker::Record& record : result.records) {
+    const auto* check = std::get_if<worker::CheckRecord>(&record);
+    if (check != nullptr && check->name.starts_with("samples:")) calls = std::max(calls, check->cases_run);
+  }
+  if (calls == 0) return {};
+  std::string text = counted(calls, "call") + " compared";
+  for (const stats::TimingWarning& one : of_results(timing_warnings(result.facts_json))) {
+    text += fmt::format(", {} of the elements of '{}' not judged", stats::percent_of(one.number), one.about);
+  }
+  return text;
 }
 
 std::int64_t cases_searched(const runner::AttemptResult& result) {
@@ -66,6 +84,7 @@ std::string result_line(const runner::AttemptResult& result, const std::string& 
       line += "  " + text_of(quantity_of(*result.planned), *time->value);
     }
     if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
+    if (const std::string compared = how_compared(result); !compared.empty()) line += "  " + compared;
     if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");
   } else if (!same_as.empty()) {
     line += ": the same as " + same_as;

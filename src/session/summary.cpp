@@ -154,6 +154,12 @@ void Summary::add_no_time(const plan::PlannedCase& planned, const NoTime& why) {
                        Exit::unclear});
 }
 
+void Summary::add_not_judged(const plan::PlannedCase& planned, const std::string& why) {
+  exit_ = worse(exit_, Exit::unclear);
+  concerns_.push_back({label_of(planned), "unsupported", why, command_for(planned), planned.implementation,
+                       law_label(planned), planned.experiment->id, Exit::unclear});
+}
+
 void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& why) {
   if (left_out_ == 0) left_out_example_ = label_of(planned) + ": " + why;
   ++left_out_;

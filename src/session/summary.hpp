@@ -52,6 +52,8 @@ class Summary {
   void add(const plan::PlannedCase& planned, Status status, const std::string& detail, const std::string& failed_check);
   // Of a case that ended well and has no time to tell: beside add(), which counts it.
   void add_no_time(const plan::PlannedCase& planned, const NoTime& why);
+  // Of a case that ended `unsupported` because nothing judges its results: beside add().
+  void add_not_judged(const plan::PlannedCase& planned, const std::string& why);
   // What its times are to be told with.
   void add_warnings(const std::vector<stats::TimingWarning>& warnings) { stats::add_warnings(warnings_, warnings); }
   // A case that the budget left no time for: missing.

@@ -14,7 +14,7 @@
 namespace syslab::stats {
 namespace {
 
-constexpr std::array<std::pair<WarningCode, std::string_view>, 8> kCodes{
+constexpr std::array<std::pair<WarningCode, std::string_view>, 9> kCodes{
     {{WarningCode::arguments_repeat, "arguments_repeat"},
      {WarningCode::argument_constant, "argument_constant"},
      {WarningCode::rows_equal, "rows_equal"},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<WarningCode, std::string_view>, 8> kCodes{
      {WarningCode::library_patched, "library_patched"},
      {WarningCode::forward_untimed, "forward_untimed"},
      {WarningCode::results_copied, "results_copied"},
+     {WarningCode::elements_unjudged, "elements_unjudged"},
      {WarningCode::left_running, "left_running"}}};
 
 std::optional<TimingWarning> warning_from(const Json& json) {
@@ -70,6 +71,8 @@ std::vector<TimingWarning> warnings_from_json(const Json& json) {
   return warnings;
 }
 
+std::string percent_of(double part) { return fmt::format("{:.{}f} %", 100 * part, part < 0.1 ? 1 : 0); }
+
 std::string sentence(const TimingWarning& it) {
   const auto percent = [&] { return fmt::format("{:.0f} %", 100 * it.number); };
   switch (it.code) {
@@ -103,6 +106,11 @@ std::string sentence(const TimingWarning& it) {
     case WarningCode::results_copied:
       return fmt::format("Copying its results takes up to {} of the time of {}: the true difference may be larger.",
                          percent(), it.side);
+    case WarningCode::elements_unjudged:
+      return fmt::format(
+          "{} of the elements of '{}' of {} are not judged: they differ from the reference by more than rounding "
+          "explains, and jumps or large neighbours widen their bounds.",
+          percent_of(it.number), it.about, it.side);
     case WarningCode::left_running:
       return fmt::format(
           "'{}' ended while processes of it still ran (up to {:.0f} in a call): syslab ended them, and no "

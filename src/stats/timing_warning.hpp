@@ -27,6 +27,7 @@ enum class WarningCode {
   library_patched,        // a file replaces parts of a library by which the reference computes
   forward_untimed,        // the untimed forward call of a backward pass takes the time that is gained
   results_copied,         // more than a tenth of the time is the copying of results
+  elements_unjudged,      // elements differ by more than rounding explains, and their bounds allow it
   left_running,           // a program ends and leaves processes at work, which are in no time
 };
 std::string_view to_string(WarningCode code);
@@ -34,9 +35,9 @@ std::string_view to_string(WarningCode code);
 struct TimingWarning {
   WarningCode code{};
   std::string side;   // whose time it is about; empty: of all sides
-  std::string about;  // an argument, a file, a name in a library, a program; or empty
-  // arguments_repeat, rows_equal, results_copied: the part, of 1. forward_untimed: seconds that the forward call takes
-  // more than the other side's. left_running: the most processes after a call. Else 0.
+  std::string about;  // an argument, an output, a file, a name in a library, a program; or empty
+  // arguments_repeat, rows_equal, results_copied, elements_unjudged: the part, of 1. forward_untimed: seconds that the
+  // forward call takes more than the other side's. left_running: the most processes after a call. Else 0.
   double number = 0;
 
   bool operator==(const TimingWarning&) const = default;
@@ -46,6 +47,8 @@ Json to_json(const std::vector<TimingWarning>& warnings);
 // Whatever is no warning, or has a code that this version does not know, is left out: the list may be a stranger's.
 std::vector<TimingWarning> warnings_from_json(const Json& json);
 
+// "50 %", of a part; of less than a tenth "2.6 %".
+std::string percent_of(double part);
 // One sentence.
 std::string sentence(const TimingWarning& warning);
 

@@ -40,7 +40,8 @@ class CheckedOperator {
   CheckedOperator(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
                   const measure::Device& device, std::uint64_t chance, device::Stream stream = {});
 
-  // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed.
+  // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed,
+  // and Unsupported where a quarter of an output's elements or more pass only by what neighbours and jumps allow them.
   void check();
   // With as many input sets as the protocol's cache state needs. Valid while this lives; verifying throws CheckFailed.
   measure::Subject subject();
@@ -76,6 +77,8 @@ class CheckedOperator {
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
   void emit_not_compared(const std::string& name, const std::string& why);
+  void tell_unjudged(std::size_t output, double part);
+  std::string not_judged_text(std::size_t output, double part) const;
   void widen(double& bound, const Expected& expected) const;
   bool is_mine() const;
   bool must_compare_all() const;

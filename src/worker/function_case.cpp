@@ -253,18 +253,23 @@ class FunctionCase {
     std::vector<Expected> expected;
     for (const TensorSpec& output : described_.outputs) {
       const auto count = static_cast<std::size_t>(output.shape.elements());
-      expected.push_back({std::vector<double>(count), std::vector<double>(count)});
+      expected.push_back({.value = std::vector<double>(count),
+                          .tolerance = std::vector<double>(count),
+                          .own_tolerance = std::vector<double>(count)});
     }
     std::vector<std::string> names;
     for (const TensorSpec& output : described_.outputs) {
       names.push_back("value:" + output.name);
       names.push_back("tolerance:" + output.name);
+      names.push_back("own_tolerance:" + output.name);
     }
     std::vector<NamedOutput> outputs;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const Shape flat{described_.outputs[i].shape.elements()};
-      outputs.push_back({names[2 * i], TensorView(expected[i].value.data(), DType::f64, flat)});
-      outputs.push_back({names[2 * i + 1], TensorView(expected[i].tolerance.data(), DType::f64, flat)});
+      const std::array parts{&expected[i].value, &expected[i].tolerance, &expected[i].own_tolerance};
+      for (std::size_t part = 0; part < parts.size(); ++part) {
+        outputs.push_back({names[parts.size() * i + part], TensorView(parts[part]->data(), DType::f64, flat)});
+      }
     }
     reference_->call(seen.empty() ? "expect" : "expect_ties", inputs, outputs, {{"probes", std::int64_t{probes}}});
     return expected;

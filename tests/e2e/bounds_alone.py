@@ -114,7 +114,7 @@ def worst_ratio(reference, function, seed):
     """The largest error of all outputs against its bound; infinity where an infinite or zero bound is missed."""
     _, values = reference.arguments(seed)
     worst = 0.0
-    for (value, tolerance), (_, found) in zip(reference.expect(values), reference.run(function, values)):
+    for (value, tolerance, _), (_, found) in zip(reference.expect(values), reference.run(function, values)):
         value, tolerance = np.asarray(value), np.asarray(tolerance)
         error = np.abs(np.asarray(syslab_bounds.doubles(found)) - value)
         worst = max(worst, np.max(np.where(error == 0, 0, error / np.maximum(tolerance, 1e-300))))
@@ -144,7 +144,7 @@ class Bounds(unittest.TestCase):
             here = made.expect(values)
             self.assertEqual(made.computes_on("cuda", values), moves)
             made.device = "cuda" if moves else "cpu"
-            for (value, tolerance), (other, bound) in zip(here, made.expect(values)):
+            for (value, tolerance, _), (other, bound, _) in zip(here, made.expect(values)):
                 np.testing.assert_allclose(value, other.cpu(), rtol=1e-12)
                 np.testing.assert_allclose(tolerance, bound.cpu(), rtol=0.1)
 
@@ -162,10 +162,10 @@ class Bounds(unittest.TestCase):
         for function, _, shapes, distribution in RIGHT:
             reference = reference_of(function, distribution(*shapes, dtype=torch.float32))
             _, values = reference.arguments(3)
-            (value, whole), = reference.expect(values)
+            (value, whole, _), = reference.expect(values)
             for probes in (0, 1):
                 with self.subTest(f"{function.__name__}, {probes}"), unittest.mock.patch.object(reference, "own_errors") as own:
-                    (same, narrow), = reference.expect(values, probes)
+                    (same, narrow, _), = reference.expect(values, probes)
                     np.testing.assert_array_equal(same, value)
                     self.assertTrue((narrow <= whole).all())
                     self.assertTrue((narrow > 0).all())
@@ -232,7 +232,7 @@ class Bounds(unittest.TestCase):
     def test_beyond_the_range_is_infinity_and_nan_is_refused(self):
         reference = reference_of(lambda x: x * 1e5, random((5, 6), dtype=torch.float16))
         _, values = reference.arguments(3)
-        value, tolerance = reference.expect(values)[0]
+        value, tolerance, _ = reference.expect(values)[0]
         self.assertTrue(np.isinf(value).any())
         self.assertTrue((tolerance[np.isinf(value)] == 0).all())
         broken = reference_of(lambda x: torch.log(x), random((5, 6), dtype=torch.float32))
@@ -247,8 +247,97 @@ class Bounds(unittest.TestCase):
 
     def test_a_declared_bound_is_taken_as_it_is(self):
         reference = reference_of(softmax, random((5, 6), dtype=torch.float32), rtol=0.1, atol=0.5)
-        value, tolerance = reference.expect(reference.arguments(3)[1])[0]
+        value, tolerance, _ = reference.expect(reference.arguments(3)[1])[0]
         np.testing.assert_allclose(tolerance, 0.5 + 0.1 * np.abs(value), rtol=1e-12)
+
+
+def unjudged(reference, function, seed):
+    """The largest part of an output's elements that lie beyond their own tolerance and within the other; and of those beyond both."""
+    _, values = reference.arguments(seed)
+    worst = wrong = 0.0
+    for told, (_, found) in zip(reference.expect(values), reference.run(function, values)):
+        value, tolerance, own = map(np.asarray, told)
+        assert (own <= tolerance * (1 + 1e-12)).all()
+        error = np.abs(np.asarray(syslab_bounds.doubles(found)) - value)
+        worst, wrong = max(worst, ((error > own) & (error <= tolerance)).mean()), max(wrong, (error > tolerance).mean())
+    return worst, wrong
+
+
+def halves(seed):
+    return [torch.randint(-20, 20, (64, 200), generator=torch.Generator().manual_seed(seed)).float() / 2]
+
+
+def gelu(x):
+    return torch.nn.functional.gelu(x)
+
+
+def gelu_by_hand(x):
+    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+
+
+def power(x):
+    return torch.exp(5 * x)
+
+
+def power_of_two(x):
+    return torch.exp2(x.float() * (5 / math.log(2))).to(x.dtype)
+
+
+def inverse(x):
+    return 1 / (x * x)
+
+
+class Unjudged(unittest.TestCase):
+    """What a tolerance lets pass only because of neighbours or a jump."""
+
+    def test_right_functions_have_next_to_nothing_of_it(self):
+        wide = ((gelu, (gelu_by_hand,), ((64, 1000),), random), (power, (power_of_two,), ((64, 1000),), random),
+                (inverse, (lambda x: (1 / x) ** 2,), ((64, 1000),), random), (lambda x: softmax(10 * x), (lambda x: softmax_by_exp(10 * x),), ((64, 1000),), random))
+        for function, others, shapes, distribution in RIGHT + wide:
+            for dtype in (torch.float32, torch.bfloat16):
+                for backward in (False, True):
+                    reference = reference_of(function, distribution(*shapes, dtype=dtype), backward=backward, terms=3000 if function is total else None)
+                    for other in others:
+                        if backward and other is total_one_after_another:  # NumPy's
+                            continue
+                        with self.subTest(f"{other.__name__} {dtype} {backward}"):
+                            self.assertLess(max(unjudged(reference, other, seed)[0] for seed in range(3, 6)), 0.005)
+
+    def test_at_a_jump_and_beside_large_elements_faults_have(self):
+        faults = ((torch.round, lambda x: torch.round(x) + 100 * (x * 2 % 2), halves, 0.5), (torch.floor, lambda x: torch.ceil(x) - 1, halves, 0.5),
+                  (lambda x: (x == 3).to(x.dtype), torch.zeros_like, halves, 0.025),
+                  (power, lambda x: torch.where(x < 0, torch.zeros_like(x), power(x)), random((64, 1000), dtype=torch.float32), 0.5),
+                  (inverse, lambda x: inverse(x) * torch.where(inverse(x) < 1, 1.01, 1.0), random((64, 1000), dtype=torch.float32), 0.32))
+        for function, fault, arguments, part in faults:
+            reference = reference_of(function, arguments)
+            for seed in range(3, 6):
+                found, wrong = unjudged(reference, fault, seed)
+                self.assertEqual(wrong, 0)
+                self.assertAlmostEqual(found, part, delta=0.02)
+                self.assertEqual(unjudged(reference, function, seed), (0, 0))
+
+    def test_a_sum_that_cancels_to_nothing_is_no_jump(self):
+        def nothing(x):
+            return (x - x.mean(-1, keepdim=True)).sum(-1)
+
+        reference = reference_of(nothing, random((64, 100), dtype=torch.float32))
+        self.assertLess(unjudged(reference, lambda x: x.sum(-1) - x.shape[-1] * x.mean(-1), 5)[0], 0.005)
+        def bias_of_keys(q, k, b):  # softmax takes no notice of what all scores of a row share
+            return torch.softmax(q @ (k + b).T / 8, -1) @ k
+
+        reference = reference_of(bias_of_keys, random((40, 64), (70, 64), (64,), dtype=torch.float32), backward=True)
+        self.assertLess(unjudged(reference, lambda q, k, b: softmax_by_exp(q @ (k + b).T / 8) @ k, 5)[0], 0.005)
+
+    def test_a_reference_in_its_own_dtype_leaves_half_of_a_value(self):
+        def single(x):
+            if x.dtype != torch.float32:
+                raise TypeError("float32 only")
+            return power(x)
+
+        reference = reference_of(single, random((64, 1000), dtype=torch.float32))
+        self.assertEqual(reference.precision, "its own")
+        self.assertAlmostEqual(unjudged(reference, lambda x: torch.where(x < 0, torch.zeros_like(x), power(x)), 5)[0], 0.5, delta=0.1)
+        self.assertEqual(unjudged(reference, power_of_two, 5), (0, 0))
 
 
 def mask_of_lengths(seed, longest=11):
@@ -278,7 +367,7 @@ class Ties(unittest.TestCase):
         returned = judge.run(function, values)
         seen = [np.asarray(value).astype("f8") for _, value in returned]
         expected = judge.expect_ties(values, seen, references.PROBES)
-        return sum(int((np.asarray(value) != other).sum()) for (value, _), other, each in zip(expected, seen, judge.outputs)
+        return sum(int((np.asarray(value) != other).sum()) for (value, *_), other, each in zip(expected, seen, judge.outputs)
                    if each["dtype"] == "int64")
 
     def test_a_count_that_points_at_an_equal_element_is_no_place(self):

@@ -7,7 +7,7 @@ import unittest
 from lab import Lab, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
-SOFTMAX, SUMS, CANCELS, TIES = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties"))
+SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties", "unjudged"))
 
 
 class Functions(Lab):
@@ -79,6 +79,42 @@ class Functions(Lab):
         self.assertEqual(len(processes), 4)
         for name in ("tells", "mutates"):  # the former tells of itself, the latter of the reference's process
             self.assertEqual(processes[name, 24], processes[name, 40])
+
+    def of_unjudged(self, reference, name, *arguments, inputs="cases", verb="check", expect):
+        return self.lines(verb, "--mine", f"me={UNJUDGED}:{name}", "--reference", f"{UNJUDGED}:{reference}", "--inputs", f"{UNJUDGED}:{inputs}",
+                          *arguments, expect=expect)
+
+    def test_what_only_jumps_and_large_neighbours_let_pass_is_not_ok(self):
+        for reference, name, inputs in (("rounded", "a_hundred_more", "cases"), ("power", "half_a_power", "wide_cases")):
+            with self.subTest(name):
+                lines = self.of_unjudged(reference, name, "--impl", "me", inputs=inputs, expect=5)
+                one, = attempts(lines)
+                self.assertEqual(one["status"], "unsupported")
+                self.assertRegex(one["detail"], "^not judged: (49|50|51) % of the elements of 'out' .* as large as [0-9]")
+                warning, = one["warnings"]
+                self.assertEqual((warning["code"], warning["about"]), ("elements_unjudged", "out"))
+                self.assertAlmostEqual(warning["number"], 0.5, delta=0.02)
+                self.assertEqual([each["status"] for each in lines[-1]["concerns"]], ["unsupported"])
+        self.assertEqual(self.sql("SELECT count(*) FROM v_latest WHERE metric = 'time' AND implementation = 'me'"), [(0,)])
+        compared, = [line for line in self.of_unjudged("rounded", "a_hundred_more", "--launches", "3", verb="compare", expect=5)
+                     if line.get("type") == "comparison"]
+        self.assertIn("not judged", compared["reason"])
+
+    def test_a_few_unjudged_elements_are_a_warning_and_right_functions_have_none(self):
+        lines = self.of_unjudged("is_three", "never_three", expect=0)
+        me, reference = attempts(lines)
+        self.assertEqual([me["status"], reference["status"]], ["ok", "ok"])
+        self.assertEqual([each["code"] for each in me["warnings"]], ["elements_unjudged"])
+        self.assertNotIn("warnings", reference)
+        self.assertEqual([(each["code"], each["side"]) for each in lines[-1]["warnings"]], [("elements_unjudged", "me")])
+        judged, = self.sql("SELECT min(fraction_checked) FROM v_properties WHERE implementation = 'me' AND property LIKE 'reference:%'")
+        self.assertAlmostEqual(judged[0], 0.975, delta=0.005)
+        for name, wanted in (("never_three", "calls? compared, 2.[0-9] % of the elements of 'out' not judged"), ("is_three", "calls? compared ")):
+            told = self.syslab("check", "--mine", f"me={UNJUDGED}:{name}", "--reference", f"{UNJUDGED}:is_three", "--impl", "me", expect=0).stderr
+            self.assertRegex(told, wanted)
+        for reference, name, inputs in (("rounded", "rounded", "cases"), ("power", "by_doubling", "wide_cases")):
+            lines = self.of_unjudged(reference, name, inputs=inputs, expect=0)
+            self.assertEqual([(one["status"], one.get("warnings")) for one in attempts(lines)], 2 * [("ok", None)])
 
     def test_wrong_results_get_no_time(self):
         ended = self.of_each(("zeros", "nearly", "cached"), expect=1)

@@ -12,7 +12,8 @@ const std::vector<TimingWarning> kEach{
     {WarningCode::arguments_repeat, {}, "x", 0.97},         {WarningCode::rows_equal, {}, "x", 0.99},
     {WarningCode::reference_shares_code, {}, "mine.py", 0}, {WarningCode::library_patched, {}, "numpy.exp", 0},
     {WarningCode::forward_untimed, "me", {}, 3e-3},         {WarningCode::results_copied, "me", {}, 0.4},
-    {WarningCode::argument_constant, {}, "mask", 0},        {WarningCode::left_running, {}, "./bench.sh", 2}};
+    {WarningCode::argument_constant, {}, "mask", 0},        {WarningCode::left_running, {}, "./bench.sh", 2},
+    {WarningCode::elements_unjudged, "me", "out", 0.026}};
 
 TEST(TimingWarning, TravelsAsJson) { EXPECT_EQ(warnings_from_json(to_json(kEach)), kEach); }
 
@@ -22,6 +23,11 @@ TEST(TimingWarning, EachHasASentenceThatNamesWhatItIsAbout) {
     EXPECT_NE(text.find(one.about.empty() ? one.side : one.about), std::string::npos) << text;
     EXPECT_TRUE(text.ends_with(".")) << text;
   }
+}
+
+TEST(TimingWarning, ASmallPartKeepsADigit) {
+  EXPECT_EQ(percent_of(0.026), "2.6 %");
+  EXPECT_EQ(percent_of(0.502), "50 %");
 }
 
 TEST(TimingWarning, WhatAStrangersListHasBesidesIsLeftOut) {

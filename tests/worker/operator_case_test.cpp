@@ -281,6 +281,63 @@ TEST(OperatorCase, ANarrowerOracleSparesTheWholeOneAndAccusesNobody) {
   EXPECT_GT(*calls, 8);
 }
 
+// Doubles all elements but the first `wrong` of `of`, which are 1 too large: beyond their own tolerance, and within the
+// other.
+Operation leaning_on_neighbours(std::int64_t wrong) {
+  Operation made = doubling();
+  made.call = [wrong, right = doubling().call](const Inputs& in, const Outputs& out, device::Stream stream) {
+    right(in, out, stream);
+    for (std::int64_t i = 0; i < wrong; ++i) data(out[0])[i] += 1;
+  };
+  made.expect = [](const Inputs& in) {
+    std::vector<Expected> expected = doubling().expect(in);
+    expected[0].tolerance.assign(kElements, 2);
+    expected[0].own_tolerance.assign(kElements, 1e-6);
+    return expected;
+  };
+  return made;
+}
+
+TEST(OperatorCase, ElementsThatOnlyTheirNeighboursLetPassAreNotChecked) {
+  EXPECT_EQ(run(leaning_on_neighbours(0), mine()).check("reference:y").fraction_checked, 1);
+  const Outcome some = run(leaning_on_neighbours(kElements / 8), mine());
+  EXPECT_EQ(some.failure, "");
+  for (const char* name : {"reference:y", "samples:y"}) {
+    EXPECT_EQ(some.check(name).outcome, syslab::Outcome::passed) << name;
+    EXPECT_EQ(some.check(name).fraction_checked, 7.0 / 8) << name;
+  }
+}
+
+TEST(OperatorCase, WhereTheyAreAQuarterNothingIsTimed) {
+  try {
+    run(leaning_on_neighbours(kElements / 4), mine());
+    FAIL() << "a quarter of the elements is not judged";
+  } catch (const Unsupported& reason) {
+    expect_contains(reason.what(), "not judged: 25 % of the elements of 'y'");
+    expect_contains(reason.what(), "as large as 2;");
+  }
+  Operation wrong = leaning_on_neighbours(kElements / 2);
+  wrong.expect = [inner = wrong.expect](const Inputs& in) {
+    std::vector<Expected> expected = inner(in);
+    expected[0].tolerance[0] = 1e-6;
+    return expected;
+  };
+  expect_contains(run(wrong, mine()).failure, "1 of 256 wrong");  // and no doubt of the others saves it
+}
+
+TEST(OperatorCase, ANarrowOracleThatLeansOnNeighboursDoesNotSpareTheWholeOne) {
+  Operation made = leaning_on_neighbours(kElements / 8);
+  made.self_time = [] { return Nanoseconds(std::chrono::milliseconds(1)); };
+  int whole = 0;
+  made.expect_narrowly = made.expect;
+  made.expect = [&whole, inner = made.expect](const Inputs& in) {
+    ++whole;
+    return inner(in);
+  };
+  EXPECT_EQ(run(made, mine()).failure, "");
+  EXPECT_GT(whole, 1);
+}
+
 // The glimpse may err, the oracle decides.
 TEST(OperatorCase, AGlimpseAccusesNobody) {
   Operation right = doubling();

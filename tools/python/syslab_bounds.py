@@ -13,6 +13,8 @@ PROBE_STEP = 2.0 ** -26       # of an argument: sqrt of a double's epsilon
 SUM_ROUNDOFF = 2.0 ** -24     # half precision is summed in float32
 DEVIATIONS = 6                # standard deviations of a sum of roundings that a bound allows
 ROUNDINGS = 4                 # of each value on its way
+STEEP = 2.0 ** 10             # sensitivity against an output's largest value, from which no dtype has digits for it
+CANCELLED = 2.0 ** -40        # an output's largest value against sensitivity, below which it is float64's own rounding
 # A rounding error is uniform within the unit roundoff u, so its standard deviation is u / sqrt(3).
 FACTOR = DEVIATIONS * math.sqrt(ROUNDINGS / 3)
 
@@ -106,9 +108,10 @@ def whole_bound(value, rtol, atol):
 
 
 def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared):
-    """What was expected of an output of that dtype, and its tolerance. `value`: the float64 result; `given`: the coarsest unit roundoff of
-    output and arguments; `terms`: of the longest sum; `sensitivity`: change_of() probes, or None; `erring`: the reference's own error
-    in its own dtype, or None; `exact`: it computed in float64; `declared`: (rtol, atol) of the case, or None.
+    """What was expected of an output of that dtype, its tolerance, and each element's own tolerance (own_tolerance). `value`: the float64
+    result; `given`: the coarsest unit roundoff of output and arguments; `terms`: of the longest sum; `sensitivity`: change_of() probes, or
+    None; `erring`: the reference's own error in its own dtype, or None; `exact`: it computed in float64; `declared`: (rtol, atol) of the
+    case, or None.
     """
     library, own = library_of(value), unit_roundoff(dtype)
     largest, tiny = range_of(dtype)
@@ -117,18 +120,42 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared):
     size = library.where(finite, abs(value), zero)
     if declared:
         rtol, atol = declared
-        tolerance = atol + rtol * size
+        tolerance = narrower = atol + rtol * size
     else:
         summed = math.sqrt(terms) * min(given, SUM_ROUNDOFF)
         sensitivity = size if not exact else zero if sensitivity is None else sensitivity
+
+        def of(moved):
+            found = FACTOR * (given * moved + summed * (moved + size)) + 2 * own * size + tiny
+            return 2 * found if not exact or own <= 2.0 ** -53 else found  # the reference errs as much
+
         # Neighbours along the last dimension lend each other what few probes have missed.
-        sensitivity = library.maximum(sensitivity, of_a_row(sensitivity))
-        tolerance = FACTOR * (given * sensitivity + summed * (sensitivity + size)) + 2 * own * size + tiny
-        if not exact or own <= 2.0 ** -53:  # the reference errs as much
-            tolerance = 2 * tolerance
+        tolerance = of(library.maximum(sensitivity, of_a_row(sensitivity)))
+        lent, doubt = zero, sensitivity
         if erring is not None and (erring > tolerance).any():
             # Of one row, so that an element at which the reference is right by chance is not held to that.
-            tolerance = library.maximum(tolerance, FACTOR * library.maximum(erring, of_a_row(erring)))
+            lent = FACTOR * library.maximum(erring, of_a_row(erring))
+            tolerance = library.maximum(tolerance, lent)
+            doubt = library.maximum(sensitivity, lent / given)
+        if exact:
+            narrower = own_tolerance(size, sensitivity, lent, doubt, of)
+        else:  # what its arguments' rounding does is not known, but half of a value is no rounding
+            narrower = library.minimum(tolerance, library.maximum(of(size), size / 2))
     with quietly():
         value = library.where(size > largest * (1 + own / 2), math.inf * library.sign(value), value)
-    return value, library.where(library.isfinite(value), tolerance, zero)
+    finite = library.isfinite(value)
+    return value, library.where(finite, tolerance, zero), library.where(finite, narrower, zero)
+
+
+def own_tolerance(size, sensitivity, lent, doubt, of):
+    """The tolerance of each element without what neighbours lend it. One that is no smaller than any value of the output allows
+    anything: the element lies at a jump, or is too steep for its dtype. Its sensitivity is left out. A sum that
+    cancels to nothing looks the same, and keeps its own: the values are small against all that goes into them by more digits than
+    float64 has to spare.
+    """
+    library = library_of(size)
+    found = library.maximum(of(sensitivity), lent)
+    scale = size.max() if math.prod(size.shape) else 0.0
+    steep = (sensitivity >= STEEP * scale) | (lent >= scale)
+    hopeless = (found >= scale) & (scale >= CANCELLED * doubt) & steep & (scale > 0)
+    return library.where(hopeless, of(library.zeros_like(size)), found)

@@ -199,8 +199,8 @@ class Reference:
         return [error_of(doubles(own), doubles(value)) for (_, value), (_, own) in zip(results, self.run(self.native, values))]
 
     def expect(self, values, probes=PROBES):
-        """For each output its value and its tolerance, as doubles. With fewer probes the tolerance is no wider, and
-        takes less time: what lies within it is right, of what does not the whole has to be asked.
+        """For each output its value, its tolerance, and each element's own tolerance, which lends it nothing of its neighbours
+        (syslab_bounds.own_tolerance), as doubles. With fewer probes the tolerance is no wider, and takes less time: what lies within it is right, of what does not the whole has to be asked.
         """
         import numpy
 
@@ -233,7 +233,7 @@ class Reference:
             if is_integer(each["dtype"]) and not (field(self.case, "rtol") or field(self.case, "atol")):
                 own, scores = array_of(pair[0]), [*self.scores_of_arguments(values, index), *self.scores_of_outputs(pairs, drawn, index)]
                 value = settled(own, other.reshape(own.shape), scores, [array_of(results[index][1]).astype("f8") for results in drawn])
-                pair = value, array_of(pair[1])
+                pair = value, array_of(pair[1]), array_of(pair[2])
             found.append(pair)
         return found
 
@@ -254,7 +254,7 @@ class Reference:
     def scores_of_outputs(pairs, drawn, output):
         """The same of each other output; `drawn`: what decided_by_rounding() gave."""
         in_float64 = drawn[1:] or drawn
-        for i, (value, tolerance) in enumerate(pairs):
+        for i, (value, tolerance, _) in enumerate(pairs):
             if i != output:
                 runs = [(array_of(results[output][1]).astype("f8"), array_of(doubles(results[i][1]))) for results in in_float64]
                 yield array_of(value), array_of(tolerance), OutputStandsOut(runs)
@@ -283,7 +283,8 @@ class Reference:
                 raise BadCases(f"an output of {dtype}; floats, integers, bool and complex numbers are compared")
             if math.prod(value.shape) and float(abs(value).max()) >= 2.0 ** 53:
                 raise BadCases("the reference's integers reach 2^53, from where they are not told apart")
-            return value, whole_bound(value, *(declared or (0.0, 0.0)))
+            tolerance = whole_bound(value, *(declared or (0.0, 0.0)))
+            return value, tolerance, tolerance
         given = max([unit_roundoff(dtype)] + [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors])
         return bound(value, dtype, given=given, terms=self.terms, sensitivity=sensitivity, erring=erring, exact=exact, declared=declared)
 
@@ -321,7 +322,7 @@ class Reference:
             else:
                 seen = message["inputs"][len(self.signature.tensors):]
                 pairs = self.expect_ties(values, [read_doubles(memory.bytes(size), wire) for wire in seen], probes)
-            parts = [part for pair in pairs for part in pair]
+            parts = [part for told in pairs for part in told]
             for wire, part in zip(message["outputs"], parts):
                 write_doubles(part, memory.bytes(size), wire["offset"])
             if self.device != "cpu":

@@ -116,8 +116,8 @@ std::string Provenance::warning() const {
   if (smoke_runs.empty()) return {};
   const bool all = smoke_runs.size() == runs.size();
   if (only_quick) {
-    return fmt::format("{} on {}: few samples, so that an interval is wide, or there is none.", all ? "Protocol quick" : "Partly protocol quick",
-                       fmt::join(devices, "; "));
+    return fmt::format("{} on {}: few samples, so that an interval is wide, or there is none.",
+                       all ? "Protocol quick" : "Partly protocol quick", fmt::join(devices, "; "));
   }
   return fmt::format("{} on {}: made to see that everything works; its times are no results.",
                      all ? "Smoke run" : "Partly from a smoke run", fmt::join(devices, "; "));

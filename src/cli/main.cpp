@@ -8,38 +8,24 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "agents/agent.hpp"
 #include "cli/command_line.hpp"
 #include "cli/judged.hpp"
+#include "cli/report_error.hpp"
 #include "cli/seed.hpp"
 #include "cli/verbs.hpp"
 #include "core/descendants.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
 #include "core/temporary_folder.hpp"
 #include "core/text.hpp"
-#include "core/workflow_commands.hpp"
 #include "registry/registry.hpp"
 #include "worker/serve.hpp"
 
 namespace syslab::cli {
 
 namespace {
-
-// `console` is null if the command line itself is wrong.
-Exit report_error(const Console* console, bool json, ErrorKind kind, const std::string& message) {
-  if (json) {
-    const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
-    fmt::print("{}\n", printed_json(repaired_json_text(error)));
-  }
-  const std::string name = console == nullptr ? "error:" : console->styled_error("error:", Style::bad);
-  to_error(fmt::format("{} {}\n", name, with_lines_below(printable(message))));
-  return exit_of(kind);
-}
 
 template <typename Body>
 Exit guarded(const Console* console, bool json, Body body) {

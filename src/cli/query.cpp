@@ -1,8 +1,16 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 
 #include "cli/output_file.hpp"
+#include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/user_file.hpp"
@@ -40,6 +48,32 @@ std::string only_value(const store::ResultSet& result) {
   return {};
 }
 
+// Ends the process if the query does not end by itself: SQLite interrupts it between two instructions, and one call of
+// a function over large values takes as long as it likes. A query only reads, and its result is written after it.
+class Watchdog {
+ public:
+  explicit Watchdog(const Context& context)
+      : thread_([&context](const std::stop_token& stop) {
+          constexpr std::chrono::milliseconds kGrace{2000};  // for SQLite to end it, which tidies up, too
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any().wait_for(lock, stop, store::kLongestQuery + kGrace, [] { return false; });
+          if (stop.stop_requested()) return;
+          const Exit code = report_error(&context.console, context.global.json, ErrorKind::usage,
+                                         store::query_takes_longer(store::kLongestQuery));
+          std::fflush(stdout);
+          ::_exit(static_cast<int>(code));
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+store::ResultSet result_of(const Context& context, const store::Store& store, const std::string& sql) {
+  const Watchdog watchdog(context);
+  return store.query(sql);
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const QueryOptions& options) {
@@ -47,16 +81,16 @@ Exit execute(const Context& context, const QueryOptions& options) {
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   if (options.format == "raw") {
-    write_output(context, options.output, only_value(store.query(sql)));
+    write_output(context, options.output, only_value(result_of(context, store, sql)));
     return Exit::well;
   }
   const bool looked_at = options.format.empty() && options.output.empty() && !context.global.json;
   if (looked_at && context.console.output_is_terminal()) {
-    context.console.print(report::write_aligned(store.query(sql)));
+    context.console.print(report::write_aligned(result_of(context, store, sql)));
     return Exit::well;
   }
   write_output(context, options.output,
-               report::write(store.query(sql), format_of(context, options.format, options.output)));
+               report::write(result_of(context, store, sql), format_of(context, options.format, options.output)));
   return Exit::well;
 }
 

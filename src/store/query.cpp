@@ -225,6 +225,12 @@ Cell cell_at(sqlite3_stmt* row, int column) {
 
 }  // namespace
 
+std::string query_takes_longer(std::chrono::milliseconds longest) {
+  return fmt::format(
+      "query: this takes longer than {:g} s; narrow it with a WHERE or a LIMIT (a recursion needs an end)",
+      std::chrono::duration<double>(longest).count());
+}
+
 ResultSet Store::query(const std::string& sql, const std::vector<Cell>& parameters,
                        std::chrono::milliseconds longest) const {
   Connection& db = impl_->db();
@@ -263,8 +269,7 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
   }
   if (code == SQLITE_DONE) return result;
   if (code == SQLITE_INTERRUPT) {
-    refuse(fmt::format("this takes longer than {:g} s; narrow it with a WHERE or a LIMIT (a recursion needs an end)",
-                       std::chrono::duration<double>(longest).count()));
+    throw Error(ErrorKind::usage, query_takes_longer(longest));
   }
   if (std::string_view(sqlite3_errmsg(db.handle())) == "malformed JSON") {
     if (const std::string column = malformed_column(db); !column.empty()) {

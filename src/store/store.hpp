@@ -174,6 +174,10 @@ struct MergeOptions {
 class ReadTransaction;
 struct OpenOptions;  // store/options.hpp: what tests put in place of the machine
 
+inline constexpr std::chrono::milliseconds kLongestQuery = std::chrono::seconds{20};
+// What Store::query() says of one that takes longer.
+std::string query_takes_longer(std::chrono::milliseconds longest);
+
 // For one thread at a time. A store must not be used in a child made by fork(): the child opens its own.
 class Store {
  public:
@@ -239,9 +243,10 @@ class Store {
   std::optional<StoredCheck> find_check(const std::string& uid_or_prefix) const;
   // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write, and when it takes
   // longer than `longest`: queries of a report take less; what takes more is a mistake, or meant to exhaust this
-  // process.
+  // process. SQLite looks at the time between its instructions alone, and one call of instr() or replace() can take
+  // minutes: for SQL of other people, a caller that must go on or end needs a watchdog of its own.
   ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {},
-                  std::chrono::milliseconds longest = std::chrono::seconds{20}) const;
+                  std::chrono::milliseconds longest = kLongestQuery) const;
   // For many queries on the views of attempts, as a report makes them: what v_attempt, v_newest and v_measured hold is
   // computed once and kept in memory, and every query from now on sees these attempts and no later ones. Nothing is
   // written to the file, and no reading transaction stays open. Only on a store opened read_only.

@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 from lab import Lab
@@ -103,6 +104,18 @@ class Usage(Lab):
         self.assertIn("no such column", self.syslab("query", "SELECT nosuch", expect=2).stderr)
         self.syslab("query", "DELETE FROM run", expect=2)
         self.syslab("query", "SELECT 1; SELECT 2", expect=2)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
+
+    def test_a_query_whose_time_is_spent_in_one_function_ends(self):
+        self.syslab("run", "selftest_empty")
+        before = {path.name for path in self.folder.iterdir()}
+        began = time.monotonic()
+        told = self.syslab("query", "SELECT instr(zeroblob(40000000), zeroblob(20000000) || x'01')", "-o", "out.csv",
+                           expect=2)
+        self.assertLess(time.monotonic() - began, 40)  # it would take minutes
+        self.assertIn("longer than 20 s", told.stderr)
+        left = {path.name for path in self.folder.iterdir()} - before
+        self.assertLessEqual(left, {f"{self.db.name}-wal", f"{self.db.name}-shm"}, "as of a reader that was killed")
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
 
     def test_help_and_version(self):

@@ -104,7 +104,7 @@ TEST(StoreOpen, AJournalThatNamesASuperJournalIsRefusedAndNothingIsDeleted) {
     Store mine = Store::open(folder / "mine.db", Mode::create);
     error_of(ErrorKind::store, [&] { mine.merge(path, {}); });
   }
-  // Nor without a database, nor for a copy, which is made beside a link and not beside what it leads to.
+  // Nor where there is no database yet.
   write_bytes(folder / "none.db-journal", journal);
   error_of(ErrorKind::store, [&] { Store::open(folder / "none.db", Mode::create); });
   EXPECT_FALSE(fs::exists(folder / "none.db"));

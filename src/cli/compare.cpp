@@ -94,7 +94,11 @@ std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& ses
 Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planned) {
   Exit exit = pilots.size() < planned ? Exit::incomplete : Exit::well;
   for (const MeasuredPoint& pilot : pilots) {
-    if (pilot.failed) exit = worse(exit, exit_of(*pilot.failed, pilot.point->a.experiment->oom_is_an_answer));
+    if (pilot.failed) {
+      Judgement failed = *pilot.failed;
+      failed.warnings = pilot.warnings;
+      exit = worse(exit, exit_of(failed, pilot.point->a.experiment->oom_is_an_answer));
+    }
     if (pilot.stop == "interrupted") exit = worse(exit, Exit::incomplete);
   }
   return exit;

@@ -12,7 +12,6 @@
 #include "core/hash.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
-#include "core/pipe.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"

@@ -104,8 +104,7 @@ bool wanted(const Series& series, const LogOptions& options, const std::vector<p
   }
   const Json params = params_of(series);
   return std::ranges::all_of(assignments, [&](const plan::AxisAssignment& one) {
-    return params.is_object() && params.contains(one.name) &&
-           std::ranges::find(one.values, value_text(params[one.name])) != one.values.end();
+    return params.contains(one.name) && std::ranges::find(one.values, value_text(params[one.name])) != one.values.end();
   });
 }
 
@@ -177,7 +176,7 @@ void tell_references_apart(std::vector<Series>& all) {
   for (const auto& [title, series] : same) {
     for (Series* one : series) {
       const Json params = params_of(*one);
-      if (series.size() > 1 && params.is_object() && params.contains("problem"))
+      if (series.size() > 1 && params.contains("problem"))
         one->case_text += " problem=" + value_text(params["problem"]);
     }
   }

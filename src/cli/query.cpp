@@ -54,7 +54,7 @@ class Watchdog {
  public:
   explicit Watchdog(const Context& context)
       : thread_([&context](const std::stop_token& stop) {
-          constexpr std::chrono::milliseconds kGrace{2000};  // for SQLite to end it, which tidies up, too
+          constexpr std::chrono::milliseconds kGrace{2000};  // for SQLite to end it, so that it can clean up
           std::mutex mutex;
           std::unique_lock lock(mutex);
           std::condition_variable_any().wait_for(lock, stop, store::kLongestQuery + kGrace, [] { return false; });
@@ -70,6 +70,7 @@ class Watchdog {
 };
 
 store::ResultSet result_of(const Context& context, const store::Store& store, const std::string& sql) {
+  store.query("SELECT 1 FROM run LIMIT 1");  // waits for whoever writes, which may take longer than a query may
   const Watchdog watchdog(context);
   return store.query(sql);
 }

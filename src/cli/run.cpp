@@ -14,6 +14,7 @@
 #include "session/forecast.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "stats/timing_warning.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::cli {
@@ -53,9 +54,11 @@ namespace {
 // Exit::incomplete if nothing that --mine names was tried in any of its cases, and says of what.
 Exit exit_of_unanswered(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan) {
   const store::ResultSet found = store.query(
-      "SELECT implementation, count(*), sum(ending <> 'not_asked' OR facts LIKE '%\"elements_unjudged\"%')"
+      "SELECT implementation, count(*), sum(ending <> 'not_asked' OR EXISTS"
+      "       (SELECT 1 FROM json_each(facts, '$.warnings') w WHERE w.value ->> '$.code' = ?2))"
       "  FROM v_attempt WHERE run_id = ?1 GROUP BY 1",
-      {store::integer_cell(run)});
+      {store::integer_cell(run),
+       store::text_cell(std::string(stats::to_string(stats::WarningCode::elements_unjudged)))});
   Exit exit = Exit::well;
   for (const plan::MineSpec& mine : plan.mine) {
     const auto cases = std::ranges::count(plan.cases, mine.name, &plan::PlannedCase::implementation);

@@ -62,9 +62,9 @@ std::optional<int> launches_within(const Doubt& it, double gap, double scatter) 
 
 std::string too_few(const Doubt& it) {
   constexpr int kUsual = stats::PairedStopRule{}.first_look;
-  const std::string few = fmt::format("{} are too few to foretell how many would tell", counted(it.launches, "launch"));
+  const std::string few = fmt::format("{} are too few for a forecast", counted(it.launches, "launch"));
   if (kUsual * it.seconds > kPatience) return few + ".";
-  return fmt::format("{}: --launches {}, about {}, comes first.", few, kUsual, format_seconds(kUsual * it.seconds));
+  return fmt::format("{}; try --launches {} first, about {}.", few, kUsual, format_seconds(kUsual * it.seconds));
 }
 
 // Nothing: more than one waits for.
@@ -92,8 +92,9 @@ std::optional<std::string> launches_that_tell(const Doubt& it) {
     return fmt::format("At this noise at least {} launches would tell {}, about {}.", *least, condition,
                        format_seconds(*least * it.seconds));
   }
-  return fmt::format("At this noise {} to {} launches would tell {}: --launches {}, about {}.", *least, *most,
-                     condition, *most, format_seconds(*most * it.seconds));
+  const std::string range_text = *least == *most ? std::to_string(*most) : fmt::format("{} to {}", *least, *most);
+  return fmt::format("At this noise {} launches would tell {}: --launches {}, about {}.", range_text, condition, *most,
+                     format_seconds(*most * it.seconds));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "session/attempt_queue.hpp"
 #include "session/command_selection.hpp"
+#include "session/no_time.hpp"
 #include "session/pooled_resolution.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
@@ -37,7 +38,8 @@ struct Gated {
   bool can_be_judged = true;          // by what the pin holds; else it is not measured, and the judgement says why
   std::vector<std::string> attempts;  // of this round
   std::optional<Status> failed;
-  PooledResolution resolution;  // of all rounds
+  PooledResolution resolution;                 // of all rounds
+  std::vector<stats::TimingWarning> warnings;  // about results
   std::string why;
   Judgement judgement;
   std::string uid;
@@ -114,6 +116,7 @@ class StoredGate {
     observer.finished = [&](runner::AttemptResult result) {
       Gated& it = cases_[static_cast<std::size_t>(result.planned->index)];
       it.resolution.take(result.facts_json);
+      stats::add_warnings(it.warnings, of_results(timing_warnings(result.facts_json)));
       it.attempts.push_back(store_.finish_attempt(run_, attempt_row(std::exchange(attempt, {}), result)));
       if (result.status != Status::ok && !it.failed) {
         it.failed = result.status;
@@ -138,6 +141,7 @@ class StoredGate {
     if (it.failed) {
       Judgement judgement = incomparable(it.why);
       judgement.failed_b = it.failed;
+      judgement.warnings = it.warnings;
       return judgement;
     }
     if (const std::optional<NoTime> why = it.resolution.no_time()) return under_resolution('B', *why);

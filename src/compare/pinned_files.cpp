@@ -17,8 +17,9 @@ constexpr std::size_t kDigits = 12;  // of a digest, for people
 
 // "'/…/file.py:fn'", "the command './bench {n}'".
 std::string place_of(const plan::MineSpec& mine) {
-  if (const auto command = parse_command_place(mine.path)) return fmt::format("the command '{}'", command->command);
-  return fmt::format("'{}{}'", mine.path, mine.python_class.empty() ? "" : ":" + mine.python_class);
+  if (const auto command = parse_command_place(mine.path))
+    return fmt::format("the command '{}'", one_line(command->command));
+  return one_line(fmt::format("'{}{}'", mine.path, mine.python_class.empty() ? "" : ":" + mine.python_class));
 }
 
 // What else the digest is of: "", " with its reference and inputs", " with the files that it names".
@@ -60,7 +61,7 @@ void require_pinned_files(const std::string& run_uid, const std::vector<PinnedFi
               printable(fmt::format("{}; expected what was pinned, since --build measures what it is now on both sides "
                                     "and cannot tell whether it became slower\ntry: gate without --build, or keep a "
                                     "copy of the old one: {}",
-                                    found, comparison_of_files(changed.front().now))));
+                                    found, one_line(comparison_of_files(changed.front().now)))));
 }
 
 std::string what_build_compares(const std::vector<PinnedFile>& files) {

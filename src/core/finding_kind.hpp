@@ -25,7 +25,7 @@ enum class FindingKind {
   read_outside,   // it read past the end of a tensor
   late_write,     // it wrote an output after it had returned
   crash,          // the process ended in a call
-  killed,         // … by SIGKILL or SIGTERM: by itself, or by whoever ends what has no memory left
+  killed,         // … by SIGKILL or SIGTERM: by itself, or by the kernel when memory runs out
   hang,           // a call did not return in its time
   raised,         // an exception or an error status instead of an answer
   unanswered,     // it could not be asked: no memory, no process

@@ -1,11 +1,12 @@
 #include "core/text.hpp"
-#include "core/printable.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "core/printable.hpp"
 
 namespace syslab {
 namespace {

@@ -1,5 +1,4 @@
 #include "report/answers.hpp"
-#include "contract/outcome.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "contract/outcome.hpp"
 #include "core/contains.hpp"
 #include "core/text.hpp"
 #include "report/cells.hpp"

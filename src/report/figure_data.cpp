@@ -1,5 +1,4 @@
 #include "report/figure_data.hpp"
-#include "contract/status.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "contract/status.hpp"
 #include "core/error.hpp"
 #include "report/byte_unit.hpp"
 #include "report/cells.hpp"

@@ -1,8 +1,8 @@
 #include "report/grid.hpp"
-#include "contract/outcome.hpp"
 
 #include <algorithm>
 
+#include "contract/outcome.hpp"
 #include "report/cells.hpp"
 
 namespace syslab::report {

@@ -1,5 +1,4 @@
 #include "report/standing.hpp"
-#include "contract/outcome.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "contract/outcome.hpp"
 #include "core/contains.hpp"
 #include "report/cells.hpp"
 

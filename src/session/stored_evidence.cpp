@@ -1,10 +1,10 @@
 #include "session/stored_evidence.hpp"
-#include "contract/status.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "contract/status.hpp"
 #include "core/build_info.hpp"
 #include "measure/protocol.hpp"
 #include "plan/predict.hpp"

@@ -91,7 +91,7 @@ void refuse_harmful_companions(const std::filesystem::path& file, const std::fil
                advice);
       }
     }
-    refuse(shown_as, fmt::format("'{}' beside it is not a plain file", companion), advice);
+    refuse(shown_as, fmt::format("'{}' next to it is not a plain file", companion), advice);
   }
 }
 

@@ -47,7 +47,9 @@ Json to_json(const LawRow& row) {
           {"out_of_time", row.out_of_time}};
 }
 
-LawRow law_row_of(const Json& object) {
+namespace {
+
+LawRow read_fields(const Json& object) {
   LawRow row;
   row.law = object.value("law", "");
   row.experiment = object.value("experiment", "");
@@ -63,6 +65,18 @@ LawRow law_row_of(const Json& object) {
   row.input = object.value("input", "");
   row.check = object.value("check", "");
   return row;
+}
+
+}  // namespace
+
+LawRow law_row_of(const Json& object) {
+  try {
+    return read_fields(object);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::store, fmt::format("a record of a law has a field of another type than expected ({}); it is "
+                                              "damaged, or of another version: check or grade again",
+                                              error.what()));
+  }
 }
 
 std::vector<LawRow> law_rows_of(const Json& object) {

@@ -43,7 +43,8 @@ class CheckedOperator {
   // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed,
   // and Unsupported where a quarter of an output's elements or more pass only by what neighbours and jumps allow them.
   void check();
-  // With as many input sets as the protocol's cache state needs. Valid while this lives; verifying throws CheckFailed.
+  // With as many input sets as the protocol's cache state needs. Valid while this lives; verifying throws as check()
+  // does.
   measure::Subject subject();
   // Another series is timed: its first candidate call is verified, however slow the oracle is.
   void begin_series();

@@ -55,15 +55,13 @@ TEST(Advice, SaysHowManyLaunchesWouldTellOfAClaim) {
 TEST(Advice, ForetellsNothingOfAFewLaunches) {
   for (const int few : {3, 4}) {
     EXPECT_EQ(what_would_do(doubt(0.03, 0.02, few), {}),
-              fmt::format("{} launches are too few to foretell how many would tell: --launches 12, about 24.0 s, comes "
-                          "first.",
-                          few));
+              fmt::format("{} launches are too few for a forecast; try --launches 12 first, about 24.0 s.", few));
   }
   EXPECT_NE(what_would_do(doubt(0.03, 0.02, 5), {}).find(" would tell if the ratio stays: --launches "),
             std::string::npos);
   Doubt slow = doubt(0.03, 0.02, 3);
   slow.seconds = 1000;
-  EXPECT_EQ(what_would_do(slow, {}), "3 launches are too few to foretell how many would tell.");
+  EXPECT_EQ(what_would_do(slow, {}), "3 launches are too few for a forecast.");
   Judgement three = unclear(0.015, 0.02);
   three.launches = 3;
   EXPECT_EQ(what_would_do(three, kLaunchesOfTwoSeconds, {}), what_would_do(doubt(0.02, 0.005, 3), {}));

@@ -109,8 +109,8 @@ TEST(Loss, UnclearNamesTheCrowdAndNoNumber) {
       "the interval reaches across +50 %. Others wanted this machine's 2 processors when it began (load 9.7): ask "
       "again when they have ended.");
   EXPECT_EQ(why_unclear(times(1.59, 0.12, 0.5, 4)),
-            "the interval reaches across +50 %. 4 launches are too few to foretell how many would tell: --launches 12, "
-            "about 12.0 s, comes first.");
+            "the interval reaches across +50 %. 4 launches are too few for a forecast; try --launches 12 first, "
+            "about 12.0 s.");
 }
 
 // Otherwise to ask again, as advised, would change nothing.

@@ -100,6 +100,15 @@ class Functions(Lab):
                      if line.get("type") == "comparison"]
         self.assertIn("not judged", compared["reason"])
 
+    def test_a_gate_has_no_verdict_on_what_is_not_judged(self):
+        mine = self.folder / "mine.py"
+        asked = ("--mine", f"me={mine}:power", "--reference", f"{UNJUDGED}:power", "--inputs", f"{UNJUDGED}:wide_cases")
+        mine.write_text("import numpy as np\ndef power(x): return np.exp(5 * x)\n", encoding="utf-8")
+        self.lines("run", *asked, "--launches", "3", "--protocol", "quick", expect=0)
+        mine.write_text("import numpy as np\ndef power(x): return np.where(x < 0, np.zeros_like(x), np.exp(5 * x))\n", encoding="utf-8")
+        found = self.lines("gate", "--against", "latest", "--launches", "3", expect=5)
+        self.assertTrue([one for one in found if "not judged" in one.get("reason", "")], found)
+
     def test_a_few_unjudged_elements_are_a_warning_and_right_functions_have_none(self):
         lines = self.of_unjudged("is_three", "never_three", expect=0)
         me, reference = attempts(lines)

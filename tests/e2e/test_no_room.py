@@ -84,8 +84,12 @@ class FullDisk(Lab):
 
 
 class ResumedCommand(Lab):
+    def environment(self):  # what tests beside this one leave when they kill a lab is removed, and told, by whoever comes next
+        return {**super().environment(), "TMPDIR": str(self.folder / "temporary")}
+
     def setUp(self):
         super().setUp()
+        (self.folder / "temporary").mkdir()
         self.program = self.folder / "bench.sh"
         self.program.write_text(PROGRAM, encoding="utf-8")
         self.program.chmod(0o755)

@@ -149,7 +149,7 @@ TEST(StoreOpen, WhatIsNoPlainFileBesideADatabaseIsRefused) {
     const auto refused = [&] {
       for (const Mode mode : {Mode::create, Mode::read_write, Mode::read_only}) {
         const std::string told = error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", mode); });
-        EXPECT_NE(told.find(fmt::format("{}' beside it is not a plain file", name)), std::string::npos) << told;
+        EXPECT_NE(told.find(fmt::format("{}' next to it is not a plain file", name)), std::string::npos) << told;
       }
       fs::remove(folder / name);
     };

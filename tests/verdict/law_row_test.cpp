@@ -52,6 +52,18 @@ TEST(LawRow, AWordOfAnotherVersionIsRefusedByName) {
   }
 }
 
+TEST(LawRow, AFieldOfAnotherTypeIsAnErrorOfTheStore) {
+  for (const Json& damaged :
+       {Json("text"), Json{{"law", 3}}, Json{{"outcome", Json::array()}}, Json{{"open", "yes"}}}) {
+    try {
+      law_row_of(damaged);
+      ADD_FAILURE() << damaged;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::store) << damaged;
+    }
+  }
+}
+
 TEST(LawRow, AListIsReadInItsOrder) {
   EXPECT_TRUE(law_rows_of(Json::object()).empty());
   EXPECT_TRUE(law_rows_of({{"laws", "none"}}).empty());

@@ -14,7 +14,6 @@
 namespace syslab::runner {
 namespace {
 
-
 constexpr std::size_t kOthersTold = 4;     // in the reason; the facts have all
 constexpr std::size_t kLongestWord = 240;  // of another rank's reason
 

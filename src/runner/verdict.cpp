@@ -15,7 +15,6 @@
 namespace syslab::runner {
 namespace {
 
-
 constexpr std::size_t kLongestDetail = 64U << 10;
 
 struct Verdict {

@@ -9,7 +9,6 @@
 namespace syslab::report {
 namespace {
 
-
 registry::Registry of_ranks() {
   registry::Registry registry;
   registry.add(registry::experiment("naive_ddp_benchmarking")

@@ -7,7 +7,6 @@
 namespace syslab::cli {
 namespace {
 
-
 TEST(ExitCode, FollowsThePrecedence4_2_1_6_75_3_5_0) {
   const std::vector<Exit> order{Exit::tool,    Exit::usage,      Exit::wrong,   Exit::slower,
                                 Exit::requeue, Exit::incomplete, Exit::unclear, Exit::well};

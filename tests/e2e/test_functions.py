@@ -102,10 +102,11 @@ class Functions(Lab):
 
     def test_a_gate_has_no_verdict_on_what_is_not_judged(self):
         mine = self.folder / "mine.py"
-        asked = ("--mine", f"me={mine}:power", "--reference", f"{UNJUDGED}:power", "--inputs", f"{UNJUDGED}:wide_cases")
-        mine.write_text("import numpy as np\ndef power(x): return np.exp(5 * x)\n", encoding="utf-8")
+        asked = ("--mine", f"me={mine}:power", "--reference", f"{UNJUDGED}:power", "--inputs", f"{UNJUDGED}:wide_cases", "--impl", "me")
+        works = "import numpy as np\ndef power(x):\n    for _ in range(400): y = np.exp(5 * x)\n"  # tens of milliseconds: a busy machine times it
+        mine.write_text(f"{works}    return y\n", encoding="utf-8")
         self.lines("run", *asked, "--launches", "3", "--protocol", "quick", expect=0)
-        mine.write_text("import numpy as np\ndef power(x): return np.where(x < 0, np.zeros_like(x), np.exp(5 * x))\n", encoding="utf-8")
+        mine.write_text(f"{works}    return np.where(x < 0, np.zeros_like(x), y)\n", encoding="utf-8")
         found = self.lines("gate", "--against", "latest", "--launches", "3", expect=5)
         self.assertTrue([one for one in found if "not judged" in one.get("reason", "")], found)
 

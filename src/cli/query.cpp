@@ -2,18 +2,15 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
-#include <mutex>
-#include <stop_token>
-#include <thread>
 
 #include "cli/output_file.hpp"
 #include "cli/report_error.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/user_file.hpp"
+#include "core/watchdog.hpp"
 #include "session/stored_case.hpp"
 
 namespace syslab::cli {
@@ -50,28 +47,19 @@ std::string only_value(const store::ResultSet& result) {
 
 // Ends the process if the query does not end by itself: SQLite interrupts it between two instructions, and one call of
 // a function over large values takes as long as it likes. A query only reads, and its result is written after it.
-class Watchdog {
- public:
-  explicit Watchdog(const Context& context)
-      : thread_([&context](const std::stop_token& stop) {
-          constexpr std::chrono::milliseconds kGrace{2000};  // for SQLite to end it, so that it can clean up
-          std::mutex mutex;
-          std::unique_lock lock(mutex);
-          std::condition_variable_any().wait_for(lock, stop, store::kLongestQuery + kGrace, [] { return false; });
-          if (stop.stop_requested()) return;
-          const Exit code = report_error(&context.console, context.global.json, ErrorKind::usage,
-                                         store::query_takes_longer(store::kLongestQuery));
-          std::fflush(stdout);
-          ::_exit(static_cast<int>(code));
-        }) {}
-
- private:
-  std::jthread thread_;
-};
+Watchdog watchdog_of(const Context& context) {
+  constexpr std::chrono::milliseconds kGrace{2000};  // for SQLite to end it, so that it can clean up
+  return {store::kLongestQuery + kGrace, [&context] {
+            const Exit code = report_error(&context.console, context.global.json, ErrorKind::usage,
+                                           store::query_takes_longer(store::kLongestQuery));
+            std::fflush(stdout);
+            ::_exit(static_cast<int>(code));
+          }};
+}
 
 store::ResultSet result_of(const Context& context, const store::Store& store, const std::string& sql) {
   store.query("SELECT 1 FROM run LIMIT 1");  // waits for whoever writes, which may take longer than a query may
-  const Watchdog watchdog(context);
+  const Watchdog watchdog = watchdog_of(context);
   return store.query(sql);
 }
 

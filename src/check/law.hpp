@@ -49,7 +49,7 @@ struct LawRequest {
 
 struct LawResult {
   Outcome outcome = Outcome::not_run;
-  bool applies = true;  // false: it says nothing of this implementation, and was not run
+  bool applies = true;  // false: it does not apply to this implementation, and was not run
   std::int64_t cases_run = 0, shrinks_tried = 0, shrinks_taken = 0;
   std::uint64_t seed = 0;
   std::string reproduce;                              // RapidCheck's minimal string

@@ -41,7 +41,7 @@ struct JudgedLaw {
   bool stopped = false;  // no outcome: a signal ended the run
   FindingKind finding = FindingKind::none;
   bool promised = false;  // it fails on an input that is promised
-  bool applies = true;    // false: it says nothing of this implementation, and was not run
+  bool applies = true;    // false: it does not apply to this implementation, and was not run
   // What a process of ours has found that this Python lacks, and for want of which it failed or was not tried.
   std::optional<Lack> lacks{};
 };

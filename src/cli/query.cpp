@@ -58,7 +58,7 @@ Watchdog watchdog_of(const Context& context) {
 }
 
 store::ResultSet result_of(const Context& context, const store::Store& store, const std::string& sql) {
-  store.query("SELECT 1 FROM run LIMIT 1");  // waits for whoever writes, which may take longer than a query may
+  store.query("SELECT 1 FROM run LIMIT 1");  // waits for a writer, which may take longer than a query
   const Watchdog watchdog = watchdog_of(context);
   return store.query(sql);
 }

@@ -191,8 +191,8 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
     }
     if (law.contract != item.contract) continue;
     if (std::ranges::none_of(item.laws, [&](const std::string& glob) { return glob_match(glob, law.law); })) continue;
-    // Of the hand-out's all are wanted; beyond it, those that say something of what is promised. A law whose inputs the
-    // submission refused does: a refusal must not remove a law.
+    // Of the hand-out's all are wanted; beyond it, those that apply to it. A refusal of a law's inputs must not remove
+    // the law.
     if (item.contract != Contract::handout && !law.applies) continue;
     laws.push_back({law.law, law.message, law.input, law.check, law.outcome == Outcome::passed, law.out_of_time,
                     law.open, law.lacks ? law.lacks->text() : ""});

@@ -14,7 +14,7 @@ enum class FileState {
   ours,
 };
 
-// Error(store) if a file that SQLite keeps beside `file`, whose links were followed, is not a plain file, or if its
+// Error(store) if a file that SQLite keeps next to `file` (its links are followed) is not a plain file, or if its
 // journal names a super-journal: SQLite would play the journal back and then delete whatever file it names. Ours names
 // none, because no transaction of ours writes to two files.
 void refuse_harmful_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as);

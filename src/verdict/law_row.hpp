@@ -19,7 +19,7 @@ struct LawRow {
   Outcome outcome = Outcome::not_run;
   FindingKind finding = FindingKind::none;
   bool promised = false;  // it fails on an input that is promised
-  bool applies = true;    // false: it says nothing of this implementation, and was not run
+  bool applies = true;    // false: it does not apply to this implementation, and was not run
   bool open = false;      // it needs what this Python lacks, and says nothing
   bool out_of_time = false;
   std::optional<Lack> lacks{};

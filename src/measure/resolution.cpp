@@ -20,6 +20,7 @@ Resolution resolution_of(const Handover& handover, double seconds) {
     const stats::Summary with_results = stats::summarize(handover.with_results);
     found.with_results = with_results.median_95.high;
     found.least_with_results = with_results.min;
+    found.least_share_with_results = found.least_with_results / seconds;
     found.share_with_results = std::max(found.with_results / seconds, found.share);
   }
   return found;

@@ -7,12 +7,11 @@
 // Of the time t of a call let h be the handing over, s = h / t. Two calls with the same h and the true ratio R show the
 // ratio (R (t − h) + h) / t, and with that (1 − s) of the true difference R − 1: s is the part of a difference that is
 // lost. Nothing is subtracted, since who is judged could make an empty call slow.
-//   waking and releasing   at most a tenth. A difference of 10 % is then told within 1 %, the smallest that counts. It
-//   is
-//                          noise besides: on a busy machine it is 50 times as long as on a quiet one.
+//   waking and releasing   at most a tenth. A difference of 10 % is then told within 1 %, the smallest that counts.
+//                          On a busy machine it is 50 times as long as on a quiet one.
 //   copying of results     at most half, together with the above. It grows with the results and does not scatter, so it
 //                          makes no false word, but it makes differences smaller: a time that has more than a tenth of
-//                          it is told with a warning.
+//                          it is told with a warning. The shortest copy counts there: a long wait is no copying.
 #pragma once
 
 #include <string_view>
@@ -30,10 +29,11 @@ struct Resolution {
   double with_results = 0;                   // the same end of the others
   double least = 0, least_with_results = 0;  // the shortest of both kinds: as on a quiet machine
   double share = 0, share_with_results = 0;  // of the time, by the ends of the intervals
+  double least_share_with_results = 0;       // of the time, by the shortest
   int empty_calls = 0;                       // 0: nothing is known, and no time is refused
 
   bool is_under() const { return share > kMostHandover || share_with_results > kMostOfLab; }
-  bool warns_of_results() const { return !is_under() && share_with_results > kMostHandover; }
+  bool warns_of_results() const { return !is_under() && least_share_with_results > kMostHandover; }
 
   static constexpr double kMostHandover = 0.1, kMostOfLab = 0.5;
 };

@@ -104,7 +104,7 @@ std::string sentence(const TimingWarning& it) {
           "it.",
           it.side, format_seconds(it.number));
     case WarningCode::results_copied:
-      return fmt::format("Copying its results takes up to {} of the time of {}: the true difference may be larger.",
+      return fmt::format("Copying its results takes at least {} of the time of {}: the true difference may be larger.",
                          percent(), it.side);
     case WarningCode::elements_unjudged:
       return fmt::format(

@@ -37,8 +37,10 @@ measure::Resolution tell_times(CaseContext& context, const measure::Samples& sam
     emit_times(context, samples, work);
   }
   if (resolution.warns_of_results()) {
-    context.warn(
-        {{stats::WarningCode::results_copied, context.request().implementation, {}, resolution.share_with_results}});
+    context.warn({{stats::WarningCode::results_copied,
+                   context.request().implementation,
+                   {},
+                   resolution.least_share_with_results}});
   }
   return resolution;
 }

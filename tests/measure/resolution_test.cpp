@@ -42,6 +42,15 @@ TEST(Resolution, CopyingOfResultsIsWarnedOfFromATenthAndRefusedFromHalf) {
   EXPECT_TRUE(resolution_of(handover(12e-6, 6e-3), 10e-3).is_under());
 }
 
+TEST(Resolution, WaitingOnABusyMachineIsNoCopyingOfResults) {
+  Handover busy = handover(12e-6, 12e-6);
+  busy.with_results = {15e-6, 2e-3, 3e-3, 3e-3, 4e-3};
+  const Resolution found = resolution_of(busy, 10e-3);
+  EXPECT_DOUBLE_EQ(found.share_with_results, 0.4);
+  EXPECT_DOUBLE_EQ(found.least_share_with_results, 1.5e-3);
+  EXPECT_FALSE(found.warns_of_results());
+}
+
 TEST(Resolution, ATimeByTheWorkersOwnClockHasNoHandingOverInIt) {
   const Resolution found = resolution_of(handover(50e-6, 50e-6, 0.3), 100e-6);
   EXPECT_FALSE(found.is_under());

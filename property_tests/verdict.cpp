@@ -49,8 +49,8 @@ void judge(std::string_view what, const check::Comparison& comparison, check::Ob
 
 }  // namespace
 
-void fail(const std::string& why, FindingKind kind, std::optional<Lack> lacks) {
-  throw FoundFault(ErrorKind::check, kind, why, {}, std::move(lacks));
+void fail(const std::string& why, FindingKind kind, std::optional<Lack> lacks, FaultDetails details) {
+  throw FoundFault(ErrorKind::check, kind, why, {}, std::move(lacks), std::move(details));
 }
 
 void demand_within(std::string_view what, const ConstTensorView& found, std::span<const double> expected,

@@ -13,7 +13,7 @@
 namespace syslab::property {
 
 [[noreturn]] void fail(const std::string& why, FindingKind kind = FindingKind::wrong_value,
-                       std::optional<Lack> lacks = {});
+                       std::optional<Lack> lacks = {}, FaultDetails details = {});
 
 // Records the worst error; fails unless every element is within its tolerance. `tolerance` may have one element for
 // all. `what` names the tensor: "out", "dk". `row_dim` is the dimension that kernels cut into tiles.

@@ -54,7 +54,7 @@ HOUSE = {
     "evidence": ("what answers a hand-out's deliverables, and in which order it is measured",
                  {"core", "registry", "plan", "report"}),
     "session": ("a stored run while it happens: plan, runner and store meet here",
-                {"core", "contract", "registry", "plan", "stats", "measure", "worker", "runner", "store"}),
+                {"core", "contract", "registry", "plan", "stats", "verdict", "measure", "worker", "runner", "store"}),
     "compare": ("two sides in turns, judged and gated",
                 {"core", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
     "claim": ("a claim about speed as a file that others verify", {"core", "stats", "measure", "worker", "runner", "report", "store"}),

@@ -190,9 +190,9 @@ bool has_no_mean_of_values(const Trial& trial) {
 
 }  // namespace
 
-std::string AskedAgain::line() const {
+std::string AskedAgain::likeness() const {
   const std::string memory =
-      "looks like memory that threads or calls share, that is read before it is written, or that is not cleared: the "
+      "memory that threads or calls share, that is read before it is written, or that is not cleared: the "
       "same input has ";
   if (wrong_calls == calls) return memory + fmt::format("another wrong answer each time (of {} calls)", calls);
   return memory + fmt::format("another answer now and then ({})",
@@ -213,7 +213,7 @@ std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, 
   const char* const look_at = "look at statics, class attributes, and what is kept by shape or by address";
   if (times >= kMostRight) {
     return fmt::format(
-        "looks like state that an earlier call left: {} inputs before this one were right when called "
+        "state that an earlier call left: {} inputs before this one were right when called "
         "first in a fresh process, in which this one was not called; {}",
         times, look_at);
   }
@@ -224,7 +224,7 @@ std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, 
   }
   ++times;
   return fmt::format(
-      "looks like state that an earlier call left: right when it is called first in a fresh process, wrong in all {} "
+      "state that an earlier call left: right when it is called first in a fresh process, wrong in all {} "
       "calls behind others; {}",
       again.calls, look_at);
 }
@@ -299,14 +299,14 @@ std::string of_large_scores(const Subject& subject, const Sample& sample) {
   if (!above) return {};
   if (above->wrong()) {
     if (!no_row_has_its_lse(*above)) return {};
-    return "looks like exp without the row's maximum subtracted: right for scores of order one, wrong where all of a "
+    return "exp without the row's maximum subtracted: right for scores of order one, wrong where all of a "
            "row are near 1000; look at where m is taken off";
   }
   const auto below = found(with_scores_near(-kScore));
   if (!below) return {};
   if (below->wrong()) {
     if (!no_row_has_its_lse(*below)) return {};
-    return "looks like a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where "
+    return "a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where "
            "all of a row are near −1000; look at where m begins";
   }
   const auto apart = found(with_large_scores(sample));

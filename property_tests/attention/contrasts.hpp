@@ -13,12 +13,13 @@ struct AskedAgain {
   bool differs = false;            // by more than the bound of an element
   std::string wrong;               // wrong_tensors, of all calls together
   std::string given;               // wrong_given, of the first call that has any
-  std::string line() const;
+  std::string likeness() const;
 };
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass);
 
-// "looks like state …": wrong behind other calls, and right as the first that a fresh process is asked. Else empty, and
-// of a rung of ours. A process is started for it: once for what is wrong there as well, a few times for what is right.
+// "state that an earlier call left: …": wrong behind other calls, and right as the first that a fresh process is asked.
+// Else empty, and of a rung of ours. A process is started for it: once for what is wrong there as well, a few times for
+// what is right.
 std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample, Pass pass);
 
 // "right once it is asked without a mask, or with 20 keys in place of 17": changes of one thing that the contract has,

@@ -90,7 +90,7 @@ std::string input_words(const Sample& sample) {
   const std::string length =
       p.seq_q == p.seq_k ? fmt::format("{}", p.seq_q) : fmt::format("{} queries × {} keys", p.seq_q, p.seq_k);
   const bool plain = sample.layout_in == property::Layout::contiguous && sample.layout_out == sample.layout_in;
-  return fmt::format("input: B={} H={} S={} D={} {}, mask {}, {}{}, seed {}", p.batch, heads, length, p.head_dim,
+  return fmt::format("B={} H={} S={} D={} {}, mask {}, {}{}, seed {}", p.batch, heads, length, p.head_dim,
                      to_string(p.dtype), to_string(p.mask), plain ? "contiguous" : layouts.str(),
                      p.scale == 0 ? "" : fmt::format(", scale {}", p.scale), sample.seed);
 }
@@ -146,7 +146,7 @@ bool has_exact_lse(const Trial& trial) {
   return true;
 }
 
-// "first wrong: out[0, 0, 64, 3] (row 0 of tile 1 of 64): found …, expected … ± …; 16 of 64 elements wrong"
+// "out[0, 0, 64, 3], row 0 of tile 1 of 64: found …, expected … ± …; 16 of 64 elements"
 std::string first_wrong(const Trial& trial) {
   for (const Judged& judged : trial.tensors) {
     std::int64_t first = -1, wrong = 0;
@@ -170,9 +170,8 @@ std::string first_wrong(const Trial& trial) {
       break;
     }
     const auto at = static_cast<std::size_t>(first);
-    return fmt::format("first wrong: {}[{}]{}: found {:.6g}, expected {:.6g} ± {:.2g}; {} of {} elements",
-                       judged.found.name, where, tile, judged.found.values[at], judged.exact[at], judged.allowed[at],
-                       wrong, judged.exact.size());
+    return fmt::format("{}[{}]{}: found {:.6g}, expected {:.6g} ± {:.2g}; {} of {} elements", judged.found.name, where,
+                       tile, judged.found.values[at], judged.exact[at], judged.allowed[at], wrong, judged.exact.size());
   }
   return {};
 }
@@ -236,8 +235,20 @@ std::string error_map(const Trial& trial, Pass pass) {
 
 Explanation explain(const Subject& subject, std::string_view law, const Sample& sample, Pass pass, bool seldom) {
   constexpr std::chrono::seconds kBrief{2};  // whose call hangs is not asked for more
-  Explanation said{input_words(sample), {}};
+  Explanation said;
+  said.input = input_words(sample);
+  said.lines = "input: " + said.input;
   const auto add = [&](const std::string& line) { said.lines += line.empty() ? "" : "\n" + line; };
+  const auto add_first_wrong = [&](const Trial& trial) {
+    said.first_wrong = first_wrong(trial);
+    if (!said.first_wrong.empty()) add("first wrong: " + said.first_wrong);
+  };
+  // "a mask that shows one key too few: that alone gives …": what is before the colon is the cause.
+  const auto add_cause = [&](const std::string& likeness) {
+    if (likeness.empty()) return;
+    said.cause = likeness.substr(0, likeness.find(": "));
+    add("looks like " + likeness);
+  };
   if (sample.long_both()) return said;  // asking on, and every suspect, would take many times as long
   const auto begin = std::chrono::steady_clock::now();
   try {
@@ -246,20 +257,20 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     const AskedAgain again = asked_again(subject, here, pass);
     if (here.wrong()) said.error_map = error_map(here, pass);
     if (seldom || again.differs) {  // what it wrote once says nothing of its formulas
-      add(first_wrong(here));
-      add(again.line());
+      add_first_wrong(here);
+      add_cause(again.likeness());
       if (again.differs) add(again.given.empty() ? narrowed_by(again.wrong, pass) : wrong_before(again.given));
       return said;
     }
     if (const std::string kept = of_a_fresh_process(subject, again, sample, pass); !kept.empty()) {
-      add(first_wrong(here));
-      add(kept);
+      add_first_wrong(here);
+      add_cause(kept);
       return said;
     }
     std::optional<Trial> larger;
     if (const auto more = enlarged(subject, sample, pass)) larger = tried(subject, *more, pass, backward);
     const bool larger_wrong = larger && larger->wrong();
-    add(first_wrong(here));
+    add_first_wrong(here);
     if (larger_wrong && !here.wrong()) said.error_map = error_map(*larger, pass);
     if (here.wrong() || larger_wrong) {
       const Trial* const other = here.wrong() && larger ? &*larger : nullptr;
@@ -268,7 +279,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       const bool throughout = alike && (!larger || one_value_everywhere(*larger, nullptr, pass));
       const Kinds zeros = zero_kinds(pass);
       const auto mistake = looks_like(subject, here, larger, pass, throughout ? &zeros : nullptr);
-      if (mistake || alike) add("looks like " + (mistake ? *mistake : *alike));
+      if (mistake || alike) add_cause(mistake ? *mistake : *alike);
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";
       // Where keys are left out, lse may be right by its tolerance alone.
@@ -284,9 +295,9 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       add(right);
     } else if (pass == Pass::forward) {
       if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) {
-        add("looks like " + *number);
+        add_cause(*number);
       } else if (law == "attention.large_scores") {
-        add(of_large_scores(subject, sample));
+        add_cause(of_large_scores(subject, sample));
       }
     }
   } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do

@@ -10,8 +10,9 @@
 namespace syslab::attention {
 
 struct Explanation {
-  std::string
-      lines;  // "input: …\nfirst wrong: …\nlooks like …\nright once …", without the lines that nothing can be said in
+  // "input: …\nfirst wrong: …\nlooks like …\nright once …", without the lines that nothing can be said in.
+  std::string lines;
+  std::string input, first_wrong, cause;  // as Finding has them; empty: nothing can be said
   // JSON: tensor, rows, columns and cells, each with its largest error over its bound, and the call where it is small
   // and of the hand-out's form; or empty.
   std::string error_map;

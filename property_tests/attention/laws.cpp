@@ -213,7 +213,7 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
       check::search(entry.id, request, [&](check::Observation& observation) { entry.body(subject, observation); });
   // What is declared is promised, with the values that are usual.
   const bool is_declared = rung.domain && rung.domain->declared && !entry.beyond;
-  result.promised = result.promised || (is_declared && result.finding != FindingKind::none);
+  if (is_declared && result.finding.kind != FindingKind::none) result.finding.promised = true;
   if (rung.domain && !entry.beyond) {
     check::look_in_promised(request, result, [&](const check::LawRequest& asked) {
       const MenuOrReason promised = menu_for(rung, asked.contract, wants);
@@ -225,21 +225,23 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
   const bool beyond = rung.domain && request.contract == Contract::full;
   if (beyond && result.outcome == check::Outcome::passed && result.message.empty()) {
     // Of a law that draws small problems alone: not what no law draws.
-    const bool whole = wants.most_seq == Wants{}.most_seq && wants.most_dim == Wants{}.most_dim;
-    result.message = fmt::format("never tried, at any depth{}: {}", whole ? "" : fmt::format(", by {}", entry.id),
-                                 left_out(*choice.menu));
+    result.finding.small = wants.most_seq != Wants{}.most_seq || wants.most_dim != Wants{}.most_dim;
+    result.finding.never_drawn = left_out(*choice.menu);
     // What nobody declared, not what its author left out.
     if (rung.domain->usual && !rung.domain->declared) {
-      result.message += "; --contract full tries " + added_by_full(rung, wants);
+      result.finding.never_drawn += "; --contract full tries " + added_by_full(rung, wants);
     }
   }
   const bool crashed = result.outcome == check::Outcome::error && request.revives;
   if ((result.outcome != check::Outcome::falsified && !crashed) || !last) return result;
   // The counterexample is the last that a search runs.
   const bool backward = wants.pass == Pass::backward;
-  const bool seldom = result.message.find(check::kNowAndThen) != std::string::npos;
-  const Explanation said = explain(subject, entry.id, *last, backward ? Pass::backward : Pass::forward, seldom);
+  const Explanation said =
+      explain(subject, entry.id, *last, backward ? Pass::backward : Pass::forward, result.finding.seldom);
   result.message += "\n" + said.lines;
+  result.finding.input = said.input;
+  result.finding.first_wrong = said.first_wrong;
+  result.finding.cause = said.cause;
   result.error_map = said.error_map;
   return result;
 }

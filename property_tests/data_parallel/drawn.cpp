@@ -98,8 +98,9 @@ check::LawResult search_of_ranks(const char* id, const check::LawRequest& reques
   return found;
 }
 
-void demand_none(const Training& asked, const std::optional<std::string>& why) {
-  if (why) property::fail(*why + "\n" + asked.describe());
+void demand_none(const Training& asked, const std::optional<Wrong>& wrong) {
+  if (!wrong) return;
+  property::fail(wrong->said + "\n" + asked.describe(), FindingKind::wrong_value, {}, {.cause = wrong->cause});
 }
 
 }  // namespace syslab::data_parallel

@@ -39,6 +39,6 @@ check::LawResult search_of_ranks(const char* id, const check::LawRequest& reques
                                  const std::function<void(check::Contract)>& body);
 
 // Fails with `why`, if there is one, and the module in the line behind it.
-void demand_none(const Training& asked, const std::optional<std::string>& why);
+void demand_none(const Training& asked, const std::optional<Wrong>& wrong);
 
 }  // namespace syslab::data_parallel

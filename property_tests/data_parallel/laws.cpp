@@ -53,9 +53,9 @@ Training drawn(const Subject& subject, check::Contract contract, const Wanted& w
 // Where what travels is late, a missing wait may be why.
 void demand_one_process(const Subject& subject, const Training& asked) {
   const Trained found = train(*subject.ranks, asked);
-  std::optional<std::string> why = difference(asked, found);
-  if (why && asked.late) *why += forgotten_wait(found.sent(0));
-  demand_none(asked, why);
+  std::optional<Wrong> wrong = difference(asked, found);
+  if (wrong && asked.late) add_forgotten_wait(*wrong, found.sent(0));
+  demand_none(asked, wrong);
 }
 
 void shares_parameters(const Subject& subject, check::Contract contract) {
@@ -185,8 +185,7 @@ double sent_at_most(const Sent& one, int ranks, double most) {
   return std::ceil(std::floor(most / size) / ranks) * ranks * size;
 }
 
-std::optional<std::string> wrong_messages(const Subject& subject, const Training& asked, const Trained& found,
-                                          double limit) {
+std::optional<Wrong> wrong_messages(const Subject& subject, const Training& asked, const Trained& found, double limit) {
   const std::vector<std::int64_t> gradients = bytes_of_gradients(asked);
   const auto tensors = static_cast<std::int64_t>(gradients.size());
   const std::int64_t largest = *std::ranges::max_element(gradients);

@@ -61,12 +61,14 @@ std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank) {
   return list;
 }
 
-std::string forgotten_wait(const std::vector<Sent>& sent) {
+void add_forgotten_wait(Wrong& wrong, const std::vector<Sent>& sent) {
   const auto forgotten = std::ranges::find_if(sent, [](const Sent& one) { return !one.waited; });
-  if (forgotten == sent.end()) return {};
+  if (forgotten == sent.end()) return;
   const bool known = forgotten->line > 0 && !forgotten->file.empty();
-  return fmt::format(" (no wait() was called for the collective of {} elements of step {}{})", forgotten->elements,
-                     forgotten->step, known ? fmt::format(", begun at {}:{}", forgotten->file, forgotten->line) : "");
+  const std::string begun = known ? fmt::format(", begun at {}:{}", forgotten->file, forgotten->line) : "";
+  wrong.said += fmt::format(" (no wait() was called for the collective of {} elements of step {}{})",
+                            forgotten->elements, forgotten->step, begun);
+  wrong.cause += (wrong.cause.empty() ? "" : "; ") + ("no wait() for a collective" + begun);
 }
 
 }  // namespace syslab::data_parallel

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace syslab::data_parallel {
@@ -26,7 +27,14 @@ struct Sent {
 // Of one rank, from the rows of all. Error(check): it called more than there is room for.
 std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank);
 
-// " (no wait() was called for …)" about the first that nobody waited for; empty where there is none.
-std::string forgotten_wait(const std::vector<Sent>& sent);
+// What is wrong, for people, and what it looks like, as Finding's cause has it.
+struct Wrong {
+  Wrong(std::string text, std::string likeness = {}) : said(std::move(text)), cause(std::move(likeness)) {}
+
+  std::string said, cause;
+};
+
+// Adds " (no wait() was called for …)" about the first that nobody waited for, where there is one.
+void add_forgotten_wait(Wrong& wrong, const std::vector<Sent>& sent);
 
 }  // namespace syslab::data_parallel

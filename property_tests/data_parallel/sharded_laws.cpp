@@ -30,7 +30,7 @@ Training drawn(check::Contract contract, Wanted wanted, int fewest_ranks = 1, Up
   return asked;
 }
 
-std::optional<std::string> ranks_differ(const Training& asked, const Trained& found) {
+std::optional<Wrong> ranks_differ(const Training& asked, const Trained& found) {
   for (const Parameter& parameter : asked.parameters) {
     for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
       for (int rank = 1; rank < asked.ranks; ++rank) {
@@ -47,9 +47,9 @@ std::optional<std::string> ranks_differ(const Training& asked, const Trained& fo
 
 Trained demand_one_process(CallChannel& ranks, const Training& asked) {
   Trained found = train(ranks, asked);
-  for (std::optional<std::string> why : {difference(asked, found), ranks_differ(asked, found)}) {
-    if (why && asked.late) *why += forgotten_wait(found.sent(0));
-    demand_none(asked, why);
+  for (std::optional<Wrong> wrong : {difference(asked, found), ranks_differ(asked, found)}) {
+    if (wrong && asked.late) add_forgotten_wait(*wrong, found.sent(0));
+    demand_none(asked, wrong);
   }
   return found;
 }

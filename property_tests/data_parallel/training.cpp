@@ -184,8 +184,17 @@ bool is_close(float found, double expected, double bound) {
 // What an error looks like that is too large for fp32, of something of this size.
 std::string_view coarser(double error, double size) {
   constexpr double kFp16 = 0x1p-10, kBf16 = 0x1p-7;  // each rounds by half of that at most
-  if (error <= kFp16 * size) return ": as if it had been rounded to fp16";
-  return error <= kBf16 * size ? ": as if it had been rounded to bf16" : "";
+  if (error <= kFp16 * size) return "as if it had been rounded to fp16";
+  return error <= kBf16 * size ? "as if it had been rounded to bf16" : "";
+}
+
+// What something wrong looks like; `cause`: the same without numbers.
+struct Likeness {
+  std::string text, cause = text;
+};
+
+Wrong with(std::string said, const Likeness& like) {
+  return {like.text.empty() ? std::move(said) : said + ": " + like.text, like.cause};
 }
 
 std::string place_in(const Parameter& parameter, std::int64_t element) {
@@ -194,7 +203,7 @@ std::string place_in(const Parameter& parameter, std::int64_t element) {
 }
 
 // What a wrong gradient of a whole parameter looks like, for whoever has to find out why.
-std::string likeness(const Training& asked, const Trained& found, const Alone& alone, int rank, int step, int index) {
+Likeness likeness(const Training& asked, const Trained& found, const Alone& alone, int rank, int step, int index) {
   const Parameter& parameter = asked.parameters[static_cast<std::size_t>(index)];
   const auto all = [&](const auto& expected) {
     for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
@@ -210,20 +219,21 @@ std::string likeness(const Training& asked, const Trained& found, const Alone& a
   const auto mean = [&](std::int64_t i) {
     return alone.gradients[static_cast<std::size_t>(step)][static_cast<std::size_t>(i)];
   };
-  if (std::isnan(found.gradient(rank, step, parameter.first))) return ": there is none";
-  if (all([](std::int64_t) { return 0; })) return ": all of it is 0";
+  if (std::isnan(found.gradient(rank, step, parameter.first))) return {"there is none"};
+  if (all([](std::int64_t) { return 0; })) return {"all of it is 0"};
   const auto own = [&](std::int64_t i) { return own_gradient(asked, step, rank, index, i, weight(i)); };
-  if (asked.ranks > 1 && all(own)) return ": that is this rank's own, not reduced or read before it was waited for";
+  if (asked.ranks > 1 && all(own)) return {"that is this rank's own, not reduced or read before it was waited for"};
   if (asked.ranks > 1 && all([&](std::int64_t i) { return own(i) / asked.ranks; })) {
-    return fmt::format(
-        ": that is this rank's own over {}, without the other ranks': not reduced, or divided before it was waited for",
-        asked.ranks);
+    constexpr std::string_view kRest = "without the other ranks': not reduced, or divided before it was waited for";
+    return {fmt::format("that is this rank's own over {}, {}", asked.ranks, kRest),
+            fmt::format("that is this rank's own over the number of ranks, {}", kRest)};
   }
   if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) * asked.ranks; })) {
-    return fmt::format(": that is the sum over ranks, not divided by {}", asked.ranks);
+    return {fmt::format("that is the sum over ranks, not divided by {}", asked.ranks),
+            "that is the sum over ranks, not divided by their number"};
   }
   if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) / asked.ranks; })) {
-    return fmt::format(": divided by {} once too often", asked.ranks);
+    return {fmt::format("divided by {} once too often", asked.ranks), "divided by the number of ranks once too often"};
   }
   if (!asked.real) return {};
   double error = 0, size = 0;
@@ -231,7 +241,7 @@ std::string likeness(const Training& asked, const Trained& found, const Alone& a
     error = std::max(error, std::abs(found.gradient(rank, step, i) - mean(i)));
     size = std::max(size, std::abs(mean(i)));
   }
-  return std::string(coarser(error, size));
+  return {std::string(coarser(error, size))};
 }
 
 std::string explained(double bound) {
@@ -381,7 +391,7 @@ Alone train_alone(const Training& asked) {
   return alone;
 }
 
-std::optional<std::string> difference_in_state(const Training& asked, const Trained& found, bool buffers) {
+std::optional<Wrong> difference_in_state(const Training& asked, const Trained& found, bool buffers) {
   std::vector<Parameter> all = asked.parameters;
   if (buffers) all = asked.buffers;
   std::int64_t at = buffers ? asked.elements() : 0;
@@ -400,7 +410,7 @@ std::optional<std::string> difference_in_state(const Training& asked, const Trai
   return std::nullopt;
 }
 
-std::optional<std::string> difference(const Training& asked, const Trained& found) {
+std::optional<Wrong> difference(const Training& asked, const Trained& found) {
   const Alone alone = train_alone(asked);
   for (int step = 0; step < asked.steps(); ++step) {
     const auto at = static_cast<std::size_t>(step);
@@ -413,9 +423,9 @@ std::optional<std::string> difference(const Training& asked, const Trained& foun
           const float gradient = found.gradient(rank, step, element);
           const double bound = alone.gradient_bounds[at][static_cast<std::size_t>(element)];
           if (is_close(gradient, expected, bound)) continue;
-          return fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}{}",
-                             place_in(parameter, i), rank, step, gradient, expected, explained(bound),
-                             likeness(asked, found, alone, rank, step, index));
+          return with(fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}",
+                                  place_in(parameter, i), rank, step, gradient, expected, explained(bound)),
+                      likeness(asked, found, alone, rank, step, index));
         }
       }
     }
@@ -429,12 +439,13 @@ std::optional<std::string> difference(const Training& asked, const Trained& foun
           if (is_close(weight, expected, bound)) continue;
           const double before =
               step == 0 ? start_value(asked, 0, element) : alone.weights[at - 1][static_cast<std::size_t>(element)];
-          const std::string_view like = weight == static_cast<float>(before) ? ": it is as it was before the step"
+          const std::string_view like = weight == static_cast<float>(before) ? "it is as it was before the step"
                                         : asked.real ? coarser(std::abs(weight - expected), std::abs(expected - before))
                                                      : "";
-          return fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}{}",
-                             parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
-                             expected, explained(bound), like);
+          return with(fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",
+                                  parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
+                                  expected, explained(bound)),
+                      {std::string(like)});
         }
       }
     }

@@ -104,7 +104,7 @@ struct Alone {
 Alone train_alone(const Training& asked);
 
 // The first difference, if any, with where it is and what it looks like.
-std::optional<std::string> difference_in_state(const Training& asked, const Trained& found, bool buffers);
-std::optional<std::string> difference(const Training& asked, const Trained& found);
+std::optional<Wrong> difference_in_state(const Training& asked, const Trained& found, bool buffers);
+std::optional<Wrong> difference(const Training& asked, const Trained& found);
 
 }  // namespace syslab::data_parallel

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "contract/finding.hpp"
 #include "contract/outcome.hpp"
-#include "core/finding_kind.hpp"
 #include "core/lack.hpp"
 
 namespace syslab::check {
@@ -56,10 +56,7 @@ struct LawResult {
   std::map<std::string, std::string> counterexample;  // generator name → value
   // Why it failed, or why it did not run: one line, and behind it, of a counterexample, what the law's owner says more.
   std::string message;
-  FindingKind finding = FindingKind::none;  // of one that failed
-  // Whether an input on which it fails so is one that was promised: that the hand-out's tests may ask, or that was
-  // declared.
-  bool promised = false;
+  Finding finding;                                  // of one that failed
   std::chrono::nanoseconds looking_in_promised{0};  // what finding that out took, by the request's clock
   // What it could not be asked for, or failed for, where the implementation claims that its Python lacks something.
   std::optional<Lack> lacks;

@@ -11,13 +11,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view kNowAndThen = "it strikes now and then";
+
 // The implementation could not be asked at all: its process is gone or the machine has no memory left. That is no
 // answer to the property, and asking again for smaller inputs would only shrink towards "anything fails".
 bool unanswered(const Error& error) { return error.kind() == ErrorKind::comm || error.kind() == ErrorKind::oom; }
 
-FindingKind kind_of(const Error& error) {
-  if (const auto* known = dynamic_cast<const FoundFault*>(&error)) return known->finding();
-  return error.kind() == ErrorKind::check ? FindingKind::wrong_value : FindingKind::unanswered;
+Finding finding_of(const Error& error) {
+  if (const auto* known = dynamic_cast<const FoundFault*>(&error)) {
+    return {.kind = known->finding(), .about = known->details().about, .cause = known->details().cause};
+  }
+  return {.kind = error.kind() == ErrorKind::check ? FindingKind::wrong_value : FindingKind::unanswered};
 }
 
 [[noreturn]] void fail_case(const std::string& why) {
@@ -36,7 +40,7 @@ class Watched {
     if (failed_at_) ++calls_since_failure_;
     last_ = {};
     last_held_ = gone_ = false;
-    finding_ = FindingKind::none;
+    finding_ = {};
     lacks_.reset();
     try {
       run();
@@ -45,10 +49,10 @@ class Watched {
     } catch (const rc::detail::CaseResult& result) {
       if (result.type == rc::detail::CaseResult::Type::Failure) {
         answered_ = true;
-        if (finding_ == FindingKind::none) finding_ = FindingKind::wrong_value;  // of RC_ASSERT
+        if (finding_.kind == FindingKind::none) finding_.kind = FindingKind::wrong_value;  // of RC_ASSERT
         // A crash shrinks to a crash, a wrong answer to a wrong answer, and what no tolerance excuses to such.
         if (limited_ && failed_at_ &&
-            (gone_ != was_gone_ || is_severe(finding_) != is_severe(was_) ||
+            (gone_ != was_gone_ || is_severe(finding_.kind) != is_severe(was_.kind) ||
              lacks_.has_value() != was_lacking_.has_value())) {
           return;
         }
@@ -68,7 +72,7 @@ class Watched {
   bool last_held() const { return last_held_; }
   bool left_out() const { return left_out_; }  // the last try, since there was no time for it
   bool was_gone() const { return was_gone_; }  // in the last failure it could not be asked at all
-  FindingKind was() const { return was_; }     // the kind of the last failure
+  const Finding& was() const { return was_; }  // the last failure
   const std::optional<Lack>& was_lacking() const { return was_lacking_; }  // in the last failure
   const std::optional<Lack>& refused_for() const { return refused_for_; }  // in the last refusal
   const std::string& unsupported_because() const { return unsupported_because_; }
@@ -118,8 +122,8 @@ class Watched {
       discard(reason.what());
     } catch (const Error& error) {
       gone_ = unanswered(error);
+      finding_ = finding_of(error);
       if (const auto* fault = dynamic_cast<const FoundFault*>(&error)) lacks_ = fault->lacks();
-      finding_ = kind_of(error);
       if (error.kind() == ErrorKind::check) fail_case(error.what());
       fail_case(fmt::format("threw Error({}): {}", to_string(error.kind()), error.what()));
     } catch (const std::exception& error) {
@@ -137,7 +141,7 @@ class Watched {
   std::int64_t calls_since_failure_ = 0, held_ = 0;
   Observation last_, worst_;
   bool last_held_ = false, left_out_ = false, answered_ = false, gone_ = false, was_gone_ = false;
-  FindingKind finding_ = FindingKind::none, was_ = FindingKind::none;
+  Finding finding_, was_;
   std::optional<Lack> lacks_, was_lacking_, refused_for_;
   std::int64_t refusals_ = 0;
   std::string unsupported_because_;
@@ -287,9 +291,11 @@ void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMet
     result.counterexample = named(confirmed->example());
     result.finding = watched.was();
     keep_observation(watched.last(), result);
+    result.finding.seldom = tries > 1;
     if (tries > 1) result.message += fmt::format("\n{}: run again it was seen at try {}", kNowAndThen, tries);
     return;
   }
+  result.finding.seldom = true;
   result.message += fmt::format("\n{}: it held when run again, {} times; the implementation does not repeat itself",
                                 kNowAndThen, tries);
 }
@@ -299,7 +305,7 @@ void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMet
 void look_in_promised(const LawRequest& request, LawResult& found,
                       const std::function<LawResult(const LawRequest&)>& search_promised) {
   const bool failed = found.outcome == Outcome::falsified || found.outcome == Outcome::error;
-  if (!failed || !is_severe(found.finding) || found.promised || !request.reproduce.empty()) return;
+  if (!failed || !is_severe(found.finding.kind) || found.finding.promised || !request.reproduce.empty()) return;
   LawRequest asked = request;
   asked.contract = Contract::handout;
   asked.search_time = asked.shrink_time = {};
@@ -314,8 +320,9 @@ void look_in_promised(const LawRequest& request, LawResult& found,
   asked.spent = [&] { return so_far() - before; };
   const LawResult inside = search_promised(asked);
   found.looking_in_promised = asked.spent();
-  if ((inside.outcome != Outcome::falsified && inside.outcome != Outcome::error) || !is_severe(inside.finding)) return;
-  found.promised = true;
+  if ((inside.outcome != Outcome::falsified && inside.outcome != Outcome::error) || !is_severe(inside.finding.kind))
+    return;
+  found.finding.promised = true;
   std::string input;
   for (const auto& [name, value] : inside.counterexample) input += fmt::format(" {}={}", name, value);
   found.message += fmt::format("\nit fails on inputs of the hand-out as well:{}", input);
@@ -360,6 +367,7 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
     result.message = fmt::format("{}\n{}: seen again at try {}", struck->result.description, kNowAndThen, tries);
     result.counterexample = named(struck->example());
     result.finding = watched.was();
+    result.finding.seldom = true;
   } else if (watched.hopeless() && !replaying) {
     result.outcome = Outcome::not_run;
     result.cases_run = 0;
@@ -393,11 +401,11 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
     }
   }
   const bool failed = result.outcome == Outcome::falsified || result.outcome == Outcome::error;
-  if (!failed) result.finding = FindingKind::none;
+  if (!failed) result.finding = {};
   result.lacks = failed                                                                     ? watched.was_lacking()
                  : result.outcome == Outcome::not_run || result.outcome == Outcome::gave_up ? watched.refused_for()
                                                                                             : std::nullopt;
-  result.promised = failed && request.contract == Contract::handout;
+  result.finding.promised = failed && request.contract == Contract::handout;
   return result;
 }
 

@@ -7,9 +7,6 @@
 
 namespace syslab::check {
 
-// How a message says that the same input failed and held.
-inline constexpr std::string_view kNowAndThen = "it strikes now and then";
-
 // `property` draws its inputs with RapidCheck's generators (`*gen.as("name")`), reports errors into the observation,
 // and throws or fails RC_ASSERT to falsify. Unsupported, Refusal and RC_PRE discard the case; Error(comm) and
 // Error(oom) mean that the implementation could not be asked, and end the search in error, without shrinking unless

@@ -109,7 +109,6 @@ std::vector<CheckedLaw> laws_of(const Context& context, const CheckedOnce& check
                      .contract = plan::contract_of(planned).value_or(Contract::handout),
                      .outcome = law.outcome,
                      .finding = law.finding,
-                     .promised = law.promised,
                      .applies = law.applies,
                      .open = verdict::is_open(fact),
                      .out_of_time = law.out_of_time,

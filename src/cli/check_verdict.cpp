@@ -16,6 +16,7 @@
 #include "session/summary.hpp"
 #include "store/cells.hpp"
 #include "submission/locked.hpp"
+#include "verdict/gist.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -30,7 +31,7 @@ struct BeyondFinding {
 };
 
 std::string said_of(const plan::PlannedCase& planned, const JudgedLaw& check) {
-  return planned.implementation + ": " + gist(check.message);
+  return planned.implementation + ": " + verdict::gist(check.finding, check.message);
 }
 
 std::string text_of(const BeyondFinding& finding) {
@@ -61,7 +62,8 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
       "       k.counterexample, k.uid, k.uid IS NULL AND a.status = 'timeout', coalesce(k.cases_run, 0),"
       "       k.uid IS NULL AND a.status = 'aborted', k.finding, coalesce(k.promised, 0),"
       "       k.uid IS NULL AND a.status NOT IN ('skipped', 'aborted'), a.facts -> '$.lacks',"
-      "       coalesce(a.facts ->> '$.applies', 1)"
+      "       coalesce(a.facts ->> '$.applies', 1), coalesce(k.seldom, 0), k.about, k.cause, k.input, k.first_wrong,"
+      "       k.never_drawn, coalesce(k.small, 0)"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {store::integer_cell(run)});
@@ -75,10 +77,17 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
            row[5].integer != 0,
            row[6].integer,
            row[7].integer != 0};
-    law.finding = finding_kind_of(row[8].text).value_or(FindingKind::none);
-    law.promised = row[9].integer != 0;
+    law.finding = {.kind = finding_kind_of(row[8].text).value_or(FindingKind::none),
+                   .promised = row[9].integer != 0,
+                   .seldom = row[13].integer != 0,
+                   .about = row[14].text,
+                   .cause = row[15].text,
+                   .input = row[16].text,
+                   .first_wrong = row[17].text,
+                   .never_drawn = row[18].text,
+                   .small = row[19].integer != 0};
     // The lab's own process ended, or ran out of its time: by what, nobody knows.
-    if (row[10].integer != 0) law.finding = FindingKind::unanswered;
+    if (row[10].integer != 0) law.finding.kind = FindingKind::unanswered;
     law.lacks = lack_of(json_or_discarded(row[11].text));
     law.applies = row[12].integer != 0;
   }
@@ -104,8 +113,8 @@ verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planne
                   : posed      ? Part::beyond
                                : Part::unposed,
           .outcome = law.outcome,
-          .finding = law.finding,
-          .promised = law.promised,
+          .finding = law.finding.kind,
+          .promised = law.finding.promised,
           .barely = barely,
           .same_as = said_of(planned, law),
           .lacking = law.lacks && submission::is_of_surroundings(*law.lacks, year)};
@@ -250,7 +259,7 @@ class CheckedLaws {
     if (verdict::is_open(fact)) {
       add_once(open_[check.lacks->text()], name);
     } else if (fact.outcome == Outcome::passed) {
-      if (!of_handout) note_left_out(check.message);
+      if (!of_handout) note_left_out(planned.law, check.finding);
     } else if (fact.outcome != Outcome::falsified && fact.outcome != Outcome::error) {
       if (of_handout && fact.outcome != Outcome::not_run) return;
       add_once(never_tried_[first_line(check.message)], name);
@@ -274,11 +283,12 @@ class CheckedLaws {
                          {"cases", check.cases_run}});
   }
 
-  // The message of a law that passed says what it leaves out; that of one that draws all sizes counts.
-  void note_left_out(const std::string& message) {
-    constexpr std::string_view kOfAll = "never tried, at any depth: ";
-    const bool better = left_out_.empty() || (message.starts_with(kOfAll) && !left_out_.starts_with(kOfAll));
-    if (better && message.starts_with("never tried")) left_out_ = message;
+  // Of laws that held, what one that draws all sizes leaves out counts.
+  void note_left_out(const std::string& law, const Finding& held) {
+    const bool better = left_out_.empty() || (left_out_is_small_ && !held.small);
+    if (held.never_drawn.empty() || !better) return;
+    left_out_is_small_ = held.small;
+    left_out_ = fmt::format("never tried, at any depth{}: {}", held.small ? ", by " + law : "", held.never_drawn);
   }
 
   void add_finding(const plan::PlannedCase& planned, const JudgedLaw& check, const verdict::LawFact& fact) {
@@ -378,6 +388,7 @@ class CheckedLaws {
   std::vector<std::string> cut_laws_, cut_;
   Json cut_json_ = Json::array();
   std::string why_cut_, left_out_;
+  bool left_out_is_small_ = false;
 };
 
 }  // namespace

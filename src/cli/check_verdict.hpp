@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "core/finding_kind.hpp"
 #include "core/lack.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
+#include "verdict/law_row.hpp"
 #include "verdict/law_verdict.hpp"
 
 namespace syslab::cli {
@@ -39,9 +39,8 @@ struct JudgedLaw {
   bool out_of_time = false;  // no outcome: it was stopped at --timeout
   std::int64_t cases_run = 0;
   bool stopped = false;  // no outcome: a signal ended the run
-  FindingKind finding = FindingKind::none;
-  bool promised = false;  // it fails on an input that is promised
-  bool applies = true;    // false: it does not apply to this implementation, and was not run
+  Finding finding{};
+  bool applies = true;  // false: it does not apply to this implementation, and was not run
   // What a process of ours has found that this Python lacks, and for want of which it failed or was not tried.
   std::optional<Lack> lacks{};
 };

@@ -44,19 +44,29 @@ std::optional<FindingKind> finding_kind_of(std::string_view word);
 // them.
 bool is_severe(FindingKind kind);
 
+// What else is known of a fault, for Finding (contract/finding.hpp).
+struct FaultDetails {
+  std::string about, cause;
+};
+
 // An Error of a known kind of fault. `lacks`: what the implementation says that its Python does not have.
 class FoundFault : public Error {
  public:
   FoundFault(ErrorKind error, FindingKind kind, const std::string& message, std::string call = {},
-             std::optional<Lack> lacks = {})
-      : Error(error, message, std::move(call)), finding_(kind), lacks_(std::move(lacks)) {}
+             std::optional<Lack> lacks = {}, FaultDetails details = {})
+      : Error(error, message, std::move(call)),
+        finding_(kind),
+        lacks_(std::move(lacks)),
+        details_(std::move(details)) {}
 
   FindingKind finding() const noexcept { return finding_; }
   const std::optional<Lack>& lacks() const noexcept { return lacks_; }
+  const FaultDetails& details() const noexcept { return details_; }
 
  private:
   FindingKind finding_;
   std::optional<Lack> lacks_;
+  FaultDetails details_;
 };
 
 }  // namespace syslab

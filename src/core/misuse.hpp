@@ -11,9 +11,9 @@ namespace syslab {
 
 class Misuse : public FoundFault {
  public:
-  // `check`: the name under which the finding is stored, "call:changes_no_input".
-  Misuse(FindingKind kind, std::string check, const std::string& message)
-      : FoundFault(ErrorKind::check, kind, message), check_(std::move(check)) {}
+  // `check`: the name under which the finding is stored, "call:changes_no_input". `about`: the tensor.
+  Misuse(FindingKind kind, std::string check, const std::string& message, std::string about = {})
+      : FoundFault(ErrorKind::check, kind, message, {}, {}, {.about = std::move(about)}), check_(std::move(check)) {}
 
   const std::string& check() const noexcept { return check_; }
 

@@ -47,7 +47,7 @@ inline bool ran_out_of_time(const Json& record) {
 // Its process was ended in a law by what others send: the kernel without memory, whoever stops the machine.
 inline bool was_killed(const Json& record) {
   return record.is_object() &&
-         any_law(record, [](const verdict::LawRow& law) { return law.finding == FindingKind::killed; });
+         any_law(record, [](const verdict::LawRow& law) { return law.finding.kind == FindingKind::killed; });
 }
 
 // What of a handed-in folder was left out, in words: "2 links to nothing: data, weights".

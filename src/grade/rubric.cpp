@@ -171,7 +171,7 @@ class Reader {
 // A law beyond the hand-out's that keeps its PASS away (verdict/law_verdict.hpp).
 bool breaks_promise(const verdict::LawRow& law) {
   return law.contract != Contract::handout &&
-         verdict::fails_handout(verdict::Part::beyond, law.outcome, law.finding, law.promised);
+         verdict::fails_handout(verdict::Part::beyond, law.outcome, law.finding.kind, law.finding.promised);
 }
 
 // In words; empty: none.

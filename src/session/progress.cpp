@@ -12,6 +12,7 @@
 #include "session/no_time.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
+#include "verdict/gist.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -119,7 +120,7 @@ void Progress::finished(const runner::AttemptResult& result) {
   if (line_.mode() == ProgressLine::Mode::none || skipped) return;
   std::string same_as;
   if (result.planned->task == plan::Task::law && !result.detail.empty()) {
-    const std::string said = result.planned->implementation + " " + gist(result.detail);
+    const std::string said = result.planned->implementation + " " + verdict::gist(finding_of(result), result.detail);
     const auto [first, is_new] = told_.emplace(said, law_label(*result.planned));
     if (!is_new) same_as = first->second;
   }

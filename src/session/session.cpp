@@ -119,6 +119,7 @@ Json attempt_json(const std::string& uid, const std::string& run_uid, const runn
     }
   }
   json["metrics"] = metrics;
+  put(json, finding_of(result));
   if (const std::optional<NoTime> why = no_time(result.facts_json)) json["no_time"] = stats::to_string(why->reason);
   if (const auto unjudged = of_results(timing_warnings(result.facts_json)); !unjudged.empty()) {
     json["warnings"] = stats::to_json(unjudged);
@@ -334,7 +335,7 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
     progress.finished(result);
     ++stored.counts[result.status];
     summary.add(*result.planned, result.status, result.detail,
-                result.status == Status::check_failed ? failed_check(store, uid) : "");
+                result.status == Status::check_failed ? failed_check(store, uid) : "", finding_of(result));
     const std::vector<stats::TimingWarning> warnings = timing_warnings(result.facts_json);
     const std::vector<stats::TimingWarning> unjudged = of_results(warnings);
     if (result.status == Status::unsupported && !unjudged.empty()) {

@@ -11,33 +11,13 @@
 #include "core/printable.hpp"
 #include "core/text.hpp"
 #include "session/selection.hpp"
+#include "verdict/gist.hpp"
 
 namespace syslab::cli {
 namespace {
 
 // A sweep that fails everywhere must not fill a screen; all of it is in the store.
 constexpr std::size_t kConcernsShown = 20;
-
-// "input: …" and "first wrong: …" of a counterexample; empty: it has not both.
-std::string shown_by(const std::string& detail) {
-  std::string both;
-  for (const char* const begin : {"\ninput: ", "\nfirst wrong: "}) {
-    const std::size_t at = detail.find(begin);
-    if (at == std::string::npos) return {};
-    both += detail.substr(at, detail.find('\n', at + 1) - at);
-  }
-  return both;
-}
-
-// What ranks got wrong, whichever element of which module showed it; a line of the file stays.
-std::string without_numbers(const std::string& cause) {
-  const std::size_t place = std::min(cause.size(), cause.find("begun at "));
-  std::string text;
-  for (std::size_t i = 0; i < cause.size(); ++i) {
-    if (i >= place || cause[i] < '0' || cause[i] > '9') text += cause[i];
-  }
-  return text;
-}
 
 // What is judged may have written the lines after the first: none passes for a command to run.
 constexpr std::string_view kBelowDetail = "      | ";
@@ -57,20 +37,12 @@ std::string text_of(const Console& console, const std::vector<Concern>& equal) {
 
 }  // namespace
 
-std::string gist(const std::string& detail) {
-  constexpr std::string_view kCause = "\nlooks like ";
-  if (const std::size_t cause = detail.find(kCause); cause != std::string::npos) {
-    return first_line(detail.substr(cause + 1, detail.find(": ", cause) - cause - 1));
+Finding finding_of(const runner::AttemptResult& result) {
+  for (const worker::Record& record : result.records) {
+    const auto* const check = std::get_if<worker::CheckRecord>(&record);
+    if (check != nullptr && check->name == result.planned->law) return check->finding;
   }
-  constexpr std::string_view kChanged = "the call changed its input '", kRanks = ", in one process ";
-  const std::string line = first_line(detail);
-  if (const std::size_t ranks = line.find(kRanks); ranks != std::string::npos) {
-    const std::size_t cause = line.find(": ", ranks);
-    return cause == std::string::npos ? line : without_numbers(line.substr(cause + 2));
-  }
-  const std::size_t found = line.find(kChanged);
-  const std::size_t end = found == std::string::npos ? found : line.find('\'', found + kChanged.size());
-  return end == std::string::npos ? line : line.substr(0, end + 1);
+  return {};
 }
 
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
@@ -80,8 +52,8 @@ std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
       const Concern& other = group.front();
       return !concern.law.empty() && !concern.detail.empty() && concern.status == other.status &&
              concern.implementation == other.implementation && !other.law.empty() &&
-             (gist(concern.detail) == gist(other.detail) ||
-              (!shown_by(concern.detail).empty() && shown_by(concern.detail) == shown_by(other.detail)));
+             (verdict::gist(concern.finding, concern.detail) == verdict::gist(other.finding, other.detail) ||
+              verdict::same_counterexample(concern.finding, other.finding));
     });
     equal == groups.end() ? groups.push_back({concern}) : equal->push_back(concern);
   }
@@ -130,7 +102,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
 }
 
 void Summary::add(const plan::PlannedCase& planned, Status status, const std::string& detail,
-                  const std::string& failed_check) {
+                  const std::string& failed_check, const Finding& finding) {
   ++total_;
   ++counts_[status];
   const Exit exit = exit_of(status, planned.experiment->oom_is_an_answer);
@@ -144,7 +116,7 @@ void Summary::add(const plan::PlannedCase& planned, Status status, const std::st
   std::string command = failed_check.empty() ? command_for(planned)
                                              : "syslab replay " + failed_check + rerun_.python_flag + rerun_.db_flag;
   concerns_.push_back({label_of(planned), std::string(syslab::to_string(status)), detail, std::move(command),
-                       planned.implementation, law_label(planned), planned.experiment->id, exit});
+                       planned.implementation, law_label(planned), planned.experiment->id, exit, finding});
 }
 
 void Summary::add_no_time(const plan::PlannedCase& planned, const NoTime& why) {

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "contract/finding.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
+#include "runner/runner.hpp"
 #include "session/context.hpp"
 #include "session/no_time.hpp"
 #include "worker/wire.hpp"
@@ -20,6 +22,7 @@ struct Concern {
   std::string implementation, law;  // "attention.refusal (full)"; no law: a case that was measured
   std::string experiment;
   Exit exit = Exit::well;
+  Finding finding{};  // of a law
 };
 
 // What a command needs to run one case of the run again as it was run.
@@ -31,13 +34,11 @@ struct Rerun {
   std::string python_flag;             // " --python .venv/bin/python", of every command that runs --mine again
 };
 
-// What two laws say alike of one fault: the cause that it looks like, whatever the numbers; where none is named the
-// first line, of a changed input without what is the law's own input's, of ranks what is known of the cause, if
-// anything is.
-std::string gist(const std::string& detail);
+// What the search of a law found, of those that an attempt stored.
+Finding finding_of(const runner::AttemptResult& result);
 
-// Concerns that say the same of one implementation: laws whose gist is equal, and those that the same input shows by
-// the same wrong element. In the order of their first.
+// Concerns that say the same of one implementation: laws whose gist (verdict/gist.hpp) is equal, and those that the
+// same input shows by the same wrong element. In the order of their first.
 std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns);
 
 // The laws behind the first of such a group, by experiment, which is told where it is not the first one's:
@@ -49,7 +50,8 @@ class Summary {
   explicit Summary(std::string run_uid, Rerun rerun = {}) : run_uid_(std::move(run_uid)), rerun_(std::move(rerun)) {}
 
   // `failed_check`: uid of the check that was falsified, where one was.
-  void add(const plan::PlannedCase& planned, Status status, const std::string& detail, const std::string& failed_check);
+  void add(const plan::PlannedCase& planned, Status status, const std::string& detail, const std::string& failed_check,
+           const Finding& finding = {});
   // Of a case that ended well and has no time to tell: beside add(), which counts it.
   void add_no_time(const plan::PlannedCase& planned, const NoTime& why);
   // Of a case that ended `unsupported` because nothing judges its results: beside add().

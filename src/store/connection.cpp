@@ -189,9 +189,9 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
   wait_for_locks(kBusyTimeout);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  // Until distrust_schema(): files made before schema version 3 have functions in it, which SQLite refuses to load
-  // otherwise. Nothing evaluates them before the schema was compared with ours (store/schema_check.hpp).
-  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, nullptr);
+  // No function and no virtual table that may do harm is evaluated on behalf of a file's schema; our temporary views
+  // may use them.
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);  // "x" is a column, never a text
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
   // recursive_triggers: without it INSERT OR REPLACE would delete past the append-only triggers.
@@ -275,17 +275,6 @@ HurriedTurn::~HurriedTurn() { connection_.wait_for_locks(kBusyTimeout); }
 
 void Connection::checkpoint_on_close() {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
-}
-
-void Connection::distrust_schema() { sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr); }
-
-Connection::SchemaEdits::SchemaEdits(Connection& connection) : connection_(connection) {
-  sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
-}
-Connection::SchemaEdits::~SchemaEdits() {
-  sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0,
-                    nullptr);  // should it have failed halfway
-  sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
 }
 
 bool Connection::is_read_only() const { return sqlite3_db_readonly(handle_.get(), "main") == 1; }

@@ -106,20 +106,6 @@ class Connection {
   Statement& cached(std::string_view sql);
 
   void checkpoint_on_close();
-  // From now on no function and no virtual table that may do harm is evaluated on behalf of a file's schema; temporary
-  // objects may still use them. Files made before schema version 3 cannot be read so.
-  void distrust_schema();
-  // While this lives, a statement may change the text of the schema: a migration that was released, and nothing else.
-  class SchemaEdits {
-   public:
-    explicit SchemaEdits(Connection& connection);
-    SchemaEdits(const SchemaEdits&) = delete;
-    SchemaEdits& operator=(const SchemaEdits&) = delete;
-    ~SchemaEdits();
-
-   private:
-    Connection& connection_;
-  };
   void wait_for_locks(std::chrono::milliseconds at_most);  // a minute, unless told otherwise
   // With a write-ahead log: what was committed is on the disk when this returns. (With a rollback journal it already
   // is.) After a failure nothing can be written any more, because what the system failed to write it may have dropped,

@@ -65,10 +65,17 @@ bool has_journal_or_wal(const std::filesystem::path& path) {
 
 }  // namespace
 
-void refuse_newer(const std::filesystem::path& path, std::int64_t found, int newest_version) {
-  refuse(path, fmt::format("its schema has version {}, newer than the version {} that this syslab knows: use a newer "
-                           "syslab",
-                           found, newest_version));
+void require_known_version(const std::filesystem::path& path, std::int64_t found, int newest) {
+  if (found > newest) {
+    refuse(path, fmt::format("its schema has version {}, newer than the version {} that this syslab knows: use a newer "
+                             "syslab",
+                             found, newest));
+  }
+  if (found != 0 && found < kFirstVersion) {
+    refuse(path, fmt::format("its schema has version {}, from before the first release; this syslab reads versions {} "
+                             "to {}: name another file with --db, and run again what you need",
+                             found, kFirstVersion, newest));
+  }
 }
 
 void refuse_harmful_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as) {
@@ -132,7 +139,7 @@ FileState inspect_file(const std::filesystem::path& path, int newest_version) {
                          : fmt::format("it is an SQLite database of another program (application id {:#010x})", id));
   }
   const auto version = static_cast<std::int32_t>(big_endian(header, 60, 4));
-  if (version > newest_version) refuse_newer(path, version, newest_version);
+  require_known_version(path, version, newest_version);
 
   const std::uint32_t stored_page = big_endian(header, 16, 2);
   const std::uint64_t page = stored_page == 1 ? 65536 : stored_page;

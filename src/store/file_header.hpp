@@ -9,6 +9,9 @@ namespace syslab::store {
 
 inline constexpr std::int32_t kApplicationId = 0x53594C42;  // "SYLB", at byte 68 of every file of ours
 
+// The schema's first version that is released. Nothing brings up a file of a version before it.
+inline constexpr int kFirstVersion = 7;
+
 enum class FileState {
   absent,  // or empty, as a writer that died at its very start leaves it
   ours,
@@ -20,11 +23,11 @@ enum class FileState {
 void refuse_harmful_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as);
 
 // Error(store) as above. DamagedDatabase when the file is not a database, is cut short, or is empty or missing next to
-// a log with rows. Error(store) when it belongs to another program or has a schema newer than `newest_version`. Source
-// of the layout: sqlite.org/fileformat2.html, 1.3.
+// a log with rows. Error(store) when it belongs to another program, or as require_known_version() has it. Source of the
+// layout: sqlite.org/fileformat2.html, 1.3.
 FileState inspect_file(const std::filesystem::path& path, int newest_version);
 
-// The refusal of a newer schema.
-[[noreturn]] void refuse_newer(const std::filesystem::path& path, std::int64_t found, int newest_version);
+// Error(store) unless the schema's version is 0, of a file without one, or from kFirstVersion to `newest`.
+void require_known_version(const std::filesystem::path& path, std::int64_t found, int newest);
 
 }  // namespace syslab::store

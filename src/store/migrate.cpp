@@ -21,15 +21,6 @@ std::string stem(std::string_view path) { return std::filesystem::path(path).ste
 
 std::string tool() { return fmt::format("syslab {} {}", build_info().version, build_info().git_sha); }
 
-void drop_views(Connection& connection) {
-  std::vector<std::string> names;
-  {
-    Statement statement(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'view'");
-    while (statement.step()) names.push_back(statement.text(0));
-  }
-  for (const std::string& name : names) connection.execute(fmt::format("DROP VIEW main.\"{}\"", name));
-}
-
 // An unused name, so that no earlier copy is overwritten.
 std::filesystem::path copy_path(const std::filesystem::path& file, std::int64_t version) {
   for (int i = 0;; ++i) {
@@ -63,7 +54,7 @@ Schema embedded_schema() {
   Schema schema;
   for (const Resource& resource : resources("db/migrations/")) {
     const std::string name = stem(resource.path);
-    const int expected = schema.version() + 1;
+    const int expected = schema.version() + 1;  // kFirstVersion at first
     if (name.substr(0, 5) != fmt::format("{:04d}_", expected)) {
       throw Error(ErrorKind::internal,
                   fmt::format("db/migrations: expected number {:04d}, found '{}'", expected, name));
@@ -85,12 +76,12 @@ Schema embedded_schema() {
 
 void verify_history(Connection& connection, const Schema& schema) {
   const std::int64_t version = connection.integer("PRAGMA user_version");
-  std::int64_t seen = 0;
+  std::int64_t seen = kFirstVersion - 1;
   Statement statement(connection, "SELECT version, sha256, tool FROM schema_migration ORDER BY version");
   while (statement.step()) {
     const std::int64_t applied = statement.integer(0);
     if (applied != ++seen || applied > version) break;
-    const Migration& ours = schema.migrations.at(static_cast<std::size_t>(applied - 1));
+    const Migration& ours = schema.migrations.at(static_cast<std::size_t>(applied - kFirstVersion));
     if (statement.text(1) != sha256_hex(ours.sql)) {
       throw Error(ErrorKind::store,
                   fmt::format("database '{}': migration {} was applied by {} with another text than this binary's; the "
@@ -102,13 +93,8 @@ void verify_history(Connection& connection, const Schema& schema) {
   if (seen != version) {
     throw DamagedDatabase(
         connection.shown_as(),
-        fmt::format("it is damaged: it says schema version {} but lists {} applied migrations", version, seen));
+        fmt::format("it is damaged: it says schema version {}, but its list of migrations ends at {}", version, seen));
   }
-}
-
-void apply(Connection& connection, const Migration& migration) {
-  const Connection::SchemaEdits edits(connection);
-  connection.execute(migration.sql);
 }
 
 std::optional<std::filesystem::path> migrate(Connection& connection, const Schema& schema, const std::string& now,
@@ -116,7 +102,7 @@ std::optional<std::filesystem::path> migrate(Connection& connection, const Schem
   if (connection.integer("PRAGMA user_version") == schema.version()) return std::nullopt;
   Transaction transaction(connection);
   const std::int64_t found = connection.integer("PRAGMA user_version");  // another start may have been faster
-  if (found > schema.version()) refuse_newer(connection.shown_as(), found, schema.version());
+  require_known_version(connection.shown_as(), found, schema.version());
   if (found == schema.version()) return std::nullopt;
 
   std::optional<std::filesystem::path> copy;
@@ -124,11 +110,10 @@ std::optional<std::filesystem::path> migrate(Connection& connection, const Schem
     require_our_schema(connection, schema);
     verify_history(connection, schema);
     if (keep_copy) copy = copy_aside(connection.shown_as(), found);
-    drop_views(connection);
   }
   for (const Migration& migration : schema.migrations) {
     if (migration.version <= found) continue;
-    apply(connection, migration);
+    connection.execute(migration.sql);
     Statement(connection, "INSERT INTO schema_migration (version, applied_at, sha256, tool) VALUES (?, ?, ?, ?)")
         .run(migration.version, now, sha256_hex(migration.sql), tool());
   }

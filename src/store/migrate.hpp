@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/connection.hpp"
+#include "store/file_header.hpp"
 
 namespace syslab::store {
 
@@ -21,11 +22,11 @@ struct View {
 };
 
 struct Schema {
-  std::vector<Migration> migrations;  // versions 1, 2, 3, …
+  std::vector<Migration> migrations;  // kFirstVersion and what follows it, one after the other
   std::vector<View> views;
   std::string checks;                  // of what is written: statements that make temporary triggers
   std::map<int, std::string> digests;  // of what the migrations up to a version make, where it is known
-  int version() const { return static_cast<int>(migrations.size()); }
+  int version() const { return kFirstVersion + static_cast<int>(migrations.size()) - 1; }
 };
 
 // db/migrations/NNNN_*.sql, db/views/*.sql and db/checks/*.sql as embedded. Error(internal) when a migration's number
@@ -36,13 +37,10 @@ Schema embedded_schema();
 // schema, and its version number does not mean what we think.
 void verify_history(Connection& connection, const Schema& schema);
 
-// Runs the statements of one migration. Inside a transaction.
-void apply(Connection& connection, const Migration& migration);
-
 // Brings the file to the schema's version inside one BEGIN IMMEDIATE, re-reading the version and the schema first, so
 // that two starts at once do it once. An older file with content is copied to "FILE.v<version>.bak" before; the copy's
-// path is returned when one was made. Views that older programs kept in the file are dropped. Error(store) leaves the
-// file as it was. `keep_copy`: false for files that are copies themselves.
+// path is returned when one was made. Error(store) leaves the file as it was. `keep_copy`: false for files that are
+// copies themselves.
 std::optional<std::filesystem::path> migrate(Connection& connection, const Schema& schema, const std::string& now,
                                              bool keep_copy);
 

@@ -52,7 +52,7 @@ void check_small_file(Connection& connection) {
 // Through SQLite, so with a write-ahead log taken into account, which the file's own first bytes do not show.
 std::int64_t accepted_version(Connection& connection, int newest) {
   const std::int64_t version = connection.integer("PRAGMA user_version");
-  if (version > newest) refuse_newer(connection.shown_as(), version, newest);
+  require_known_version(connection.shown_as(), version, newest);
   return version;
 }
 
@@ -207,7 +207,6 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
   } else {
     use_wal(connection);
   }
-  connection.distrust_schema();
   make_views(connection, options.schema);
   connection.execute(options.schema.checks);
   Transaction can_write(connection);  // a folder or disk that is not writable shows here, before any work
@@ -231,7 +230,6 @@ OpenedFile open_for_reading(const fs::path& path, const OpenOptions& options) {
   } else {
     migrate_a_copy(file, options);
   }
-  file.connection->distrust_schema();
   make_views(*file.connection, options.schema);
   file.connection->execute("PRAGMA query_only=ON");
   file.connection->checkpoint_on_close();

@@ -122,16 +122,20 @@ std::optional<std::string> as_json(const std::string& text) {
 }
 
 void write_check(Connection& db, RowId attempt, const worker::CheckRecord& check) {
+  const Finding& found = check.finding;
   db.cached(
         "INSERT INTO check_result (uid, attempt_id, name, contract, outcome, cases_run, shrinks_tried, "
         "shrinks_taken, seed, reproduce, counterexample, message, worst_error, tolerance, fraction_checked, finding, "
-        "promised) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        "promised, seldom, about, cause, input, first_wrong, never_drawn, small) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .run(new_uuid7(), attempt, check.name, unless_empty(check.contract), to_string(check.outcome), check.cases_run,
            check.shrinks_tried, check.shrinks_taken, check.seed, unless_empty(check.reproduce),
            as_json(check.counterexample_json), unless_empty(check.message), check.worst_error, check.tolerance,
            check.fraction_checked,
-           check.finding == FindingKind::none ? std::nullopt : std::optional(std::string(to_string(check.finding))),
-           static_cast<std::int64_t>(check.promised));
+           found.kind == FindingKind::none ? std::nullopt : std::optional(std::string(to_string(found.kind))),
+           static_cast<std::int64_t>(found.promised), static_cast<std::int64_t>(found.seldom),
+           unless_empty(found.about), unless_empty(found.cause), unless_empty(found.input),
+           unless_empty(found.first_wrong), unless_empty(found.never_drawn), static_cast<std::int64_t>(found.small));
 }
 
 void write_artifact(Connection& db, RowId attempt, const worker::ArtifactRecord& artifact) {

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -15,8 +13,6 @@
 
 namespace syslab::store {
 namespace {
-
-constexpr std::int64_t kFirstWithoutViews = 3;
 
 using Name = std::pair<std::string, std::string>;  // ("table", "run")
 struct Definition {
@@ -45,16 +41,14 @@ const Objects& made_by(const Schema& schema, std::int64_t version) {
   Connection memory(":memory:", Connection::Access::read_write, ":memory:");
   Transaction together(memory);
   for (const Migration& migration : schema.migrations) {
-    if (migration.version <= version) apply(memory, migration);
+    if (migration.version <= version) memory.execute(migration.sql);
   }
   return made.emplace(std::move(statements), objects_of(memory, "main")).first->second;
 }
 
-// Of all objects but views, which a file of an older version may have.
 std::string digest_of(const Objects& objects) {
   std::string all;
   for (const auto& [name, definition] : objects) {
-    if (name.first == "view") continue;
     for (const std::string& part : {name.first, name.second, definition.table, definition.sql}) {
       all += part;
       all += '\0';
@@ -63,30 +57,11 @@ std::string digest_of(const Objects& objects) {
   return sha256_hex(all);
 }
 
-bool has_views(const Objects& objects) {
-  return std::ranges::any_of(objects, [](const auto& object) { return object.first.first == "view"; });
-}
-
-// Accepts names like v_attempt, and none that could be anything else where it is written into a statement.
-bool is_name_of_view(const std::string& name) {
-  return name.starts_with("v_") && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-}
-
-std::set<std::string> listed_views(Connection& connection, std::string_view database) {
-  std::set<std::string> names;
-  Statement rows(connection, fmt::format("SELECT name FROM {}.view_digest", database));
-  while (rows.step()) {
-    if (is_name_of_view(rows.text(0))) names.insert(rows.text(0));
-  }
-  return names;
-}
-
 // "the view 'v_evil' is none that syslab makes"; nothing if all is well.
-std::optional<std::string> difference(const Objects& found, const Objects& expected, bool views_apart) {
+std::optional<std::string> difference(const Objects& found, const Objects& expected) {
   for (const auto& [name, definition] : found) {
     const auto ours = expected.find(name);
     if (ours == expected.end()) {
-      if (views_apart && name.first == "view") continue;
       return fmt::format("the {} '{}' is none that syslab makes", name.first, name.second);
     }
     if (ours->second != definition) {
@@ -109,7 +84,7 @@ std::vector<std::string> missing_objects(Connection& connection, const Schema& s
   const Objects found = objects_of(connection, "main");
   std::vector<std::string> missing;
   for (const auto& [name, definition] : made_by(schema, connection.integer("PRAGMA main.user_version"))) {
-    if (name.first == "view" || found.contains(name)) continue;
+    if (found.contains(name)) continue;
     missing.push_back(fmt::format("the {} '{}' is missing", name.first, name.second));
   }
   return missing;
@@ -124,19 +99,10 @@ void require_our_schema(Connection& connection, const Schema& schema, std::strin
   const ReadTransaction one_state(connection);  // for all checks
   const std::int64_t version = connection.integer(fmt::format("PRAGMA {}.user_version", database));
   const Objects found = objects_of(connection, database);
-  const bool views_apart = version > 0 && version < kFirstWithoutViews;
   const auto known = schema.digests.find(static_cast<int>(version));
-  const bool is_known =
-      known != schema.digests.end() && known->second == digest_of(found) && (views_apart || !has_views(found));
   std::optional<std::string> wrong;
-  if (!is_known) wrong = difference(found, made_by(schema, version), views_apart);
-  if (!wrong && views_apart) {
-    const std::set<std::string> listed = listed_views(connection, database);
-    for (const auto& [name, definition] : found) {
-      if (name.first == "view" && !listed.contains(name.second)) {
-        wrong = fmt::format("the view '{}' is none that syslab makes", name.second);
-      }
-    }
+  if (known == schema.digests.end() || known->second != digest_of(found)) {
+    wrong = difference(found, made_by(schema, version));
   }
   if (!wrong) return;
   throw Error(

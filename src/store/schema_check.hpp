@@ -12,8 +12,7 @@
 namespace syslab::store {
 
 // Error(store), naming the first difference, unless each object of the schema is, text for text, what the migrations up
-// to the file's version make. A trigger or an index may be missing, which harms nobody but the file's owner. Views that
-// older programs kept in the file may be there: they are dropped before they are used.
+// to the file's version make. A trigger or an index may be missing, which harms nobody but the file's owner.
 void require_our_schema(Connection& connection, const Schema& schema);
 // Of a file that is attached as `database`, and called `shown_as` in messages.
 void require_our_schema(Connection& connection, const Schema& schema, std::string_view database,

@@ -39,8 +39,12 @@ Json to_json(const LawRow& row) {
           {"message", row.message},
           {"input", row.input},
           {"check", row.check},
-          {"finding", to_string(row.finding)},
-          {"promised", row.promised},
+          {"finding", to_string(row.finding.kind)},
+          {"promised", row.finding.promised},
+          {"seldom", row.finding.seldom},
+          {"about", row.finding.about},
+          {"cause", row.finding.cause},
+          {"first_wrong", row.finding.first_wrong},
           {"applies", row.applies},
           {"open", row.open},
           {"lacks", row.lacks ? syslab::to_json(*row.lacks) : Json()},
@@ -55,8 +59,12 @@ LawRow read_fields(const Json& object) {
   row.experiment = object.value("experiment", "");
   read_word(object, "contract", row.contract, contract_of);
   read_word(object, "outcome", row.outcome, outcome_of);
-  read_word(object, "finding", row.finding, finding_kind_of);
-  row.promised = object.value("promised", false);
+  read_word(object, "finding", row.finding.kind, finding_kind_of);
+  row.finding.promised = object.value("promised", false);
+  row.finding.seldom = object.value("seldom", false);
+  row.finding.about = object.value("about", "");
+  row.finding.cause = object.value("cause", "");
+  row.finding.first_wrong = object.value("first_wrong", "");
   row.applies = object.value("applies", true);
   row.open = object.value("open", false);
   row.out_of_time = object.value("out_of_time", false);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "contract/finding.hpp"
 #include "contract/outcome.hpp"
-#include "core/finding_kind.hpp"
 #include "core/json.hpp"
 #include "core/lack.hpp"
 
@@ -17,10 +17,9 @@ struct LawRow {
   std::string law, experiment;
   Contract contract = Contract::handout;
   Outcome outcome = Outcome::not_run;
-  FindingKind finding = FindingKind::none;
-  bool promised = false;  // it fails on an input that is promised
-  bool applies = true;    // false: it does not apply to this implementation, and was not run
-  bool open = false;      // it needs what this Python lacks, and says nothing
+  Finding finding{};    // where it is wrong
+  bool applies = true;  // false: it does not apply to this implementation, and was not run
+  bool open = false;    // it needs what this Python lacks, and says nothing
   bool out_of_time = false;
   std::optional<Lack> lacks{};
   std::string message{}, input{};

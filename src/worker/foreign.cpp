@@ -351,7 +351,8 @@ Nanoseconds ForeignWorker::called(std::string_view function, std::span<const Nam
       }
       throw Misuse(FindingKind::input_changed, kChangesNoInput,
                    fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, *change,
-                               what_to_do(options_.constant_inputs)));
+                               what_to_do(options_.constant_inputs)),
+                   std::string(inputs[i].name));
     }
   }
   if (const auto violation = segment_.violation(request.outputs)) {

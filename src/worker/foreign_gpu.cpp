@@ -96,7 +96,8 @@ Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const Nam
   if (const auto changed = options_.constant_inputs ? gpu_->changed(request.inputs) : std::nullopt) {
     throw Misuse(FindingKind::input_changed, kChangesNoInput,
                  "the call changed its input '" + *changed +
-                     "': whoever calls reads it again; work on a copy in memory of your own");
+                     "': whoever calls reads it again; work on a copy in memory of your own",
+                 *changed);
   }
   if (const auto violation = staging_->violation(request.outputs)) {
     throw Misuse(FindingKind::write_outside, kWritesOutputsAlone, request.function + ": " + *violation);

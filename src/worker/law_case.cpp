@@ -50,7 +50,6 @@ CheckRecord check_record(const check::Law& law, check::Contract contract, const 
   record.tolerance = result.tolerance;
   record.contract = std::string(check::to_string(contract));
   record.finding = result.finding;
-  record.promised = result.promised;
   return record;
 }
 

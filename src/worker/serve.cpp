@@ -53,8 +53,7 @@ void tell_fault_at_start(CaseContext& context, const Error& error) {
                            .seed = std::to_string(context.request().seed),
                            .message = error.what(),
                            .contract = params.has("contract") ? params.text("contract") : "full",
-                           .finding = fault->finding(),
-                           .promised = true});
+                           .finding = {.kind = fault->finding(), .promised = true}});
 }
 
 EndRecord run_body(CaseContext& context) {

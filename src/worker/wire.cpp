@@ -77,8 +77,7 @@ Json body(const CheckRecord& record) {
   }
   if (!record.message.empty()) json["message"] = record.message;
   if (!record.contract.empty()) json["contract"] = record.contract;
-  if (record.finding != FindingKind::none) json["finding"] = to_string(record.finding);
-  if (record.promised) json["promised"] = true;
+  put(json, record.finding);
   return json;
 }
 
@@ -183,6 +182,24 @@ Outcome outcome_in(const Fields& fields) {
   return *outcome_of(fields.one_of("outcome", words));
 }
 
+Finding finding_from(const Fields& fields) {
+  Finding finding;
+  if (const std::string kind = fields.text_or("finding", ""); !kind.empty()) {
+    const auto known = finding_kind_of(kind);
+    if (!known) fields.fail(fmt::format("field 'finding' has '{}', which is no kind of fault", kind));
+    finding.kind = *known;
+  }
+  finding.promised = fields.flag_or("promised", false);
+  finding.seldom = fields.flag_or("seldom", false);
+  finding.about = said_or(fields, "about", "");
+  finding.cause = said_or(fields, "cause", "");
+  finding.input = said_or(fields, "input", "");
+  finding.first_wrong = said_or(fields, "first_wrong", "");
+  finding.never_drawn = said_or(fields, "never_drawn", "");
+  finding.small = fields.flag_or("small", false);
+  return finding;
+}
+
 CheckRecord check_from(const Fields& fields) {
   CheckRecord record;
   record.name = said(fields, "name");
@@ -198,12 +215,7 @@ CheckRecord check_from(const Fields& fields) {
   record.tolerance = fields.optional_number("tolerance");
   record.fraction_checked = fields.optional_number("fraction_checked").value_or(1.0);
   if (!fields.text_or("contract", "").empty()) record.contract = fields.one_of("contract", kContracts);
-  if (const std::string kind = fields.text_or("finding", ""); !kind.empty()) {
-    const auto known = finding_kind_of(kind);
-    if (!known) fields.fail(fmt::format("field 'finding' has '{}', which is no kind of fault", kind));
-    record.finding = *known;
-  }
-  record.promised = fields.flag_or("promised", false);
+  record.finding = finding_from(fields);
   if (!(record.fraction_checked >= 0 && record.fraction_checked <= 1)) {
     fields.fail(fmt::format("field 'fraction_checked' must be from 0 to 1, found {}", record.fraction_checked));
   }

@@ -17,11 +17,11 @@
 #include <variant>
 #include <vector>
 
+#include "contract/finding.hpp"
 #include "contract/measure_spec.hpp"
 #include "contract/outcome.hpp"
 #include "contract/status.hpp"
 #include "contract/task.hpp"
-#include "core/finding_kind.hpp"
 #include "core/rank_error.hpp"
 #include "core/units.hpp"
 #include "core/value.hpp"
@@ -94,10 +94,9 @@ struct CheckRecord {
   std::string counterexample_json;  // object, name → value; empty: none
   std::string message;
   std::optional<double> worst_error, tolerance;
-  double fraction_checked = 1.0;            // of the outputs
-  std::string contract;                     // laws: "handout" or "full"
-  FindingKind finding = FindingKind::none;  // laws: what kind of fault was met
-  bool promised = false;                    // … on an input that is promised
+  double fraction_checked = 1.0;  // of the outputs
+  std::string contract;           // laws: "handout" or "full"
+  Finding finding;                // laws: what was met
 };
 
 struct ArtifactRecord {

@@ -287,14 +287,29 @@ TEST(Search, KeepsTheKindOfAFaultWhileItShrinks) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const LawResult result = search("t.kinds", {.seed = seed}, ends_from_500_on);
     const int smallest = std::stoi(result.counterexample.at("length"));
-    EXPECT_EQ(result.finding == FindingKind::write_outside, smallest >= 500) << smallest;
-    EXPECT_EQ(result.finding == FindingKind::wrong_value, smallest < 500) << smallest;
-    EXPECT_EQ(smallest, result.finding == FindingKind::write_outside ? 500 : 40);
+    EXPECT_EQ(result.finding.kind == FindingKind::write_outside, smallest >= 500) << smallest;
+    EXPECT_EQ(result.finding.kind == FindingKind::wrong_value, smallest < 500) << smallest;
+    EXPECT_EQ(smallest, result.finding.kind == FindingKind::write_outside ? 500 : 40);
   }
 }
 
+TEST(Search, KeepsWhatIsKnownOfAFault) {
+  const LawResult wrong = search("t.known", {}, [](Observation&) {
+    throw FoundFault(ErrorKind::check, FindingKind::wrong_value, "2", {}, {}, {.about = "q", .cause = "no mask"});
+  });
+  EXPECT_EQ(wrong.finding, (Finding{.kind = FindingKind::wrong_value, .about = "q", .cause = "no mask"}));
+  int tries = 0;
+  const auto at_first = [&](Observation&) {
+    if (++tries == 1) throw Error(ErrorKind::check, "now");
+  };
+  EXPECT_TRUE(search("t.seldom", {}, at_first).finding.seldom);
+  EXPECT_EQ(search("t.held", {}, [](Observation&) {}).finding, Finding{});
+}
+
 TEST(Search, KnowsTheKindOfAFaultByItsError) {
-  const auto kind_of = [](const auto& raise) { return search("t.kind", {}, [&](Observation&) { raise(); }).finding; };
+  const auto kind_of = [](const auto& raise) {
+    return search("t.kind", {}, [&](Observation&) { raise(); }).finding.kind;
+  };
   EXPECT_EQ(kind_of([] { throw Error(ErrorKind::check, ""); }), FindingKind::wrong_value);
   EXPECT_EQ(kind_of([] { throw Error(ErrorKind::oom, ""); }), FindingKind::unanswered);
   EXPECT_EQ(kind_of([] { RC_FAIL("no"); }), FindingKind::wrong_value);
@@ -335,24 +350,24 @@ TEST(Search, OfASevereFaultLooksWhetherItStrikesOnWhatIsPromised) {
   for (const bool inside : {true, false}) {
     const LawRequest request{.contract = Contract::full};
     LawResult found = search("t.inside", request, fault(FindingKind::kept_state));
-    EXPECT_FALSE(found.promised);
+    EXPECT_FALSE(found.finding.promised);
     look_in_promised(request, found, [&](const LawRequest& asked) {
       EXPECT_EQ(asked.contract, Contract::handout);
       return inside ? search("t.inside", asked, fault(FindingKind::kept_state)) : LawResult{};
     });
-    EXPECT_EQ(found.promised, inside);
+    EXPECT_EQ(found.finding.promised, inside);
   }
   LawResult wrong = search("t.inside", {}, fault(FindingKind::wrong_value));
   look_in_promised({}, wrong, [](const LawRequest&) -> LawResult { throw std::logic_error("it is not severe"); });
-  EXPECT_FALSE(wrong.promised);
-  EXPECT_TRUE(search("t.inside", {.contract = Contract::handout}, fault(FindingKind::hang)).promised);
+  EXPECT_FALSE(wrong.finding.promised);
+  EXPECT_TRUE(search("t.inside", {.contract = Contract::handout}, fault(FindingKind::hang)).finding.promised);
 }
 
 // Nothing but the search's own clock says how long: a busy machine looks as far.
 TEST(Search, LooksAmongWhatIsPromisedAsLongAsTheLawMaySearch) {
   SlowTries slow{.tries = 90};  // the law itself has taken long
   const LawRequest request = slow.request(std::chrono::seconds(10));
-  LawResult found{.outcome = Outcome::falsified, .finding = FindingKind::crash};
+  LawResult found{.outcome = Outcome::falsified, .finding = {.kind = FindingKind::crash}};
   std::int64_t tries = 0;
   look_in_promised(request, found, [&](const LawRequest& asked) {
     const LawResult inside = search("t.promised", asked, [&](Observation&) { ++slow.tries; });
@@ -361,7 +376,7 @@ TEST(Search, LooksAmongWhatIsPromisedAsLongAsTheLawMaySearch) {
   });
   EXPECT_EQ(tries, 10);
   EXPECT_EQ(found.looking_in_promised, std::chrono::seconds(10));
-  EXPECT_FALSE(found.promised);
+  EXPECT_FALSE(found.finding.promised);
 }
 
 TEST(Search, TellsEqualNamesApart) {

@@ -127,8 +127,8 @@ TEST(OwnRanks, AHangThatALawBeyondTheHandOutMeetsOnInputsOfItsTestsIsPromised) {
       data_parallel::laws(Strategy::flat, hangs(own_ranks(train_replicated(Strategy::flat)), "parameters", 0));
   for (const check::LawResult& found : {searched(optimizer, "sharded.state_once"),
                                         searched(sharded, "fsdp.holds_parts"), searched(replicated, "ddp.messages")}) {
-    EXPECT_EQ(found.finding, FindingKind::hang) << found.message;
-    EXPECT_TRUE(found.promised) << found.message;
+    EXPECT_EQ(found.finding.kind, FindingKind::hang) << found.message;
+    EXPECT_TRUE(found.finding.promised) << found.message;
   }
 }
 
@@ -136,8 +136,8 @@ TEST(OwnRanks, AHangOnWhatNoTestOfTheHandOutAsksIsNotPromised) {
   constexpr std::int64_t kAny = 1'000'000;  // it hangs at parameters without elements alone
   const auto optimizer = data_parallel::sharded::laws(hangs(own_ranks(train_sharded_optimizer()), "parameters", kAny));
   const check::LawResult found = searched(optimizer, "sharded.empty_parameters");
-  EXPECT_EQ(found.finding, FindingKind::hang) << found.message;
-  EXPECT_FALSE(found.promised);
+  EXPECT_EQ(found.finding.kind, FindingKind::hang) << found.message;
+  EXPECT_FALSE(found.finding.promised);
 }
 
 // By no more than a part of fp64 for another rank would be, which only what is scattered or gathered may have.

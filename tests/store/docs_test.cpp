@@ -1,7 +1,7 @@
 // The queries that docs/schema.md shows are queries that run.
 #include <gtest/gtest.h>
 
-#include "tests/store/fixture.hpp"
+#include "tests/store/full_database.hpp"
 
 namespace syslab::store {
 namespace {
@@ -20,9 +20,9 @@ std::vector<std::string> sql_blocks(const std::string& page) {
 
 TEST(SchemaPage, EveryQueryRuns) {
   const Folder folder;
-  fs::copy_file(fs::path(SYSLAB_FIXTURES) / "v1.db", folder / "a.db");
+  make_full_database(folder / "a.db");
   const Store store = Store::open(folder / "a.db", Mode::create);
-  const std::vector<std::string> queries = sql_blocks(bytes_of(fs::path(SYSLAB_FIXTURES) / "../../docs/schema.md"));
+  const std::vector<std::string> queries = sql_blocks(bytes_of(fs::path(SYSLAB_SOURCE) / "docs/schema.md"));
   EXPECT_EQ(queries.size(), 11U);
   for (const std::string& sql : queries) EXPECT_NO_THROW(store.query(sql)) << sql;
 }
@@ -30,8 +30,8 @@ TEST(SchemaPage, EveryQueryRuns) {
 TEST(SchemaPage, EveryViewIsExplained) {
   const Folder folder;
   const Store store = Store::open(folder / "a.db", Mode::create);
-  const std::string page = bytes_of(fs::path(SYSLAB_FIXTURES) / "../../docs/schema.md");
-  const std::string readme = bytes_of(fs::path(SYSLAB_FIXTURES) / "../../db/README.md");
+  const std::string page = bytes_of(fs::path(SYSLAB_SOURCE) / "docs/schema.md");
+  const std::string readme = bytes_of(fs::path(SYSLAB_SOURCE) / "db/README.md");
   const ResultSet named = store.query(
       "SELECT name FROM (SELECT name, type FROM sqlite_schema UNION SELECT name, type FROM sqlite_temp_schema) WHERE "
       "type "

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "store/options.hpp"
 #include "store/store.hpp"
 #include "tests/store/fixture.hpp"
+#include "tests/store/full_database.hpp"
 
 namespace syslab::store {
 namespace {
@@ -116,11 +118,14 @@ TEST_F(HoldStill, ChangesNoByteAndStopsNoWriter) {
 TEST_F(HoldStill, IsForReadersOnly) { EXPECT_THROW(writer_.hold_still(), Error); }
 
 // Views of another syslab lie over those of the file; a file that cannot be written is read as it is.
-TEST(HoldStillOfAFileOfVersionOne, WorksOnTheMigratedCopy) {
-  const fs::path old = fs::path(SYSLAB_FIXTURES) / "v1.db";
-  Store still = Store::open(old, Mode::read_only);
+TEST(HoldStillOfAnOlderFile, WorksOnTheMigratedCopy) {
+  const Folder folder;
+  make_full_database(folder / "a.db");
+  OpenOptions next = default_options();
+  next.schema.migrations.push_back({next.schema.version() + 1, "next", "ALTER TABLE pin ADD COLUMN colour TEXT"});
+  Store still = Store::open(folder / "a.db", Mode::read_only, next);
   still.hold_still();
-  EXPECT_EQ(rows_of(still, "v_measured"), rows_of(Store::open(old, Mode::read_only), "v_measured"));
+  EXPECT_EQ(rows_of(still, "v_measured"), rows_of(Store::open(folder / "a.db", Mode::read_only), "v_measured"));
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ TEST(LawCase, ACounterexampleIsReportedWholeAndFailsTheCase) {
   result.reproduce = "reproduce=xyz";
   result.counterexample = {{"rows", "17"}, {"dtype", "fp16"}};
   result.message = "y[16]: found 0";
+  result.finding = {.kind = FindingKind::wrong_value, .cause = "no mask", .first_wrong = "y[16]"};
   result.worst_error = 2.0;
   result.tolerance = 0.5;
   const Search search(request_for("toy.law"), result);
@@ -85,6 +86,7 @@ TEST(LawCase, ACounterexampleIsReportedWholeAndFailsTheCase) {
   EXPECT_EQ(record.seed, "18446744073709551615");
   EXPECT_EQ(record.reproduce, "reproduce=xyz");
   EXPECT_EQ(record.counterexample_json, R"({"dtype":"fp16","rows":"17"})");
+  EXPECT_EQ(record.finding, result.finding);
   EXPECT_EQ(record.worst_error, 2.0);
   EXPECT_EQ(record.tolerance, 0.5);
 }

@@ -266,6 +266,19 @@ TEST(Wire, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {
   const CheckRecord back = round_trip(check);
   EXPECT_EQ(to_json(Record(back)), to_json(Record(check)));
   EXPECT_EQ(back.counterexample_json, check.counterexample_json);
+  const Finding finding{.kind = FindingKind::kept_state,
+                        .promised = true,
+                        .seldom = true,
+                        .about = "q",
+                        .cause = "state that an earlier call left",
+                        .input = "B=1",
+                        .first_wrong = "out[0]: found 1",
+                        .never_drawn = "fp16",
+                        .small = true};
+  check.finding = finding;
+  EXPECT_EQ(round_trip(check).finding, finding);
+  check.finding = {.cause = "no mask\x1b[2J"};
+  EXPECT_EQ(round_trip(check).finding, (Finding{.cause = "no mask\\x1b[2J"}));
 
   EXPECT_EQ(round_trip(ArtifactRecord{"timeline", "text/csv", "a,b\n1,2\n"}).content, "a,b\n1,2\n");
   EXPECT_EQ(round_trip(MemoryEventRecord{12, -4096, "S", "activation", 1}).delta_bytes, -4096);

@@ -46,7 +46,7 @@ TEST(AttentionMutants, BitsThatDifferByChanceAreKeptState) {
   const std::vector<check::Law> faulty = laws(tiled_with(Fault::unordered_tiles));
   const check::Law& law = property::law_named("attention.bitwise_repeatable", faulty);
   const LawResult result = law.search(property::ci_request(Contract::full, 40));
-  EXPECT_EQ(result.finding, FindingKind::kept_state) << property::story(law, result);
+  EXPECT_EQ(result.finding.kind, FindingKind::kept_state) << property::story(law, result);
 }
 
 TEST(AttentionMutants, AreCaughtUnderTheHandoutToo) {

@@ -1,4 +1,4 @@
--- Schema version 1. Explained, table by table, in db/README.md.
+-- Schema version 7, the first one to be released. Explained, table by table, in db/README.md.
 --
 -- Integers are keys inside this file only; a uid names a thing everywhere. A uid is a UUIDv7 where something happened
 -- (run, attempt, check_result, artifact, comparison, submission) and a SHA-256 of the row's whole content where a fact
@@ -11,19 +11,13 @@ CREATE TABLE environment (
   id                INTEGER PRIMARY KEY,
   uid               TEXT NOT NULL UNIQUE,
   comparability_key TEXT NOT NULL,
-  facts             TEXT NOT NULL CHECK (json_valid(facts)),
-  host              TEXT GENERATED ALWAYS AS (facts ->> '$.host.name')  VIRTUAL,
-  cpu_model         TEXT GENERATED ALWAYS AS (facts ->> '$.cpu.model')  VIRTUAL,
-  gpu_name          TEXT GENERATED ALWAYS AS (facts ->> '$.gpu[0].name') VIRTUAL
+  facts             TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE build (
-  id        INTEGER PRIMARY KEY,
-  uid       TEXT NOT NULL UNIQUE,
-  facts     TEXT NOT NULL CHECK (json_valid(facts)),
-  version   TEXT    GENERATED ALWAYS AS (facts ->> '$.version')   VIRTUAL,
-  git_sha   TEXT    GENERATED ALWAYS AS (facts ->> '$.git_sha')   VIRTUAL,
-  git_dirty INTEGER GENERATED ALWAYS AS (facts ->> '$.git_dirty') VIRTUAL
+  id    INTEGER PRIMARY KEY,
+  uid   TEXT NOT NULL UNIQUE,
+  facts TEXT NOT NULL
 ) STRICT;
 
 -- An implementation as it stood when it was measured: another digest is another row.
@@ -42,7 +36,7 @@ CREATE TABLE case_def (
   uid        TEXT NOT NULL UNIQUE,
   experiment TEXT NOT NULL,
   version    TEXT NOT NULL,
-  params     TEXT NOT NULL CHECK (json_valid(params) AND json_type(params) = 'object')
+  params     TEXT NOT NULL
 ) STRICT;
 
 -- === what was asked ===================================================================================================
@@ -55,8 +49,8 @@ CREATE TABLE run (
   verb           TEXT NOT NULL,
   started_at     TEXT NOT NULL,
   label          TEXT,
-  argv           TEXT NOT NULL CHECK (json_valid(argv) AND json_type(argv) = 'array'),
-  protocol       TEXT NOT NULL CHECK (json_valid(protocol)),
+  argv           TEXT NOT NULL,
+  protocol       TEXT NOT NULL,
   root_seed      TEXT NOT NULL  -- unsigned 64-bit: too wide for SQLite's integer
 ) STRICT;
 
@@ -66,7 +60,7 @@ CREATE TABLE plan_case (
   seq               INTEGER NOT NULL,
   case_id           INTEGER NOT NULL REFERENCES case_def (id),
   implementation_id INTEGER NOT NULL REFERENCES implementation (id),
-  role              TEXT CHECK (role IN ('reference', 'peer')),  -- of the implementation in its experiment
+  role              TEXT CHECK (role <> ''),  -- of the implementation (src/contract/role.hpp); NULL: ours, or --mine
   world_size        INTEGER NOT NULL CHECK (world_size >= 1),
   task              TEXT NOT NULL CHECK (task IN ('measure', 'law')),
   law               TEXT CHECK ((task = 'law') = (law IS NOT NULL)),
@@ -103,6 +97,12 @@ CREATE TABLE submission_implementation (
   PRIMARY KEY (submission_id, implementation_id)
 ) STRICT, WITHOUT ROWID;
 
+-- Whose --mine implementations a run measured: two people may hand in kernels of one name, or the same file.
+CREATE TABLE run_submission (
+  run_id        INTEGER PRIMARY KEY REFERENCES run (id),
+  submission_id INTEGER NOT NULL REFERENCES submission (id)
+) STRICT;
+
 -- === what happened ====================================================================================================
 
 -- One try at a planned case. What became of it stands in attempt_event: this row never changes.
@@ -122,7 +122,7 @@ CREATE TABLE attempt_event (
   at         TEXT NOT NULL,
   status     TEXT NOT NULL CHECK (status IN ('started', 'heartbeat', 'ok', 'check_failed', 'unsupported', 'skipped',
                                              'oom', 'timeout', 'crashed', 'error', 'aborted')),
-  detail     TEXT CHECK (detail IS NULL OR json_valid(detail)),
+  detail     TEXT,
   PRIMARY KEY (attempt_id, at, status)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX attempt_end ON attempt_event (attempt_id, status, at) WHERE status NOT IN ('started', 'heartbeat');
@@ -130,7 +130,7 @@ CREATE INDEX attempt_end ON attempt_event (attempt_id, status, at) WHERE status 
 -- How an attempt was made: {"stop": "precision", "isolation": "case", …}.
 CREATE TABLE attempt_facts (
   attempt_id INTEGER PRIMARY KEY REFERENCES attempt (id),
-  facts      TEXT NOT NULL CHECK (json_valid(facts))
+  facts      TEXT NOT NULL
 ) STRICT;
 
 -- === what was found ===================================================================================================
@@ -183,11 +183,21 @@ CREATE TABLE check_result (
   shrinks_taken    INTEGER NOT NULL,
   seed             TEXT NOT NULL,
   reproduce        TEXT,
-  counterexample   TEXT CHECK (counterexample IS NULL OR json_valid(counterexample)),
+  counterexample   TEXT,
   message          TEXT,
   worst_error      REAL,
   tolerance        REAL,
-  fraction_checked REAL NOT NULL
+  fraction_checked REAL NOT NULL,
+  -- What a law met, as src/contract/finding.hpp has it; NULL: none, or nobody said.
+  finding          TEXT CHECK (finding <> ''),
+  promised         INTEGER NOT NULL DEFAULT 0 CHECK (promised IN (0, 1)),
+  seldom           INTEGER NOT NULL DEFAULT 0 CHECK (seldom IN (0, 1)),
+  about            TEXT CHECK (about <> ''),
+  cause            TEXT CHECK (cause <> ''),
+  input            TEXT CHECK (input <> ''),
+  first_wrong      TEXT CHECK (first_wrong <> ''),
+  never_drawn      TEXT CHECK (never_drawn <> ''),
+  small            INTEGER NOT NULL DEFAULT 0 CHECK (small IN (0, 1))
 ) STRICT;
 CREATE INDEX check_result_by_attempt ON check_result (attempt_id);
 
@@ -202,18 +212,6 @@ CREATE TABLE artifact (
   content    BLOB NOT NULL
 ) STRICT;
 CREATE INDEX artifact_by_attempt ON artifact (attempt_id);
-
-CREATE TABLE device_state (
-  attempt_id INTEGER NOT NULL REFERENCES attempt (id),
-  rank       INTEGER NOT NULL,
-  t_ms       INTEGER NOT NULL,
-  sm_mhz     INTEGER,
-  mem_mhz    INTEGER,
-  power_mw   INTEGER,
-  temp_c     INTEGER,
-  reasons    INTEGER,
-  PRIMARY KEY (attempt_id, rank, t_ms)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE mem_event (
   attempt_id  INTEGER NOT NULL REFERENCES attempt (id),
@@ -253,31 +251,73 @@ CREATE TABLE span (
   CHECK (end_ns >= start_ns)
 ) STRICT, WITHOUT ROWID;
 
--- Two sides measured interleaved; log_ratio is the mean over blocks of ln(time of B / time of A).
+-- What `compare` and `gate` find. `log_ratio` is the estimate of ln(time of B / time of A), with its 95 % interval;
+-- `delta` the relative change that counts as one; `p_value` that of no change beyond delta; `value_a`, `value_b` the sides'
+-- values, in the metric's unit. `mode`: both sides measured in turn, or against what is stored. `confirms`: uid of the
+-- comparison that this one repeats. `facts`: {"differing": […], "stop": …}.
 CREATE TABLE comparison (
   id         INTEGER PRIMARY KEY,
   uid        TEXT NOT NULL UNIQUE,
   run_id     INTEGER NOT NULL REFERENCES run (id),
   experiment TEXT NOT NULL,
-  params     TEXT NOT NULL CHECK (json_valid(params)),  -- the axes that both sides share
+  params     TEXT NOT NULL,  -- the axes that both sides share
   metric     TEXT NOT NULL,
-  side_a     TEXT NOT NULL CHECK (json_valid(side_a)),
-  side_b     TEXT NOT NULL CHECK (json_valid(side_b)),
+  side_a     TEXT NOT NULL,
+  side_b     TEXT NOT NULL,
   blocks     INTEGER NOT NULL,
   log_ratio  REAL,
   ci_low     REAL,
   ci_high    REAL,
   verdict    TEXT NOT NULL CHECK (verdict IN ('faster', 'slower', 'same', 'unclear', 'incomparable')),
-  reason     TEXT
+  reason     TEXT,
+  at         TEXT,
+  mode       TEXT CHECK (mode IN ('interleaved', 'stored')),
+  unit       TEXT,
+  value_a    REAL,
+  value_b    REAL,
+  launches   INTEGER CHECK (launches >= 0),
+  delta      REAL CHECK (delta > 0),
+  p_value    REAL CHECK (p_value BETWEEN 0 AND 1),
+  confirms   TEXT,
+  facts      TEXT
 ) STRICT;
+CREATE INDEX comparison_by_run ON comparison (run_id);
 
+-- A block is four bursts in the order that `order_of` names; blocks are counted apart in each launch. log_ratio = mean of
+-- ln(B) - mean of ln(A) of this block.
 CREATE TABLE comparison_block (
   comparison_id INTEGER NOT NULL REFERENCES comparison (id),
+  launch        INTEGER NOT NULL,
   block         INTEGER NOT NULL,
   order_of      TEXT NOT NULL,  -- "ABBA"
+  seconds_1     REAL,
+  seconds_2     REAL,
+  seconds_3     REAL,
+  seconds_4     REAL,
   log_ratio     REAL NOT NULL,
-  PRIMARY KEY (comparison_id, block)
+  PRIMARY KEY (comparison_id, launch, block)
 ) STRICT, WITHOUT ROWID;
+
+-- A comparison among the others of its sweep, written when the sweep is over: q_value is the p-value after Benjamini and
+-- Hochberg over `tests` comparisons, and the verdict is the one that stands after that.
+CREATE TABLE comparison_sweep (
+  comparison_id INTEGER PRIMARY KEY REFERENCES comparison (id),
+  tests         INTEGER NOT NULL CHECK (tests >= 1),
+  q_value       REAL NOT NULL CHECK (q_value BETWEEN 0 AND 1),
+  verdict       TEXT NOT NULL CHECK (verdict IN ('faster', 'slower', 'same', 'unclear', 'incomparable')),
+  reason        TEXT
+) STRICT;
+
+-- The attempts that a comparison was made of: ordinary attempts, of this run or (another build, a pinned run) of
+-- another one.
+CREATE TABLE comparison_attempt (
+  comparison_id INTEGER NOT NULL REFERENCES comparison (id),
+  side          TEXT NOT NULL CHECK (side IN ('A', 'B')),
+  launch        INTEGER NOT NULL,
+  attempt_id    INTEGER NOT NULL REFERENCES attempt (id),
+  PRIMARY KEY (comparison_id, side, launch, attempt_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX comparison_attempt_by_attempt ON comparison_attempt (attempt_id);
 
 -- === about this file ==================================================================================================
 
@@ -288,10 +328,30 @@ CREATE TABLE schema_migration (
   tool       TEXT NOT NULL
 ) STRICT;
 
--- Digests of the views as they stand in this file; they are replaced when a binary carries others. Not data.
-CREATE TABLE view_digest (
-  name   TEXT PRIMARY KEY,
-  sha256 TEXT NOT NULL
+-- Runs that were not made here: what a file knows of itself, so it is not merged. `trusted`: whoever brought the run in
+-- vouches for it, perhaps later; the leaderboard shows the others as self-reported.
+CREATE TABLE arrival (
+  run_uid TEXT PRIMARY KEY,
+  at      TEXT NOT NULL,
+  how     TEXT NOT NULL CHECK (how IN ('merge', 'import')),
+  source  TEXT NOT NULL,  -- the file, as given
+  trusted INTEGER NOT NULL CHECK (trusted IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
+-- Who is at work on a run: taken inside BEGIN IMMEDIATE, so of two `resume` at once one gets it; `at` is renewed by
+-- heartbeats; a row of a writer that is gone counts for nothing. Not data: it is changed and deleted, and not merged.
+CREATE TABLE run_claim (
+  run_uid TEXT PRIMARY KEY,
+  owner   TEXT NOT NULL,  -- the process, as in attempt_event's `started`
+  at      TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- That this user's own program wrote the run, and which files of --mine it loads: HMAC-SHA-256 under a key that never
+-- leaves her state folder. Merged like all data: only she can make a row that counts for her.
+CREATE TABLE run_mac (
+  run_uid TEXT NOT NULL,
+  mac     BLOB NOT NULL,
+  PRIMARY KEY (run_uid, mac)
 ) STRICT, WITHOUT ROWID;
 
 -- === append-only ======================================================================================================
@@ -330,8 +390,6 @@ CREATE TRIGGER check_result_no_update BEFORE UPDATE ON check_result BEGIN SELECT
 CREATE TRIGGER check_result_no_delete BEFORE DELETE ON check_result BEGIN SELECT raise(ABORT, 'check_result is append-only'); END;
 CREATE TRIGGER artifact_no_update BEFORE UPDATE ON artifact BEGIN SELECT raise(ABORT, 'artifact is append-only'); END;
 CREATE TRIGGER artifact_no_delete BEFORE DELETE ON artifact BEGIN SELECT raise(ABORT, 'artifact is append-only'); END;
-CREATE TRIGGER device_state_no_update BEFORE UPDATE ON device_state BEGIN SELECT raise(ABORT, 'device_state is append-only'); END;
-CREATE TRIGGER device_state_no_delete BEFORE DELETE ON device_state BEGIN SELECT raise(ABORT, 'device_state is append-only'); END;
 CREATE TRIGGER mem_event_no_update BEFORE UPDATE ON mem_event BEGIN SELECT raise(ABORT, 'mem_event is append-only'); END;
 CREATE TRIGGER mem_event_no_delete BEFORE DELETE ON mem_event BEGIN SELECT raise(ABORT, 'mem_event is append-only'); END;
 CREATE TRIGGER kernel_stat_no_update BEFORE UPDATE ON kernel_stat BEGIN SELECT raise(ABORT, 'kernel_stat is append-only'); END;
@@ -344,3 +402,12 @@ CREATE TRIGGER comparison_block_no_update BEFORE UPDATE ON comparison_block BEGI
 CREATE TRIGGER comparison_block_no_delete BEFORE DELETE ON comparison_block BEGIN SELECT raise(ABORT, 'comparison_block is append-only'); END;
 CREATE TRIGGER schema_migration_no_update BEFORE UPDATE ON schema_migration BEGIN SELECT raise(ABORT, 'schema_migration is append-only'); END;
 CREATE TRIGGER schema_migration_no_delete BEFORE DELETE ON schema_migration BEGIN SELECT raise(ABORT, 'schema_migration is append-only'); END;
+CREATE TRIGGER comparison_sweep_no_update BEFORE UPDATE ON comparison_sweep BEGIN SELECT raise(ABORT, 'comparison_sweep is append-only'); END;
+CREATE TRIGGER comparison_sweep_no_delete BEFORE DELETE ON comparison_sweep BEGIN SELECT raise(ABORT, 'comparison_sweep is append-only'); END;
+CREATE TRIGGER comparison_attempt_no_update BEFORE UPDATE ON comparison_attempt BEGIN SELECT raise(ABORT, 'comparison_attempt is append-only'); END;
+CREATE TRIGGER comparison_attempt_no_delete BEFORE DELETE ON comparison_attempt BEGIN SELECT raise(ABORT, 'comparison_attempt is append-only'); END;
+CREATE TRIGGER run_submission_no_update BEFORE UPDATE ON run_submission BEGIN SELECT raise(ABORT, 'run_submission is append-only'); END;
+CREATE TRIGGER run_submission_no_delete BEFORE DELETE ON run_submission BEGIN SELECT raise(ABORT, 'run_submission is append-only'); END;
+CREATE TRIGGER arrival_no_delete BEFORE DELETE ON arrival BEGIN SELECT raise(ABORT, 'arrival is append-only'); END;
+CREATE TRIGGER run_mac_no_update BEFORE UPDATE ON run_mac BEGIN SELECT raise(ABORT, 'run_mac is append-only'); END;
+CREATE TRIGGER run_mac_no_delete BEFORE DELETE ON run_mac BEGIN SELECT raise(ABORT, 'run_mac is append-only'); END;

@@ -1,11 +1,5 @@
-// Makes the database that stands for a released schema: tests/fixtures/v<version>.db. Run once, when a schema version
-// is released; the file is then kept as it is, and tests/store/fixture_test.cpp holds every later version to it.
-//
-//   ninja -C build tests/store/make_fixture && build/tests/store/make_fixture tests/fixtures/v2.db
-//
-// Two runs: a sweep over four sizes with a reference, a peer and ours, in which attempts end in every way there is; and
-// a search of laws, one falsified. Since version 2: pins and comparisons. Uids and times are fixed, so that the same
-// schema gives the same rows.
+#include "tests/store/full_database.hpp"
+
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -13,10 +7,8 @@
 #include "store/options.hpp"
 #include "tests/store/fixture.hpp"
 
-namespace syslab::store {
+namespace syslab::store::test {
 namespace {
-
-using namespace test;
 
 constexpr const char* kRunUid = "019ddd00-0000-7000-8000-000000000001";
 constexpr const char* kLawRunUid = "019ddd00-0000-7000-8000-000000000002";
@@ -151,21 +143,16 @@ void laws(Store& store) {
 }
 
 }  // namespace
-}  // namespace syslab::store
 
-int main(int argc, char** argv) {
-  using namespace syslab::store;
-  if (argc != 2 || std::filesystem::exists(argv[1])) {
-    std::fprintf(stderr, "usage: make_fixture FILE (which must not exist)\n");
-    return 2;
-  }
+void make_full_database(const fs::path& path) {
   OpenOptions options = default_options();
   options.now = next_time;
   options.writer = {.host = "h", .boot_id = "b", .pid_namespace = "p", .pid = 1, .start_ticks = 1};
-  options.key = [] { return syslab::Key{}; };
-  Store store = Store::open(argv[1], Mode::create, options);
+  options.key = [] { return Key{}; };
+  Store store = Store::open(path, Mode::create, options);
   sweep(store);
   laws(store);
   comparisons(store);
-  return 0;
 }
+
+}  // namespace syslab::store::test

@@ -1,0 +1,20 @@
+#include "verdict/gist.hpp"
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+
+namespace syslab::verdict {
+
+std::string gist(const Finding& finding, const std::string& message) {
+  if (!finding.cause.empty()) return finding.cause;
+  const bool changed = finding.kind == FindingKind::input_changed && !finding.about.empty();
+  return changed ? fmt::format("the call changed its input '{}'", finding.about) : first_line(message);
+}
+
+bool same_counterexample(const Finding& one, const Finding& other) {
+  if (one.input.empty() || one.first_wrong.empty()) return false;
+  return one.input == other.input && one.first_wrong == other.first_wrong;
+}
+
+}  // namespace syslab::verdict

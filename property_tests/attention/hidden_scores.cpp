@@ -141,12 +141,32 @@ void turn_downwards(Sample& sample) {
   for (double& value : sample.q) value = -value;
 }
 
+// Whether some row must not see some key.
+bool hides_keys(const Problem& p) { return p.visible_keys(0) < p.seq_k; }
+
+// The same sample with every score far below any number that hidden scores have by `mistake`: hidden keys then have
+// nearly all of the weight, and a row that sees every key has none of that. A clamp of all scores, or of visible ones
+// alone, gives other sums there.
+Sample with_scores_below(Sample sample, const Mistake& mistake) {
+  constexpr double kBelow = 20;  // e^−20 is nothing beside 1
+  const double scale = sample.problem.effective_scale();
+  const double number = mistake.hidden_score.value_or(mistake.hidden_summand.value_or(0));
+  // Powers of two, which every dtype represents.
+  const int product = static_cast<int>(std::ceil(std::log2((std::abs(number) + kBelow) / std::abs(scale))));
+  const double query = std::exp2(product / 2), key = std::copysign(std::exp2(product - product / 2), -scale);
+  const auto width = static_cast<std::size_t>(sample.problem.head_dim);
+  for (std::size_t i = 0; i < sample.q.size(); i += width) sample.q[i] = query;
+  for (std::size_t i = 0; i < sample.k.size(); i += width) sample.k[i] = key;
+  return sample;
+}
+
 }  // namespace
 
 std::optional<std::string> of_hidden_scores(const Subject& subject, const Trial& here, const Trial* larger, Pass pass) {
   Sample sample = larger != nullptr ? larger->sample : here.sample;
   const Problem& p = sample.problem;
-  if (p.mask == Mask::none) return std::nullopt;
+  if (!hides_keys(here.sample.problem) || !hides_keys(p)) return std::nullopt;
+  const Sample drawn = sample;
   const double usual = std::abs(p.effective_scale()) * std::sqrt(static_cast<double>(p.head_dim));
   for (const double size : {8.0, 32.0, 128.0, 1024.0, 16384.0, 65536.0}) {
     // Numbers that only longer scores than these meet make no gradient of a drawn sample wrong.
@@ -165,6 +185,10 @@ std::optional<std::string> of_hidden_scores(const Subject& subject, const Trial&
     keep_those_of(kinds, here, pass, numbers);
     if (larger != nullptr) keep_those_of(kinds, *larger, pass, numbers);
     if (kinds.size() != 1) continue;
+    // Where scores are this large, bounds are wide and other faults give nearly as much.
+    const auto mistake = std::ranges::find(numbers, kinds.begin()->first, &Mistake::kind);
+    keep_those_of(kinds, tried(subject, with_scores_below(drawn, *mistake), pass), pass, numbers);
+    if (kinds.empty()) continue;
     const auto& [name, kind] = *kinds.begin();
     std::size_t elements = 0;
     for (const Judged& judged : stretched.tensors) elements += judged.exact.size();

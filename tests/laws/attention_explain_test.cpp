@@ -164,6 +164,38 @@ TEST(HiddenKeys, AreNamedWhereTheyTakePartWithAScoreOfZeroOrInTheSumAlone) {
               HasSubstr("\nlooks like a mask behind the softmax, not before: "));
 }
 
+// `before`: the clamp of visible scores comes first, and hidden ones are −∞; else hidden scores are clamped, too.
+Candidate clamped_at(double lowest, bool before) {
+  return with_softmax([=](auto scores, auto visible) {
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      scores[j] = visible[j] || before ? std::max(scores[j], lowest) : lowest;
+      if (!before) visible[j] = true;
+    }
+    return right(scores, visible);
+  });
+}
+
+TEST(HiddenScores, AreNoNumberWhereAllScoresAreClamped) {
+  for (const bool before : {true, false}) {
+    EXPECT_THAT(explained(clamped_at(-55, before), Pass::forward, sample_of(16, 24, Mask::top_left)),
+                Not(HasSubstr("looks like")))
+        << before;
+  }
+}
+
+TEST(HiddenScores, AreNamedOnlyOfAnInputThatHasAny) {
+  const Candidate rung = with_softmax([](auto scores, auto visible) {
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      if (!visible[j]) scores[j] = -30;
+      visible[j] = true;
+    }
+    return right(scores, visible);
+  });
+  EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 24, Mask::top_left)),
+              HasSubstr("\nlooks like masked scores of -30 in place of −∞: "));
+  EXPECT_THAT(explained(rung, Pass::forward, sample_of(1, 1, Mask::top_left)), Not(HasSubstr("looks like")));
+}
+
 // Keys from 32 on have no part in out; of the log-sum-exp they do.
 TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
   const Candidate rung = with_softmax([](const auto& scores, const auto& visible) {

@@ -442,6 +442,33 @@ class Gradients(unittest.TestCase):
                     with self.subTest(f"{other.__name__} {dtype} {distribution.__name__}"):
                         self.assertLess(worst, 1)
 
+    def test_gradients_that_cancel_to_nothing_are_judged_by_what_is_rounded_on_the_way(self):
+        def total_of(function, slope=0.0):
+            return lambda x: function(x).sum() + slope * x.sum()
+
+        for shape in ((33, 100), (64, 4), (8, 1000), (2, 2)):
+            for slope in (0.0, 1e-4):
+                reference = reference_of(total_of(softmax, slope), random(shape, dtype=torch.float32), backward=True)
+                with self.subTest(f"{shape} {slope}"):
+                    right = total_of(softmax_by_exp, slope)
+                    self.assertLess(max(worst_ratio(reference, right, seed) for seed in range(3, 13)), 1)
+                    self.assertLess(max(unjudged(reference, right, seed)[0] for seed in range(3, 9)), 0.01)
+                    self.assertGreater(unjudged(reference, total_of(softmax_by_exp, slope + 1e-3), 5)[1], 0.99)
+                    self.assertGreater(unjudged(reference, lambda x: (x * softmax_by_exp(x)).sum(), 5)[1], 0.4)
+
+        def norm_of(function):
+            return lambda x: function(x, torch.ones(64, dtype=x.dtype)).sum(-1)
+
+        reference = reference_of(norm_of(norm), random((17, 64), dtype=torch.float32), backward=True)
+        self.assertLess(max(worst_ratio(reference, norm_of(norm_by_hand), seed) for seed in range(3, 13)), 1)
+        self.assertGreater(unjudged(reference, lambda x: norm_of(norm_by_hand)(x) + 1e-3 * x.sum(-1), 5)[1], 0.99)
+
+    def test_small_gradients_and_zeros_that_cancel_nothing_are_held_to_their_own_rounding(self):
+        tiny = reference_of(lambda x: 1e-12 * torch.tanh(x), random((17, 64), dtype=torch.float32), backward=True)
+        self.assertGreater(unjudged(tiny, lambda x: 1.001e-12 * torch.tanh(x), 5)[1], 0.9)
+        first_rows = reference_of(lambda x: torch.tanh(x[:8]), random((16, 64), dtype=torch.float32), backward=True)
+        self.assertEqual(unjudged(first_rows, lambda x: torch.tanh(x[:8]) + 1e-12 * x[8:], 5), (0, 0.5))
+
     def test_a_sum_over_all_rows_and_a_module_keep_them_too(self):
         def shared(x, bias):
             return torch.tanh(x + bias)

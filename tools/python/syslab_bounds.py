@@ -102,19 +102,25 @@ def of_a_row(value):
     return library_of(value).sqrt((value ** 2).mean(-1, keepdims=True)) if value.ndim else value
 
 
+def largest_of_a_row(value):
+    """The largest along the last dimension, beside each element."""
+    return library_of(value).zeros_like(value) + (value.amax(-1, keepdims=True) if is_torch(value) else value.max(-1, keepdims=True)) \
+        if value.ndim and math.prod(value.shape) else value
+
+
 def whole_bound(value, rtol, atol):
     """The tolerance of an output that is no float."""
     return atol + rtol * abs(value)
 
 
-def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared):
+def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared, within=None, largest=None):
     """What was expected of an output of that dtype, its tolerance, and each element's own tolerance (own_tolerance). `value`: the float64
     result; `given`: the coarsest unit roundoff of output and arguments; `terms`: of the longest sum; `sensitivity`: change_of() probes, or
     None; `erring`: the reference's own error in its own dtype, or None; `exact`: it computed in float64; `declared`: (rtol, atol) of the
-    case, or None.
+    case, or None; `within`: the same as `sensitivity` of what lies between (syslab_within.py), or None; `largest`: of those numbers.
     """
     library, own = library_of(value), unit_roundoff(dtype)
-    largest, tiny = range_of(dtype)
+    reach, tiny = range_of(dtype)
     zero = library.zeros_like(value)
     finite = library.isfinite(value)
     size = library.where(finite, abs(value), zero)
@@ -129,6 +135,11 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared):
             found = FACTOR * (given * moved + summed * (moved + size)) + 2 * own * size + tiny
             return 2 * found if not exact or own <= 2.0 ** -53 else found  # the reference errs as much
 
+        cancels = None
+        if within is not None:
+            # Elsewhere the bound by the arguments alone is wider than one rounding of what lies between.
+            cancels = within > FACTOR * library.maximum(library.maximum(sensitivity, of_a_row(sensitivity)), size)
+            sensitivity = library.where(cancels, within, sensitivity)
         # Neighbours along the last dimension lend each other what few probes have missed.
         tolerance = of(library.maximum(sensitivity, of_a_row(sensitivity)))
         lent, doubt = zero, sensitivity
@@ -139,10 +150,15 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared):
             doubt = library.maximum(sensitivity, lent / given)
         if exact:
             narrower = own_tolerance(size, sensitivity, lent, doubt, of)
+            if cancels is not None:
+                # Another formula has other roundings, and may have more: there, and in rows of which no digit is left.
+                moves = largest_of_a_row(sensitivity)
+                cancels = cancels | ((moves > 0) & (largest_of_a_row(size) <= given * moves))
+                tolerance = library.where(cancels, library.maximum(tolerance, of(zero + largest)), tolerance)
         else:  # what its arguments' rounding does is not known, but half of a value is no rounding
             narrower = library.minimum(tolerance, library.maximum(of(size), size / 2))
     with quietly():
-        value = library.where(size > largest * (1 + own / 2), math.inf * library.sign(value), value)
+        value = library.where(size > reach * (1 + own / 2), math.inf * library.sign(value), value)
     finite = library.isfinite(value)
     return value, library.where(finite, tolerance, zero), library.where(finite, narrower, zero)
 

@@ -30,6 +30,7 @@ from syslab_loading import own_files, replaced_names
 from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
 from syslab_tensors import Memory
 from syslab_ties import DRAWS, MovedArgument, OutputStandsOut, array_of, in_place_of, read_doubles, rounded, settled
+from syslab_within import ARRANGEMENTS, results_moved
 from syslab_wire import PROTOCOL, Pipe, json_bytes
 
 PROBES = 4  # random changes of the arguments, by which the result's sensitivity is known
@@ -198,6 +199,28 @@ class Reference:
         what lies between (a sum with a constant, say) is what counts and no argument's."""
         return [error_of(doubles(own), doubles(value)) for (_, value), (_, own) in zip(results, self.run(self.native, values))]
 
+    def changes_within(self, values, results):
+        """For each output how much it moves with what is rounded on the way to it (syslab_within.py), in units of that, and the
+        largest number on the way. None where that is not known: of NumPy, and of what torch cannot watch."""
+        import numpy
+
+        unknown = [None] * len(results), None
+        if "torch" not in sys.modules or isinstance(self.wide, Symbol):
+            return unknown
+        found, largest = unknown
+        generator = numpy.random.default_rng(20230718)
+        for arrangement in ARRANGEMENTS:
+            try:
+                with results_moved(arrangement, generator) as seen:
+                    moved = self.run(self.wide, values)
+            except Exception:  # noqa: BLE001, whatever it is, the reference does not run so
+                return unknown
+            if seen.value is None:
+                return unknown
+            changes = [change_of(doubles(other), doubles(value)) for (_, value), (_, other) in zip(results, moved)]
+            found, largest = [larger(one, change) for one, change in zip(found, changes)], max(largest or 0.0, seen.value)
+        return found, largest
+
     def expect(self, values, probes=PROBES):
         """For each output its value, its tolerance, and each element's own tolerance, which lends it nothing of its neighbours
         (syslab_bounds.own_tolerance), as doubles. With fewer probes the tolerance is no wider, and takes less time: what lies within it is right, of what does not the whole has to be asked.
@@ -212,7 +235,7 @@ class Reference:
         sensitivity = [None] * len(results)
         rtol, atol = field(self.case, "rtol"), field(self.case, "atol")
         declared = (rtol or 0.0, atol or 0.0) if rtol is not None or atol is not None else None
-        own = [None] * len(results)
+        own, within, largest = [None] * len(results), [None] * len(results), None
         if exact and not declared:
             own = self.own_errors(given, results) if probes == PROBES else own
             generator = numpy.random.default_rng(20230717)
@@ -221,8 +244,10 @@ class Reference:
                     moved = self.run(function, [probed(value, generator) for value in values])
                 changes = [change_of(doubles(other), doubles(value)) for (_, value), (_, other) in zip(results, moved)]
                 sensitivity = [larger(one, change) for one, change in zip(sensitivity, changes)]
-        return [self.bound(name, doubles(value), each, moved, erring, exact, declared)
-                for (name, value), each, moved, erring in zip(results, self.outputs, sensitivity, own)]
+            if probes == PROBES:
+                within, largest = self.changes_within(values, results)
+        return [self.bound(name, doubles(value), each, exact, declared, sensitivity=moved, erring=erring, within=change, largest=largest)
+                for (name, value), each, moved, erring, change in zip(results, self.outputs, sensitivity, own, within)]
 
     def expect_ties(self, values, seen, probes):
         """The same, with what was seen in place of the reference's own integers where it is as right. `seen`: arrays of doubles."""
@@ -274,7 +299,7 @@ class Reference:
                                                 for value, unit in zip(given, units)]))
         return results
 
-    def bound(self, name, value, output, sensitivity, erring, exact, declared):
+    def bound(self, name, value, output, exact, declared, **measured):
         if bool((value != value).any()):
             raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with that")
         dtype = output["dtype"]
@@ -286,7 +311,7 @@ class Reference:
             tolerance = whole_bound(value, *(declared or (0.0, 0.0)))
             return value, tolerance, tolerance
         given = max([unit_roundoff(dtype)] + [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors])
-        return bound(value, dtype, given=given, terms=self.terms, sensitivity=sensitivity, erring=erring, exact=exact, declared=declared)
+        return bound(value, dtype, given=given, terms=self.terms, exact=exact, declared=declared, **measured)
 
     # --- the wire
 

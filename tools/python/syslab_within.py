@@ -1,0 +1,90 @@
+"""Rounding of what lies between a reference's arguments and its result: torch's operations, each result of which is moved a little.
+
+Where a result cancels, as the gradient of softmax(x).sum() does to 0, moving the arguments shows nothing of what rounding does there.
+
+Needs torch, and does nothing where it has no TorchDispatchMode.
+"""
+import contextlib
+import sys
+
+from syslab_bounds import PROBE_STEP
+from syslab_signature import is_torch
+
+# What these return has been rounded already, whichever the dtype.
+EXACT = frozenset("""
+abs amax amin argsort bernoulli_ cat clamp clamp_max clamp_min clone constant_pad_nd contiguous copy copy_ detach embedding empty_like eye
+fill fill_ flip full_like gather index index_select masked_fill masked_fill_ masked_select max max_pool2d_with_indices maximum median min
+minimum neg neg_ new_full new_zeros nan_to_num ones_like pad relu relu_ repeat roll rot90 scatter select_backward sgn sign slice_backward
+sort split stack take threshold_backward topk tril triu unfold_backward where zero_ zeros_like _to_copy _reshape_alias
+""".split())
+
+
+def operation_of(function):
+    return function.overloadpacket.__name__ if hasattr(function, "overloadpacket") else getattr(function, "__name__", "")
+
+
+def is_view(function):
+    """Whether a result is memory of an argument that the operation does not write."""
+    schema = getattr(function, "_schema", None)
+    return schema is None or any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
+
+
+def moved_of(value, arrangement, generator):
+    """A tensor of factors 1 ± PROBE_STEP: of each element by itself, of a row together, or of the whole tensor."""
+    torch = sys.modules["torch"]
+    shape = list(value.shape)
+    if arrangement == "row" and shape:
+        shape[-1] = 1
+    elif arrangement == "tensor":
+        shape = [1] * len(shape)
+    signs = torch.from_numpy(2.0 * generator.integers(0, 2, size=tuple(shape)) - 1.0) if shape else 2.0 * int(generator.integers(0, 2)) - 1.0
+    return 1.0 + PROBE_STEP * (signs.to(value.device) if is_torch(signs) else signs)
+
+
+# Roundings are independent, but for those of what a row or a whole tensor shares: a maximum, a sum that all are divided by.
+ARRANGEMENTS = ("element", "row", "tensor", "element")
+
+
+class Largest:
+    """`value`: of all numbers that operations take and give, of a backward pass without those of the forward pass, which is asked
+    with gradients enabled. None before there is any, or where torch cannot be watched."""
+    value = None
+
+    def take(self, tensor):
+        size = sys.modules["torch"].nan_to_num(tensor.detach().abs(), nan=0.0, posinf=0.0)
+        if size.numel():
+            self.value = max(self.value or 0.0, float(size.max()))
+
+
+@contextlib.contextmanager
+def results_moved(arrangement, generator):
+    """Within it, each double that an operation of torch computes of other doubles is moved. Gives the Largest of them."""
+    largest = Largest()
+    try:
+        from torch.utils._python_dispatch import TorchDispatchMode
+    except ImportError:  # of another torch
+        yield largest
+        return
+    torch = sys.modules["torch"]
+
+    def doubles_of(values):
+        for each in values if isinstance(values, (list, tuple)) else (values,):
+            if isinstance(each, (list, tuple)):
+                yield from doubles_of(each)
+            elif is_torch(each) and each.dtype in (torch.float64, torch.complex128):
+                yield each
+
+    class Moving(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            taken, given = list(doubles_of(args)), list(doubles_of(result))
+            if is_view(function) or operation_of(function) in EXACT or not taken:
+                return result
+            for value in [] if torch.is_grad_enabled() else taken + given:
+                largest.take(value)
+            for value in given:
+                value.mul_(moved_of(value, arrangement, generator))
+            return result
+
+    with Moving():
+        yield largest

@@ -12,10 +12,13 @@ from syslab_signature import is_torch
 
 # What these return has been rounded already, whichever the dtype.
 EXACT = frozenset("""
-abs amax amin argsort bernoulli_ cat clamp clamp_max clamp_min clone constant_pad_nd contiguous copy copy_ detach embedding empty_like eye
-fill fill_ flip full_like gather index index_select masked_fill masked_fill_ masked_select max max_pool2d_with_indices maximum median min
-minimum neg neg_ new_full new_zeros nan_to_num ones_like pad relu relu_ repeat roll rot90 scatter select_backward sgn sign slice_backward
-sort split stack take threshold_backward topk tril triu unfold_backward where zero_ zeros_like _to_copy _reshape_alias
+_reshape_alias _to_copy _unsafe_view abs amax amin aminmax argsort bernoulli_ cat ceil clamp clamp_ clamp_max clamp_max_ clamp_min
+clamp_min_ clone constant_pad_nd contiguous copy copy_ cummax cummin detach diagonal_scatter embedding empty_like expand_copy eye fill fill_
+flip floor full_like gather index index_copy index_copy_ index_fill index_fill_ index_select kthvalue masked_fill masked_fill_ masked_select
+max max_pool2d_with_indices maximum median min minimum mode nan_to_num nanmedian neg neg_ new_empty new_full new_ones new_zeros normal_
+ones_like pad pixel_shuffle rand_like randn_like random_ relu relu_ repeat roll rot90 round scatter scatter_ select_backward select_scatter
+sgn sign slice_backward slice_scatter sort split stack take threshold_backward topk tril tril_ triu triu_ trunc unfold_backward uniform_
+view_copy where zero_ zeros_like
 """.split())
 
 

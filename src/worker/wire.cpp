@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
+#include "worker/fact_levels.hpp"
 #include "worker/fields.hpp"
 #include "worker/metric_range.hpp"
 
@@ -277,6 +278,24 @@ double seconds_per_call(const Fields& fields) {
   return *seconds;
 }
 
+std::size_t levels_of(const Json& value) {
+  std::size_t below = 0;
+  for (const Json& one : value) {
+    if (one.is_structured()) below = std::max(below, levels_of(one));
+  }
+  return below + 1;
+}
+
+FactRecord fact_from(const Fields& fields) {
+  const Json& facts = fields.object("facts");
+  if (const std::size_t levels = levels_of(facts); levels > kMostFactLevels) {
+    throw Error(ErrorKind::comm,
+                fmt::format("record 'fact': field 'facts' is nested {} levels deep; expected at most {}", levels,
+                            kMostFactLevels));
+  }
+  return {json_text(facts)};
+}
+
 }  // namespace
 
 Json to_json(const Ready& ready) {
@@ -407,7 +426,7 @@ Record record_from_json(const Json& json) {
   if (type == "kernel") return kernel_from(fields);
   if (type == "span") return span_from(fields);
   if (type == "progress") return ProgressRecord{said(fields, "text"), fields.optional_number("fraction").value_or(0.0)};
-  if (type == "fact") return FactRecord{json_text(fields.object("facts"))};
+  if (type == "fact") return fact_from(fields);
   if (type == "end") {
     return EndRecord{parse_status(fields.text("status")), said_or(fields, "detail", ""),
                      fault_of_word(fields.text_or("fault", ""))};

@@ -23,6 +23,12 @@ class Faults(Lab):
                          [(1,)])
         self.assertIn("hang", self.syslab("query", "SELECT * FROM v_failures", "--to", "csv").stdout)
 
+    def test_facts_that_nest_too_deep_to_be_stored_with_others_end_their_case_alone(self):
+        lines = self.lines("run", "selftest_faults", "-a", "fault=deep_facts,none", "--launches", "2", expect=3)
+        self.assertEqual([line["status"] for line in attempts(lines)], ["error", "ok"])
+        self.assertIn("the worker of 'selftest', record 'fact': field 'facts' is nested 99 levels deep; expected at most 90",
+                      attempts(lines)[0]["detail"])
+
     def test_memory_beyond_the_limit(self):
         lines = self.lines("run", "selftest_faults", "-a", "fault=eat_memory,none", "--memory-limit", "256Mi", expect=3)
         self.assertEqual([line["status"] for line in attempts(lines)], ["oom", "ok"])

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "stats/summary.hpp"
+#include "worker/fact_levels.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -51,6 +53,16 @@ MetricRecord metric(const Launch& launch, const std::string& name) {
   }
   ADD_FAILURE() << "no metric " << name;
   return {};
+}
+
+TEST(Launches, FactsAsDeepAsTheyMayBeAreReadAgain) {
+  constexpr std::size_t kLists = worker::kMostFactLevels - 1;
+  std::vector<Launch> launches = three();
+  const std::string deep = "{\"ranks\":[{\"deep\":" + std::string(kLists, '[') + std::string(kLists, ']') + "}]}";
+  for (Launch& launch : launches) launch.facts_json = deep;  // of one rank of several
+  const Launch whole = combined(std::move(launches), 3);
+  EXPECT_NO_THROW(parse_json(whole.facts_json));
+  EXPECT_EQ(nesting_fault("[[" + whole.facts_json + "]]"), "");  // as what is printed of several attempts
 }
 
 TEST(Launches, TimeIsTheMedianOfTheirMediansWithAnIntervalAcrossThem) {

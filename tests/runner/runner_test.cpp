@@ -59,6 +59,9 @@ INSTANTIATE_TEST_SUITE_P(
                                 "its last lines:\nleaving early"},
                     ExpectedEnd{"garbage", Status::error, "found \"Hello from the kernel"},
                     ExpectedEnd{"bad_record", Status::error, "unknown record type 'metrik'"},
+                    ExpectedEnd{"deep_facts", Status::error,
+                                "the worker of 'selftest', record 'fact': field 'facts' is nested 99 levels deep; "
+                                "expected at most 90"},
                     ExpectedEnd{"print", Status::ok, ""}, ExpectedEnd{"chatter", Status::ok, ""},
                     ExpectedEnd{"check_failed", Status::check_failed, "out[3] is 7, expected 8"},
                     ExpectedEnd{"unsupported", Status::unsupported, "needs 6 GPUs"},

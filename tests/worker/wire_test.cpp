@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "worker/call.hpp"
+#include "worker/fact_levels.hpp"
 #include "worker/metric_range.hpp"
 
 namespace syslab::worker {
@@ -304,6 +305,15 @@ TEST(Wire, ValuesThatTheStoreCannotTakeAreTheWorkersFault) {
                                "first_index": 9223372036854775807})"}) {
     EXPECT_THROW(record_from_json(Json::parse(text)), Error) << text;
   }
+}
+
+TEST(Wire, FactsLeaveLevelsForWhatTheyAreStoredIn) {
+  const auto nested = [](std::size_t levels) {
+    return R"({"type":"fact","facts":{"a":)" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}}";
+  };
+  EXPECT_NO_THROW(record_from_json(Json::parse(nested(kMostFactLevels))));
+  EXPECT_EQ(failure(nested(kMostFactLevels + 1)),
+            "record 'fact': field 'facts' is nested 91 levels deep; expected at most 90");
 }
 
 TEST(Wire, AForeignWorkersMistakeIsReadable) {

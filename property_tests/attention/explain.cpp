@@ -129,7 +129,12 @@ std::string narrowed(const Trial& here, const std::optional<Trial>& larger, Pass
   const bool both = here.wrong() && larger && larger->wrong();
   if (const std::string given = wrong_given(here); !given.empty()) return wrong_before(given);
   if (larger && !wrong_given(*larger).empty()) return "";
-  const std::string where = narrowed_by(wrong_tensors(here.wrong() || !larger ? here : *larger), pass);
+  const Trial& trial = here.wrong() || !larger ? here : *larger;
+  const std::string wrong = wrong_tensors(trial);
+  // Of one key P is 1 and dS 0 whatever its score is: that out, or dQ and dK, are right says nothing of the scores.
+  const Problem& p = trial.sample.problem;
+  const bool one_key = p.visible_keys(p.seq_q - 1) < 2 && (wrong == "01" || wrong == "001");
+  const std::string where = one_key ? "" : narrowed_by(wrong, pass);
   if (where.empty() || (both && narrowed_by(wrong_tensors(*larger), pass) != where)) return "";
   const bool of_larger = !here.wrong() && larger;
   return of_larger ? fmt::format("{} (of this input's kind, S={}×{})", where, larger->sample.problem.seq_q,

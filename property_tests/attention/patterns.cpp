@@ -64,71 +64,139 @@ std::optional<std::string> one_summand(const Trial& trial) {
       first);
 }
 
-constexpr std::int64_t kNoRows = -1;
+// By chance, of errors that do not depend on where they are, a pattern is this rare: then it is said.
+constexpr double kChance = 1e-6;
 
-// The first row that is wrong in any head; as many as there are: none; kNoRows: a tensor has other rows than queries.
-std::int64_t first_wrong_row(const Trial& trial) {
+// The rows of every head that are wrong, by the tensor that has most of them; nothing if a tensor has other rows than
+// queries.
+struct WrongRows {
+  std::int64_t first = 0;           // of any head; as many as there are: none
+  std::vector<std::int64_t> count;  // by row, of how many heads it is wrong
+};
+std::optional<WrongRows> wrong_rows(const Trial& trial) {
   const std::int64_t rows = trial.sample.problem.seq_q;
-  std::int64_t first = rows;
+  WrongRows wrong{rows, std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0)};
   for (const Judged& judged : trial.tensors) {
-    if (judged.found.shape[2] != rows) return kNoRows;
+    if (judged.found.shape[2] != rows) return std::nullopt;
     const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
-    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
-      if (judged.wrong(i)) first = std::min(first, static_cast<std::int64_t>(i) / width % rows);
+    const std::int64_t heads = judged.found.shape[0] * judged.found.shape[1];
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::int64_t count = 0;
+      for (std::int64_t head = 0; head < heads; ++head) {
+        const auto first = static_cast<std::size_t>((head * rows + row) * width);
+        bool any = false;
+        for (std::size_t d = 0; !any && d < static_cast<std::size_t>(width); ++d) any = judged.wrong(first + d);
+        count += any ? 1 : 0;
+      }
+      std::int64_t& most = wrong.count[static_cast<std::size_t>(row)];
+      most = std::max(most, count);
+      if (count > 0) wrong.first = std::min(wrong.first, row);
     }
   }
-  return first;
+  return wrong;
 }
 
-bool is_tail(std::int64_t first, std::int64_t rows, std::int64_t tile) {
-  return rows % tile != 0 && rows >= tile && first >= rows / tile * tile;
+bool has_tail(std::int64_t rows, std::int64_t tile) { return rows % tile != 0 && rows >= tile; }
+
+// That every wrong row is behind the last whole tile, by chance; 1 where there is no such row; nothing where some wrong
+// row is before it, or the tail is right although there is one.
+std::optional<double> chance_of_tail(const WrongRows& wrong, std::int64_t rows, std::int64_t tile) {
+  if (!has_tail(rows, tile)) return wrong.first == rows ? std::optional(1.0) : std::nullopt;
+  const std::int64_t whole = rows / tile * tile;
+  if (wrong.first < whole || wrong.first == rows) return std::nullopt;
+  const auto rows_wrong = std::accumulate(wrong.count.begin(), wrong.count.end(), std::int64_t{0});
+  return std::pow(static_cast<double>(rows - whole) / static_cast<double>(rows), static_cast<double>(rows_wrong));
 }
 
-// Wrong are only rows behind the last whole tile of queries, of the other trial as well if that is wrong.
+// Wrong are only rows behind the last whole tile of queries, in both trials, and in more of them than chance has there.
 std::optional<std::string> tail_of_rows(const Trial& trial, const Trial* other) {
-  const std::int64_t rows = trial.sample.problem.seq_q, first = first_wrong_row(trial);
-  const std::int64_t others = other == nullptr ? 0 : other->sample.problem.seq_q;
-  const std::int64_t of_other = other == nullptr ? 0 : first_wrong_row(*other);
+  const std::int64_t rows = trial.sample.problem.seq_q;
+  const std::optional<WrongRows> here = wrong_rows(trial);
+  const std::optional<WrongRows> there = other == nullptr ? std::nullopt : wrong_rows(*other);
+  if (!here || (other != nullptr && !there)) return std::nullopt;
   for (const std::int64_t tile : {128, 64, 32, 16, 8}) {
-    if (first == kNoRows || first == rows || !is_tail(first, rows, tile)) continue;
-    if (of_other != kNoRows && of_other != others && !is_tail(of_other, others, tile)) continue;
-    return fmt::format("the last, partial tile of queries: only rows from {} on are wrong, of {} (tiles of {})", first,
-                       rows, tile);
+    if (!has_tail(rows, tile)) continue;
+    const std::optional<double> chance = chance_of_tail(*here, rows, tile);
+    const std::optional<double> others =
+        there ? chance_of_tail(*there, other->sample.problem.seq_q, tile) : std::optional(1.0);
+    if (!chance || !others || *chance * *others > kChance) continue;
+    return fmt::format("the last, partial tile of queries: only rows from {} on are wrong, of {} (tiles of {})",
+                       here->first, rows, tile);
   }
   return std::nullopt;
 }
 
-// Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it.
-std::optional<std::string> only_the_first(const Trial& trial) {
-  const char* const all[] = {"batch entry", "head", "head of the first batch entry"};
-  for (const int dim : {0, 1, 2}) {
-    bool first_right = true, others_wrong = true;
-    std::int64_t others = 0;
-    for (const Judged& judged : trial.tensors) {
-      if (!judged.wrong_anywhere()) continue;
-      const std::int64_t batch = judged.found.shape[0], heads = judged.found.shape[1];
-      const std::int64_t each = static_cast<std::int64_t>(judged.exact.size()) / (batch * heads);
-      std::vector<std::int64_t> wrong(static_cast<std::size_t>(batch * heads), 0);
-      for (std::size_t i = 0; i < judged.exact.size(); ++i)
-        wrong[i / static_cast<std::size_t>(each)] += judged.wrong(i);
-      for (std::int64_t i = 0; i < batch * heads; ++i) {
-        const std::int64_t place = dim == 0   ? i / heads
-                                   : dim == 1 ? i % heads
-                                              : i,
-                           count = wrong[static_cast<std::size_t>(i)];
-        if (place == 0) {
-          first_right = first_right && count == 0;
-        } else {
-          others_wrong = others_wrong && 2 * count > each;  // mostly: not by chance
-          ++others;
+// Which places are counted: batch entries, heads of each, or heads of all.
+enum class Place { batch_entry, head, head_of_all };
+
+struct FirstAlone {
+  std::int64_t first = 0, others = 0;  // matrices of wrong tensors that are right, and that are wrong
+  std::int64_t first_rows = 0, other_rows = 0;
+};
+
+// Adds what a trial shows of the first place being right and of all others being wrong, in more than half of their
+// rows; false where it shows something else. A trial of the first place alone shows nothing.
+bool add_first_alone(FirstAlone& seen, const Trial& trial, Place place) {
+  std::int64_t others = 0, first_wrong = 0;
+  bool others_wrong = true;
+  FirstAlone here;
+  for (const Judged& judged : trial.tensors) {
+    const std::int64_t batch = judged.found.shape[0], heads = judged.found.shape[1], rows = judged.found.shape[2];
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    const bool any = judged.wrong_anywhere();
+    for (std::int64_t i = 0; i < batch * heads; ++i) {
+      std::int64_t wrong = 0;
+      for (std::int64_t row = i * rows; row < (i + 1) * rows; ++row) {
+        bool is_wrong = false;
+        for (std::int64_t at = row * width; !is_wrong && at < (row + 1) * width; ++at) {
+          is_wrong = judged.wrong(static_cast<std::size_t>(at));
         }
+        wrong += is_wrong ? 1 : 0;
+      }
+      const std::int64_t index = place == Place::batch_entry ? i / heads : place == Place::head ? i % heads : i;
+      if (index == 0) {
+        first_wrong += wrong;
+      } else {
+        ++others;
+      }
+      if (!any) continue;
+      if (index == 0) {
+        ++here.first;
+        here.first_rows += rows;
+      } else {
+        ++here.others;
+        here.other_rows += wrong;
+        others_wrong = others_wrong && 2 * wrong > rows;  // mostly: not by chance
       }
     }
-    if (!first_right || !others_wrong || others == 0) continue;
+  }
+  if (first_wrong > 0) return false;
+  if (others == 0) return true;
+  if (here.others == 0 || !others_wrong) return false;
+  seen.first += here.first;
+  seen.others += here.others;
+  seen.first_rows += here.first_rows;
+  seen.other_rows += here.other_rows;
+  return true;
+}
+
+// Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it, in both
+// trials: of so many heads and rows that errors in some of all rows, or in every second head, would show.
+std::optional<std::string> only_the_first(const Trial& trial, const Trial* other) {
+  constexpr std::int64_t kLeastMatrices = 4, kLeastRows = 8;
+  const std::pair<Place, const char*> all[] = {{Place::batch_entry, "batch entry"},
+                                               {Place::head, "head"},
+                                               {Place::head_of_all, "head of the first batch entry"}};
+  for (const auto& [place, name] : all) {
+    FirstAlone seen;
+    if (!add_first_alone(seen, trial, place)) continue;
+    if (other != nullptr && !add_first_alone(seen, *other, place)) continue;
+    if (seen.others < 2 || seen.first + seen.others < kLeastMatrices) continue;
+    if (seen.first_rows < kLeastRows || seen.other_rows < kLeastRows) continue;
     return fmt::format(
         "the first {} alone: it is right, and all others are wrong; look at how batch and head come into every index, "
         "and at loops that end with the first",
-        all[dim]);
+        name);
   }
   return std::nullopt;
 }
@@ -164,7 +232,7 @@ std::optional<bool> differs_in(const Trial& trial, std::int64_t row) {
 // that by more than chance, by which the largest score may be anywhere.
 std::optional<std::string> rises_late(const Trial& trial) {
   constexpr std::int64_t kLeast = 12;                 // rows
-  constexpr double kBehind = 0.05, kChance = 1e-6;    // of a row's weight; that it is none
+  constexpr double kBehind = 0.05;                    // of a row's weight; that it is none
   const std::int64_t tiles[] = {128, 64, 32, 16, 8};  // the largest that fits
   const Problem& p = trial.sample.problem;
   struct Rows {
@@ -211,7 +279,7 @@ std::optional<std::string> rises_late(const Trial& trial) {
 
 std::optional<std::string> nothing_seen(const Trial& trial) {
   const Problem& p = trial.sample.problem;
-  bool any = false;
+  bool any = false, divided = false;
   for (const Judged& judged : trial.tensors) {
     if (judged.found.shape[2] != p.seq_q) continue;
     const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
@@ -219,10 +287,12 @@ std::optional<std::string> nothing_seen(const Trial& trial) {
       if (!judged.wrong(i)) continue;
       if (p.visible_keys(static_cast<std::int64_t>(i) / width % p.seq_q) > 0) return std::nullopt;
       any = true;
+      divided = divided || std::isnan(judged.found.values[i]);
     }
   }
   if (!any) return std::nullopt;
-  return "a division by nothing: only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf";
+  return fmt::format("{}: only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf",
+                     divided ? "a division by nothing" : "keys that take part in rows that see none");
 }
 
 }  // namespace
@@ -258,8 +328,9 @@ std::optional<std::string> rows_of_every_tile(const Trial& trial) {
 
 std::optional<std::string> pattern_of_errors(const Trial& trial, const Trial* other, Pass pass) {
   std::vector<std::string> patterns;
-  for (const auto& pattern : {one_factor(trial), one_summand(trial), tail_of_rows(trial, other), only_the_first(trial),
-                              nothing_seen(trial), pass == Pass::forward ? rises_late(trial) : std::nullopt}) {
+  for (const auto& pattern :
+       {one_factor(trial), one_summand(trial), tail_of_rows(trial, other), only_the_first(trial, other),
+        nothing_seen(trial), pass == Pass::forward ? rises_late(trial) : std::nullopt}) {
     if (pattern) patterns.push_back(*pattern);
   }
   return patterns.size() == 1 ? std::optional(patterns.front()) : std::nullopt;

@@ -196,6 +196,20 @@ TEST(HiddenScores, AreNamedOnlyOfAnInputThatHasAny) {
   EXPECT_THAT(explained(rung, Pass::forward, sample_of(1, 1, Mask::top_left)), Not(HasSubstr("looks like")));
 }
 
+TEST(RightTensors, SayNothingOfTheScoresOfOneKey) {
+  Candidate rung = with_softmax([](auto scores, const auto& visible) {
+    for (double& score : scores) score = 2 * score + 1;
+    return right(scores, visible);
+  });
+  EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 24)), HasSubstr("\nout and lse are both wrong: "));
+  rung.supports = [](const Problem& p, Pass) {
+    return p.seq_k > 1 ? std::optional<std::string>("keys") : std::nullopt;
+  };
+  const std::string said = explained(rung, Pass::forward, sample_of(16, 1));
+  EXPECT_THAT(said, HasSubstr("\nfirst wrong: lse"));
+  EXPECT_THAT(said, Not(HasSubstr("out is right")));
+}
+
 // Keys from 32 on have no part in out; of the log-sum-exp they do.
 TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
   const Candidate rung = with_softmax([](const auto& scores, const auto& visible) {

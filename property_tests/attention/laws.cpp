@@ -226,7 +226,7 @@ check::LawResult search(const Entry& entry, const Candidate& rung, const check::
   if (beyond && result.outcome == check::Outcome::passed && result.message.empty()) {
     // Of a law that draws small problems alone: not what no law draws.
     result.finding.small = wants.most_seq != Wants{}.most_seq || wants.most_dim != Wants{}.most_dim;
-    result.finding.never_drawn = left_out(*choice.menu);
+    result.finding.never_drawn = left_out(*choice.menu, rung.language);
     // What nobody declared, not what its author left out.
     if (rung.domain->usual && !rung.domain->declared) {
       result.finding.never_drawn += "; --contract full tries " + added_by_full(rung, wants);

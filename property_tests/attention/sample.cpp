@@ -276,7 +276,7 @@ std::string listed(const std::vector<std::int64_t>& sizes) { return fmt::format(
 
 }  // namespace
 
-std::string left_out(const Menu& menu) {
+std::string left_out(const Menu& menu, std::string_view language) {
   std::vector<std::string> parts;
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     if (std::find(menu.dtypes.begin(), menu.dtypes.end(), dtype) == menu.dtypes.end()) {
@@ -317,6 +317,8 @@ std::string left_out(const Menu& menu) {
   }
   if (menu.scale.size() == 1) parts.emplace_back("a scale other than 1/sqrt(D)");
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
+  // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
+  if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0");
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));
 }

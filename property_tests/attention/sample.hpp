@@ -59,8 +59,9 @@ struct MenuOrReason {
 };
 MenuOrReason menu_for(const Candidate& rung, check::Contract contract, const Wants& wants);
 
-// What no draw from the menu ever is, in a caller's words: "fp16; S > 257; D other than 16, 32, 64, 128".
-std::string left_out(const Menu& menu);
+// What no draw from the menu ever is, in a caller's words: "fp16; S > 257; D other than 16, 32, 64, 128". `language`:
+// of a rung. Libraries in C are handed DLPack tensors.
+std::string left_out(const Menu& menu, std::string_view language);
 
 // What --contract full draws for somebody's own beside the usual menu: "grouped heads, strided tensors, any D and S".
 std::string added_by_full(const Candidate& rung, const Wants& wants);

@@ -210,6 +210,19 @@ TEST(RightTensors, SayNothingOfTheScoresOfOneKey) {
   EXPECT_THAT(said, Not(HasSubstr("out is right")));
 }
 
+TEST(NeverTried, AreByteOffsetsOfWhatIsHandedDLPackTensors) {
+  for (const bool library : {true, false}) {
+    Candidate rung{find_rung("naive"), Domain{.usual = true}};
+    rung.language = library ? "C" : "Python";
+    for (const check::Law& law : laws_of(rung, Pass::forward, rung.domain)) {
+      if (law.id != "attention.rows_sum_to_one") continue;
+      const std::string said = law.search({.contract = check::Contract::full, .seed = 1, .max_success = 5}).message;
+      EXPECT_THAT(said, HasSubstr("never tried, at any depth: "));
+      EXPECT_EQ(said.find("; a byte_offset of a DLPack tensor other than 0; ") != std::string::npos, library) << said;
+    }
+  }
+}
+
 // Keys from 32 on have no part in out; of the log-sum-exp they do.
 TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
   const Candidate rung = with_softmax([](const auto& scores, const auto& visible) {

@@ -69,7 +69,8 @@ def read_cases(path, name):
     """The cases by name, in order."""
     made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else cases_object(path, name)
     made = made() if callable(made) else made
-    cases, axes = {}, []
+    cases: dict = {}
+    axes: list = []
     for number, case in enumerate(made, 1):
         if number > MOST_CASES:
             raise BadCases(f"'{name}' gives more than {MOST_CASES} cases; does it end?")

@@ -13,6 +13,7 @@ import os
 import struct
 import sys
 import time
+import types
 
 import torch
 import torch.distributed as dist
@@ -90,7 +91,7 @@ TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 def called_from():
     """(file's name, line) of the innermost caller that is neither ours nor torch's; ("", 0): there is none. Ours are no files, unless
     SYSLAB_PYTHON_DIR says where they are."""
-    frame = sys._getframe(1)
+    frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
         if path != "<string>" and not path.startswith(TORCH) and not os.path.basename(path).startswith("syslab_"):
@@ -312,7 +313,7 @@ class Collectives:
         name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op), str(op))
         error = RuntimeError(f"{who} cannot reduce by {name} here: sum, and divide by the number of ranks")
         if (who, name) == ("Gloo", "AVG"):
-            error.lacks = {"kind": "dtype", "of": "torch.distributed.ReduceOp.AVG", "name": "Gloo"}
+            setattr(error, "lacks", {"kind": "dtype", "of": "torch.distributed.ReduceOp.AVG", "name": "Gloo"})
         raise error
 
     def require_all(self, group):

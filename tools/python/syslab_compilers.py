@@ -24,7 +24,7 @@ class Watch:
     """What a call does that compilers do, by the interpreter's audit events."""
 
     def __init__(self):
-        self.said = None  # while a call is watched, what it did
+        self.said: list[str] | None = None  # while a call is watched, what it did
         self.caches = []
         sys.addaudithook(self.hear)
 
@@ -49,7 +49,8 @@ class Watch:
 
         def heard(build):
             def built(*arguments, **options):
-                self.said.append("has TorchScript build another graph")
+                if self.said is not None:
+                    self.said.append("has TorchScript build another graph")
                 return build(*arguments, **options)
             return built
 

@@ -8,6 +8,7 @@ agree_on_unused=False there is none, and a parameter without a gradient is an er
 """
 import contextlib
 import time
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -43,7 +44,7 @@ def kind_of(tensor):
 
 def by_kind(parameters):
     """Those of one dtype and device together, in their order: a message has one dtype."""
-    kinds = {}
+    kinds: dict[tuple, list] = {}
     for parameter in parameters:
         kinds.setdefault(kind_of(parameter), []).append(parameter)
     return list(kinds.values())
@@ -64,7 +65,8 @@ class Bucket:
         self.begin()
 
     def begin(self):
-        self.missing, self.work = len(self.members), None
+        self.missing = len(self.members)
+        self.work: Any = None  # what is under way
 
     def take(self, parameter, view):
         """Its gradient, if any, into the buffer, where `.grad` then is."""
@@ -212,7 +214,8 @@ class PlannedDDP(Container):
         if measured_steps < 1:
             raise ValueError(f"measured_steps is {measured_steps}: a plan needs at least one step to be made of")
         super().__init__(module, 0, agree_on_unused)
-        self.steps_left, self.marks, self.plan = measured_steps, [], None
+        self.marks: list = []
+        self.steps_left, self.plan = measured_steps, None
         self.curve = measured_curve(self.reducer.parameters)
         self.reducer.on_ready = lambda parameter: self.marks.append((parameter, mark_on(parameter.device)))
 

@@ -39,7 +39,7 @@ def failed(error, path):
     if isinstance(error, WrongAnswer):
         return {"type": "failed", "kind": "check", "finding": error.finding, "message": str(error)}
     kind = "unsupported" if isinstance(error, Unsupported) else "oom" if is_out_of_memory(error) else "exception"
-    frames = traceback.extract_tb(error.__traceback__)
+    frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
     own = [index for index, frame in enumerate(frames) if is_of_project(frame.filename, path)]
     where = ""
     if own and kind != "unsupported":

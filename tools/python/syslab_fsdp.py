@@ -135,7 +135,8 @@ class FSDP(torch.nn.Module):
         super().__init__()
         self.module, self.compute_dtype = module, compute_dtype
         share_from_rank_0(module)
-        self.parts, self.order = {}, []
+        self.parts: dict = {}
+        self.order: list = []
         for layer in module.modules():
             if isinstance(layer, layer_classes()):
                 if layer.weight not in self.parts:

@@ -10,6 +10,7 @@ import math
 import pathlib
 import random
 import sys
+from typing import Any
 
 from syslab_compilers import Watch
 from syslab_failures import Unsupported, WrongAnswer
@@ -22,6 +23,11 @@ MODULE_SEED = 0  # of the parameters of a module that is constructed here
 
 
 # --- the user's callable ----------------------------------------------------------------------------------------------
+
+
+def loaded(library) -> Any:
+    """The module, which is there if a file of the user has imported it; otherwise None."""
+    return sys.modules.get(library)
 
 
 def load_object(path, name):
@@ -76,7 +82,7 @@ def named_results(value, what="the function", keeps_graph=False):
 
 def dense(name, value, what, keeps_graph=False):
     """A result whose content is there: a tensor of torch or NumPy itself, never of a class that computes when it is read."""
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    torch, numpy = loaded("torch"), loaded("numpy")
     if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
         if value.layout != torch.strided or value.is_meta:
             raise WrongAnswer(f"{what}: '{name}' is no dense tensor ({value.layout}, on {value.device})")
@@ -86,9 +92,7 @@ def dense(name, value, what, keeps_graph=False):
     if numpy is not None and isinstance(value, numpy.generic):
         return numpy.asarray(value)
     if type(value) in (bool, int, float):
-        import numpy
-
-        return numpy.asarray(value)
+        return importlib.import_module("numpy").asarray(value)
     raise WrongAnswer(f"{what}: '{name}' is a {type(value).__name__}, expected a torch.Tensor or numpy.ndarray whose content is "
                       "there when the call returns")
 
@@ -158,7 +162,7 @@ TINIEST = 2.0 ** -1022  # that is normal
 def settings():
     """Settings that change what others compute: for each name how to ask for it and how to set it."""
     found = {}
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    torch, numpy = loaded("torch"), loaded("numpy")
 
     def attribute(name, of):
         found[name] = (lambda: getattr(of, name.rpartition(".")[2])), (lambda value: setattr(of, name.rpartition(".")[2], value))
@@ -187,8 +191,8 @@ def global_flags():
 
 def generators():
     """States of the generators that everybody shares, by name."""
-    states = {"random": random.getstate()}
-    torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
+    states: dict[str, object] = {"random": random.getstate()}
+    torch, numpy = loaded("torch"), loaded("numpy")
     if torch is not None:
         states["torch"] = torch.get_rng_state().numpy().tobytes()
         if torch.cuda.is_available() and torch.cuda.is_initialized():
@@ -237,7 +241,7 @@ def largest_difference(first, second):
 class Function:
     """A user's callable, as syslab_implementation.py has it served."""
 
-    domain = {}
+    domain: dict = {}
 
     def __init__(self, path, name, memory_fd, device):
         self.function = load_callable(path, name, device)

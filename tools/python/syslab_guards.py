@@ -11,6 +11,7 @@ import os
 import platform
 import signal
 import sys
+import types
 
 NOTHING, READ_AND_WRITE = 0, 3  # of mprotect
 ROUNDED_UP_TO = 256  # bytes: docs/worker-wire.md, `guarded`
@@ -40,7 +41,8 @@ def access_of(context):
 def place_in(path):
     """" (flash.py:12, in forward)": where the thread that runs the user's file is."""
     frames = sys._current_frames().values()
-    for frame in (sys._getframe(), *frames):
+    for top in (sys._getframe(), *frames):
+        frame: types.FrameType | None = top
         while frame is not None:
             if os.path.realpath(frame.f_code.co_filename) == path:
                 return f" ({os.path.basename(path)}:{frame.f_lineno}, in {frame.f_code.co_name})"

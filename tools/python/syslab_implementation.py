@@ -4,6 +4,7 @@ Needs the standard library and whichever of NumPy and torch the user's file impo
 """
 import inspect
 import sys
+from typing import Any
 
 import syslab_autograd  # noqa: F401, of syslab_functions.py: all is here before the user's file changes where modules are looked for
 from syslab_beside import demand_same_inputs, look_for_early_reads, run_beside
@@ -23,7 +24,7 @@ DOMAIN = ("dtypes", "head_dims", "causal", "multiple_of", "max_seq", "square", "
 
 def declared_domain(cls):
     """What the class promises, of its attributes with these names; methods and what JSON has not are none of them."""
-    domain = {}
+    domain: dict[str, object] = {}
     for name in DOMAIN:
         value = getattr(cls, name, None)
         if isinstance(value, (bool, int, str)):
@@ -66,11 +67,11 @@ class Implementation:
                               "-a world_size=1, or set its attribute `ranks = True` if each rank's call stands for itself")
         if kind == "numpy" and self.device != "cpu":
             raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with --device cpu")
-        self.tensors = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
-        self.operators = AutogradFunction(cls) if is_function else PlainClass(cls)
+        self.tensors: Any = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
+        self.operators: Any = AutogradFunction(cls) if is_function else PlainClass(cls)
         self.guards = GuardPages(path)
-        self.returned = []  # (function, name, what it returned, its bytes then) of the last guarded call
-        self.lab = None  # the host's memory on a GPU
+        self.returned: list = []  # (function, name, what it returned, its bytes then) of the last guarded call
+        self.lab: Any = None  # the host's memory on a GPU
 
     def share_gpu(self, bytes_of_memory):
         self.lab = memory_of_lab(None if self.device == "cpu" else self.tensors, bytes_of_memory)
@@ -89,7 +90,7 @@ class Implementation:
         given, elapsed, told = inputs, 0, {}
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
-        bell = Doorbell(pipe, self.tensors.memory.words(size), not message.get("guarded")) if message.get("release") else NoDoorbell()
+        bell: Doorbell | NoDoorbell = Doorbell(pipe, self.tensors.memory.words(size), not message.get("guarded")) if message.get("release") else NoDoorbell()
         if "empty" in message:
             return self.call_empty(message, outputs, bell)
 
@@ -173,7 +174,7 @@ class CallableImplementation:
             raise Unsupported(f"a function computes alone, and the case has {world_size} ranks; run it with -a world_size=1")
         self.function = Function(path, name, memory_fd, device)
         self.domain = {"files": own_files()}
-        self.lab = None  # the host's memory on a GPU
+        self.lab: Any = None  # the host's memory on a GPU
 
     def share_gpu(self, bytes_of_memory):
         self.lab = memory_of_lab(self.function.clock, bytes_of_memory)
@@ -187,5 +188,5 @@ class CallableImplementation:
             call = GpuCall(pipe, self.lab, self.function.clock, message["step"])
             return {"type": "returned", "elapsed_ns": self.function.call_on_gpu(message, self.lab, call)}
         words = self.function.memory.words(message["memory_bytes"])
-        bell = Doorbell(pipe, words, True) if message.get("release") else NoDoorbell()
+        bell: Doorbell | NoDoorbell = Doorbell(pipe, words, True) if message.get("release") else NoDoorbell()
         return {"type": "returned", "elapsed_ns": self.function.call(message, bell)}

@@ -167,7 +167,7 @@ def arguments_in_stubs(function):
     """Of a function of torch in C++: its arguments, and those of others of its name, as the stubs for type checkers have them."""
     import torch
 
-    found = set()
+    found: set[str] = set()
     for stub in pathlib.Path(torch.__file__).parent.glob("_C/*.pyi"):
         for node in ast.walk(ast.parse(stub.read_bytes())):
             if isinstance(node, ast.FunctionDef) and node.name == getattr(function, "__name__", ""):
@@ -204,7 +204,7 @@ def kernels_without(word):
              lambda: x.cumsum(0), lambda: torch.triu(x), lambda: torch.tril(x), lambda: x.masked_fill(x > 0, 0.0), lambda: x.clamp(0, 1),
              lambda: torch.where(x > 0, x, x), lambda: x + x, lambda: x * x, lambda: x / x, lambda: x ** 2, lambda: torch.lerp(x, x, 0.5),
              lambda: torch.addcmul(x, x, x), lambda: torch.addcdiv(x, x, x), lambda: torch.randn(2, dtype=dtype), lambda: torch.arange(2, dtype=dtype)]
-    found = set()
+    found: set[str] = set()
     for call in calls:
         try:
             call()

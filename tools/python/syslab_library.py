@@ -16,8 +16,9 @@ import json
 import math
 import operator
 import pathlib
+from typing import Any
 
-SCALARS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+SCALARS: dict[str, Any] = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
            "size_t": ctypes.c_size_t, "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
 TENSORS = ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
 RETURNS = ("void", "status")
@@ -50,7 +51,9 @@ class Symbol:
         if abi is None:
             raise TypeError(f"'{self.name}' is a library's, and its arguments are in no manifest")
         self.function.restype = ctypes.c_int if abi["returns"] == "status" else None
-        arguments, outputs, self.tails = [], [], []
+        arguments: list = []
+        outputs: list = []
+        self.tails = []
         for kind, *what in abi["arguments"]:
             if kind == "input":
                 index, dtype = what
@@ -59,7 +62,8 @@ class Symbol:
                     raise TypeError(f"'{self.name}' takes {dtype}, not {value.dtype}")
                 arguments.append(ctypes.c_void_p(address_of(value)))
             elif kind == "output":
-                outputs.append(self.output(*what, device))
+                argument, dtype, shape = what
+                outputs.append(self.output(argument, dtype, shape, device))
                 arguments.append(ctypes.c_void_p(address_of(outputs[-1])))
             elif kind == "scalar":
                 arguments.append(SCALARS[what[0]](what[1]))
@@ -158,7 +162,9 @@ class ManifestCase:
         self.name = " ".join(f"{key}={value}" for key, value in axes.items()) or "all"
         for key in ("terms", "rtol", "atol", "flops", "bytes"):
             setattr(self, key, evaluate(manifest[key], axes, f"{where}, '{key}'") if key in manifest else None)
-        self.inputs, self.abi, scalars = [], {"arguments": [], "returns": manifest.get("returns", "void")}, {}
+        self.inputs: list = []
+        self.abi = {"arguments": [], "returns": manifest.get("returns", "void")}
+        scalars: dict = {}
         for each in manifest["arguments"]:
             self.take(each, scalars)
         takes = manifest.get("reference_takes", [each["name"] for each in self.inputs])

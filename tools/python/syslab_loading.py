@@ -84,7 +84,8 @@ COMPUTES = {"builtins", "cmath", "functools", "itertools", "math", "numpy", "ope
 
 def replaced_names(files):
     """Names of libraries that results are computed by, behind which stands code of these files: ["numpy.exp"]."""
-    own, known = set(files), {}
+    own = set(files)
+    known: dict[str, bool] = {}
     modules = {name for name, module in list(sys.modules.items()) if getattr(module, "__file__", None) and is_own(module.__file__, own, known)}
 
     def replaced(value):
@@ -126,6 +127,8 @@ def run_module(path):
     if "." in name:
         return importlib.import_module(name)
     spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

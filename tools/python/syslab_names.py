@@ -94,8 +94,8 @@ def has_file_that_does_not_parse(root):
 def names_made_in(root):
     """What the project's own files define or assign to: an attribute of that name is its own, and none of torch."""
     names = Names()
-    for tree in filter(None, map(parsed, own_files(root))):
-        for node in ast.walk(tree):
+    for tree in map(parsed, own_files(root)):
+        for node in ast.walk(tree) if tree is not None else ():
             add_attributes(names, node)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 names.known.add(node.name)

@@ -133,7 +133,7 @@ class PlainClass:
 def refuse_setup_context(*_arguments):
     """In place of apply() of a class whose setup_context() this torch would never call."""
     error = TypeError("this torch's autograd.Function does not call setup_context()")
-    error.lacks = SETUP_CONTEXT
+    setattr(error, "lacks", SETUP_CONTEXT)
     raise error
 
 

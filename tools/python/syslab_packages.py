@@ -61,7 +61,7 @@ def cannot_be_imported(package, raised):
 
 
 def distributions_of(package):
-    listed = getattr(importlib.metadata, "packages_distributions", dict)()  # since Python 3.10
+    listed: dict[str, list[str]] = getattr(importlib.metadata, "packages_distributions", dict)()  # since Python 3.10
     return listed.get(package, [package])
 
 

@@ -69,7 +69,7 @@ def own_packages(root):
 
 def locked_versions(root):
     """Package → version of the lock file in the root, by normal names."""
-    locked = {}
+    locked: dict[str, str] = {}
     for name in ("uv.lock", "poetry.lock", "pdm.lock"):
         found = re.findall(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', text_of(root / name, LARGEST_LOCK), re.MULTILINE)
         locked.update((normal(package), version) for package, version in found)

@@ -33,6 +33,7 @@ import signal
 import sys
 import tempfile
 import time
+from typing import Any
 
 from syslab_failures import Unsupported, failed
 from syslab_limits import lift_memory_limit, limit_memory
@@ -59,7 +60,7 @@ class RankTensors:
 
         self.torch = torch
 
-    view = TorchTensors.view
+    view: Any = TorchTensors.view
 
 
 def own_gpu(rank):
@@ -123,7 +124,8 @@ class TimedRank(Rank):
     def join(self, store, backend):
         import syslab_timing
 
-        self.followed, self.training = syslab_timing.join_group(self.board, self.rank, store, backend, self.device), None
+        self.followed = syslab_timing.join_group(self.board, self.rank, store, backend, self.device)
+        self.training: Any = None
         self.asked, self.lost = {}, None  # of the weights that the last step has left; why they could not be read
 
     def answer(self, message):
@@ -228,7 +230,10 @@ class Gang:
         self.usable, self.board = True, syslab_collectives.Board(ranks)
         handle, self.store = tempfile.mkstemp(prefix="ranks-")
         os.close(handle)
-        self.pids, self.to, self.answers, self.started, self.anew = [], [], [], False, False
+        self.pids: list[int] = []
+        self.to: list = []
+        self.answers: list = []
+        self.started, self.anew = False, False
         for rank in range(ranks):
             from_parent, to_child = os.pipe()
             from_child, to_parent = os.pipe()

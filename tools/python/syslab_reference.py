@@ -18,12 +18,13 @@ import math
 import os
 import random
 import sys
+from typing import Any
 
 from syslab_autograd import BACKWARD, Backward
 from syslab_bounds import FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, unit_roundoff, whole_bound, widened
 from syslab_cases import field, passes_of, problem_of, read_cases
 from syslab_failures import failed
-from syslab_functions import load_callable, named_results
+from syslab_functions import load_callable, loaded, named_results
 from syslab_library import BadCases, ManifestCase, Symbol
 from syslab_limits import lift_memory_limit
 from syslab_loading import own_files, replaced_names
@@ -94,7 +95,7 @@ class Reference:
 
     def gradients(self, seed):
         """Of the outputs, drawn as the arguments are."""
-        torch = sys.modules.get("torch")
+        torch = loaded("torch")
         late = self.signature.tensors[self.signature.early():]
         if not late:
             return []
@@ -360,7 +361,7 @@ class Reference:
 def write_doubles(value, memory, offset):
     import numpy
 
-    view = numpy.ndarray(tuple(value.shape), "f8", memory, offset)
+    view: Any = numpy.ndarray(tuple(value.shape), "f8", memory, offset)
     if is_torch(value):
         sys.modules["torch"].from_numpy(view).copy_(value)
     else:
@@ -425,7 +426,8 @@ def main():
         os.dup2(2, 1)  # what the files print is no answer
         return list_cases(given.reference, given.inputs, given.backward, descriptor)
 
-    pipe, memory, served, about = Pipe(), None, None, ""
+    pipe, memory, about = Pipe(), None, ""
+    served: Any = None
     while (message := pipe.read()) is not None and message["type"] != "bye":
         try:
             if message["type"] == "hello":

@@ -1,5 +1,7 @@
 """An optimizer for torch whose state is divided among the ranks: whole parameters with an owner each, largest first to whom has
 least, as libsyslab assigns them. Gradients must be means over the ranks when step() is called, as a DDP container leaves them."""
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
@@ -15,7 +17,9 @@ class ShardedOptimizer(torch.optim.Optimizer):
 
     def __init__(self, params, optimizer_cls, **options):
         self.rank, self.loads = dist.get_rank(), [0] * dist.get_world_size()
-        self.owner, self.inner, self.optimizer_cls, self.options = {}, None, optimizer_cls, options
+        self.owner: dict = {}
+        self.inner: Any = None
+        self.optimizer_cls, self.options = optimizer_cls, options
         super().__init__(params, dict(options))
 
     def add_param_group(self, param_group):

@@ -79,7 +79,8 @@ def put_together(node, values):
 def take_apart(arguments):
     """The signature of a case's arguments, a dict (by name) or a sequence, and their tensors."""
     named = arguments.items() if isinstance(arguments, dict) else ((f"arg{i}", each) for i, each in enumerate(arguments))
-    tensors, values = [], []
+    tensors: list = []
+    values: list = []
     tree = [node_of(str(name), value, tensors, values) for name, value in named]
     return Signature(tree, tensors), values
 

@@ -8,6 +8,7 @@ Needs the standard library and whichever of NumPy and torch the user's file impo
 import ctypes
 import mmap
 import time
+from typing import Any
 
 from syslab_failures import Unsupported
 
@@ -146,7 +147,7 @@ class TorchTensors:
         if device != "cpu" and not torch.cuda.is_available():
             raise Unsupported(f"torch {torch.__version__} sees no GPU; run with --device cpu")
         self.empty_ms, self.empty_calls, self.late_calls = 0, 0, 0
-        self.driver = None if device == "cpu" else ctypes.CDLL("libcuda.so.1")
+        self.driver: Any = None if device == "cpu" else ctypes.CDLL("libcuda.so.1")
         if device != "cpu":
             self.empty_ms = 1.5 * self.empty_window()
 

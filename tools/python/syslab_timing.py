@@ -144,7 +144,8 @@ class Training:
 
     def __init__(self, case, mine, rank, board, device, followed):
         self.case, self.mine, self.rank, self.board, self.device, self.followed = case, mine, rank, board, device, followed
-        self.marks, self.turn, self.steps, self.made, self.left = followed.marks, 0, 0, [], None
+        self.marks, self.turn, self.steps, self.left = followed.marks, 0, 0, None
+        self.made: list = []
         torch.set_num_threads(case["threads"])
         mine.demand_way(case["way"])
         sharded = case["way"] == "fully_sharded"
@@ -261,10 +262,10 @@ def sample(tensors, asked, row):
         skip = (first - at) % stride if at > first else first - at
         found.append(tensor.detach().reshape(-1)[skip::stride])
         at += tensor.numel()
-    found = torch.cat(found)[:row.numel()]
-    if found.numel() != row.numel():
-        raise RuntimeError(f"{found.numel()} elements were found where {row.numel()} were asked for")
-    row.copy_(found)
+    whole = torch.cat(found)[:row.numel()]
+    if whole.numel() != row.numel():
+        raise RuntimeError(f"{whole.numel()} elements were found where {row.numel()} were asked for")
+    row.copy_(whole)
 
 
 def alone(case, seeds, asked, rows, after, device):

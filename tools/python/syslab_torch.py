@@ -25,6 +25,7 @@ import ctypes
 import os
 import pathlib
 import warnings
+from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -142,6 +143,7 @@ def choice(q, k, v, is_causal=False, backward=False, implementation=None):
     views = [ctypes.byref(as_dlpack(unit_last_stride(t.detach()))) for t in (q, k, v)]
     if LIBRARY.syslab_attention_choice(*views, int(backward), ctypes.byref(options), ctypes.byref(name), ctypes.byref(why)) != 0:
         raise ValueError(LIBRARY.syslab_last_error().decode())
+    assert name.value is not None and why.value is not None  # as the call succeeded
     return name.value.decode(), why.value.decode()
 
 
@@ -223,7 +225,7 @@ def node_of_torch():
     return getattr(torch.ops.aten, next(iter(NODE_ARGUMENTS))).default
 
 
-NODE = None
+NODE: Any = None
 if WHY_CTYPES:
     FORWARD, BACKWARD = forward_by_ctypes, backward_by_ctypes
 else:

@@ -7,6 +7,7 @@ gradients become final in the reverse of it.
 """
 import inspect
 import sys
+from typing import Any
 
 import torch
 
@@ -156,7 +157,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
     del kept
 
 
-def counted(base, made):
+def counted(base: Any, made):
     """The optimizer that is handed to the user's class, each object of which is noted."""
 
     class Counted(base):
@@ -196,7 +197,8 @@ def change_rates(optimizer, case, step):
 
 
 def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
-    log, made = collectives.log, []
+    log = collectives.log
+    made: list = []
     module = Probe(case, inputs["start"][rank]).to(device)
     parameters = list(module.parameters())
     base = counted(getattr(torch.optim, case["optimizer"]), made)

@@ -43,7 +43,8 @@ def look_at(archive):
     declared = sum(entry.file_size for entry in entries)
     if declared > MOST_BYTES:
         raise Refused(f"it unpacks to {declared / 1e9:.1f} GB; a submission has at most {MOST_BYTES / 1e9:.1f} GB")
-    wanted, folders = {}, set()
+    wanted: dict[tuple, zipfile.ZipInfo] = {}
+    folders: set[tuple] = set()
     for entry in entries:
         parts = parts_of(entry)
         kind = stat.S_IFMT(entry.external_attr >> 16)

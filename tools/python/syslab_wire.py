@@ -3,6 +3,7 @@
 Needs the standard library alone.
 """
 import codecs
+import io
 import json
 import os
 import struct
@@ -34,6 +35,7 @@ class Pipe:
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
+        assert isinstance(sys.stdout, io.TextIOWrapper)  # nothing has replaced it yet
         sys.stdout.reconfigure(line_buffering=True)
 
     def read(self):

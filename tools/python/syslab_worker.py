@@ -28,6 +28,7 @@ Needs the standard library and whichever of NumPy and torch the user's file impo
 """
 import argparse
 import sys
+from typing import Any
 
 from syslab_failures import failed
 from syslab_implementation import CallableImplementation, Implementation
@@ -45,7 +46,7 @@ def main():
 
     pipe = Pipe()
     path, class_name = parse_mine(arguments.mine or "=")
-    implementation = None
+    implementation: Any = None
     while (message := pipe.read()) is not None and message["type"] != "bye":
         if message["type"] == "hello":
             place = message.get("implementation") or (arguments.mine or "").partition("=")[2]

@@ -12,12 +12,15 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from typing import Any
 from unittest import mock
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 LOADER = importlib.machinery.SourceFileLoader("blas_kernels", str(ROOT / "tools/blas_kernels"))
-tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("blas_kernels", LOADER))
+SPEC = importlib.util.spec_from_loader("blas_kernels", LOADER)
+assert SPEC is not None
+tool: Any = importlib.util.module_from_spec(SPEC)
 LOADER.exec_module(tool)
 
 CPU = "processor : 0\nflags : fpu pni avx avx2 fma avx512f avx512bw avx512cd avx512dq avx512vl\n"

@@ -21,8 +21,8 @@ class Sealed(unittest.TestCase):
         self.assertGreater(len(lines), 50_000)
         others = 0
         for line in lines:
-            value, text = line.split()
-            value = float.fromhex(value)
+            digits, text = line.split()
+            value = float.fromhex(digits)
             self.assertEqual(claim_seal.number_text(value), text)
             others += json.dumps(value) != text
         self.assertGreater(others, 10)  # Python's own digits would not do

@@ -10,12 +10,14 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from typing import Any
 from unittest import mock
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 SPEC = importlib.util.spec_from_file_location("claims_elsewhere", ROOT / "tools/long/claims_elsewhere.py")
-tool = importlib.util.module_from_spec(SPEC)
+assert SPEC is not None and SPEC.loader is not None
+tool: Any = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tool)
 
 

@@ -10,12 +10,14 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from typing import Any
 from unittest import mock
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 SPEC = importlib.util.spec_from_file_location("official_suites", ROOT / "tools/long/official_suites.py")
-tool = importlib.util.module_from_spec(SPEC)
+assert SPEC is not None and SPEC.loader is not None
+tool: Any = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tool)
 try:
     import torch
@@ -101,7 +103,7 @@ class NotTried(unittest.TestCase):
         row = {"function": "get_ddp", "state": "implemented", "not_checked": "", "out_of_time": False,
                "laws": [{"experiment": "ddp_overlap_individual_parameters", "contract": "handout", "law": "ddp.waits", "message": "",
                          "out_of_time": False, "open": False, "outcome": "passed", **law}]}
-        report = {"published": [], "not tried": []}
+        report: dict = {"published": [], "not tried": []}
         with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tool, put_suite=mock.DEFAULT, run_suite=lambda *_: results,
                                                                           timed_check=lambda *_: {"adapters": [row]}):
             own = pathlib.Path(folder)
@@ -122,7 +124,7 @@ class NotTried(unittest.TestCase):
         self.assertEqual(self.published({self.TEST: ("failed", ""), "test_ddp:": ("not tried", "stopped after 900 s")}), 1)
 
     def ours(self, results):
-        report = {"ours": {}, "not tried": []}
+        report: dict = {"ours": {}, "not tried": []}
         with mock.patch.multiple(tool, put_suite=mock.DEFAULT, run_suite=lambda *_: results):
             well = tool.ours(mock.Mock(adapters=pathlib.Path(), output=None), {"2026": pathlib.Path()}, "stubs", ["cpu"], pathlib.Path(), report)
         return tool.verdict(well, report["not tried"])

@@ -22,7 +22,8 @@ LEFT_OUT = ("reports/examples", "build", "subprojects", ".git/", "out/", ".venv"
 def anchors_of(text):
     """What GitHub calls the headings: lower case, without marks, a hyphen for a space, a number behind one that repeats. And <a id="…">."""
     text = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M)
-    found, seen = set(re.findall(r'<a id="([^"]+)">', text)), {}
+    found = set(re.findall(r'<a id="([^"]+)">', text))
+    seen: dict[str, int] = {}
     for heading in re.findall(r"^#{1,6} +(.+?) *$", text, re.M):
         name = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         name = re.sub(r"[^\w\- ]", "", name.lower()).replace(" ", "-")

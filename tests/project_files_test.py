@@ -77,7 +77,7 @@ class Devcontainer(unittest.TestCase):
 
     def test_it_installs_what_ci_installs(self):
         install = re.compile(r"ensure_packages 1 (.*?)(?:'$| \|\|)", re.M)
-        arrays = [re.findall(r"\$\{(\w+)\[@\]\}", install.search(text)[1])
+        arrays = [re.findall(r"\$\{(\w+)\[@\]\}", install.findall(text)[0])
                   for text in (devcontainer()["onCreateCommand"], text_of(".ci/run"))]
         self.assertEqual(arrays[0], arrays[1])
         self.assertIn("meson", packages(*arrays[0]))

@@ -29,7 +29,7 @@ class Rubric(unittest.TestCase):
 
     def test_parts_add_up_to_their_problem_and_problems_to_the_whole(self):
         for handout, whole in HANDOUTS.items():
-            sums = {}
+            sums: dict[str, int] = {}
             for problem, _, points, _, _ in rubric.parts(self.rubric, handout):
                 sums[problem] = sums.get(problem, 0) + points
             for problem, points in sums.items():

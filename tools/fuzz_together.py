@@ -74,10 +74,11 @@ def run(command, jobs, log):
     began = time.monotonic()
     with selectors.DefaultSelector() as selector:
         for fuzzer in fuzzers:
+            assert fuzzer.process.stderr is not None  # a pipe
             selector.register(fuzzer.process.stderr, selectors.EVENT_READ, fuzzer)
         while selector.get_map():
             for key, _ in selector.select():
-                chunk = key.fileobj.read1(65536)
+                chunk = key.data.process.stderr.read1(65536)
                 if chunk:
                     key.data.hear(chunk, time.monotonic() - began, log)
                 else:

@@ -33,7 +33,8 @@ def types_of(parameters):
 
 def definitions(text):
     """(namespace, name with the types of parameters) → (line, what makes a repetition harmless) of one file."""
-    inside, found = [], {}
+    inside: list[str] = []
+    found: dict[tuple, tuple] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if re.match(r"^namespace\b.*\{$", line):
             inside.append(line)
@@ -84,7 +85,7 @@ def main():
         self_test()
         return 0
     root = pathlib.Path(sys.argv[1])
-    rooms = collections.defaultdict(dict)
+    rooms: dict[str, dict[str, str]] = collections.defaultdict(dict)
     for path in sorted((root / "src").rglob("*.cpp")):
         name = path.relative_to(root)
         rooms[name.parts[1]][name.as_posix()] = path.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ TOPS = ("src", "experiments", "property_tests", "tests")
 
 def reached(root):
     """Of each unit, all headers that it includes, directly or through others of the project: "core/error.hpp", "<vector>"."""
-    named = {}  # file: what it names itself, files of the project and others in <>
+    named: dict[pathlib.Path, set] = {}  # file: what it names itself, files of the project and others in <>
 
     def names_of(file):
         if file not in named:
@@ -21,7 +21,8 @@ def reached(root):
         return named[file]
 
     for unit in sorted(file for top in TOPS for file in (root / top).rglob("*") if file.suffix in UNITS):
-        seen, left = set(), [unit]
+        seen: set[pathlib.Path | str] = set()
+        left = [unit]
         while left:
             for found in names_of(left.pop()) - seen:
                 seen.add(found)
@@ -32,7 +33,8 @@ def reached(root):
 
 def count_units(root):
     """Of each header, how many units include it: [all of them, those that are no tests]."""
-    counts, units = collections.defaultdict(lambda: [0, 0]), [0, 0]
+    counts: dict[pathlib.Path | str, list[int]] = collections.defaultdict(lambda: [0, 0])
+    units = [0, 0]
     for unit, headers in reached(root.resolve()):
         of_program = unit.parts[0] != "tests" and not unit.stem.endswith("_test")
         for count in [units, *(counts[header] for header in headers)]:
@@ -44,7 +46,10 @@ def count_units(root):
 def table(root):
     """Lines of a table, what most units include first."""
     units, counts = count_units(root)
-    name = lambda header: header if isinstance(header, str) else header.relative_to(root.resolve()).as_posix()
+
+    def name(header):
+        return header if isinstance(header, str) else header.relative_to(root.resolve()).as_posix()
+
     rows = sorted(((all_, program, name(header)) for header, (all_, program) in counts.items()), key=lambda row: (-row[0], row[2]))
     yield "units  of the program  header"
     for all_, program, header in [(*units, "(all units)"), *rows]:

@@ -20,7 +20,7 @@ WORKLOAD = {"trace", "ops", "model", "train", "comm", "paper", "planning", "para
             "property_tests"}
 # The rest is the lab, of which check, measure and worker alone touch a device.
 # Each room: what it is for, and what it may see.
-HOUSE = {
+HOUSE: dict[str, tuple[str, set[str]]] = {
     "core": ("errors, tensors, random numbers, ids, hashes, processes, pipes", set()),
     "device": ("memory, threads, streams, matrix products; the one door to CUDA", {"core"}),
     "contract": ("what both towers say: Pass, Operation, Expected, Axis, Law, MeasureSpec", {"core", "device"}),

@@ -77,9 +77,9 @@ def read_head(name, lines):
 
 
 def read_hunks(name, lines):
-    hunks = []
+    hunks: list[tuple[str, list[str]]] = []
     file = None
-    body = None
+    body: list[str] | None = None
     for number, line in enumerate(lines):
         if line.startswith("--- "):
             if not line.startswith("--- a/") or number + 1 == len(lines) or lines[number + 1] != "+++ b/" + line[6:]:
@@ -143,7 +143,7 @@ def places(text, lines):
 
 def apply(patch, read):
     """File → its text with the fault; read(file) gives the sound text, or None where there is no such file."""
-    texts = {}
+    texts: dict[str, str] = {}
     for hunk in patch.hunks:
         text = texts.get(hunk.file) or read(hunk.file)
         if text is None:

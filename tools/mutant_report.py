@@ -15,7 +15,7 @@ class Outcome:
     status: str  # killed, killed by another, survived, timed out, does not compile
     killers: str  # test: cases
     said: str = ""
-    laws: list = None  # those that find it; None: not searched
+    laws: list | None = None  # those that find it; None: not searched
 
 
 def wrong(patch, outcome):
@@ -32,7 +32,7 @@ def wrong(patch, outcome):
 
 
 def summary(patches, outcomes):
-    count = {}
+    count: dict[str, int] = {}
     for patch in patches:
         status = outcomes[patch.name].status
         count[status] = count.get(status, 0) + 1
@@ -78,7 +78,8 @@ def cell(text):
 
 def laws_section(patches, outcomes, earlier):
     """Faults × laws, by fault and by law."""
-    rows, found_by, searched = [], {}, 0
+    rows, searched = [], 0
+    found_by: dict[str, list[str]] = {}
     for patch in patches:
         if not patch.laws_test:
             continue
@@ -113,7 +114,8 @@ def laws_section(patches, outcomes, earlier):
 
 def page(patches, outcomes, earlier, of_twins, earlier_laws=None):
     """Rows of faults that did not run now stay as they were, unless the patch has changed since."""
-    rows, lived, known = [], [], {}
+    rows, lived = [], []
+    known: dict[str, int] = {}
     for patch in patches:
         if patch.name in outcomes:
             outcome = outcomes[patch.name]

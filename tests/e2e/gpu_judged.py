@@ -36,7 +36,7 @@ ATTENTION = ("flash_forward", "-a", "seq=256", "-a", "head_dim=64", "-a", "dtype
 
 
 class Judged(Lab):
-    asked = {}  # variables of one command; what else begins with SYSLAB_ is kept from it
+    asked: dict = {}  # variables of one command; what else begins with SYSLAB_ is kept from it
 
     def environment(self):
         return {**super().environment(), **self.asked}

@@ -164,7 +164,7 @@ class OnTheGpu(gpu_judged.Judged):  # by its module, so that its tests run once
 
 
 # What became of cases and laws, for the row of the ledger: {"smoke presets": Counter(ok=…, refused=…, failed=…)}.
-COUNTED = collections.defaultdict(collections.Counter)
+COUNTED: dict = collections.defaultdict(collections.Counter)
 
 
 def count(what, done):

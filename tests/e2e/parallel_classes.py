@@ -1,5 +1,6 @@
 """Which class of tests/worker/mine/parallel*.py is for which experiment, and which laws may find a fault. For test_parallel.py and
 tools/long/parallel_faults.py."""
+import collections.abc
 
 RIGHT = {
     "Naive": "naive_ddp",
@@ -71,5 +72,5 @@ FAULTS = {
 
 
 def file_of(name):
-    files = {"ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS}
+    files: dict[str, collections.abc.Container[str]] = {"ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS}
     return next((file for file, names in files.items() if name in names), "parallel_faults.py")

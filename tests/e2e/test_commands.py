@@ -38,7 +38,7 @@ def running(word):
 
 class Commands(Lab):
     state = "state"
-    walls = {}
+    walls: dict = {}
 
     def environment(self):
         return {**super().environment(), "XDG_STATE_HOME": str(self.folder / self.state), **self.walls}

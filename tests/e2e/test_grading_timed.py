@@ -48,7 +48,7 @@ class Timed(Lab):
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], **self.replayed}
 
-    replayed = {}
+    replayed: dict = {}
 
     def grade(self, *arguments, rubric="rubric.toml"):
         with open(self.folder / "list.csv", "w", newline="", encoding="utf-8") as file:

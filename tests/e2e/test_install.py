@@ -120,6 +120,10 @@ class Elsewhere(unittest.TestCase):
 
 
 class Installed(Elsewhere):
+    root: pathlib.Path
+    prefix: pathlib.Path
+    wanted_prefix: str
+
     @classmethod
     def setUpClass(cls):
         cls.root = cls.folder_of_class() / "root"
@@ -171,6 +175,10 @@ class Installed(Elsewhere):
 
 
 class Bundled(Elsewhere):
+    said: str
+    archive: pathlib.Path
+    lab: pathlib.Path
+
     @classmethod
     def setUpClass(cls):
         folder = cls.folder_of_class()
@@ -236,6 +244,12 @@ class Bundled(Elsewhere):
 
 
 class Released(Elsewhere):
+    folder: pathlib.Path
+    said: str
+    wheel: pathlib.Path
+    python: pathlib.Path
+    syslab: pathlib.Path
+
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.folder_of_class()

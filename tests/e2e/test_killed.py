@@ -37,7 +37,7 @@ class Flash:
 
 
 class Killed(Lab):
-    more = {}
+    more: dict = {}
 
     def environment(self):
         return {**super().environment(), **self.more}

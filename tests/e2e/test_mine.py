@@ -13,7 +13,7 @@ SMALL = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=tru
 
 
 class Mine(Lab):
-    checked = {}  # verdicts, by what was asked
+    checked: dict = {}  # verdicts, by what was asked
 
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}

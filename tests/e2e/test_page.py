@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "reports/examples/handin-2026.html"
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
 # What a person would look for, asked of the page by a script at its end.
 QUESTIONS = """<script>
 const said = {}, root = document.documentElement, colours = () => {
@@ -64,6 +64,7 @@ class Page(unittest.TestCase):
         frame.write_text(FRAME.replace("WIDTH", str(width)), encoding="utf-8")
         dom = self.browser("--window-size=1500,1000", "--virtual-time-budget=5000", "--dump-dom", page=frame)
         found = re.search(r'<body[^>]* data-said="([^"]*)"', dom)
+        assert found is not None, dom
         return json.loads(found.group(1).replace("&quot;", '"').replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
 
     def test_on_a_desktop_and_a_phone(self):

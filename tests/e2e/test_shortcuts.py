@@ -28,7 +28,7 @@ SEED = 0x5EED_1E55_0B5C_0DED  # has no zero byte, and as digits more than eight
 
 
 class Shortcuts(Lab):
-    hint = {}
+    hint: dict = {}
 
     def environment(self):
         turned = [~int.from_bytes(data, "little") & (1 << 64) - 1 for data in (SEED.to_bytes(8, "little"), str(SEED).encode()[:8])]

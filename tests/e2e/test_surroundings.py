@@ -9,7 +9,7 @@ NEEDS_ITSELF = "import importlib.metadata\nVERSION = importlib.metadata.version(
 
 
 class Surroundings(Lab):
-    more = {}
+    more: dict = {}
 
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], **self.more}

@@ -73,7 +73,7 @@ def start_with_the_other(folder):
 
 
 rank = cases = 0
-taken = []
+taken: list = []
 while (message := hear())["type"] != "bye":
     if message["type"] == "hello":
         serves = ["case"] if behaviour == "knows_no_bursts" else ["case", "bursts"]

@@ -159,7 +159,8 @@ class Trial:
 
     def __init__(self, options, cpus, results):
         self.options, self.cpus, self.results = options, cpus, results
-        self.jobs, self.lock, self.stop = queue.SimpleQueue(), threading.Lock(), threading.Event()
+        self.jobs: queue.SimpleQueue = queue.SimpleQueue()
+        self.lock, self.stop = threading.Lock(), threading.Event()
         self.running, self.broken = set(), []
         self.began = self.told = time.monotonic()
         self.planned = self.done = 0

@@ -47,7 +47,7 @@ def functions(file, reference, cases, *names):
 def small_claims(options, copies):
     """name → (faster, slower, known ratio or None, files, the rest of the question)"""
     same = ["--mine", f"a={copies[0]}", "--mine", f"b={copies[1]}"]
-    claims = {f"chain_{steps}_{slower}": ("slowdown=0", f"slowdown={slower}", 1 + slower / 100, [], ["selftest_compare", *at(steps=steps)])
+    claims: dict[str, tuple] = {f"chain_{steps}_{slower}": ("slowdown=0", f"slowdown={slower}", 1 + slower / 100, [], ["selftest_compare", *at(steps=steps)])
               for steps, slower in ((200000, 0.001), (300000, 0.001), (200000, 2), (300000, 5), (400000, 10), (200000, 30))}
     if options.device == "cpu":
         claims["copy"] = ("a", "b", 1, same, ["flash_forward", *at(seq=128, head_dim=32, dtype="fp32", batch=1, heads=2, causal="true")])
@@ -64,7 +64,7 @@ def small_claims(options, copies):
 
 
 # name → (faster, slower, published figure, files, the rest of the question)
-PUBLIC = {
+PUBLIC: dict[str, tuple] = {
     "softmax_naive": ("fused", "reference", 4, ("softmax.py", "naive", "claimed_cases", "fused"), at(columns=4096)),
     "softmax_library": ("fused", "library", 1, ("softmax.py", "naive", "claimed_cases", "fused", "library"), at(columns=4096)),
     "layer_norm": ("fused", "reference", 1, ("layer_norm.py", "library", "claimed_cases", "fused"), at(columns=4096)),
@@ -161,7 +161,7 @@ class Claims:
 
     def run(self):
         """The tasks that were not begun when the time was over."""
-        tasks = queue.Queue()
+        tasks: queue.Queue[tuple] = queue.Queue()
         for kind, known in (("small", self.small), ("public", self.public)):
             for name in known:
                 if self.options.verb == "make":
@@ -178,7 +178,7 @@ class Claims:
                     return
                 job(place, *arguments)
 
-        places = [None] if self.options.device == "cpu" else os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
+        places: list = [None] if self.options.device == "cpu" else os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
         threads = [threading.Thread(target=of_place, args=(place,)) for place in places]
         for thread in threads:
             thread.start()

@@ -187,7 +187,8 @@ def main():
             sys.exit(said)
     program = arguments.tests or build(arguments)
     found = [] if arguments.under or (arguments.tests and not arguments.planted) else list(look_for_planted(arguments))
-    ran, wrong = 0, []
+    ran = 0
+    wrong: list = []
     for number in range(1, 2 if arguments.under else arguments.rounds + 1):
         if number > 1 and time.monotonic() > arguments.ends:
             break

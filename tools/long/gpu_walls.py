@@ -28,6 +28,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 LONGEST_TRY = 75  # seconds; all of them run at once
 
@@ -360,7 +361,7 @@ def main():
         open_air, behind = pool.map(judged, [arguments.syslab] * 2, [device] * 2, [False, True], [True, filling])
     print(f"walls: {behind['walls']}, judged on {device}\n{'':22} {'without walls':40} behind them{'' if filling else ', and without filling'}")
     # What needs sockets is refused to one rank behind the walls: it is tried without filling, and without walls.
-    bare = None if filling else judged(arguments.syslab, device, False, False)
+    bare: Any = None if filling else judged(arguments.syslab, device, False, False)
     lost = []
     for name, without in open_air["tried"].items():
         seen = behind["tried"][name] if not name.startswith("nccl") or filling else bare["tried"][name]

@@ -61,7 +61,7 @@ ANSWERED_BY = {
 
 def cases_of(function):
     """(name, arguments) for each set of parameters, or a text: why it is skipped."""
-    sets = [[("", {})]]
+    sets: list = [[("", {})]]
     for mark in getattr(function, "pytestmark", []):
         if mark.name == "skipif" and mark.args[0]:
             return mark.kwargs.get("reason", "skipped")
@@ -145,6 +145,7 @@ def outputs_of(common):
     """Of the model in a suite's own common.py: 5 in 2025, 10 in 2026."""
     import torch
     described = importlib.util.spec_from_file_location("models_of_a_suite", common)
+    assert described is not None and described.loader is not None
     module = importlib.util.module_from_spec(described)
     described.loader.exec_module(module)
     return module.ToyModel()(torch.zeros(1, 10)).shape[1]
@@ -191,7 +192,7 @@ def lines_of(command, folder, environment):
         late = threading.Timer(OF_A_FILE, os.killpg, (process.pid, signal.SIGKILL))
         late.start()
         read = 0
-        for line in process.stdout:
+        for line in process.stdout or ():
             more = os.pread(beside.fileno(), 1 << 20, read)
             read += len(more)
             yield line, more.decode(errors="replace")

@@ -223,7 +223,7 @@ def judged(fault, laws, looks):
 
 def count_depths(arguments):
     """Each fault by the default check, and by --deep if that does not name it. --deep tries all that the default tries, and more."""
-    named = {"the default": [], "--deep": [], "neither": []}
+    named: dict[str, list[str]] = {"the default": [], "--deep": [], "neither": []}
     for verb, faults in (("flash_forward", FORWARD + RARE), ("flash_backward", BACKWARD)):
         for fault in faults:
             if arguments.k not in fault.name:

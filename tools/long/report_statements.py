@@ -306,7 +306,7 @@ def statements(db, tables):
     found, numbers = [], 0
     for table in tables:
         for index, row in enumerate(table["rows"]):
-            own = {}
+            own: dict = {}
             db.beside(row)
             for ways in (of_attention, of_steps, of_ranks, of_paper, of_sums):
                 ways(db, table, row, own.__setitem__)

@@ -48,7 +48,7 @@ STORED = """SELECT r.label, a.experiment || ' ' || a.case_text || ' ' || a.imple
 def run_all(options, database, label, until):
     """The jobs of each GPU one after the other: a case is remade on the GPU that it was made on."""
     cpu = options.device == "cpu"
-    places = [None] if cpu else os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
+    places: list = [None] if cpu else os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")
 
     def of_place(place, jobs):
         for job in jobs if label == "first" else random.sample(jobs, len(jobs)):
@@ -84,7 +84,7 @@ def off(pair):
 
 def tell(rows):
     """Prints the counts and the rows that are not near; the share of those that are."""
-    pairs = {}
+    pairs: dict = {}
     for row in rows:
         if row["status"] == "ok" and row["time"]:
             pairs.setdefault(row["what"], {})[row["label"]] = row

@@ -52,7 +52,7 @@ class Link(threading.Thread):
         return end
 
     def run(self):
-        under_way = collections.deque()
+        under_way: collections.deque = collections.deque()
         while not self.ending:
             wait = 0.2 if not under_way else max(0.0, under_way[0][0] - time.monotonic())
             for end in select.select(self.ends, [], [], wait)[0]:
@@ -134,7 +134,7 @@ class Launch:
 
     def attempt(self):
         """The attempt's line, and when it came."""
-        for line in self.processes[0].stdout:
+        for line in self.processes[0].stdout or ():
             said = json.loads(line)
             if said.get("type") == "attempt":
                 return said, time.monotonic()
@@ -245,7 +245,9 @@ def main():
     if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare"))):
         print("needs root, ip and unshare")
         sys.exit(77)
-    failed, told, slowest, rounds = 0, {}, {}, 0
+    failed, rounds = 0, 0
+    told: dict = {}
+    slowest: dict = {}
     with Hosts() as hosts:
         for _ in range(arguments.rounds):
             for kind in KINDS:

@@ -28,7 +28,7 @@ def offered(library):
 
 def at_most(library, newest):
     """{symbol: (version, is it data, size)} of what the library offered at `newest`."""
-    kept = {}
+    kept: dict[str, tuple[tuple, bool, int]] = {}
     for name, version, is_data, size in offered(library):
         if version <= newest and version > kept.get(name, ((),))[0]:
             kept[name] = (version, is_data, size)

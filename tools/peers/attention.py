@@ -170,8 +170,9 @@ def relative_error(found, wanted):
 def errors_of(found, wanted, tensors, case, dtype):
     """{tensor: (its error, the error allowed)}"""
     yardstick = {}
+    q, k, v, do = tensors
     if case.batch * case.heads * case.seq**2 <= MOST_SCORES:
-        yardstick = {name: relative_error(t, wanted[name]) for name, t in op_by_op(*tensors, case.causal).items()}
+        yardstick = {name: relative_error(t, wanted[name]) for name, t in op_by_op(q, k, v, do, case.causal).items()}
     usual = USUAL_ERROR[dtype]
     allowed = {name: 2 * max(yardstick.get(name, 1.5 * usual), usual / 2) for name in found}
     if "lse" in found:
@@ -335,7 +336,8 @@ def main():
     names = [rung.name for rung in rungs] + peers
     print("| case | pass | " + " | ".join(f"{name} ms (TFLOP/s)" for name in names) + " |")
     print("| --- | --- |" + " --- |" * len(names))
-    wrong, ratios, lines, log = 0, {}, [], []
+    wrong, lines, log = 0, [], []
+    ratios: dict = {}
     cases = [case for case in grid(arguments.grid) if set(arguments.cases.split()) <= set(label_of(case).split())]
     if not cases:
         sys.exit(f"no case of grid '{arguments.grid}' has all of '{arguments.cases}'")

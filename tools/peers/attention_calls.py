@@ -60,7 +60,7 @@ def main():
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
     sides = [("syslab", ours, None), ("nothing", Nothing.apply, None), *((name, theirs, backend) for name, backend in PEERS.items())]
-    found = {}
+    found: dict = {}
     for _ in range(ROUNDS + 1):  # the first is thrown away
         for name, attend, backend in sides:
             with sdpa_kernel(backend or SDPBackend.MATH):

@@ -45,6 +45,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -224,7 +225,7 @@ def queued_steps(step, device, samples):
 
 
 def parts_of_steps(step, device, samples):
-    found = {}
+    found: dict = {}
     for _ in range(samples):
         marks = {}
         meet(device)
@@ -369,7 +370,7 @@ def tell(line, arguments):
 def run_rank(arguments, cases):
     """The cases from arguments.first on, as one of the ranks that RANK and WORLD_SIZE name."""
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    device = Cpu if arguments.device == "cpu" else Gpu
+    device: Any = Cpu if arguments.device == "cpu" else Gpu
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     where = {}
     if device is Gpu:
@@ -404,7 +405,7 @@ def run_rank(arguments, cases):
 def wait_for(processes, begun, limit):
     """0, or why the ranks ended: all others are ended with the first that fails."""
     started = time.time()
-    why = 0
+    why: int | str = 0
     while any(process.poll() is None for process in processes) and not why:
         time.sleep(0.05)
         codes = [process.poll() for process in processes]

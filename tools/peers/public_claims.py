@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parents[2]
 
 def load(name):
     spec = importlib.util.spec_from_file_location(name, HERE / "reports/examples/claims" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -95,10 +96,11 @@ def measure(faster, slower, case, rounds):
         warm = time.monotonic() + 0.3
         while time.monotonic() < warm:
             seconds_of(faster, arguments, calls[faster])
-        logs, times = [], {faster: [], slower: []}
+        logs = []
+        times: dict = {faster: [], slower: []}
         for block in range(rounds):
             order = (faster, slower, slower, faster) if block % 2 == 0 else (slower, faster, faster, slower)
-            took = {faster: [], slower: []}
+            took: dict = {faster: [], slower: []}
             for call in order:
                 took[call].append(seconds_of(call, arguments, calls[call]))
             logs.append(sum(map(math.log, took[slower])) / 2 - sum(map(math.log, took[faster])) / 2)

@@ -28,6 +28,7 @@ import statistics
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict
+from typing import Any
 
 import torch
 
@@ -62,7 +63,7 @@ class Step:
         assert sum(p.numel() for p in self.model.parameters()) == config.parameters()
         self.prepare(variant, compile_what)
         dtype = {"bf16_amp": torch.bfloat16, "fp16_amp": torch.float16}.get(precision)
-        self.region = (lambda: torch.autocast(device, dtype)) if dtype else nullcontext
+        self.region: Any = (lambda: torch.autocast(device, dtype)) if dtype else nullcontext
         # Without scaling fp16's gradients would vanish, and the scaler's own kernels belong to such a step.
         self.scaler = torch.amp.GradScaler(device) if precision == "fp16_amp" else None
 
@@ -136,7 +137,7 @@ def each_alone(work, samples):
 
 def parts_of(step, samples):
     """Milliseconds of each part of each step, from the end of the part before."""
-    found = {}
+    found: dict = {}
     for _ in range(samples):
         marks = {}
         torch.cuda.synchronize()
@@ -336,8 +337,8 @@ def main():
     verb.add_argument("--layout", default="interleaved", choices=LAYOUTS, help="of RoPE: the 2025 or the 2026 hand-out's")
     verb.add_argument("--decay-order", default="after", choices=DECAY_ORDERS, help="2025's or 2026's")
     verb.add_argument("--eps-mode", default="uncorrected", choices=EPS_MODES, help="the hand-outs' or PyTorch's")
-    for name, default in (("lr", 1e-3), ("beta1", 0.9), ("beta2", 0.999), ("eps", 1e-8), ("weight-decay", 0.01)):
-        verb.add_argument(f"--{name}", type=float, default=default)
+    for name, rate in (("lr", 1e-3), ("beta1", 0.9), ("beta2", 0.999), ("eps", 1e-8), ("weight-decay", 0.01)):
+        verb.add_argument(f"--{name}", type=float, default=rate)
     verb.add_argument("--max-norm", type=float, default=0, help="clip gradients to this norm; 0: do not")
     verb.add_argument("--cycle", type=int, default=0, help="steps of a cosine schedule; 0: a constant rate")
     verb.add_argument("--lr-warmup", type=int, default=0, help="its steps of linear warm-up")

@@ -82,10 +82,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("sheet", "score"):
-        options = verbs.add_parser(verb)
-        options.add_argument("--handout", required=True, choices=("2025", "2026"))
+        of_verb = verbs.add_parser(verb)
+        of_verb.add_argument("--handout", required=True, choices=("2025", "2026"))
         if verb == "score":
-            options.add_argument("sheets", nargs="+")
+            of_verb.add_argument("sheets", nargs="+")
     options = parser.parse_args()
     rubric = load()
     if options.verb == "sheet":

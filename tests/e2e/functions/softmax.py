@@ -155,7 +155,7 @@ def traces(x, scale):
     return torch.jit.trace(lambda y: reference(y, scale), (x,), check_trace=False)(x)
 
 
-BUILT = []
+BUILT: list = []
 
 
 def compiles_once(x, scale):

@@ -45,9 +45,9 @@ class Case:
     name: str
     axes: dict
     arguments: object
-    terms: int = None
-    rtol: float = None
-    atol: float = None
+    terms: int | None = None
+    rtol: float | None = None
+    atol: float | None = None
 
 
 def drawn(seed, n):
@@ -62,21 +62,27 @@ def cases():
 
 
 class Shape:
+    @staticmethod
     def same_with_every_seed():
         yield {"name": "constant", "arguments": lambda seed: [np.ones((4, 4)), 1.0]}
 
+    @staticmethod
     def other_shape():
         yield {"name": "grows", "arguments": lambda seed: [np.full((seed % 7 + 1, 4), seed), 1.0]}
 
+    @staticmethod
     def no_function():
         yield {"name": "tensor", "arguments": [np.ones(4)]}
 
+    @staticmethod
     def misspelt():
         yield {"name": "a", "arguments": lambda seed: [np.full(4, seed)], "tolerence": 1}
 
+    @staticmethod
     def none():
         return []
 
+    @staticmethod
     def other_axes():
         yield {"axes": {"n": 1}, "arguments": lambda seed: [np.full(4, seed), 1.0]}
         yield {"axes": {"m": 1}, "arguments": lambda seed: [np.full(4, seed), 1.0]}

@@ -14,7 +14,7 @@ class Reads:
     """Each of the paths in PATHS."""
 
     def forward(self, q, k, v, is_causal):
-        found = []
+        found: list[str] = []
         for path in os.environ["PATHS"].split(os.pathsep):
             reached(path, lambda: bytes_of(path) >= 0, found)
         raise RuntimeError(f"reached: {', '.join(found) or 'nothing'}")

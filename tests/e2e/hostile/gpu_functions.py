@@ -4,7 +4,9 @@ import time
 import torch
 
 CYCLES = 2_000_000  # about a millisecond
-told, side, kept = torch.cuda.Event.elapsed_time, [], {}
+told = torch.cuda.Event.elapsed_time
+side: list = []
+kept: dict = {}
 
 
 def reference(x, w):

@@ -14,7 +14,7 @@ class WakesItself:
     """Is stopped while the other side is measured, and would rather work then; and tries what reading a file allows to do to it."""
 
     def forward(self, q, k, v, is_causal):
-        found = []
+        found: list[str] = []
         LIBC.syscall.restype = ctypes.c_long
 
         def timer():
@@ -85,7 +85,7 @@ class Types:
     """A terminal's settings are its owner's, too: without an echo, or with another end of a line, what is typed goes astray."""
 
     def forward(self, q, k, v, is_causal):
-        found = []
+        found: list[str] = []
 
         def changes():
             fd = os.open(os.environ["TERMINAL"], os.O_RDWR | os.O_NOCTTY)

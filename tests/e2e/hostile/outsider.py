@@ -36,7 +36,7 @@ class Watches:
     """What is told of a folder to whoever may not list it; and calls that are newer than whoever drew up the list of the denied."""
 
     def forward(self, q, k, v, is_causal):
-        found = []
+        found: list[str] = []
         outside = os.environ["OUTSIDE"]
         reached("names", lambda: LIBC.inotify_add_watch(LIBC.inotify_init1(0), (outside + "/state").encode(), 0xFFF), found)
         reached("names of a file system", lambda: call(300, 0xC00, 0), found)  # fanotify_init
@@ -118,7 +118,7 @@ class StaysAround:
                 pass
         os.chdir("/")
         os.closerange(0, 64)
-        os.execve("/bin/sleep", ["sleep", "1000.731"], {})
+        os.execve("/bin/sleep", ["sleep", "1000.731"], dict[str, str]())
 
 
 class Commands:

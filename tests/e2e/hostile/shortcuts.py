@@ -15,7 +15,7 @@ from cheats import attention, nonsense
 class CachesByShape:
     """Output cache: computes once for a shape and hands the same result out ever after."""
 
-    known = {}
+    known: dict = {}
 
     def forward(self, q, k, v, is_causal):
         if q.shape not in self.known:
@@ -26,7 +26,7 @@ class CachesByShape:
 class CachesByAddress:
     """The same by where the inputs lie, as if the same memory held the same numbers."""
 
-    known = {}
+    known: dict = {}
 
     def forward(self, q, k, v, is_causal):
         place = tuple(each.__array_interface__["data"][0] for each in (q, k, v))
@@ -314,7 +314,7 @@ class WorksBehindItsBack:
 class RemembersContent:
     """Output cache by what the inputs hold: the same question is answered once."""
 
-    known = {}
+    known: dict = {}
 
     def forward(self, q, k, v, is_causal):
         content = hash(b"".join(each.tobytes() for each in (q, k, v)))
@@ -326,7 +326,7 @@ class RemembersContent:
 class RemembersACorner:
     """The same by a few numbers of each, which is faster to hash."""
 
-    known = {}
+    known: dict = {}
 
     def forward(self, q, k, v, is_causal):
         corner = hash(b"".join(each.reshape(-1)[:4].tobytes() for each in (q, k, v)))

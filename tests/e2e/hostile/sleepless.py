@@ -41,7 +41,7 @@ class Wakes:
     """Whatever would wake it, or keep it at work, in spite of a SIGSTOP."""
 
     def forward(self, q, k, v, is_causal):
-        found = []
+        found: list[str] = []
 
         def child_that_wakes():
             child = clone(signal.SIGCONT)
@@ -93,6 +93,9 @@ class Sleepless:
             self.begun = True
             threading.Thread(target=self.works, daemon=True).start()
         return attention(q, k, v, is_causal)
+
+    def works(self):
+        raise NotImplementedError
 
 
 class Populates(Sleepless):

@@ -5,7 +5,7 @@ import numpy as np
 
 HONEST_S, SHORT_S = 0.09, 0.03  # of a call that does its work, and of one that does not but still has a time on a busy machine
 KNOWN = {}
-LAST = []
+LAST: list = []
 
 
 def reference(x):

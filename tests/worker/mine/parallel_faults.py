@@ -176,7 +176,7 @@ class CountsNotReset(Bucketed):
             buffer /= dist.get_world_size()
             for p, part in zip(members, buffer.split([p.numel() for p in members])):
                 p.grad.copy_(part.view_as(p.grad))
-        self.sent = {}
+        self.sent: dict = {}
 
 
 class LimitInBits(Bucketed):

@@ -1,5 +1,7 @@
 """Right data parallelism, sharded optimizers and full sharding that are built in another way than the checks might expect: padded flat
 shards, gradients by all-gather, by reduce and broadcast, by reduce-scatter of padded buckets, aligned parts of tied weights."""
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
@@ -63,7 +65,8 @@ class PaddedShards(torch.optim.Optimizer):
 
     def __init__(self, params, optimizer_cls, **options):
         self.rank, self.ranks, self.optimizer_cls, self.options = dist.get_rank(), dist.get_world_size(), optimizer_cls, options
-        self.parts, self.inner = [], None
+        self.parts: list = []
+        self.inner: Any = None
         super().__init__(params, dict(options))
 
     def add_param_group(self, group):

@@ -7,7 +7,6 @@ output, root, files = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv
 CHUNK = 8000  # compilers limit one literal; adjacent literals are joined
 
 
-
 def name_of(file):
     """A family of experiments is a folder for people: experiments/FAMILY/ID/tables/x.sql is experiments/ID/tables/x.sql."""
     parts = file.parts

@@ -71,16 +71,22 @@ SEES_ALL = {"experiments", "tests"}
 MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/judged.cpp", "src/cli/plan_buckets.cpp"}
 # Of some rooms another sees these headers alone: of the worker its wire, and what says before a case whether somebody's file can be served;
 # where the lab touches no device, of the language only what speaks of none.
-ONLY_HEADERS = {("runner", "contract"): {"contract/measure_spec.hpp"},
-                ("runner", "worker"): {"worker/wire.hpp", "worker/command_params.hpp"}, ("store", "worker"): {"worker/wire.hpp"},
-                ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp",
-                                       "worker/command_params.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
-                ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp", "measure/resolution.hpp"},
-                ("compare", "measure"): {"measure/protocol.hpp", "measure/host_load.hpp"}, ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
-                ("evidence", "report"): {"report/deliverables.hpp"},
-                ("claim", "report"): {"report/document.hpp", "report/table.hpp"}, ("claim", "store"): {"store/cells.hpp"},
-                ("claim", "runner"): {"runner/environment.hpp", "runner/known_facts.hpp"},
-                ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
+ONLY_HEADERS = {
+    ("runner", "contract"): {"contract/measure_spec.hpp"},
+    ("runner", "worker"): {"worker/wire.hpp", "worker/command_params.hpp"},
+    ("store", "worker"): {"worker/wire.hpp"},
+    ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp",
+                            "worker/command_params.hpp"},
+    ("compare", "worker"): {"worker/wire.hpp"},
+    ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp", "measure/resolution.hpp"},
+    ("compare", "measure"): {"measure/protocol.hpp", "measure/host_load.hpp"},
+    ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
+    ("evidence", "report"): {"report/deliverables.hpp"},
+    ("claim", "report"): {"report/document.hpp", "report/table.hpp"},
+    ("claim", "store"): {"store/cells.hpp"},
+    ("claim", "runner"): {"runner/environment.hpp", "runner/known_facts.hpp"},
+    ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"},
+}
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}

@@ -322,6 +322,7 @@ class Unjudged(unittest.TestCase):
 
         reference = reference_of(nothing, random((64, 100), dtype=torch.float32))
         self.assertLess(unjudged(reference, lambda x: x.sum(-1) - x.shape[-1] * x.mean(-1), 5)[0], 0.005)
+
         def bias_of_keys(q, k, b):  # softmax takes no notice of what all scores of a row share
             return torch.softmax(q @ (k + b).T / 8, -1) @ k
 

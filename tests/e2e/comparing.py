@@ -100,7 +100,6 @@ class Comparing(Lab):
         self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=100000", *arguments)
         self.syslab("pin", name, "latest")
 
-
     def made_version_1(self):
         """All runs so far look as if they had been measured before protocols told their version."""
         connection = sqlite3.connect(self.db)

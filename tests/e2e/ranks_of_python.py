@@ -170,7 +170,6 @@ class Timed(unittest.TestCase):
         training.tell(told)
         self.assertGreater(told[syslab_timing.FIELDS.index("loss")], 0)
 
-
     def weights_are_those_behind_the_answer(self, training):
         rank = syslab_ranks.TimedRank.__new__(syslab_ranks.TimedRank)
         rank.rank, rank.path, rank.training, rank.tensors, rank.lost = 0, "", training, mock.Mock(), None

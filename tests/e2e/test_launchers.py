@@ -37,7 +37,9 @@ class Imitated(Launched):
                          [["1", "1"], [shared, shared]])
 
     def test_ranks_on_two_hosts_meet_by_an_address(self):
-        hosts = lambda rank: {"SYSLAB_HOST": ("127.0.0.1", "elsewhere")[rank % 2]}
+        def hosts(rank):
+            return {"SYSLAB_HOST": ("127.0.0.1", "elsewhere")[rank % 2]}
+
         lines = self.ran(torchrun, "run", "selftest_ranks", "-a", "world_size=4", *LIMIT, size=4, each=hosts)
         (line,) = attempts(lines)
         self.assertEqual(line["status"], "ok", line["detail"])

@@ -63,8 +63,10 @@ class Leaderboard2026(Lab):
 
     def test_a_backend_that_joins_nobody_and_segments_beyond_the_model_are_told_by_the_plan(self):
         tiny = ("-a", "model=tiny", "-a", "layers=2", "-a", "context=32", "-a", "precision=fp32")
+
         def reasons(*arguments):
             return [case.get("skip") for case in self.json("plan", "leaderboard_2026", *tiny, *arguments)["cases"]]
+
         engines = ("-a", "segment=1", "-a", "backend=copy_engines", "--impl")
         self.assertEqual(reasons(*engines, "fsdp_host", "-a", "world_size=2"),
                          ["the backend copy_engines joins GPUs, and fsdp_host computes on the CPU"])

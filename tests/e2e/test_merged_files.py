@@ -122,7 +122,9 @@ class MergedFiles(Lab):
         self.assertEqual(open_texts, {"train_lm.text": True, "train_lm.checkpoint": True})
 
     def test_what_is_written_is_private_and_a_file_that_was_there_keeps_its_mode(self):
-        mode = lambda path: stat.S_IMODE(os.stat(path).st_mode)
+        def mode(path):
+            return stat.S_IMODE(os.stat(path).st_mode)
+
         page, table = self.folder / "page.html", self.folder / "table.csv"
         table.touch()
         table.chmod(0o644)

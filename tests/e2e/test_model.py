@@ -135,7 +135,6 @@ class BenchmarkingScript(Lab):
         self.assertEqual(ended["status"], "unsupported")
         self.assertIn("host runs in fp32 on the CPU; bf16_fused needs a GPU", ended["detail"])
 
-
     def test_a_plan_says_of_every_rung_and_precision_what_running_it_says(self):
         """Every experiment on a training step; of those of several ranks the plan alone, which asks the same."""
         tiny = ("-a", "model=tiny", "-a", "batch=2", "-a", "context=8", "-a", "precision=fp32,bf16_amp,fp64", "--impl",

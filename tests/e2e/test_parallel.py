@@ -112,7 +112,7 @@ class Parallel(Lab):
         said, verdict = self.accused("AverageForgotten", expect=1)
         self.assertEqual(verdict["verdict"], "FAIL")
         self.assertRegex(said, r"the gradient of 'layers\.0\.weight'\[0, 0\] on rank 0 in step 0 is -?\d.*, in one process -?\d.*: "
-                                  "that is the sum over ranks, not divided by 2")
+                               "that is the sum over ranks, not divided by 2")
 
     def test_a_missing_wait_is_named(self):
         said, _ = self.accused("NoWait", expect=1)

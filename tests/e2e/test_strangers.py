@@ -121,8 +121,13 @@ def slow(nuisance, _):
 
 def hello_of_another_build(_, one):
     """As builds before this one greeted, with a rank 1 of another build, which they would have refused and all ended."""
-    text = lambda words: len(words).to_bytes(4, "little") + words
-    number = lambda value: value.to_bytes(8, "little")
+
+    def text(words):
+        return len(words).to_bytes(4, "little") + words
+
+    def number(value):
+        return value.to_bytes(8, "little")
+
     hello = number(0) + number(1) + text(b"e2e") + number(2) + number(1) + text(b"") * 2 + number(1) * 2 + text(b"other")
     one.sendall(b"syslab\x01\n" + text(hello))
 

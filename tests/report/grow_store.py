@@ -97,7 +97,10 @@ def main():
     path, wanted = sys.argv[1], int(sys.argv[2])
     grower = Grower(path)
     runs = [run for run, in grower.rows("SELECT id FROM run WHERE verb = 'run' ORDER BY id")]
-    count = lambda: grower.rows("SELECT count(*) FROM metric")[0][0]
+
+    def count():
+        return grower.rows("SELECT count(*) FROM metric")[0][0]
+
     if not runs or count() == 0:
         sys.exit(f"{path}: nothing was measured there")
     grower.db.execute("BEGIN")

@@ -47,8 +47,10 @@ def functions(file, reference, cases, *names):
 def small_claims(options, copies):
     """name → (faster, slower, known ratio or None, files, the rest of the question)"""
     same = ["--mine", f"a={copies[0]}", "--mine", f"b={copies[1]}"]
-    claims: dict[str, tuple] = {f"chain_{steps}_{slower}": ("slowdown=0", f"slowdown={slower}", 1 + slower / 100, [], ["selftest_compare", *at(steps=steps)])
-              for steps, slower in ((200000, 0.001), (300000, 0.001), (200000, 2), (300000, 5), (400000, 10), (200000, 30))}
+    claims: dict[str, tuple] = {
+        f"chain_{steps}_{slower}":
+            ("slowdown=0", f"slowdown={slower}", 1 + slower / 100, [], ["selftest_compare", *at(steps=steps)])
+        for steps, slower in ((200000, 0.001), (300000, 0.001), (200000, 2), (300000, 5), (400000, 10), (200000, 30))}
     if options.device == "cpu":
         claims["copy"] = ("a", "b", 1, same, ["flash_forward", *at(seq=128, head_dim=32, dtype="fp32", batch=1, heads=2, causal="true")])
         return claims

@@ -25,8 +25,8 @@ SHARE = {"cheats:AnswersEarly": 0.5}  # of the honest class's wait; it waits 10 
 KINDS = {
     "the first answer of a shape, kept": "CachesByShape stale_by_shape",
     "the first answer at an address, kept": "CachesByAddress stale_by_address",
-    "every 2nd, 3rd or 7th call answered with the last result": "EverySecondCall EverySeventhCall stale_every_second stale_every_third "
-                                                               "stale_every_seventh",
+    "every 2nd, 3rd or 7th call answered with the last result":
+        "EverySecondCall EverySeventhCall stale_every_second stale_every_third stale_every_seventh",
     "right for some calls, its last result from then on": "StaleFromThen DriftsLater",
     "each call answered with the result of the one before": "OneCallLate stale_one_late",
     "half of the rows": "HalfOfTheRows stale_half_the_rows",

@@ -18,8 +18,9 @@ import operator
 import pathlib
 from typing import Any
 
-SCALARS: dict[str, Any] = {"int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
-           "size_t": ctypes.c_size_t, "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
+SCALARS: dict[str, Any] = {
+    "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
+    "size_t": ctypes.c_size_t, "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
 TENSORS = ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
 RETURNS = ("void", "status")
 DRAWS = ("normal", "uniform")

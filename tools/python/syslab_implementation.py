@@ -157,7 +157,7 @@ class Implementation:
         for function, name, value, content in returned:
             if self.tensors.content(value) != content:
                 raise WrongAnswer(f"{function}: '{name}' changed after it had been returned: whatever the call starts must have "
-                                "ended by then", "late_write")
+                                  "ended by then", "late_write")
 
     def guard(self, message, size):
         """A page behind each tensor, where the host has left room for one and tensors lie in the memory that both see."""

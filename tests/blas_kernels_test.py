@@ -51,9 +51,11 @@ class Kernels(unittest.TestCase):
                 self.write(f"testlog-{kernels}", ran)
 
         said, read = io.StringIO(), pathlib.Path.read_text
-        with mock.patch.object(tool.subprocess, "run", run), mock.patch.object(sys, "argv", ["blas_kernels", str(self.logs.parent), kernels, *more]), \
+        argv = ["blas_kernels", str(self.logs.parent), kernels, *more]
+        with mock.patch.object(tool.subprocess, "run", run), mock.patch.object(sys, "argv", argv), \
              mock.patch.object(pathlib.Path, "read_text", lambda path: cpu if path.name == "cpuinfo" else read(path)), \
-             mock.patch.object(tool.platform, "machine", lambda: "x86_64"), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+             mock.patch.object(tool.platform, "machine", lambda: "x86_64"), \
+             contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             code = tool.main()
         return code, asked, said.getvalue()
 
@@ -61,7 +63,8 @@ class Kernels(unittest.TestCase):
         return {line.split(":")[0]: int(line.split(":")[1]) for line in said.splitlines()[-6:]}
 
     def test_those_that_opened_openblas_run_again_with_the_kernels_asked_for(self):
-        code, asked, said = self.ended([record("model", "Core: Haswell\n"), record("parallel", "Core: Haswell\nCore: Haswell\n")])
+        code, asked, said = self.ended([record("model", "Core: Haswell\n"),
+                                        record("parallel", "Core: Haswell\nCore: Haswell\n")])
         self.assertEqual((code, self.counts(said)["Ok"]), (0, 2))
         (words, kernels), = asked
         self.assertEqual((words[-2:], kernels), (["model", "parallel"], "Haswell"))
@@ -73,10 +76,14 @@ class Kernels(unittest.TestCase):
         self.assertEqual(self.ended(more=("--suite", "e2e"))[0], 2)
 
     def test_a_test_that_fails_or_takes_other_kernels_has_not_passed(self):
-        for ran, why in (([record("model", "Core: Haswell\n", "FAIL"), record("parallel", "Core: Haswell\n")], "model: FAIL"),
-                         ([record("model", "Core: Haswell\n"), record("parallel", "Core: Zen\n")], "parallel: OpenBLAS took Zen, not Haswell"),
-                         ([record("model", "Core: Haswell\n"), record("parallel", "")], "parallel: OpenBLAS took nothing, not Haswell"),
-                         ([record("model", "Core: Haswell\n"), record("parallel", "Core: Haswell\n", "TIMEOUT")], "parallel: TIMEOUT"),
+        for ran, why in (([record("model", "Core: Haswell\n", "FAIL"), record("parallel", "Core: Haswell\n")],
+                          "model: FAIL"),
+                         ([record("model", "Core: Haswell\n"), record("parallel", "Core: Zen\n")],
+                          "parallel: OpenBLAS took Zen, not Haswell"),
+                         ([record("model", "Core: Haswell\n"), record("parallel", "")],
+                          "parallel: OpenBLAS took nothing, not Haswell"),
+                         ([record("model", "Core: Haswell\n"), record("parallel", "Core: Haswell\n", "TIMEOUT")],
+                          "parallel: TIMEOUT"),
                          ([record("model", "Core: Haswell\n")], "parallel: did not run")):
             with self.subTest(why):
                 code, _, said = self.ended(ran)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/claim_seal.py writes JSON as syslab does: every double by the same digits, and published claims with the seal that they have.
+"""tools/claim_seal.py writes JSON as syslab does: every double by the same digits, and published claims with the seal
+that they have.
 
     claim_seal_test.py ROOT JSON_NUMBERS
 """
@@ -36,7 +37,8 @@ class Sealed(unittest.TestCase):
             self.assertEqual(claim_seal.machine_kind(held["environment"]), held["machine_kind"], file)
 
     def test_text_and_keys_are_as_syslab_writes_them(self):
-        self.assertEqual(claim_seal.text_of({"b": [1, True, None, "µ\n\"\x7f"], "a": {}}), '{"a":{},"b":[1,true,null,"µ\\n\\"\x7f"]}')
+        self.assertEqual(claim_seal.text_of({"b": [1, True, None, "µ\n\"\x7f"], "a": {}}),
+                         '{"a":{},"b":[1,true,null,"µ\\n\\"\x7f"]}')
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How tools/long/claims_elsewhere.py ends where the time was over before all claims had been begun; `syslab` is imitated.
+"""How tools/long/claims_elsewhere.py ends where the time was over before all claims had been begun; `syslab` is
+imitated.
 
     claims_elsewhere_test.py ROOT
 """
@@ -39,9 +40,11 @@ class Verified(unittest.TestCase):
             claims.until = 0 if len(made) == calls else claims.until
             return {"ended": 0, "seconds": 0, "errors": "", "said": {"verdict": verdict}}
 
-        words = ["claims_elsewhere.py", "verify", "syslab", str(self.folder), "--library", str(self.folder / "library.so"), "--device", "cpu",
+        words = ["claims_elsewhere.py", "verify", "syslab", str(self.folder), "--library",
+                 str(self.folder / "library.so"), "--device", "cpu",
                  "--seconds", "1e6" if calls else "0"]
-        with mock.patch.object(tool.Claims, "call", call), mock.patch.object(sys, "argv", words), open(os.devnull, "w") as nowhere, \
+        with mock.patch.object(tool.Claims, "call", call), mock.patch.object(sys, "argv", words), \
+             open(os.devnull, "w") as nowhere, \
              mock.patch.object(sys, "stdout", nowhere):
             return tool.main()
 

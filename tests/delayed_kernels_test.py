@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The search for races in attention's kernels, without a GPU: what it plants stands once in the kernels of today, it ends with 1 where a
-planted race is not found or a test fails, and it counts what racecheck says.
+"""The search for races in attention's kernels, without a GPU: what it plants stands once in the kernels of today, it
+ends with 1 where a planted race is not found or a test fails, and it counts what racecheck says.
 
     delayed_kernels_test.py ROOT
 """
@@ -54,7 +54,8 @@ class Tool(unittest.TestCase):
 
     def ends(self, *arguments):
         said = io.StringIO()
-        with mock.patch.object(sys, "argv", ["delayed_kernels.py", "--jobs", "2", "--rounds", "1", *arguments]), contextlib.redirect_stdout(said):
+        argv = ["delayed_kernels.py", "--jobs", "2", "--rounds", "1", *arguments]
+        with mock.patch.object(sys, "argv", argv), contextlib.redirect_stdout(said):
             return tool.main(), said.getvalue()
 
     def test_what_is_planted_stands_once_and_is_of_the_object_named(self):
@@ -62,7 +63,8 @@ class Tool(unittest.TestCase):
             with self.subTest(race.what):
                 copy = tool.plant(self.folder / str(number), race.file, race.texts) / "ops/attention" / race.file
                 whole = (ROOT / tool.KERNELS / race.file).read_text(encoding="utf-8")
-                self.assertEqual(len(whole) - len(copy.read_text(encoding="utf-8")), sum(len(old) - len(new) for old, new in race.texts))
+                self.assertEqual(len(whole) - len(copy.read_text(encoding="utf-8")),
+                                 sum(len(old) - len(new) for old, new in race.texts))
                 self.assertTrue((ROOT / tool.KERNELS / f"{race.objects.replace('_', '/', 1)}.cu").exists())
         with self.assertRaisesRegex(SystemExit, "no longer what is to be changed"):
             tool.plant(self.folder, "wgmma/forward.cuh", [("not there", "")])
@@ -93,8 +95,10 @@ class Tool(unittest.TestCase):
 
     def test_hazards_are_counted_by_their_two_sides_and_what_was_said_is_kept(self):
         tests = self.program("tests", PASSED)
-        said = "".join(HAZARD % at for at in (16, 32)) + "========= Error: Race reported between Read access at a+0x1 and b+0x2\n"
-        self.program("compute-sanitizer", PROGRAM % (said + "[  PASSED  ] 1 test.\n========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)", 0))
+        said = "".join(HAZARD % at for at in (16, 32))
+        said += "========= Error: Race reported between Read access at a+0x1 and b+0x2\n"
+        said += "[  PASSED  ] 1 test.\n========= RACECHECK SUMMARY: 3 hazards displayed (3 errors, 0 warnings)"
+        self.program("compute-sanitizer", PROGRAM % (said, 0))
         with mock.patch.dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}"):
             ended, printed = self.ends("--tests", tests, "--under", "racecheck", "--keep", str(self.folder / "kept"))
         self.assertEqual(ended, 1)

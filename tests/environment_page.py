@@ -4,7 +4,8 @@
     environment_page.py ROOT         exit 1 and a line for each that is missing or idle
     environment_page.py --self-test
 
-The program names them in quotes (C++, Python), a script behind a $. Variables that Meson gives to single tests are not asked for, but may stand on the page.
+The program names them in quotes (C++, Python), a script behind a $. Variables that Meson gives to single tests are not
+asked for, but may stand on the page.
 """
 import pathlib
 import re
@@ -39,7 +40,8 @@ def known_anywhere(root):
 
 
 def faults_of(root):
-    rows = [line.split("|")[1] for line in (root / PAGE).read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    rows = [line.split("|")[1] for line in (root / PAGE).read_text(encoding="utf-8").splitlines()
+            if line.startswith("| `")]
     told = {name for row in rows for name in ANY.findall(row)}
     return ([f"{PAGE}: no row for {name}" for name in sorted(read_by(root) - told)]
             + [f"{PAGE}: nothing reads {name}" for name in sorted(told - known_anywhere(root))])
@@ -48,12 +50,15 @@ def faults_of(root):
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for name, text in (("src/a/b.cpp", 'getenv("SYSLAB_READ"); getenv("SYSLAB_LOST");'), ("tools/test", "build=${SYSLAB_SAID:-build}\n"),
+        for name, text in (("src/a/b.cpp", 'getenv("SYSLAB_READ"); getenv("SYSLAB_LOST");'),
+                           ("tools/test", "build=${SYSLAB_SAID:-build}\n"),
                            ("tests/t.py", "SYSLAB_TESTED"),
-                           (PAGE, "| variable | what |\n| `SYSLAB_READ`, `SYSLAB_TESTED` | SYSLAB_LOST |\n| `SYSLAB_IDLE` | |\n")):
+                           (PAGE, "| variable | what |\n| `SYSLAB_READ`, `SYSLAB_TESTED` | SYSLAB_LOST |\n| "
+                            "`SYSLAB_IDLE` | |\n")):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text, encoding="utf-8")
-        expected = [f"{PAGE}: no row for SYSLAB_LOST", f"{PAGE}: no row for SYSLAB_SAID", f"{PAGE}: nothing reads SYSLAB_IDLE"]
+        expected = [f"{PAGE}: no row for SYSLAB_LOST", f"{PAGE}: no row for SYSLAB_SAID",
+                    f"{PAGE}: nothing reads SYSLAB_IDLE"]
         assert faults_of(root) == expected, faults_of(root)
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Kernels that overlap with the one before them (src/device/overlap.cuh) make no loads that the compiler may move in front of their wait.
+"""Kernels that overlap with the one before them (src/device/overlap.cuh) make no loads that the compiler may move in
+front of their wait.
 
     overlapped_loads.py ROOT         exit 1 and a line for each that may
     overlapped_loads.py --self-test
 
-Such loads come from `__restrict__`, __ldg() and ld.global.nc. Read are all files of CUDA under src/ that wait for kernels before, and
-all *.cuh there, which such files may include. Comments are not read.
+Such loads come from `__restrict__`, __ldg() and ld.global.nc. Read are all files of CUDA under src/ that wait for
+kernels before, and all *.cuh there, which such files may include. Comments are not read.
 """
 import pathlib
 import re
@@ -24,8 +25,8 @@ def faults_of(name, text):
     code = without_comments(text)
     if not name.endswith(".cuh") and WAITS not in code:
         return []
-    return [f"{name}:{number}: {found.group()} in a kernel that overlaps: the load may move in front of {WAITS}(); leave it out "
-            "(src/device/overlap.cuh)"
+    return [f"{name}:{number}: {found.group()} in a kernel that overlaps: the load may move in front of {WAITS}(); "
+            "leave it out (src/device/overlap.cuh)"
             for number, line in enumerate(code.splitlines(), 1) for found in FREE.finditer(line)]
 
 
@@ -50,7 +51,8 @@ def main():
     texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
     faults = [fault for name, text in texts.items() for fault in faults_of(name, text)]
     waiting = sum(WAITS in without_comments(text) for text in texts.values())
-    print("\n".join([*faults, f"overlapped_loads: {len(texts)} files, {waiting} of them wait, {len(faults)} loads that may move"]))
+    print("\n".join([*faults, f"overlapped_loads: {len(texts)} files, {waiting} of them wait, {len(faults)} loads that "
+                     "may move"]))
     return 1 if faults or waiting == 0 else 0
 
 

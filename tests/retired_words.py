@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The glossary in CONTRIBUTING.md retires words: none may come back in a file's name under src/ or in an identifier of a header there.
+"""The glossary in CONTRIBUTING.md retires words: none may come back in a file's name under src/ or in an identifier of
+a header there.
 
     retired_words.py ROOT         exit 1 and a line for each that did
     retired_words.py --self-test
 
-The column "replaces" has them in backticks. `CamelCase` is one identifier; `words_apart` is a run of words inside any identifier or
-path, camel or snake; a `room/file` is a path. "`store` (comm, agents)" retires it in those rooms only. Comments, strings and #include lines are not read.
+The column "replaces" has them in backticks. `CamelCase` is one identifier; `words_apart` is a run of words inside any
+identifier or path, camel or snake; a `room/file` is a path. "`store` (comm, agents)" retires it in those rooms only.
+Comments, strings and #include lines are not read.
 """
 import pathlib
 import re
@@ -13,7 +15,8 @@ import sys
 
 HEADING = "## Words"
 ENTRY = re.compile(r"`([\w/]+)`(?:\s*\(([a-z_, ]+)\))?")
-NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|^[ \t]*#[ \t]*include[^\n]*', re.S | re.M)
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|^[ \t]*#[ \t]*include[^\n]*',
+                      re.S | re.M)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
@@ -46,13 +49,16 @@ def faults_of(path, text, retired):
     code = NOT_CODE.sub(lambda match: "\n" * match.group().count("\n"), text)
     for number, line in enumerate(code.splitlines(), 1):
         for name in sorted(set(IDENTIFIER.findall(line))):
-            faults += [f"src/{path}:{number}: '{name}' has the retired word '{word}'" for word in here if has(name, word)]
+            faults += [f"src/{path}:{number}: '{name}' has the retired word '{word}'" for word in here
+                       if has(name, word)]
     return faults
 
 
 def self_test():
-    retired = retired_of("\n## Words\n\n| term | is | replaces |\n|---|---|---|\n| a | b | `store` (comm), `Direction`, `bucket_plan`, `worker/protocol` |\n\n## Next\n")
-    assert retired == [("store", {"comm"}), ("Direction", set()), ("bucket_plan", set()), ("worker/protocol", set())], retired
+    retired = retired_of("\n## Words\n\n| term | is | replaces |\n|---|---|---|\n| a | b | `store` (comm), "
+                         "`Direction`, `bucket_plan`, `worker/protocol` |\n\n## Next\n")
+    assert retired == [("store", {"comm"}), ("Direction", set()), ("bucket_plan", set()),
+                       ("worker/protocol", set())], retired
 
     def count(path, text):
         return len(faults_of(pathlib.PurePosixPath(path), text, retired))

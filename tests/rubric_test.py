@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The rubric grades what the hand-outs ask: the same problems and points as reports/deliverables.json, every part of them, and parts
-that add up. And the scorer refuses sheets that a total would be wrong of.
+"""The rubric grades what the hand-outs ask: the same problems and points as reports/deliverables.json, every part of
+them, and parts that add up. And the scorer refuses sheets that a total would be wrong of.
 
     rubric_test.py ROOT
 """
@@ -15,7 +15,8 @@ ROOT = pathlib.Path(sys.argv.pop(1))
 sys.path.insert(0, str(ROOT / "tools/rubric"))
 import rubric  # noqa: E402
 
-DELIVERABLES = {problem["id"]: problem for problem in json.loads((ROOT / "reports/deliverables.json").read_text(encoding="utf-8"))}
+DELIVERABLES = {problem["id"]: problem
+                for problem in json.loads((ROOT / "reports/deliverables.json").read_text(encoding="utf-8"))}
 HANDOUTS = {"2025": 107, "2026": 137}
 
 

@@ -18,8 +18,8 @@ def git(*arguments):
 
 sha = git("rev-parse", "HEAD") or "unknown"
 dirty = "true" if git("status", "--porcelain", "--untracked-files=no") else "false"
-# Of a tree with changes, which ones: two builds of one revision are the same code only if this agrees. A repository without a
-# commit has nothing to differ from.
+# Of a tree with changes, which ones: two builds of one revision are the same code only if this agrees. A repository
+# without a commit has nothing to differ from.
 diff = hashlib.sha256((git("diff", "HEAD", "--binary") or "").encode()).hexdigest() if dirty == "true" else ""
 quote = json.dumps
 text = f"""// Written by tools/build_info.py.
@@ -30,13 +30,16 @@ text = f"""// Written by tools/build_info.py.
 namespace syslab {{
 
 const BuildInfo& build_info() {{
-  static const BuildInfo info{{{quote(version)}, {quote(sha)}, {dirty}, {quote(compiler)}, {quote(flags)}, {quote(build_type)}, {cuda}, {quote(diff)}}};
+  static const BuildInfo info{{
+      {quote(version)}, {quote(sha)}, {dirty}, {quote(compiler)}, {quote(flags)},
+      {quote(build_type)}, {cuda}, {quote(diff)}}};
   return info;
 }}
 
 Json to_json(const BuildInfo& info) {{
   return {{{{"version", info.version}}, {{"git_sha", info.git_sha}}, {{"git_dirty", info.git_dirty}},
-          {{"compiler", info.compiler}}, {{"flags", info.flags}}, {{"build_type", info.build_type}}, {{"cuda", info.cuda}}, {{"git_diff", info.git_diff}}}};
+          {{"compiler", info.compiler}}, {{"flags", info.flags}}, {{"build_type", info.build_type}}, {{"cuda", info.cuda}},
+          {{"git_diff", info.git_diff}}}};
 }}
 
 }}  // namespace syslab

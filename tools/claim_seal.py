@@ -1,8 +1,10 @@
-"""A claim's JSON, edited and sealed anew, as `claim` seals what it writes (src/claim/alteration.hpp). For tests, and for trials of `verify`.
+"""A claim's JSON, edited and sealed anew, as `claim` seals what it writes (src/claim/alteration.hpp). For tests, and
+for trials of `verify`.
 
-The seal is a SHA-256 of each part's text, so the text must be the one that syslab writes: keys sorted, no spaces, UTF-8, and
-doubles by the digits that nlohmann's json chooses. Those are found by Grisu2 (Loitsch 2010), which is right and nearly always
-as short as possible: of 1,500 doubles Python writes one otherwise. tests/claim_seal_test.py compares both.
+The seal is a SHA-256 of each part's text, so the text must be the one that syslab writes: keys sorted, no spaces,
+UTF-8, and doubles by the digits that nlohmann's json chooses. Those are found by Grisu2 (Loitsch 2010), which is right
+and nearly always as short as possible: of 1,500 doubles Python writes one otherwise. tests/claim_seal_test.py compares
+both.
 """
 import hashlib
 import json
@@ -18,7 +20,8 @@ def normalized(f, e):
 
 
 def cached_power(e):
-    """A power of ten, as a significand of 64 bits: c = f 2^x = 10^k with ALPHA <= x + e + 64. They are 8 apart, from 10^-300 on."""
+    """A power of ten, as a significand of 64 bits: c = f 2^x = 10^k with ALPHA <= x + e + 64. They are 8 apart, from
+    10^-300 on."""
     wanted = ALPHA - e - 1
     k = int(wanted * 78913 / (1 << 18)) + (wanted > 0)  # 78913 / 2^18 is about log10(2)
     k = -300 + (300 + k + 7) // 8 * 8
@@ -98,7 +101,8 @@ def number_text(value):
     if -4 < point <= 0:
         return sign + "0." + "0" * -point + digits
     power = point - 1
-    return sign + digits[0] + ("." + digits[1:] if len(digits) > 1 else "") + f"e{'-' if power < 0 else '+'}{abs(power):02}"
+    return sign + digits[0] + ("." + digits[1:] if len(digits) > 1
+                               else "") + f"e{'-' if power < 0 else '+'}{abs(power):02}"
 
 
 def text_of(part):
@@ -114,7 +118,8 @@ def text_of(part):
 
 def sealed(held):
     """The same with a seal that fits: a SHA-256 of the JSON of each part."""
-    return {**held, "seal": {name: hashlib.sha256(text_of(part).encode()).hexdigest() for name, part in held.items() if name != "seal"}}
+    return {**held, "seal": {name: hashlib.sha256(text_of(part).encode()).hexdigest() for name, part in held.items()
+                             if name != "seal"}}
 
 
 def machine_kind(environment):
@@ -122,7 +127,8 @@ def machine_kind(environment):
     fields = ("name", "memory_bytes", "power_limit_w", "ecc", "mig")
     kinds = sorted({text_of({field: gpu.get(field) for field in fields}) for gpu in environment.get("gpu", [])})
     kind = {"gpu": kinds, "cpu_model": environment["cpu"]["model"], "cpu_cores": environment["cpu"]["cores"],
-            "cpu_usable": environment["cpu"]["usable"], "driver_major": environment.get("cuda", {}).get("driver", "").split(".")[0]}
+            "cpu_usable": environment["cpu"]["usable"],
+            "driver_major": environment.get("cuda", {}).get("driver", "").split(".")[0]}
     return hashlib.sha256(text_of(kind).encode()).hexdigest()
 
 
@@ -131,6 +137,8 @@ def slowed(held, times):
     held = json.loads(json.dumps(held))
     for case in held["cases"]:
         for block in case["blocks"]:
-            block["seconds"] = [seconds * times if side == "A" else seconds for side, seconds in zip(block["order"], block["seconds"])]
-            block["log_ratio"] = sum((0.5 if side == "B" else -0.5) * math.log(seconds) for side, seconds in zip(block["order"], block["seconds"]))
+            block["seconds"] = [seconds * times if side == "A" else seconds
+                                for side, seconds in zip(block["order"], block["seconds"])]
+            block["log_ratio"] = sum((0.5 if side == "B" else -0.5) * math.log(seconds)
+                                     for side, seconds in zip(block["order"], block["seconds"]))
     return held

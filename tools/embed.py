@@ -8,7 +8,8 @@ CHUNK = 8000  # compilers limit one literal; adjacent literals are joined
 
 
 def name_of(file):
-    """A family of experiments is a folder for people: experiments/FAMILY/ID/tables/x.sql is experiments/ID/tables/x.sql."""
+    """A family of experiments is a folder for people: experiments/FAMILY/ID/tables/x.sql is
+    experiments/ID/tables/x.sql."""
     parts = file.parts
     return "/".join(parts[:1] + parts[2:]) if parts[0] == "experiments" else file.as_posix()
 
@@ -19,7 +20,8 @@ for file in sorted((pathlib.Path(f).resolve().relative_to(root) for f in files),
     if ')~~"' in text:
         sys.exit(f"embed.py: {file} contains the delimiter of its own literal")
     literals = "".join(f'\n     R"~~({text[i:i + CHUNK]})~~"' for i in range(0, max(len(text), 1), CHUNK))
-    entries.append(f'    {{"{name_of(file)}",{literals}sv, "{file.as_posix()}"}},\n')  # its length: clang will not count so far
+    # Its length: clang will not count so far.
+    entries.append(f'    {{"{name_of(file)}",{literals}sv, "{file.as_posix()}"}},\n')
 
 pathlib.Path(output).write_text(f"""// Written by tools/embed.py.
 #include "core/resources.hpp"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a C++ file that holds a file's bytes as SYMBOL and their number as SYMBOLBytes: embed_bytes.py OUTPUT NAMESPACE SYMBOL FILE"""
+"""Writes a C++ file that holds a file's bytes as SYMBOL and their number as SYMBOLBytes: embed_bytes.py OUTPUT
+NAMESPACE SYMBOL FILE"""
 import pathlib
 import sys
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes a C++ file that holds the scripts of tools/python (src/worker/python_scripts.hpp): embed_scripts.py OUTPUT FILE...
+"""Writes a C++ file that holds the scripts of tools/python (src/worker/python_scripts.hpp): embed_scripts.py OUTPUT
+FILE...
 
-What each stands on is read from its imports, at its top and in its functions: nobody lists it. A script stands behind those that it
-imports at its top. One that imports a syslab_ module which is not among the files is an error.
+What each stands on is read from its imports, at its top and in its functions: nobody lists it. A script stands behind
+those that it imports at its top. One that imports a syslab_ module which is not among the files is an error.
 """
 import ast
 import pathlib
@@ -68,8 +69,10 @@ def literals(text):
 
 def main():
     output, scripts = sys.argv[1], scripts_of(sys.argv[2:])
-    parts = "".join(f"constexpr std::size_t kPartsOf{i}[] = {{{', '.join(map(str, needed))}}};\n" for i, (_, _, needed) in enumerate(scripts))
-    rows = "".join(f'    {{"{name}",{literals(text)},\n     kPartsOf{i}}},\n' for i, (name, text, _) in enumerate(scripts))
+    parts = "".join(f"constexpr std::size_t kPartsOf{i}[] = {{{', '.join(map(str, needed))}}};\n"
+                    for i, (_, _, needed) in enumerate(scripts))
+    rows = "".join(f'    {{"{name}",{literals(text)},\n     kPartsOf{i}}},\n'
+                   for i, (name, text, _) in enumerate(scripts))
     pathlib.Path(output).write_text(f"""// Written by tools/embed_scripts.py.
 #include "worker/python_scripts.hpp"
 

@@ -4,11 +4,12 @@
     tools/fuzz_together.py --self-test
     tools/fuzz_together.py [--jobs N] [--seconds S] [--log FILE] PROGRAM [OPTION…] FOLDER [FOLDER…]
 
-All processes write what they find into the first FOLDER and take over from it, once a second, what the others found. What they say is stamped
-with the time, so that their inputs can be put into one order: those of all processes together, without the ones that each reads at its
-beginning. An edge is new when a process reached it by an input of its own and had not met it before, by itself or by an input of another's.
-So an edge that two of them reach within the same second counts twice, the second time later: the mistake is on the strict side. A target is
-through with at least 200,000 inputs, none of whose last quarter reached a new edge. How long it runs is said before it begins.
+All processes write what they find into the first FOLDER and take over from it, once a second, what the others found.
+What they say is stamped with the time, so that their inputs can be put into one order: those of all processes together,
+without the ones that each reads at its beginning. An edge is new when a process reached it by an input of its own and
+had not met it before, by itself or by an input of another's. So an edge that two of them reach within the same second
+counts twice, the second time later: the mistake is on the strict side. A target is through with at least 200,000
+inputs, none of whose last quarter reached a new edge. How long it runs is said before it begins.
 
 Exit code 0: through. 1: not yet. 3: a process ended otherwise than by its time; its last lines are printed.
 """
@@ -89,9 +90,11 @@ def run(command, jobs, log):
 
 
 def verdict(fuzzers):
-    """The inputs of all, the edges that one of them met at most, and the last new edge by the number of its input, and how many came behind three quarters of all."""
+    """The inputs of all, the edges that one of them met at most, and the last new edge by the number of its input, and
+    how many came behind three quarters of all."""
     total = sum(fuzzer.count() for fuzzer in fuzzers)
-    news = sorted((sum(other.count_at(now) for other in fuzzers), edges) for fuzzer in fuzzers for now, edges in fuzzer.news)
+    news = sorted((sum(other.count_at(now) for other in fuzzers), edges) for fuzzer in fuzzers
+                  for now, edges in fuzzer.news)
     late = sum(edges for at, edges in news if at > total * 3 / 4)
     return total, max(fuzzer.edges for fuzzer in fuzzers), int(news[-1][0]) if news else 0, late
 
@@ -105,9 +108,12 @@ def self_test():
             fuzzer.hear(line[:5], now, io.BytesIO())  # in two pieces, as pipes give it
             fuzzer.hear(line[5:] + b"\n", now, io.BytesIO())
         return fuzzer
-    first = told((1, b"#50\tINITED cov: 10 ft: 3"), (2, b"#100050\tNEW    cov: 12 ft: 4"), (9, b"#160050\tDONE   cov: 12 ft: 4"))
-    heard = told((1, b"#60\tINITED cov: 10 ft: 3"), (8, b"#70060\tRELOAD cov: 12 ft: 4"), (9, b"#80060\tDONE   cov: 12 ft: 4"))
-    late = told((1, b"#60\tINITED cov: 10 ft: 3"), (8, b"#70060\tREDUCE cov: 11 ft: 4"), (9, b"#80060\tDONE   cov: 12 ft: 4"))
+    first = told((1, b"#50\tINITED cov: 10 ft: 3"), (2, b"#100050\tNEW    cov: 12 ft: 4"),
+                 (9, b"#160050\tDONE   cov: 12 ft: 4"))
+    heard = told((1, b"#60\tINITED cov: 10 ft: 3"), (8, b"#70060\tRELOAD cov: 12 ft: 4"),
+                 (9, b"#80060\tDONE   cov: 12 ft: 4"))
+    late = told((1, b"#60\tINITED cov: 10 ft: 3"), (8, b"#70060\tREDUCE cov: 11 ft: 4"),
+                (9, b"#80060\tDONE   cov: 12 ft: 4"))
     found = verdict([first, heard]), verdict([first, late])
     expected = (240_000, 12, 110_000, 0), (240_000, 12, 240_000, 2)
     if found != expected:
@@ -133,8 +139,9 @@ def main():
     broken = [fuzzer for fuzzer in fuzzers if fuzzer.process.returncode != 0]
     total, edges, newest, late = verdict(fuzzers)
     through = total >= ENOUGH and late == 0
-    print(f"{name:20} {total:9} inputs, {edges:6} edges, the last new one by input {newest}, {late} in the last quarter, "
-          f"{time.monotonic() - began:.0f} s, {len(fuzzers)} processes: {'through' if through else 'not through'}", flush=True)
+    print(f"{name:20} {total:9} inputs, {edges:6} edges, the last new one by input {newest}, {late} in the last "
+          f"quarter, {time.monotonic() - began:.0f} s, {len(fuzzers)} processes: "
+          f"{'through' if through else 'not through'}", flush=True)
     if broken:
         print("\n".join(broken[0].last))
         sys.exit(3)

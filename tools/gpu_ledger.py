@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """When the lab last ran whole on a GPU, and of which sources: the last row of a table in docs/performance.md.
 
-    tools/gpu_ledger.py              says whether that was of today's sources of worker, check and ops; else a warning. Exit code 0
+    tools/gpu_ledger.py              says whether that was of today's sources of worker, check and ops; else a warning.
+                                     Exit code 0
     tools/gpu_ledger.py --digest     their digest
 
 tests/e2e/gpu_lab.py --ledger writes the row. Exit code 2 where there is no such table or no such folder.
@@ -23,7 +24,8 @@ INCLUDE = re.compile(r'^#\s*include\s*"(?:[^"]*/)?([^"/]+)"$', re.MULTILINE)
 
 
 def code_of(text):
-    """What the compiler sees but for where headers lie: without comments and layout, includes by name and in order of names."""
+    """What the compiler sees but for where headers lie: without comments and layout, includes by name and in order of
+    names."""
     text = STRING_OR_COMMENT.sub(lambda found: found.group() if found.group()[0] in "\"'" else " ", text)
     lines = [" ".join(line.split()) for line in text.splitlines()]
     text = "\n".join(line for line in lines if line)
@@ -40,7 +42,8 @@ def digest(root):
             raise ValueError(f"there is no folder {folder}: run this in a checkout")
         for file in folder.rglob("*"):
             if file.suffix in SUFFIXES:
-                of_files.append(hashlib.sha256(f"{room}\n{code_of(file.read_text(encoding='utf-8'))}".encode()).hexdigest())
+                of_files.append(
+                    hashlib.sha256(f"{room}\n{code_of(file.read_text(encoding='utf-8'))}".encode()).hexdigest())
     return hashlib.sha256("\n".join(sorted(of_files)).encode()).hexdigest()[:16]
 
 
@@ -59,7 +62,8 @@ class Row:
     def read(line):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if len(cells) != 5 or cells[3] not in ("yes", "no"):
-            raise ValueError(f"in {LEDGER}, under '{HEADER}', a row of five cells with yes or no in the fourth is wanted, not {line!r}")
+            raise ValueError(f"in {LEDGER}, under '{HEADER}', a row of five cells with yes or no in the fourth is "
+                             f"wanted, not {line!r}")
         return Row(cells[0], cells[1], cells[2], cells[3] == "yes", cells[4].strip("`"))
 
 
@@ -83,11 +87,12 @@ def verdict(lines, today):
     """One line: when it ran last, or a warning."""
     begin, end = rows_at(lines)
     if begin == end:
-        return "WARNING: the whole lab has never run on a GPU (python3 tests/e2e/gpu_lab.py --ledger docs/performance.md)"
+        return ("WARNING: the whole lab has never run on a GPU (python3 tests/e2e/gpu_lab.py --ledger "
+                "docs/performance.md)")
     last = Row.read(lines[end - 1])
     if last.digest != today:
-        return (f"WARNING: the lab last ran whole on a GPU on {last.date}, of other sources: worker, check or ops were {last.digest}"
-                f" and are {today}; python3 tests/e2e/gpu_lab.py --ledger {LEDGER} on a machine with one")
+        return (f"WARNING: the lab last ran whole on a GPU on {last.date}, of other sources: worker, check or ops were "
+                f"{last.digest} and are {today}; python3 tests/e2e/gpu_lab.py --ledger {LEDGER} on a machine with one")
     if not last.clean:
         return f"WARNING: on a GPU these sources of worker, check and ops failed on {last.date}: {last.result}"
     return f"the lab ran clean on a GPU on {last.date} ({last.gpu}), of these sources of worker, check and ops"

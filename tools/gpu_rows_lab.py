@@ -1,4 +1,5 @@
-"""The machine that tools/gpu_rows fills rows on: its program, database, GPUs, disk and NCCL, and what cannot be done here."""
+"""The machine that tools/gpu_rows fills rows on: its program, database, GPUs, disk and NCCL, and what cannot be done
+here."""
 import json
 import os
 import pathlib
@@ -37,8 +38,8 @@ def find_syslab(asked, device):
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return str(candidate.resolve())
-    raise Cannot(f"there is no program at {', '.join(map(str, candidates))}: build it (ninja -C build syslab), or name it with "
-                 "--syslab")
+    raise Cannot(f"there is no program at {', '.join(map(str, candidates))}: build it (ninja -C build syslab), or name "
+                 "it with --syslab")
 
 
 def pytorchs_nccl():
@@ -85,7 +86,8 @@ class Lab:
         return self.db.exists() and self.db.stat().st_size > 0
 
     def runs(self):
-        """By label, the newest run: its uid, and how many of its cases ended in a number or a reason, failed, are missing."""
+        """By label, the newest run: its uid, and how many of its cases ended in a number or a reason, failed, are
+        missing."""
         return {row["label"]: row for row in self.ask("query", RUNS, "--to", "json")} if self.begun() else {}
 
     def ranks_there(self, device):
@@ -100,12 +102,12 @@ def choose_sizes(arguments, gpus):
     if arguments.device == "cpu":
         return tuple(size for size in SIZES if size <= (asked or 4)), asked or 4
     if asked is not None and asked > gpus:
-        raise Cannot(f"--ranks {asked} was asked and this machine has {gpus} GPU{'' if gpus == 1 else 's'}: ask for fewer, or "
-                     "leave --ranks out to take those that there are")
+        raise Cannot(f"--ranks {asked} was asked and this machine has {gpus} GPU{'' if gpus == 1 else 's'}: ask for "
+                     "fewer, or leave --ranks out to take those that there are")
     if gpus < 2:
         raise Cannot(f"this machine has {gpus} GPU{'' if gpus == 1 else 's'}, and two at least are needed; "
-                     "plan forecasts for one that has them, --device cpu tries the script on ranks of the CPU, --dry-run shows its "
-                     "commands")
+                     "plan forecasts for one that has them, --device cpu tries the script on ranks of the CPU, "
+                     "--dry-run shows its commands")
     return (SIZES if asked is None else tuple(size for size in SIZES if size <= asked)), asked or gpus
 
 
@@ -113,8 +115,8 @@ def check_disk(lab, wanted):
     lab.logs.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(lab.folder).free
     if free < wanted:
-        raise Cannot(f"{lab.folder} has {free / 1e9:.3g} GB free and --free wants {wanted / 1e9:.3g} GB: name another place with "
-                     "--folder, or less with --free")
+        raise Cannot(f"{lab.folder} has {free / 1e9:.3g} GB free and --free wants {wanted / 1e9:.3g} GB: name another "
+                     "place with --folder, or less with --free")
 
 
 def check_nccl(lab):

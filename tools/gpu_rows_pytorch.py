@@ -1,7 +1,8 @@
-"""PyTorch's measurements as a log for `syslab import`: the lines of tools/peers/data_parallel.py become cases of our experiments.
+"""PyTorch's measurements as a log for `syslab import`: the lines of tools/peers/data_parallel.py become cases of our
+experiments.
 
-What was not checked is left out: steps whose ranks do not end with the same weights (without communication they part) or of
-which no rank holds all (fully_shard's), and whatever did not end well. Those stand in the lines alone.
+What was not checked is left out: steps whose ranks do not end with the same weights (without communication they part)
+or of which no rank holds all (fully_shard's), and whatever did not end well. Those stand in the lines alone.
 """
 import json
 import statistics
@@ -17,7 +18,8 @@ def series(name, by_rank):
     for rank, milliseconds in enumerate(by_rank):
         seconds = [1e-3 * one for one in milliseconds]
         yield {"type": "sample", "series": name, "unit": "s", "rank": rank, "values": seconds}
-        yield {"type": "metric", "name": name, "unit": "s", "rank": rank, "value": statistics.median(seconds), "n": len(seconds)}
+        yield {"type": "metric", "name": name, "unit": "s", "rank": rank, "value": statistics.median(seconds),
+               "n": len(seconds)}
 
 
 def numbers(line, of_rank):
@@ -47,7 +49,8 @@ def of_collective(line):
 def of_step(line):
     variant = line["variant"]
     if variant.startswith("ddp_"):
-        experiment, params = "ddp_bucketed_benchmarking", {"strategy": "bucketed", "bucket_mb": int(variant.split("_")[1])}
+        experiment, params = "ddp_bucketed_benchmarking", {"strategy": "bucketed",
+                                                           "bucket_mb": int(variant.split("_")[1])}
     else:
         experiment, params = STEPS[variant]
     sizes = {name: line[name] for name in ("model", "context", "batch", "precision")}
@@ -71,5 +74,6 @@ def log_of(lines, label, environment):
             found += [*of_step(line), {"type": "end", "status": "ok"}]
     if not found:
         return None
-    head = {"type": "run", "author": "pytorch", "label": label, "protocol": {"name": "cs336"}, "environment": environment}
+    head = {"type": "run", "author": "pytorch", "label": label, "protocol": {"name": "cs336"},
+            "environment": environment}
     return "".join(json.dumps(one) + "\n" for one in [head, *found])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Names in the anonymous namespaces of a room's files must differ: compiled in groups (-Dunity=on), files see each other's, and
-which files meet in a group changes with every file that is added.
+"""Names in the anonymous namespaces of a room's files must differ: compiled in groups (-Dunity=on), files see each
+other's, and which files meet in a group changes with every file that is added.
 
     group_names.py ROOT         exit 1 and a line for each name that two files of src/<room> give to different things
     group_names.py --self-test
 
-It reads formatted files: what begins in the first column of `namespace {` is a definition. Aliases of the same type may be
-repeated, and functions of one name whose parameters differ.
+It reads formatted files: what begins in the first column of `namespace {` is a definition. Aliases of the same type may
+be repeated, and functions of one name whose parameters differ.
 """
 import collections
 import pathlib
@@ -14,7 +14,8 @@ import re
 import sys
 
 DEFINITIONS = [
-    re.compile(r"^(?:static |inline )?(?:constexpr|const|constinit)\s[^=({;]*?\b(?P<name>\w+)\s*(?:\[[^\]]*\])?\s*[={;]"),
+    re.compile(
+        r"^(?:static |inline )?(?:constexpr|const|constinit)\s[^=({;]*?\b(?P<name>\w+)\s*(?:\[[^\]]*\])?\s*[={;]"),
     re.compile(r"^(?:struct|class|union|enum class|enum)\s+(?P<name>\w+)\b(?!.*;\s*$)"),
     re.compile(r"^using\s+(?P<name>\w+)\s*=\s*(?P<same_if>.*)"),
     re.compile(r"^(?:\[\[\w+\]\] )?[\w:<>,&*\s]+?[\s&*](?P<name>\w+)\((?P<parameters>[^;{]*)"),
@@ -23,7 +24,8 @@ BUILT_IN = {"int", "long", "float", "double", "bool", "char", "auto"}
 
 
 def types_of(parameters):
-    """"const Problem&, int" of "const Problem& p, int n) {": the first line's, which is enough to tell functions apart."""
+    """"const Problem&, int" of "const Problem& p, int n) {": the first line's, which is enough to tell functions
+    apart."""
     types = []
     for one in parameters.split(")")[0].split(","):
         named = re.match(r"(.*[\s&*>])(\w+)\s*(?:=.*)?$", one.strip())
@@ -77,7 +79,8 @@ def self_test():
     ]:
         told = list(clashes({"a.cpp": file(one), "b.cpp": file(other)}))
         assert bool(told) == clash, (one, other, told)
-    assert not list(clashes({"a.cpp": "namespace syslab {\nint f(int a) {\n}\n}  // namespace syslab\n"} | {"b.cpp": file("int f(int a) {\n}")}))
+    assert not list(clashes({"a.cpp": "namespace syslab {\nint f(int a) {\n}\n}  // namespace syslab\n"}
+                            | {"b.cpp": file("int f(int a) {\n}")}))
 
 
 def main():

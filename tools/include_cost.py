@@ -1,4 +1,5 @@
-"""How many units include each header: what a change in it compiles again, and what a slow one costs (layering.py --cost)."""
+"""How many units include each header: what a change in it compiles again, and what a slow one costs (layering.py
+--cost)."""
 import collections
 import pathlib
 import re
@@ -9,7 +10,8 @@ TOPS = ("src", "experiments", "property_tests", "tests")
 
 
 def reached(root):
-    """Of each unit, all headers that it includes, directly or through others of the project: "core/error.hpp", "<vector>"."""
+    """Of each unit, all headers that it includes, directly or through others of the project: "core/error.hpp",
+    "<vector>"."""
     named: dict[pathlib.Path, set] = {}  # file: what it names itself, files of the project and others in <>
 
     def names_of(file):
@@ -50,7 +52,8 @@ def table(root):
     def name(header):
         return header if isinstance(header, str) else header.relative_to(root.resolve()).as_posix()
 
-    rows = sorted(((all_, program, name(header)) for header, (all_, program) in counts.items()), key=lambda row: (-row[0], row[2]))
+    rows = sorted(((all_, program, name(header)) for header, (all_, program) in counts.items()),
+                  key=lambda row: (-row[0], row[2]))
     yield "units  of the program  header"
     for all_, program, header in [(*units, "(all units)"), *rows]:
         yield f"{all_:5}  {program:14}  {header}"

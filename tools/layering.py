@@ -5,8 +5,8 @@
     tools/layering.py --graph        the house as the includes draw it, from the top down; CONTRIBUTING.md shows it
     tools/layering.py --cost         how many units (files that are compiled) include each header
 
-Two towers stand on one ground (core, device, contract): the workload (pure numerics) and the lab (experiments as data). Arrows go
-down; experiments/, the main program and the tests see both.
+Two towers stand on one ground (core, device, contract): the workload (pure numerics) and the lab (experiments as data).
+Arrows go down; experiments/, the main program and the tests see both.
 """
 import pathlib
 import re
@@ -32,8 +32,10 @@ HOUSE: dict[str, tuple[str, set[str]]] = {
     "comm": ("ranks and their collectives: local, shm, nccl, gloo, copy_engines; rendezvous", {"core", "device"}),
     "paper": ("arithmetic on paper: costs of layers, rings and meshes", {"core", "contract"}),
     "planning": ("which gradients travel together and what is whose, and how long that takes at best", {"core"}),
-    "parallel": ("data parallelism: ddp, zero, fsdp", {"core", "device", "ops", "model", "train", "comm", "paper", "planning"}),
-    "certify": ("the proof of a way to train: networks whose sums are exact", {"core", "device", "comm", "planning", "parallel"}),
+    "parallel": ("data parallelism: ddp, zero, fsdp", {"core", "device", "ops", "model", "train", "comm", "paper",
+                                                       "planning"}),
+    "certify": ("the proof of a way to train: networks whose sums are exact",
+                {"core", "device", "comm", "planning", "parallel"}),
     "trials": ("steps and collectives of ranks that a lab can check and time",
                GROUND | {"ops", "model", "train", "comm", "paper", "planning", "parallel", "certify"}),
     "capi": ("the C interface, plug-ins", {"core", "device", "ops", "planning"}),
@@ -44,20 +46,23 @@ HOUSE: dict[str, tuple[str, set[str]]] = {
     "check": ("bounds, guards, laws", GROUND),
     "measure": ("clocks, samplers, stop rules", {"core", "device", "stats"}),
     "judge": ("walls around the process of what is judged", {"core"}),
-    "worker": ("one attempt; the worker's wire format", GROUND | {"trace", "registry", "stats", "check", "measure", "judge"}),
+    "worker": ("one attempt; the worker's wire format",
+               GROUND | {"trace", "registry", "stats", "check", "measure", "judge"}),
     "submission": ("what is handed in: folders, zips, adapters", {"core", "judge", "worker"}),
     "runner": ("spawn, watch, limit", {"core", "contract", "plan", "stats", "worker"}),
     "agents": ("the processes of a launcher as one lab", {"core", "comm", "runner"}),
     "store": ("the only room that sees sqlite3", {"core", "worker"}),
     "report": ("tables, figures and sentences from queries", {"core", "contract", "registry", "store"}),
-    "grade": ("rubrics, batches of submissions, pages of evidence", {"core", "contract", "stats", "verdict", "worker", "store", "submission"}),
+    "grade": ("rubrics, batches of submissions, pages of evidence",
+              {"core", "contract", "stats", "verdict", "worker", "store", "submission"}),
     "evidence": ("what answers a hand-out's deliverables, and in which order it is measured",
                  {"core", "registry", "plan", "report"}),
     "session": ("a stored run while it happens: plan, runner and store meet here",
                 {"core", "contract", "registry", "plan", "stats", "verdict", "measure", "worker", "runner", "store"}),
     "compare": ("two sides in turns, judged and gated",
                 {"core", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
-    "claim": ("a claim about speed as a file that others verify", {"core", "stats", "measure", "worker", "runner", "report", "store"}),
+    "claim": ("a claim about speed as a file that others verify",
+              {"core", "stats", "measure", "worker", "runner", "report", "store"}),
     "cli": ("verbs and exit codes",
             {"core", "registry", "plan", "stats", "verdict", "check", "measure", "judge", "worker", "runner", "store",
              "report", "evidence", "session", "compare", "claim", "submission", "grade"}),
@@ -69,8 +74,8 @@ ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}
 # What joins the towers: the program itself, and the verb that asks the planner of one about measurements of the other.
 MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/judged.cpp", "src/cli/plan_buckets.cpp"}
-# Of some rooms another sees these headers alone: of the worker its wire, and what says before a case whether somebody's file can be served;
-# where the lab touches no device, of the language only what speaks of none.
+# Of some rooms another sees these headers alone: of the worker its wire, and what says before a case whether somebody's
+# file can be served; where the lab touches no device, of the language only what speaks of none.
 ONLY_HEADERS = {
     ("runner", "contract"): {"contract/measure_spec.hpp"},
     ("runner", "worker"): {"worker/wire.hpp", "worker/command_params.hpp"},
@@ -130,11 +135,13 @@ def picture(arrows):
 
 
 def idle_permissions(arrows, headers):
-    """What the tables permit and no file uses: the law is to be no laxer than the picture. `headers`: (room, header) of all arrows."""
+    """What the tables permit and no file uses: the law is to be no laxer than the picture. `headers`: (room, header) of
+    all arrows."""
     faults = [f"tools/layering.py: {room} may see {target}, and no file of it does; take that away"
               for room in HOUSE for target in sorted(ALLOWED[room]) if (room, target) not in arrows]
     return faults + [f"tools/layering.py: {room} may include {name}, and no file of it does; take that away"
-                     for (room, _), names in ONLY_HEADERS.items() for name in sorted(names) if (room, name) not in headers]
+                     for (room, _), names in ONLY_HEADERS.items() for name in sorted(names)
+                     if (room, name) not in headers]
 
 
 def stale_picture(root, arrows):
@@ -168,7 +175,8 @@ def main():
                 name = match.group(1)
                 where = f"{path}:{number}: includes {name}"
                 if CUDA_HEADER.match(name) and not cuda_allowed(path):
-                    faults.append(f"{where}: CUDA headers belong in src/device, *.cu, *.cuh, src/comm/nccl*, src/trace/cupti*")
+                    faults.append(f"{where}: CUDA headers belong in src/device, *.cu, *.cuh, src/comm/nccl*, "
+                                  "src/trace/cupti*")
                 if name == "sqlite3.h" and room != "store" and path.parent.as_posix() != "tests/store":
                     faults.append(f"{where}: only src/store and its tests see sqlite3")
                 target = room_of_include(name)
@@ -181,7 +189,8 @@ def main():
                 if target not in ALLOWED.get(room, set()):
                     faults.append(f"{where}: {room} must not see {target}")
                 elif name not in ONLY_HEADERS.get((room, target), {name}):
-                    faults.append(f"{where}: {room} sees only {', '.join(sorted(ONLY_HEADERS[(room, target)]))} of {target}")
+                    faults.append(f"{where}: {room} sees only {', '.join(sorted(ONLY_HEADERS[(room, target)]))} of "
+                                  f"{target}")
     if "--graph" in sys.argv:
         print(picture(arrows))
     faults += stale_picture(root, arrows) + idle_permissions(arrows, headers)

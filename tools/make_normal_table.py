@@ -3,11 +3,11 @@
 
     tools/make_normal_table.py > src/core/normal_table.inc
 
-A draw has 32 bits: a sign and a 31-bit integer t that stands for the upper tail probability q = t / 2^32. The table holds
-z(q), the normal quantile of 1 - q, at 64 evenly spaced q of each octave [2^(16+o), 2^(17+o)) of t, o = 0 ... 14, so that it
-is as fine where z bends as where it is straight; before them come 64 evenly spaced q below 2^-16, after them z(1/2) = 0.
-Between neighbours core/random.cpp interpolates in integers. z(0) is infinite; in its place stands the value that gives the
-first segment the true mean of the tail beyond it.
+A draw has 32 bits: a sign and a 31-bit integer t that stands for the upper tail probability q = t / 2^32. The table
+holds z(q), the normal quantile of 1 - q, at 64 evenly spaced q of each octave [2^(16+o), 2^(17+o)) of t, o = 0 ... 14,
+so that it is as fine where z bends as where it is straight; before them come 64 evenly spaced q below 2^-16, after them
+z(1/2) = 0. Between neighbours core/random.cpp interpolates in integers. z(0) is infinite; in its place stands the value
+that gives the first segment the true mean of the tail beyond it.
 """
 from statistics import NormalDist
 

@@ -14,7 +14,9 @@ import stat
 import sys
 import zipfile
 
-INIT = '''"""syslab: a laboratory for the systems side of language-model training. `syslab --help`, or python3 -m syslab."""
+INIT = '''"""syslab: a laboratory for the systems side of language-model training.
+
+`syslab --help`, or python3 -m syslab."""
 import pathlib
 
 __version__ = "{version}"
@@ -62,7 +64,8 @@ def tag_of(bundle):
 
 
 def contents(bundle, version, tag):
-    """(name in the wheel, bytes, mode). Tests of GPUs, and OpenBLAS, which would be two fifths of it, are the tarball's."""
+    """(name in the wheel, bytes, mode). Tests of GPUs, and OpenBLAS, which would be two fifths of it, are the
+    tarball's."""
     for file in sorted(bundle.rglob("*")):
         inside = file.relative_to(bundle)
         if not file.is_file() or inside.parts[0] == "tests" or inside.name == "libopenblas.so.0":

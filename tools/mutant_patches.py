@@ -1,8 +1,9 @@
-"""Planted faults as patches (tests/mutants/*.patch): what their heads say, and how they are applied. Used by tools/mutants.
+"""Planted faults as patches (tests/mutants/*.patch): what their heads say, and how they are applied. Used by
+tools/mutants.
 
     Plants: a sentence: what a careless author would have got wrong
-    Killed by: TEST [CASES]          a test of Meson's and, of GoogleTest, a filter of its cases; of Python, Class.test_name,
-                                     several with ':' between them
+    Killed by: TEST [CASES]          a test of Meson's and, of GoogleTest, a filter of its cases; of Python,
+                                     Class.test_name, several with ':' between them
     Laws: TEST [CASES]               a test of Meson's that searches laws which may find it, too; for the page alone
     Needs: gpu                       only of patches to what only a GPU runs
     Survives: why                    only of a fault that no test can be expected to find
@@ -13,7 +14,8 @@
     -a line that goes
     +a line that comes
 
-Hunks have no line numbers: the lines that stay and go, together, must be found exactly once in the file, wherever that is.
+Hunks have no line numbers: the lines that stay and go, together, must be found exactly once in the file, wherever that
+is.
 """
 import dataclasses
 import hashlib
@@ -70,7 +72,8 @@ def read_head(name, lines):
         fields[last] = text.strip()
     for field in FIELDS[:2]:
         if not fields.get(field):
-            raise BadPatch(f"{name}: the head has no '{field}:'; what is planted and the test that is to kill it are wanted")
+            raise BadPatch(f"{name}: the head has no '{field}:'; what is planted and the test that is to kill it are "
+                           "wanted")
     if fields.get("Needs", "gpu") != "gpu":
         raise BadPatch(f"{name}: 'Needs: {fields['Needs']}'; all that a patch can need is 'gpu'")
     return fields
@@ -83,7 +86,8 @@ def read_hunks(name, lines):
     for number, line in enumerate(lines):
         if line.startswith("--- "):
             if not line.startswith("--- a/") or number + 1 == len(lines) or lines[number + 1] != "+++ b/" + line[6:]:
-                raise BadPatch(f"{name}: '{line}'; '--- a/FILE' and, below it, '+++ b/FILE' of the same file are wanted")
+                raise BadPatch(
+                    f"{name}: '{line}'; '--- a/FILE' and, below it, '+++ b/FILE' of the same file are wanted")
             file, body = line[6:], None
         elif line.startswith("+++ ") and lines[number - 1].startswith("--- "):
             continue
@@ -93,7 +97,8 @@ def read_hunks(name, lines):
             body = []
             hunks.append((file, body))
         elif body is None or line[:1] not in (" ", "-", "+", ""):
-            raise BadPatch(f"{name}: the line '{line}' is in no hunk; hunks begin with '@@', their lines with ' ', '-' or '+'")
+            raise BadPatch(f"{name}: the line '{line}' is in no hunk; hunks begin with '@@', their lines with ' ', '-' "
+                           "or '+'")
         else:
             body.append(line or " ")
     made = []
@@ -119,7 +124,8 @@ def parse(name, text):
     test, _, cases = fields["Killed by"].partition(" ")
     laws_test, _, laws_cases = fields.get("Laws", "").partition(" ")
     return Patch(name, fields["Plants"], test, cases.strip(), "Needs" in fields, fields.get("Survives", ""),
-                 read_hunks(name, lines[head_end:]), hashlib.sha256("\n".join(lines[head_end:]).encode()).hexdigest()[:7],
+                 read_hunks(name, lines[head_end:]),
+                 hashlib.sha256("\n".join(lines[head_end:]).encode()).hexdigest()[:7],
                  laws_test, laws_cases.strip())
 
 
@@ -151,9 +157,11 @@ def apply(patch, read):
         found = places(text, hunk.before)
         if len(found) != 1:
             what = "not found" if not found else f"found {len(found)} times"
-            advice = "the source has changed: write it anew" if not found else "add lines that stay until only one place is left"
+            advice = ("the source has changed: write it anew" if not found
+                      else "add lines that stay until only one place is left")
             first = hunk.before.splitlines()[0].strip()
-            raise BadPatch(f"{patch.name}: the hunk of {hunk.file} that begins with '{first}' is {what}, exactly once is wanted; {advice}")
+            raise BadPatch(f"{patch.name}: the hunk of {hunk.file} that begins with '{first}' is {what}, exactly once "
+                           f"is wanted; {advice}")
         texts[hunk.file] = text[: found[0]] + hunk.after + text[found[0] + len(hunk.before):]
     return texts
 
@@ -163,7 +171,8 @@ def choose(patches, names):
     for name in names:
         if name not in by_name:
             near = [one for one in by_name if name in one or one in name]
-            raise BadPatch(f"there is no patch '{name}' in {FOLDER}" + (f"; near it: {', '.join(near)}" if near else "; --list names all"))
+            raise BadPatch(f"there is no patch '{name}' in {FOLDER}"
+                           + (f"; near it: {', '.join(near)}" if near else "; --list names all"))
     return [by_name[name] for name in dict.fromkeys(names)]
 
 

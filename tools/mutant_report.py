@@ -91,14 +91,16 @@ def laws_section(patches, outcomes, earlier):
         searched += 1
         for law in laws:
             found_by.setdefault(law, []).append(patch.name)
-        rows.append(f"| `{patch.name}` | {patch.laws_test} | {', '.join(f'`{law}`' for law in laws) or 'none'} | `{patch.digest}` |")
+        rows.append(f"| `{patch.name}` | {patch.laws_test} | {', '.join(f'`{law}`' for law in laws) or 'none'} | "
+                    f"`{patch.digest}` |")
     if not rows:
         return []
     most_first = sorted(found_by.items(), key=lambda one: (-len(one[1]), one[0]))
     return [
         "## Faults and laws",
         "",
-        f"The laws of `property_tests` and of the rooms, searched with CI's budget, beside the tests that the table above names: {searched} faults",
+        "The laws of `property_tests` and of the rooms, searched with CI's budget, beside the tests that the table "
+        f"above names: {searched} faults",
         "whose code a law looks at. Where none finds it, that test alone does.",
         "",
         "| fault | searched by | laws that find it | patch |",
@@ -125,17 +127,20 @@ def page(patches, outcomes, earlier, of_twins, earlier_laws=None):
         else:
             result, killers = "not run yet" + (", wants a GPU" if patch.gpu else ""), ""
         known[result] = known.get(result, 0) + 1
-        rows.append(f"| `{patch.name}` | {' '.join(f'`{file}`' for file in patch.files)} | {cell(patch.plants)} | {result} | "
-                    f"{cell(killers)} | `{patch.digest}` |")
+        rows.append(f"| `{patch.name}` | {' '.join(f'`{file}`' for file in patch.files)} | {cell(patch.plants)} | "
+                    f"{result} | {cell(killers)} | `{patch.digest}` |")
         if result == "survived":
             lived.append(f"- `{patch.name}`: {patch.survives or 'no reason given: a test is missing.'}")
     counted = ", ".join(f"{number} {status}" for status, number in sorted(known.items()))
     lines = [
         "# Planted faults",
         "",
-        "What our tests find. Each fault is a patch in `tests/mutants`, planted alone in a copy of the sources by `tools/mutants`, which writes",
-        "this page (`tools/mutants --all`; the rows of code for GPUs: `tools/mutants --gpu` on a machine with one). A fault is *killed* if the",
-        "test that its head names fails with it and passes without; a time-out is no kill. The last column is a digest of the patch: a row of",
+        "What our tests find. Each fault is a patch in `tests/mutants`, planted alone in a copy of the sources by "
+        "`tools/mutants`, which writes",
+        "this page (`tools/mutants --all`; the rows of code for GPUs: `tools/mutants --gpu` on a machine with one). A "
+        "fault is *killed* if the",
+        "test that its head names fails with it and passes without; a time-out is no kill. The last column is a digest "
+        "of the patch: a row of",
         "an older patch is not kept.",
         "",
         f"{len(patches)} faults: {counted}; and {len(of_twins)} in kernels of their own (below).",
@@ -151,8 +156,10 @@ def page(patches, outcomes, earlier, of_twins, earlier_laws=None):
         *laws_section(patches, outcomes, earlier_laws or {}),
         "## Faults in kernels of their own",
         "",
-        "`property_tests/mutants` has plain kernels with one fault each, by which the laws' own tests (`laws_mutants`, on every change)",
-        "prove that each law finds what it is for. They are code, not patches, since all of them run in one program: a fault costs no build.",
+        "`property_tests/mutants` has plain kernels with one fault each, by which the laws' own tests (`laws_mutants`, "
+        "on every change)",
+        "prove that each law finds what it is for. They are code, not patches, since all of them run in one program: a "
+        "fault costs no build.",
         "",
         "| operator | fault | law that finds it |",
         "|---|---|---|",

@@ -3,8 +3,8 @@ that asynchronous products of a warpgroup were made to wait for each other: such
 
     python3 tools/nvcc_strict.py nvcc -Xptxas=-v … -c kernel.cu -o kernel.o
 
-The messages are ptxas's of CUDA 13.0: "N bytes stack frame, N bytes spill stores, N bytes spill loads", which -v prints for
-each function, and warnings C75xx about setmaxnreg and wgmma. Any other warning fails as well.
+The messages are ptxas's of CUDA 13.0: "N bytes stack frame, N bytes spill stores, N bytes spill loads", which -v prints
+for each function, and warnings C75xx about setmaxnreg and wgmma. Any other warning fails as well.
 """
 import os
 import re

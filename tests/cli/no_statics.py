@@ -1,4 +1,5 @@
-"""Rooms that serve what is judged have no statics that are made when the program starts: they work before those are made.
+"""Rooms that serve what is judged have no statics that are made when the program starts: they work before those are
+made.
 
     no_statics.py FOLDER…      of their objects
 """

@@ -61,7 +61,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="syslab-latex-") as name:
         folder = pathlib.Path(name)
         subprocess.run([sys.argv[1], name, seed], check=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
-        results = [compile_in(folder, program, document) for document in ("bare", "handin", "names", "report", "strings")]
+        results = [compile_in(folder, program, document)
+                   for document in ("bare", "handin", "names", "report", "strings")]
     return 0 if all(results) else 1
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Makes a large store of a small one: grow_store.py DATABASE METRIC_ROWS
 
-Everything that was measured is written again, as later runs on two kinds of machine and with eight times as many cases, until
-there are as many metric rows. Numbers differ by a few percent from run to run; checks, events, samples and facts come along.
+Everything that was measured is written again, as later runs on two kinds of machine and with eight times as many cases,
+until there are as many metric rows. Numbers differ by a few percent from run to run; checks, events, samples and facts
+come along.
 """
 import json
 import sqlite3
@@ -51,19 +52,22 @@ class Grower:
 
     def case(self, original, size):
         def make():
-            (experiment, version, params), = self.rows("SELECT experiment, version, params FROM case_def WHERE id = ?", original)
+            (experiment, version, params), = self.rows("SELECT experiment, version, params FROM case_def WHERE id = ?",
+                                                       original)
             params = json.loads(params)
             axis = next((name for name in ("batch", "rows", "size", "bytes", "n") if name in params), None)
             if axis is None:
                 return original
             params[axis] += size
             return self.db.execute("INSERT INTO case_def (uid, experiment, version, params) VALUES (?, ?, ?, ?)",
-                                   (self.uid(), experiment, version, json.dumps(params, separators=(",", ":")))).lastrowid
+                                   (self.uid(), experiment, version,
+                                    json.dumps(params, separators=(",", ":")))).lastrowid
         return original if size == 0 else self.once(("case", original, size), make)
 
     def again(self, run, number):
         """Writes a run once more: another machine, other sizes, other times."""
-        (old, _, environment, build, verb, started, label, argv, protocol, seed), = self.rows("SELECT * FROM run WHERE id = ?", run)
+        (old, _, environment, build, verb, started, label, argv, protocol,
+         seed), = self.rows("SELECT * FROM run WHERE id = ?", run)
         started = f"2027-01-{1 + number % 28:02}{started[10:]}"
         new = self.db.execute(
             "INSERT INTO run (uid, environment_id, build_id, verb, started_at, label, argv, protocol, root_seed) "
@@ -76,20 +80,25 @@ class Grower:
             self.attempt(attempt, new, seq, 1 + (number * 37 + seq * 11) % 50 / 1000)
 
     def attempt(self, old, run, seq, factor):
-        new = self.db.execute("INSERT INTO attempt (uid, run_id, plan_seq) VALUES (?, ?, ?)", (self.uid(), run, seq)).lastrowid
+        new = self.db.execute("INSERT INTO attempt (uid, run_id, plan_seq) VALUES (?, ?, ?)",
+                              (self.uid(), run, seq)).lastrowid
         copy = self.db.execute
-        copy("INSERT INTO attempt_event SELECT ?, at, status, detail FROM attempt_event WHERE attempt_id = ?", (new, old))
+        copy("INSERT INTO attempt_event SELECT ?, at, status, detail FROM attempt_event WHERE attempt_id = ?",
+             (new, old))
         copy("INSERT INTO attempt_facts SELECT ?, facts FROM attempt_facts WHERE attempt_id = ?", (new, old))
-        copy("INSERT INTO metric SELECT ?, name, rank, unit, value * ?, ci_low * ?, ci_high * ?, n, note FROM metric WHERE attempt_id = ?",
+        copy("INSERT INTO metric SELECT ?, name, rank, unit, value * ?, ci_low * ?, ci_high * ?, n, note FROM metric "
+             "WHERE attempt_id = ?",
              (new, factor, factor, factor, old))
-        columns = ("name, contract, outcome, cases_run, shrinks_tried, shrinks_taken, seed, reproduce, counterexample, message, "
-                   "worst_error, tolerance, fraction_checked")
+        columns = ("name, contract, outcome, cases_run, shrinks_tried, shrinks_taken, seed, reproduce, counterexample, "
+                   "message, worst_error, tolerance, fraction_checked")
         for check, in self.rows("SELECT id FROM check_result WHERE attempt_id = ?", old):
-            copy(f"INSERT INTO check_result (uid, attempt_id, {columns}) SELECT ?, ?, {columns} FROM check_result WHERE id = ?",
+            copy(f"INSERT INTO check_result (uid, attempt_id, {columns}) SELECT ?, ?, {columns} FROM check_result "
+                 "WHERE id = ?",
                  (self.uid(), new, check))
         for series, name, unit in self.rows("SELECT id, name, unit FROM series WHERE attempt_id = ?", old):
             made = copy("INSERT INTO series (attempt_id, name, unit) VALUES (?, ?, ?)", (new, name, unit)).lastrowid
-            copy("INSERT INTO sample SELECT ?, launch, rank, idx, value * ?, sm_hz, flags FROM sample WHERE series_id = ? AND idx < ?",
+            copy("INSERT INTO sample SELECT ?, launch, rank, idx, value * ?, sm_hz, flags FROM sample WHERE series_id "
+                 "= ? AND idx < ?",
                  (made, factor, series, SAMPLES))
 
 

@@ -4,7 +4,8 @@
     compare_trial.py --binary ./syslab                          150 times the same, 100 times 3 % slower
     compare_trial.py --binary ./syslab --lanes 12 --minutes 9   twelve at a time, each on a core of its own; no new one
                                                                 after nine minutes
-    compare_trial.py --binary ./syslab --impl selftest_cuda --steps 100000 --launches 3      on a GPU, where a launch is dear
+    compare_trial.py --binary ./syslab --impl selftest_cuda --steps 100000 --launches 3      on a GPU, where a launch is
+                                                                 expensive
     compare_trial.py … --results trial.jsonl --resume           keeps every trial as it ends, and goes on where a call
                                                                 before this one stopped
 
@@ -12,8 +13,8 @@ Every trial is one run of `compare selftest_compare`, a case of exactly known le
 own. A false alarm is a verdict `faster` or `slower` between identical sides; a slowdown is found when its verdict is
 `slower`. Needs nothing but the binary and Python 3.
 
-The bars: at most one false alarm in 150, and at least 95 % of the slowdowns. A trial smaller than that is too small to hold
-against them, and fails when its counts would come up less often than --chance at exactly the bars' rates.
+The bars: at most one false alarm in 150, and at least 95 % of the slowdowns. A trial smaller than that is too small to
+hold against them, and fails when its counts would come up less often than --chance at exactly the bars' rates.
 Exit code: 0 within the bars, 1 beyond them, 2 when a comparison could not be made, 3 when trials are missing (out of
 minutes, interrupted) and those that were made are within.
 """
@@ -38,7 +39,8 @@ SLOWER_BAR = (95, 100)  # found of trials
 VERDICTS = ("faster", "slower", "same", "unclear")
 TRIAL_LIMIT = 300      # seconds after which a comparison hangs; it takes some 5 s
 MOST_BROKEN = 3        # comparisons that could not be made: the next could not be made either
-CONDITIONS = ("work", "protocol", "delta", "launches", "two_builds", "impl", "steps")  # results of others are another trial's
+# Results of others are another trial's.
+CONDITIONS = ("work", "protocol", "delta", "launches", "two_builds", "impl", "steps")
 
 
 def binomial_cdf(k, n, p):
@@ -106,7 +108,8 @@ def cpus_for(options):
         return [None] * options.lanes
     cpus = cores()
     if options.lanes > len(cpus):
-        raise Broken(f"--lanes {options.lanes}: there are {len(cpus)} cores for this process (--unpinned takes no notice)")
+        raise Broken(f"--lanes {options.lanes}: there are {len(cpus)} cores for this process (--unpinned takes no "
+                     "notice)")
     return cpus[-options.lanes:]  # the first CPUs serve interrupts on many machines
 
 
@@ -155,7 +158,8 @@ class Results:
 
 
 class Trial:
-    """All comparisons, in lanes; a lane is a thread that keeps to one core, and with it the processes that it starts."""
+    """All comparisons, in lanes; a lane is a thread that keeps to one core, and with it the processes that it
+    starts."""
 
     def __init__(self, options, cpus, results):
         self.options, self.cpus, self.results = options, cpus, results
@@ -277,8 +281,9 @@ class Trial:
         slower = [line["verdict"] for line in lines if line["slowdown"] != 0]
         alarms = sum(verdict in ("faster", "slower") for verdict in same)
         left = (now - self.began) / done * (self.planned - done)
-        print(f"{done}/{self.planned} trials in {now - self.began:.0f} s, about {left:.0f} s left: {alarms} of {len(same)} "
-              f"false alarms, {slower.count('slower')} of {len(slower)} slowdowns found", file=sys.stderr, flush=True)
+        print(f"{done}/{self.planned} trials in {now - self.began:.0f} s, about {left:.0f} s left: {alarms} of "
+              f"{len(same)} false alarms, {slower.count('slower')} of {len(slower)} slowdowns found",
+              file=sys.stderr, flush=True)
 
 
 def percent(log_ratio):
@@ -328,7 +333,8 @@ def parsed():
     parser.add_argument("--impl", help="selftest or selftest_cuda (whichever runs here by default)")
     parser.add_argument("--steps", type=int, help="of a call (500,000: about 1 ms)")
     parser.add_argument("--protocol", default="quick", help="as of compare (quick)")
-    parser.add_argument("--two-builds", action="store_true", help="side A is a copy of the program, as another build is")
+    parser.add_argument("--two-builds", action="store_true",
+                        help="side A is a copy of the program, as another build is")
     parser.add_argument("--launches", type=int, help="as of compare (as many as it takes)")
     parser.add_argument("--lanes", type=int, default=1, metavar="N", help="trials at a time, each on its own core (1)")
     parser.add_argument("--pin", action="store_true", help="keep to one core with a single lane, too")
@@ -375,8 +381,8 @@ def main():
     lines = trial.results.lines
     same = [line for line in lines if line["slowdown"] == 0]
     slower = [line for line in lines if line["slowdown"] != 0]
-    print(f"{len(lines)} trials, {trial.done} of them now in {time.monotonic() - trial.began:.0f} s, {options.lanes} at a "
-          f"time; a difference is one beyond {options.delta:g} %")
+    print(f"{len(lines)} trials, {trial.done} of them now in {time.monotonic() - trial.began:.0f} s, {options.lanes} "
+          f"at a time; a difference is one beyond {options.delta:g} %")
     if not complete:
         print(f"CUT SHORT: {trial.planned - trial.done} of {trial.planned} trials were not made")
     good = True

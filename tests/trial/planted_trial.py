@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Whether `syslab compare` tells one percent from none: identical sides, and sides that take 1 % and 0.5 % more, by a knob of known length.
+"""Whether `syslab compare` tells one percent from none: identical sides, and sides that take 1 % and 0.5 % more, by a
+knob of known length.
 
     planted_trial.py --binary ./syslab --impl selftest_cuda --steps 100000 --launches 20      on a GPU
     planted_trial.py --binary ./syslab --launches 20                                          on the CPU
 
-One `compare selftest_compare` each, of many launches; then comparisons of --draw launches are drawn from those launches, without
-replacement, 100 of each kind. Between identical sides each launch's sign is drawn, too, since nothing may depend on which is A.
-Redrawn comparisons share launches: they show the rule at work on this machine's noise, not 100 independent afternoons.
+One `compare selftest_compare` each, of many launches; then comparisons of --draw launches are drawn from those
+launches, without replacement, 100 of each kind. Between identical sides each launch's sign is drawn, too, since nothing
+may depend on which is A. Redrawn comparisons share launches: they show the rule at work on this machine's noise, not
+100 independent afternoons.
 
-The bars: of 100 identical at most 1 called at 0.5 %; of 100 with +1 % at least 95 `slower` at 0.5 %; of 100 with +0.5 % none `same`
-at 0.25 %. Exit code: 0 within the bars, 1 beyond them.
+The bars: of 100 identical at most 1 called at 0.5 %; of 100 with +1 % at least 95 `slower` at 0.5 %; of 100 with +0.5 %
+none `same` at 0.25 %. Exit code: 0 within the bars, 1 beyond them.
 """
 import argparse
 import json
@@ -47,8 +49,10 @@ def midmean(values):
 
 def launches_of(options, slowdown, folder):
     database = folder / f"{slowdown:g}.db"
-    command = [options.binary, "--db", database, "compare", "selftest_compare", "A:slowdown=0", f"B:slowdown={slowdown:g}",
-               "--launches", options.launches, "--budget", options.budget, "--delta", "0.5%", "-a", f"steps={options.steps}", "--protocol",
+    command = [options.binary, "--db", database, "compare", "selftest_compare", "A:slowdown=0",
+               f"B:slowdown={slowdown:g}",
+               "--launches", options.launches, "--budget", options.budget, "--delta", "0.5%", "-a",
+               f"steps={options.steps}", "--protocol",
                options.protocol, "--quiet"]
     if options.impl:
         command += ["--impl", options.impl]
@@ -63,7 +67,8 @@ def launches_of(options, slowdown, folder):
     settled = connection.execute("SELECT count(*), sum(facts ->> '$.clock_settled') FROM attempt_facts"
                                  " WHERE facts ->> '$.clock_settled' IS NOT NULL").fetchone()
     took = (time.monotonic() - began) / len({launch for launch, _ in blocks})
-    values = [midmean([ratio for at, ratio in blocks if at == launch]) for launch in sorted({launch for launch, _ in blocks})]
+    values = [midmean([ratio for at, ratio in blocks if at == launch])
+              for launch in sorted({launch for launch, _ in blocks})]
     return values, done.stdout.strip().splitlines(), took, settled
 
 
@@ -92,10 +97,12 @@ def main():
             count = sum(word in ("faster", "slower") for word in words) if what == "called" else words.count(what)
             held = count >= 95 if what == "slower" else count <= (1 if what == "called" else 0)
             within = within and held
-            row = {"slowdown_percent": slowdown, "delta": delta, "launches": len(values), "seconds_a_launch": round(took, 3),
+            row = {"slowdown_percent": slowdown, "delta": delta, "launches": len(values),
+                   "seconds_a_launch": round(took, 3),
                    "mean_percent": round(100 * (math.exp(statistics.fmean(values)) - 1), 4),
                    "launch_deviation_percent": round(100 * statistics.stdev(values), 4), what: count, "of": 100,
-                   "unclear": words.count("unclear"), "within": held, "clocks_told_and_settled": settled, "said": said[-3:]}
+                   "unclear": words.count("unclear"), "within": held, "clocks_told_and_settled": settled,
+                   "said": said[-3:]}
             found.append(row)
             print(json.dumps(row), flush=True)
             if options.output:

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Looks for races in the kernels of flash_wgmma and flash_mma: their tests on a GPU, in a build whose waits and arrivals are late at random.
+"""Looks for races in the kernels of flash_wgmma and flash_mma: their tests on a GPU, in a build whose waits and
+arrivals are late at random.
 
     python3 tools/long/delayed_kernels.py [--build build-delayed] [--rounds 3] [--jobs 16]
     python3 tools/long/delayed_kernels.py --tests build-cuda/tests/ops/unit_gpu_ops --under synccheck
 
-In that build every fourth wait for an mbarrier and every eighth arrival takes up to 4 µs, seldom 65, and so do warps before and after a
-barrier (src/device/delay.cuh), so that whoever relies on an order which no barrier makes meets the other order. That the delays find
-anything is proven by kernels that lack a barrier or a wait each (PLANTED): some test of each must fail, or not end. Needs a GPU of compute capability
-9.0 and nvcc; the first build takes as long as any, each planted race a minute.
+In that build every fourth wait for an mbarrier and every eighth arrival takes up to 4 µs, seldom 65, and so do warps
+before and after a barrier (src/device/delay.cuh), so that whoever relies on an order which no barrier makes meets the
+other order. That the delays find anything is proven by kernels that lack a barrier or a wait each (PLANTED): some test
+of each must fail, or not end. Needs a GPU of compute capability 9.0 and nvcc; the first build takes as long as any,
+each planted race a minute.
 
---tests takes programs that are built already: those with planted races (--planted, as many as PLANTED has and in its order) and one with
-delays; --under runs the tests below a tool of compute-sanitizer instead, which wants neither delays nor planted races. racecheck names
-lines where the kernels were built with -lineinfo. Each test has a process of its own, --jobs of them at once, since most of its time is
-the float64 reference on the CPU. --keep leaves what each said in a folder. Where there is no time for all, --seconds ends the search.
+--tests takes programs that are built already: those with planted races (--planted, as many as PLANTED has and in its
+order) and one with delays; --under runs the tests below a tool of compute-sanitizer instead, which wants neither delays
+nor planted races. racecheck names lines where the kernels were built with -lineinfo. Each test has a process of its
+own, --jobs of them at once, since most of its time is the float64 reference on the CPU. --keep leaves what each said in
+a folder. Where there is no time for all, --seconds ends the search.
 
-Ends with 1 where a test fails or is stopped by --limit, or a planted race is not found, and prints a row for the ledger.
+Ends with 1 where a test fails or is stopped by --limit, or a planted race is not found, and prints a row for the
+ledger.
 """
 import argparse
 import collections
@@ -29,19 +33,25 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KERNELS = "src/ops/attention"
-# What is planted: its name, in which file, which text becomes which, in the kernels of which object, and tests that use these kernels.
+# What is planted: its name, in which file, which text becomes which, in the kernels of which object, and tests that use
+# these kernels.
 Planted = collections.namedtuple("Planted", "what file texts objects tests")
 BITS = "*FlashWgmmaBackward.GivesTheSameBits*"
 PLANTED = [
-    Planted("barrier (4) of wgmma/forward.cuh", "wgmma/forward.cuh", [("    ptx::wait_named(own, 128);  // (4)\n", "")], "wgmma_forward_64",
+    Planted("barrier (4) of wgmma/forward.cuh", "wgmma/forward.cuh", [("    ptx::wait_named(own, 128);  // (4)\n", "")],
+            "wgmma_forward_64",
             "FlashWgmmaForward.GivesTheSameBits*:FlashWgmmaForward.IsRightWhereABlock*:FlashWgmmaForward.ARowThat*"),
     Planted("the wait for ds `full` of wgmma/backward.cuh", "wgmma/backward.cuh",
-            [("    if (number >= 0) ptx::wait(barriers.ds_full(number & 1), number >> 1 & 1);\n", "")], "wgmma_backward_64", BITS),
-    Planted("barrier (2) of wgmma/backward_wide.cuh", "wgmma/backward_wide.cuh", [("    ptx::wait_named(kDsStored, 128);  // (2)\n", "")],
+            [("    if (number >= 0) ptx::wait(barriers.ds_full(number & 1), number >> 1 & 1);\n", "")],
+            "wgmma_backward_64", BITS),
+    Planted("barrier (2) of wgmma/backward_wide.cuh", "wgmma/backward_wide.cuh",
+            [("    ptx::wait_named(kDsStored, 128);  // (2)\n", "")],
             "wgmma_backward_192", BITS + ":*FlashWgmmaBackward.RowsThatSee*"),
     Planted("the second group's arrivals at q `empty` of wgmma/backward.cuh, also in their count", "wgmma/backward.cuh",
-            [("if (step.number > 0) release(barriers.q_empty(other));", "if (step.number > 0 && group == 0) release(barriers.q_empty(other));"),
-             ("ptx::init_barrier(barriers.q_empty(stage), kWarps);", "ptx::init_barrier(barriers.q_empty(stage), kWarps / 2);")],
+            [("if (step.number > 0) release(barriers.q_empty(other));", "if (step.number > 0 && group == 0) "
+              "release(barriers.q_empty(other));"),
+             ("ptx::init_barrier(barriers.q_empty(stage), kWarps);",
+              "ptx::init_barrier(barriers.q_empty(stage), kWarps / 2);")],
             "wgmma_backward_64", BITS),
     Planted("the wait for ds `empty` of wgmma/backward.cuh", "wgmma/backward.cuh",
             [("    ptx::wait(barriers.ds_empty(step.slot()), step.parity() ^ 1);\n", "")], "wgmma_backward_128", BITS),
@@ -51,7 +61,8 @@ PLANTED = [
 TESTS = "tests/ops/unit_gpu_ops"
 ALL = "*FlashWgmma*:*FlashMma*:*flash_wgmma*:*flash_mma*"
 SETUP = ["-Dunity=on", "-Dunity_size=8", "-Djoined_tests=true", "-Dcuda=enabled", "-Dgpu_archs=90a"]
-# What a tool found, in its last lines: "ERROR SUMMARY: 3 errors", "RACECHECK SUMMARY: 2 hazards displayed (7 errors, 1 warnings)".
+# What a tool found, in its last lines: "ERROR SUMMARY: 3 errors", "RACECHECK SUMMARY: 2 hazards displayed (7 errors, 1
+# warnings)".
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*?(\d+) errors?(?:, (\d+) warnings?)?")
 # A hazard, and one side of it: the access with its line (in a build with -lineinfo) or its place in the kernel.
 HAZARD = re.compile(r"^=+ \w*:? ?(?=Potential)", re.M)
@@ -60,7 +71,8 @@ SIDE = re.compile(r"(Read|Write) Thread .*(\+0x\w+)(?: in (\S+:\d+))?\s*$", re.M
 
 def run(command, limit=None, **variables):
     """The process that ended, or None where the limit ended it with all that it had started; and what it said."""
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
     try:
         return process, process.communicate(timeout=limit)[0]
@@ -74,7 +86,8 @@ def build(arguments, objects="*mma_*", **variables):
     for old in (arguments.build / "src").rglob(f"attention_{objects}.o"):
         old.unlink()  # ninja does not see variables
     # A compiler cache does not look at these variables either, and would answer with the kernels of another build.
-    done, said = run(["ninja", "-C", arguments.build, "-j", str(arguments.jobs), TESTS], NVCC_APPEND_FLAGS="-DSYSLAB_DELAYS", CCACHE_DISABLE="1", **variables)
+    done, said = run(["ninja", "-C", arguments.build, "-j", str(arguments.jobs), TESTS],
+                     NVCC_APPEND_FLAGS="-DSYSLAB_DELAYS", CCACHE_DISABLE="1", **variables)
     if done.returncode != 0:
         sys.exit(f"{said[-3000:]}\nthe build failed")
     return arguments.build / TESTS
@@ -85,7 +98,8 @@ def plant(folder, file, texts):
     whole = (ROOT / KERNELS / file).read_text(encoding="utf-8")
     for old, new in texts:
         if whole.count(old) != 1:
-            sys.exit(f"{KERNELS}/{file} has no longer what is to be changed, once: {old.strip()}: adapt PLANTED in {__file__}")
+            sys.exit(f"{KERNELS}/{file} has no longer what is to be changed, once: {old.strip()}: adapt PLANTED in "
+                     f"{__file__}")
         whole = whole.replace(old, new)
     copy = folder / pathlib.Path(KERNELS).relative_to("src") / file
     copy.parent.mkdir(parents=True, exist_ok=True)
@@ -99,8 +113,8 @@ def look_for_planted(arguments):
         if arguments.planted:
             program = arguments.planted[number]
         else:
-            program = build(arguments, race.objects,
-                            NVCC_PREPEND_FLAGS=f"-I{plant(arguments.build / f'planted{number}', race.file, race.texts)}")
+            planted = plant(arguments.build / f"planted{number}", race.file, race.texts)
+            program = build(arguments, race.objects, NVCC_PREPEND_FLAGS=f"-I{planted}")
         ran, wrong = wrong_tests(arguments, program, race.tests)
         failed = sum("failed" in bad or "stopped" in bad for bad in wrong.values())
         print(f"without {race.what}: {failed} of {ran} tests failed or did not end", flush=True)
@@ -146,10 +160,13 @@ def try_one(arguments, program, round_number, name):
         wrong = f"compute-sanitizer said nothing: {said.strip()[-300:]}"
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)
-        (arguments.keep / f"{pathlib.Path(program).name}.{name.replace('/', '.')}.txt").write_text(said[-200_000:], encoding="utf-8")
-    print(f"round {round_number}  {time.monotonic() - began:6.1f} s  {name}: {'not reached' if wrong is None else wrong or 'passed'}", flush=True)
-    sides = collections.Counter(" | ".join(sorted(f"{access} {line or place}" for access, place, line in SIDE.findall(hazard)))
-                                for hazard in HAZARD.split(said)[1:])
+        kept = arguments.keep / f"{pathlib.Path(program).name}.{name.replace('/', '.')}.txt"
+        kept.write_text(said[-200_000:], encoding="utf-8")
+    print(f"round {round_number}  {time.monotonic() - began:6.1f} s  {name}: "
+          f"{'not reached' if wrong is None else wrong or 'passed'}", flush=True)
+    sides = collections.Counter(
+        " | ".join(sorted(f"{access} {line or place}" for access, place, line in SIDE.findall(hazard)))
+        for hazard in HAZARD.split(said)[1:])
     for pair, number in sides.most_common(12):
         print(f"          {number} × {pair}", flush=True)
     return wrong
@@ -168,14 +185,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-delayed")
     parser.add_argument("--tests", type=pathlib.Path, help="a built unit_gpu_ops to run, with delays or for --under")
-    parser.add_argument("--planted", type=pathlib.Path, nargs=len(PLANTED), help="built unit_gpu_ops with delays, each with its planted race")
+    parser.add_argument("--planted", type=pathlib.Path, nargs=len(PLANTED),
+                        help="built unit_gpu_ops with delays, each with its planted race")
     parser.add_argument("--under", choices=["memcheck", "racecheck", "synccheck"])
     parser.add_argument("--only", default=ALL, metavar="FILTER", help="gtest's filter")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="for what each test said")
     parser.add_argument("--limit", type=float, default=600, help="seconds a test")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="for all; tests that have not ended by then count as not reached")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for all; tests that have not ended by "
+                        "then count as not reached")
     arguments = parser.parse_args()
     arguments.ends, arguments.missed = time.monotonic() + arguments.seconds, 0
     arguments.build = arguments.build.resolve()
@@ -195,10 +214,12 @@ def main():
         tests, bad = wrong_tests(arguments, program, arguments.only, number)
         ran, wrong = ran + tests, wrong + sorted(bad.items())
     print("\n".join(f"{name}: {what}" for name, what in wrong))
-    how = f"under {arguments.under}" if arguments.under else f"with delays at waits and arrivals, {arguments.rounds} rounds"
+    how = (f"under {arguments.under}" if arguments.under
+           else f"with delays at waits and arrivals, {arguments.rounds} rounds")
     proof = "".join(f"; without {what} {failed}" for what, failed in found)
-    print(f"for the ledger: | tests of flash_wgmma and flash_mma {how} | `python3 tools/long/delayed_kernels.py`{' --under ' + arguments.under if arguments.under else ''} | "
-          f"{len(wrong)} of {ran} failed{f', {arguments.missed} not reached' * bool(arguments.missed)}{proof} |")
+    print(f"for the ledger: | tests of flash_wgmma and flash_mma {how} | `python3 "
+          f"tools/long/delayed_kernels.py`{' --under ' + arguments.under if arguments.under else ''} | {len(wrong)} of "
+          f"{ran} failed{f', {arguments.missed} not reached' * bool(arguments.missed)}{proof} |")
     return 1 if wrong or any(failed == 0 for _, failed in found) else 0
 
 

@@ -1,18 +1,22 @@
-"""What still works on a GPU behind the walls of a judged class, and what it can reach; on a machine with a GPU, in two minutes:
+"""What still works on a GPU behind the walls of a judged class, and what it can reach; on a machine with a GPU, in two
+minutes:
 
-    python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy; where it has torch and Triton, these are tried, too)
+    python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy; where it has torch and Triton, these are
+                                                      tried, too)
     python3 tools/long/gpu_walls.py build/syslab --without-filling
 
-The second asks what else would be lost if memory could not be filled in advance, either (MAP_POPULATE, MAP_LOCKED, MADV_POPULATE, mlock),
-which judged code may not, but as ranks on a GPU and under compute-sanitizer (deny_waking() of src/judge/walls.cpp). Each try then denies itself
-these calls, with walls and without.
+The second asks what else would be lost if memory could not be filled in advance, either (MAP_POPULATE, MAP_LOCKED,
+MADV_POPULATE, mlock), which judged code may not, but as ranks on a GPU and under compute-sanitizer (deny_waking() of
+src/judge/walls.cpp). Each try then denies itself these calls, with walls and without.
 
-The class below is judged as any other (`run --mine`, profile `python`), under `--device cuda` where torch sees a GPU, else on the CPU.
-Each try is a process that the class starts, behind the same walls, so that one that crashes or hangs spoils no other. Each line says works,
-refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row
-for reports/ledger/lab.md.
-NCCL, where there are two GPUs, needs sockets, which a class of one rank does not have: behind the walls it is refused, and that is not counted.
-Exit code 1: something else works without walls and not behind them, or the walls let something through. 2: nothing was shown.
+The class below is judged as any other (`run --mine`, profile `python`), under `--device cuda` where torch sees a GPU,
+else on the CPU. Each try is a process that the class starts, behind the same walls, so that one that crashes or hangs
+spoils no other. Each line says works, refused or absent (a package or a second GPU is missing), beside the same without
+walls. The last line is a row for reports/ledger/lab.md.
+NCCL, where there are two GPUs, needs sockets, which a class of one rank does not have: behind the walls it is refused,
+and that is not counted.
+Exit code 1: something else works without walls and not behind them, or the walls let something through. 2: nothing was
+shown.
 """
 import argparse
 import concurrent.futures
@@ -104,8 +108,10 @@ def build(source, *more):
 def try_nvcc():
     """As load_inline does, without torch: nvcc, a folder of its own, a library, a launch."""
     library = build("__global__ void fill(int* to) { *to = 7; }\n"
-                    'extern "C" int run() { int* to; int seen = 0; if (cudaMalloc(&to, 4)) return -1; fill<<<1, 1>>>(to);\n'
-                    "  return cudaMemcpy(&seen, to, 4, cudaMemcpyDeviceToHost) ? -2 : seen; }\n", "-shared", "-Xcompiler", "-fPIC")
+                    'extern "C" int run() { int* to; int seen = 0; if (cudaMalloc(&to, 4)) return -1; fill<<<1, '
+                    '1>>>(to);\n'
+                    "  return cudaMemcpy(&seen, to, 4, cudaMemcpyDeviceToHost) ? -2 : seen; }\n", "-shared",
+                    "-Xcompiler", "-fPIC")
     driver()  # absent where there is no GPU
     got = ctypes.CDLL(str(library)).run()
     assert got == 7, f"the kernel gave {got}"
@@ -114,13 +120,15 @@ def try_nvcc():
 def try_compute_sanitizer():
     """It has to find what is wrong, not only to start."""
     program = build("__global__ void beyond(int* to) { to[threadIdx.x + 1024] = 7; }\n"
-                    "int main() { int* to; if (cudaMalloc(&to, 4096)) return 3; beyond<<<1, 1>>>(to); return cudaDeviceSynchronize() ? 4 : 0; }\n")
+                    "int main() { int* to; if (cudaMalloc(&to, 4096)) return 3; beyond<<<1, 1>>>(to); return "
+                    "cudaDeviceSynchronize() ? 4 : 0; }\n")
     driver()
     try:
         done = subprocess.run(["compute-sanitizer", "--error-exitcode", "9", program], text=True, capture_output=True)
     except FileNotFoundError:
         raise Absent("no compute-sanitizer")
-    assert done.returncode == 9 and "Invalid __global__ write" in done.stdout, f"it ended with {done.returncode}: {done.stdout[-150:]}"
+    found = done.returncode == 9 and "Invalid __global__ write" in done.stdout
+    assert found, f"it ended with {done.returncode}: {done.stdout[-150:]}"
 
 
 def try_triton():
@@ -155,17 +163,19 @@ def try_load_inline():
 
 
 def try_nccl_alone():
-    """One rank: its group, a sum, and NCCL's threads and buffers. Its sockets are refused behind the walls of one rank."""
+    """One rank: its group, a sum, and NCCL's threads and buffers. Its sockets are refused behind the walls of one
+    rank."""
     torch_on_gpu()
-    program = ("import sys, torch, torch.distributed as d; d.init_process_group('nccl', init_method='file://' + sys.argv[1], rank=0, world_size=1); "
-               "x = torch.ones(1 << 20, device='cuda'); d.all_reduce(x); torch.cuda.synchronize(); assert x.sum().item() == 1 << 20; "
-               "d.destroy_process_group()")
+    program = ("import sys, torch, torch.distributed as d; d.init_process_group('nccl', init_method='file://' + "
+               "sys.argv[1], rank=0, world_size=1); x = torch.ones(1 << 20, device='cuda'); d.all_reduce(x); "
+               "torch.cuda.synchronize(); assert x.sum().item() == 1 << 20; d.destroy_process_group()")
     done = subprocess.run([sys.executable, "-c", program, tempfile.mktemp()], stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr[-150:]
 
 
 def try_shared_memory():
-    """As the lab shares tensors with what it judges: memory without a name, mapped by two processes, and known to the driver."""
+    """As the lab shares tensors with what it judges: memory without a name, mapped by two processes, and known to the
+    driver."""
     cuda, size = driver(), 64 << 20
     memory = os.memfd_create("shared")
     os.ftruncate(memory, size)
@@ -195,9 +205,11 @@ def try_nccl():
         raise Absent("one GPU")
     meeting = tempfile.mktemp()
     program = ("import sys, torch, torch.distributed as d; r = int(sys.argv[1]); torch.cuda.set_device(r); "
-               "d.init_process_group('nccl', init_method='file://' + sys.argv[2], rank=r, world_size=2); x = torch.ones(1 << 20, device='cuda'); "
-               "d.all_reduce(x); torch.cuda.synchronize(); assert x.sum().item() == 1 << 21; d.destroy_process_group()")
-    ranks = [subprocess.Popen([sys.executable, "-c", program, str(rank), meeting], stderr=subprocess.PIPE, text=True) for rank in (0, 1)]
+               "d.init_process_group('nccl', init_method='file://' + sys.argv[2], rank=r, world_size=2); x = "
+               "torch.ones(1 << 20, device='cuda'); d.all_reduce(x); torch.cuda.synchronize(); assert x.sum().item() "
+               "== 1 << 21; d.destroy_process_group()")
+    ranks = [subprocess.Popen([sys.executable, "-c", program, str(rank), meeting], stderr=subprocess.PIPE, text=True)
+             for rank in (0, 1)]
     said = [rank.communicate()[1] for rank in ranks]
     assert all(rank.returncode == 0 for rank in ranks), (said[0] or said[1])[-150:]
 
@@ -246,10 +258,12 @@ def deny_filling():
     rules = [
         instruction(load, 4), instruction(equal, 0xC000003E, 0, 6),  # 0: another architecture may do all
         instruction(load, 0), instruction(equal, 9, 5, 0), instruction(equal, 28, 6, 0),  # 2: mmap, madvise
-        instruction(equal, 149, 9, 0), instruction(equal, 151, 8, 0), instruction(equal, 325, 7, 0),  # 5: mlock, mlockall, mlock2
+        # 5: mlock, mlockall, mlock2.
+        instruction(equal, 149, 9, 0), instruction(equal, 151, 8, 0), instruction(equal, 325, 7, 0),
         instruction(answer, allow),  # 8
         instruction(load, 40), instruction(has_bit, 0xA000, 4, 3),  # 9: the flags: MAP_POPULATE, MAP_LOCKED
-        instruction(load, 32), instruction(equal, 22, 3, 0), instruction(equal, 23, 2, 0),  # 11: MADV_POPULATE_READ, …_WRITE
+        # 11: MADV_POPULATE_READ, …_WRITE.
+        instruction(load, 32), instruction(equal, 22, 3, 0), instruction(equal, 23, 2, 0),
         instruction(answer, allow), instruction(answer, refuse), instruction(answer, unknown),  # 14
     ]
     text = b"".join(rules)
@@ -275,13 +289,15 @@ def outcome(name):
 
 def tried_in_a_process(name):
     try:
-        done = subprocess.run([sys.executable, FILE, "--try", name], text=True, capture_output=True, timeout=LONGEST_TRY)
+        done = subprocess.run([sys.executable, FILE, "--try", name], text=True, capture_output=True,
+                              timeout=LONGEST_TRY)
     except subprocess.TimeoutExpired:
         return f"refused: not done after {LONGEST_TRY} s"
     except OSError as error:
         return f"refused: cannot start a process: {error}"
     said = re.search(r"OUTCOME(.*)", done.stdout, re.DOTALL)
-    return " ".join(said[1].split()) if said else f"refused: it ended with {done.returncode}: {' '.join(done.stderr[-150:].split())}"
+    return (" ".join(said[1].split()) if said else f"refused: it ended with {done.returncode}: "
+            f"{' '.join(done.stderr[-150:].split())}")
 
 
 def on_gpu():
@@ -314,28 +330,33 @@ def judged(syslab, device, walls, filling):
     """What the class found, and which walls stood."""
     name = "TriesBehindWalls" if walls else "Tries"
     case = ["-a", "seq=32", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=true", "-a", "dtype=fp32"]
-    command = [syslab, "run", "flash_forward", *case, "--impl", "me", "--laws", "none", "--protocol", "quick", "--device", device, "--timeout", "150s",
+    command = [syslab, "run", "flash_forward", *case, "--impl", "me", "--laws", "none", "--protocol", "quick",
+               "--device", device, "--timeout", "150s",
                "--mine", f"me={FILE}:{name}", "--json"]
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "GPU_WALLS_DEVICE": device, "SYSLAB_DB": f"{folder}/lab.db", "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
+        environment = {**os.environ, "GPU_WALLS_DEVICE": device, "SYSLAB_DB": f"{folder}/lab.db",
+                       "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
         environment.pop("SYSLAB_WALLS", None)
         environment["GPU_WALLS_FILLING"] = "allowed" if filling else "denied"
         if not walls:
             environment["SYSLAB_WALLS"] = "none"
         done = subprocess.run(command, env=environment, text=True, capture_output=True)
-        facts = subprocess.run([syslab, "query", "SELECT facts ->> '$.walls' AS walls, facts ->> '$.walls_missing' AS missing FROM v_attempt", "--to", "json"],
+        facts = subprocess.run([syslab, "query", "SELECT facts ->> '$.walls' AS walls, facts ->> '$.walls_missing' AS "
+                                "missing FROM v_attempt", "--to", "json"],
                                env=environment, text=True, capture_output=True).stdout
     for line in done.stdout.splitlines():
         found = re.search(r"FOUND(.*?)DNUOF", json.loads(line).get("detail") or "", re.DOTALL)
         if found:
             return {**json.loads(found[1]), "walls": " ".join(facts.split())}
-    print(f"the class told nothing {'behind walls' if walls else 'without walls'}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    print("the class told nothing "
+          f"{'behind walls' if walls else 'without walls'}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     sys.exit(2)
 
 
 def gpu_name():
     try:
-        asked = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], text=True, capture_output=True)
+        asked = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], text=True,
+                               capture_output=True)
         return "; ".join(asked.stdout.split("\n")).strip("; ") or "no GPU"
     except OSError:
         return "no GPU"
@@ -353,13 +374,15 @@ def main():
     if not arguments.syslab:
         parser.error("name the program syslab")
     machine = f"{gpu_name()}, Linux {platform.release()}"
-    asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"], text=True, capture_output=True)
+    asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"], text=True,
+                           capture_output=True)
     device = "cuda" if asked.stdout.strip() == "True" else "cpu"
     print(f"on {machine}", flush=True)
     filling = not arguments.without_filling
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         open_air, behind = pool.map(judged, [arguments.syslab] * 2, [device] * 2, [False, True], [True, filling])
-    print(f"walls: {behind['walls']}, judged on {device}\n{'':22} {'without walls':40} behind them{'' if filling else ', and without filling'}")
+    print(f"walls: {behind['walls']}, judged on {device}\n{'':22} {'without walls':40} behind "
+          f"them{'' if filling else ', and without filling'}")
     # What needs sockets is refused to one rank behind the walls: it is tried without filling, and without walls.
     bare: Any = None if filling else judged(arguments.syslab, device, False, False)
     lost = []
@@ -370,12 +393,14 @@ def main():
         print(f"{name:22} {without:40} {seen}{'   <- lost' if name in lost else ''}")
     harmless = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
     through = [path for path in behind["devices"] if path not in harmless and not path.startswith("/dev/nvidia")]
-    print("GPU devices opened behind them:", " ".join(path for path in behind["devices"] if path.startswith("/dev/nvidia")) or "none")
+    print("GPU devices opened behind them:",
+          " ".join(path for path in behind["devices"] if path.startswith("/dev/nvidia")) or "none")
     print("other devices opened behind them:", " ".join(through) or "none")
     works = [name for name, said in open_air["tried"].items() if said == "works"]
     absent = [name for name, said in open_air["tried"].items() if said.startswith("absent")]
-    print(f"for the ledger: | `python3 tools/long/gpu_walls.py build/syslab` | {machine} | works without walls: {', '.join(works) or 'nothing'} | "
-          f"lost behind them: {', '.join(lost) or 'nothing'}; let through: {', '.join(through) or 'nothing'}; not tried: {', '.join(absent) or 'nothing'} |")
+    print(f"for the ledger: | `python3 tools/long/gpu_walls.py build/syslab` | {machine} | works without walls: "
+          f"{', '.join(works) or 'nothing'} | lost behind them: {', '.join(lost) or 'nothing'}; let through: "
+          f"{', '.join(through) or 'nothing'}; not tried: {', '.join(absent) or 'nothing'} |")
     sys.exit(2 if not works else 1 if lost or through else 0)
 
 

@@ -1,4 +1,5 @@
-"""Small stand-ins for packages that the hand-outs' tests and submissions import, where a Python has none: as much of each as they use."""
+"""Small stand-ins for packages that the hand-outs' tests and submissions import, where a Python has none: as much of
+each as they use."""
 import importlib.util
 import pathlib
 
@@ -35,7 +36,8 @@ def raises(kind, match=None):
     raise AssertionError(f"{kind.__name__} was not raised")
 '''
 
-EINOPS = '''"""einsum, rearrange, reduce and repeat of torch tensors, for named axes, "..." and groups in parentheses."""
+EINOPS = '''"""einsum, rearrange, reduce and repeat of torch tensors, for named axes, "..." and groups in
+parentheses."""
 import re
 import string
 
@@ -44,7 +46,8 @@ import torch
 
 def _groups(side):
     """[["b"], ["h", "d"], ["..."]] of "b (h d) ..."."""
-    return [part.strip("()").split() if part.startswith("(") else [part] for part in re.findall(r"\\([^)]*\\)|\\S+", side)]
+    return [part.strip("()").split() if part.startswith("(") else [part]
+            for part in re.findall(r"\\([^)]*\\)|\\S+", side)]
 
 
 def einsum(*arguments):
@@ -53,7 +56,8 @@ def einsum(*arguments):
     names = {}
 
     def letters(side):
-        return "".join("..." if name == "..." else names.setdefault(name, string.ascii_letters[len(names)]) for name in side.split())
+        return "".join("..." if name == "..." else names.setdefault(name, string.ascii_letters[len(names)])
+                       for name in side.split())
 
     return torch.einsum(",".join(letters(side) for side in left.split(",")) + "->" + letters(right), *tensors)
 
@@ -61,7 +65,11 @@ def einsum(*arguments):
 def _transform(tensor, pattern, sizes, reduction=None):
     left, right = (_groups(side) for side in pattern.split("->"))
     rest = tensor.dim() - sum(1 for group in left if group != ["..."])
-    expand = lambda groups: [one for group in groups for one in ([[f"...{i}"] for i in range(rest)] if group == ["..."] else [group])]
+
+    def expand(groups):
+        return [one for group in groups
+                for one in ([[f"...{i}"] for i in range(rest)] if group == ["..."] else [group])]
+
     left, right = expand(left), expand(right)
     shape = {}
     for group, size in zip(left, tensor.shape):
@@ -117,7 +125,8 @@ class _Any:
         return item[0] if isinstance(item, tuple) else item
 
 
-Float = Float32 = Float16 = BFloat16 = Int = Int64 = Int32 = Bool = Integer = Num = Real = Shaped = Complex = UInt8 = _Any
+Float = Float32 = Float16 = BFloat16 = Real = Complex = _Any
+Int = Int64 = Int32 = Integer = UInt8 = Bool = Num = Shaped = _Any
 
 
 def jaxtyped(*args, **kwargs):

@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""The hand-outs' own tests through our adapters, and on published submissions beside what `syslab check` says of them; under the torch
-that this Python has, on the CPU and, where there is one, on a GPU:
+"""The hand-outs' own tests through our adapters, and on published submissions beside what `syslab check` says of them;
+under the torch that this Python has, on the CPU and, where there is one, on a GPU:
 
-    python3 tools/long/official_suites.py --suite 2025=DIR --suite 2026=DIR --program build/syslab --library build/src/capi/libsyslab.so
+    python3 tools/long/official_suites.py --suite 2025=DIR --suite 2026=DIR --program build/syslab
+        --library build/src/capi/libsyslab.so
                                           [--repositories DIR] [--only ours,repositories] [-o counts.json]
-    python3 tools/long/official_suites.py ... --pack official.tar.gz      # all of it for another machine; --bundle: what tools/bundle made
+    python3 tools/long/official_suites.py ... --pack official.tar.gz      # all of it for another machine; --bundle:
+        what tools/bundle made
     tar xf official.tar.gz && python3 official/official_suites.py         # there, without options
 
-A suite is the hand-out's folder `tests`, or what holds it (test_*.py, common.py; fixtures/*.pt are drawn anew where they are missing).
-Repositories are folders DIR/YEAR/NAME, as they were published; nothing in them is changed, and what is printed of them are counts, and laws
-that do not hold. pytest, einops, jaxtyping and cs336_basics.model are stubbed where this Python has none (official_stubs.py), and
-that is said. In a copy of the suite's common.py the port is another, so that files of tests run side by side, with `check` beside them, and a
-rank that does not end within --limit says where each of its threads stands, and ends. Ranks are forked by a server that has imported torch, and not started
-anew a test (--start spawn), since importing it takes longer than all else: each test is said with its seconds as it ends.
-Exit code 1: one of our own does not pass, or less than 95 % of the tests agree. Otherwise 3 if not everything was tried for lack of time: a file
-of tests was stopped, or the time of `check` was over before its laws had found anything out; what that is of is said last.
+A suite is the hand-out's folder `tests`, or what holds it (test_*.py, common.py; fixtures/*.pt are drawn anew where
+they are missing). Repositories are folders DIR/YEAR/NAME, as they were published; nothing in them is changed, and what
+is printed of them are counts, and laws that do not hold. pytest, einops, jaxtyping and cs336_basics.model are stubbed
+where this Python has none (official_stubs.py), and that is said. In a copy of the suite's common.py the port is
+another, so that files of tests run side by side, with `check` beside them, and a rank that does not end within --limit
+says where each of its threads stands, and ends. Ranks are forked by a server that has imported torch, and not started
+anew a test (--start spawn), since importing it takes longer than all else: each test is said with its seconds as it
+ends.
+Exit code 1: one of our own does not pass, or less than 95 % of the tests agree. Otherwise 3 if not everything was tried
+for lack of time: a file of tests was stopped, or the time of `check` was over before its laws had found anything out;
+what that is of is said last.
 """
 import argparse
 import concurrent.futures
@@ -66,10 +71,12 @@ def cases_of(function):
         if mark.name == "skipif" and mark.args[0]:
             return mark.kwargs.get("reason", "skipped")
         if mark.name == "parametrize":
-            names = [name.strip() for name in mark.args[0].split(",")] if isinstance(mark.args[0], str) else list(mark.args[0])
+            names = ([name.strip() for name in mark.args[0].split(",")] if isinstance(mark.args[0], str)
+                     else list(mark.args[0]))
             ids = mark.kwargs.get("ids")
             values = [value if len(names) > 1 else (value,) for value in mark.args[1]]
-            sets.append([(ids[i] if ids else "-".join(getattr(one, "__name__", str(one)) for one in value), dict(zip(names, value)))
+            sets.append([(ids[i] if ids else "-".join(getattr(one, "__name__", str(one)) for one in value),
+                          dict(zip(names, value)))
                          for i, value in enumerate(values)])
     cases = []
     for chosen in itertools.product(*sets):
@@ -80,7 +87,8 @@ def cases_of(function):
 
 
 def fork_ranks():
-    """What the tests call torch.multiprocessing.spawn forks from a server with torch, in which no device has been looked at."""
+    """What the tests call torch.multiprocessing.spawn forks from a server with torch, in which no device has been
+    looked at."""
     import torch.multiprocessing
 
     def forked(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
@@ -98,7 +106,8 @@ def run_file(module_name, start):
             fork_ranks()
         module = importlib.import_module(module_name)
     except BaseException as error:  # a submission may raise anything
-        print(json.dumps({"test": module_name, "outcome": "failed", "why": f"{type(error).__name__}: {error}"[:300]}), flush=True)
+        print(json.dumps({"test": module_name, "outcome": "failed", "why": f"{type(error).__name__}: {error}"[:300]}),
+              flush=True)
         return
     for name, function in list(vars(module).items()):
         if not name.startswith("test_") or not inspect.isfunction(function):
@@ -108,11 +117,13 @@ def run_file(module_name, start):
             print(json.dumps({"test": name, "outcome": "skipped", "why": cases}), flush=True)
             continue
         for case, arguments in cases:
-            line, began = {"test": f"{name}[{case}]" if case else name, "outcome": "passed", "why": ""}, time.perf_counter()
+            line, began = {"test": f"{name}[{case}]" if case else name, "outcome": "passed",
+                           "why": ""}, time.perf_counter()
             try:
                 function(**arguments)
             except BaseException as error:
-                told = [text for text in "".join(traceback.format_exception_only(type(error), error)).splitlines() if text.strip()]
+                told = [text for text in "".join(traceback.format_exception_only(type(error), error)).splitlines()
+                        if text.strip()]
                 line.update(outcome="failed", why=(told[-1] if told else type(error).__name__)[:300])
             print(json.dumps({**line, "seconds": round(time.perf_counter() - began, 1)}), flush=True)
 
@@ -152,8 +163,9 @@ def outputs_of(common):
 
 
 def put_suite(suite, folder, adapters=None, backend="gloo"):
-    """The suite's tests beside adapters.py, which stays the submission's own unless another is given. They name Gloo, for GPUs, too;
-    their tensors lie on a GPU where there is one, and any backend of torch.distributed that carries those can take its place."""
+    """The suite's tests beside adapters.py, which stays the submission's own unless another is given. They name Gloo,
+    for GPUs, too; their tensors lie on a GPU where there is one, and any backend of torch.distributed that carries
+    those can take its place."""
     tests = folder / "tests"
     tests.mkdir(parents=True, exist_ok=True)
     for file in tests.glob("test_*.py"):
@@ -164,7 +176,8 @@ def put_suite(suite, folder, adapters=None, backend="gloo"):
             (tests / file.name).write_text(text.replace('backend="gloo"', f'backend="{backend}"'), encoding="utf-8")
     (tests / "__init__.py").touch()
     common = tests / "common.py"
-    common.write_text(re.sub(r'(MASTER_PORT"\] = )"\d+"', r'\1os.environ["OFFICIAL_PORT"]', common.read_text(encoding="utf-8")) + LIMIT_OF_A_RANK,
+    common.write_text(re.sub(r'(MASTER_PORT"\] = )"\d+"', r'\1os.environ["OFFICIAL_PORT"]',
+                             common.read_text(encoding="utf-8")) + LIMIT_OF_A_RANK,
                       encoding="utf-8")
     if adapters is not None:
         shutil.copy(adapters, tests / "adapters.py")
@@ -185,10 +198,11 @@ def paths_of(folder):
 
 
 def lines_of(command, folder, environment):
-    """(a line of its output as it comes, what it has written beside since the last), then (None, how it ended). After OF_A_FILE it is
-    stopped with all that it has started."""
+    """(a line of its output as it comes, what it has written beside since the last), then (None, how it ended). After
+    OF_A_FILE it is stopped with all that it has started."""
     with tempfile.TemporaryFile("w+b") as beside:
-        process = subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=beside, start_new_session=True)
+        process = subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE,
+                                   stderr=beside, start_new_session=True)
         late = threading.Timer(OF_A_FILE, os.killpg, (process.pid, signal.SIGKILL))
         late.start()
         read = 0
@@ -204,7 +218,8 @@ def lines_of(command, folder, environment):
 
 def run_suite(folder, year, device, more_paths, options):
     """{"test_ddp:test_name[case]": (outcome, why)}; each is said as it ends, and where ranks stood that did not end."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths_of(folder), *more_paths])), "PYTHONDONTWRITEBYTECODE": "1",
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*paths_of(folder), *more_paths])),
+                   "PYTHONDONTWRITEBYTECODE": "1",
                    "OFFICIAL_LIMIT": str(options.limit)}
     if options.library:
         environment["SYSLAB_LIBRARY"] = str(options.library)
@@ -216,7 +231,8 @@ def run_suite(folder, year, device, more_paths, options):
 
     def one(file):
         done, ended = {}, ""
-        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--file", f"tests.{file.stem}", "--start", options.start]
+        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--file", f"tests.{file.stem}", "--start",
+                   options.start]
         for line, beside in lines_of(command, folder, {**environment, "OFFICIAL_PORT": str(free_port())}):
             if line is None:
                 ended = beside
@@ -226,7 +242,8 @@ def run_suite(folder, year, device, more_paths, options):
                 stuck = beside.find("Timeout (")  # whoever is stopped before the end has seen it, too
                 print(f"  {year} {device} {file.stem}:{told['test']}: {told['outcome']}, {told.get('seconds', 0)} s"
                       + (f": {told['why']}" if told["outcome"] == "failed" else "")
-                      + (f"\n  where ranks stood:\n{beside[stuck:stuck + 6000]}" if stuck >= 0 else ""), file=sys.stderr, flush=True)
+                      + (f"\n  where ranks stood:\n{beside[stuck:stuck + 6000]}" if stuck >= 0 else ""),
+                      file=sys.stderr, flush=True)
         if ended.startswith("stopped"):  # what it had not begun
             done[f"{file.stem}:"] = ("not tried", ended)
         elif not done or ended != "exit code 0":
@@ -239,7 +256,8 @@ def run_suite(folder, year, device, more_paths, options):
 
 
 def counts_of(results):
-    return {outcome: sum(1 for found, _ in results.values() if found == outcome) for outcome in ("passed", "failed", "skipped", "not tried")}
+    return {outcome: sum(1 for found, _ in results.values() if found == outcome)
+            for outcome in ("passed", "failed", "skipped", "not tried")}
 
 
 def in_words(counts):
@@ -270,7 +288,8 @@ def is_seen(law, test):
 
 
 def laws_of(row, experiment, unseen):
-    return [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout" and law["law"] not in unseen]
+    return [law for law in row["laws"] if law["experiment"] == experiment and law["contract"] == "handout"
+            and law["law"] not in unseen]
 
 
 def verdict_of(record, year, test):
@@ -306,7 +325,8 @@ def had_no_time(record, year, test):
     row = next((row for row in record["adapters"] if answered and row["function"] == answered[0]), None)
     if row is None or row["not_checked"]:
         return False
-    return row["out_of_time"] if row["state"] != "implemented" else any(untried(law) for law in laws_of(row, *answered[1:]))
+    return (row["out_of_time"] if row["state"] != "implemented"
+            else any(untried(law) for law in laws_of(row, *answered[1:])))
 
 
 def in_short(message):
@@ -316,12 +336,14 @@ def in_short(message):
 
 
 def check(options, repository, year, device, stubs, work):
-    """What `check` says with ranks where those of the tests are. On GPUs it sees one: with one for each rank the group would be NCCL's, and
-    the tests name Gloo, which of a tensor on a GPU takes less."""
+    """What `check` says with ranks where those of the tests are. On GPUs it sees one: with one for each rank the group
+    would be NCCL's, and the tests name Gloo, which of a tensor on a GPU takes less."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] if device == "cuda" else ""
-    environment = {**os.environ, "PYTHONPATH": str(stubs), "XDG_STATE_HOME": str(work / "state"), "CUDA_VISIBLE_DEVICES": seen}
+    environment = {**os.environ, "PYTHONPATH": str(stubs), "XDG_STATE_HOME": str(work / "state"),
+                   "CUDA_VISIBLE_DEVICES": seen}
     depth = ["--cases", str(options.cases)] if options.cases else []
-    command = [str(options.program), "check", "--json", "--handout", year, "--contract", "handout", "--device", device, *depth, "--mine",
+    command = [str(options.program), "check", "--json", "--handout", year, "--contract", "handout", "--device", device,
+               *depth, "--mine",
                f"me={repository}", "--python", sys.executable, "--db", str(work / "lab.db")]
     try:
         done = subprocess.run(command, text=True, capture_output=True, env=environment, timeout=OF_A_FILE)
@@ -329,7 +351,8 @@ def check(options, repository, year, device, stubs, work):
         return {"adapters": [], "error": f"check was stopped after {OF_A_FILE} s"}
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     record = lines[-1] if lines else {}
-    return record if record.get("type") == "submission" else {"adapters": [], "error": (done.stderr.strip() or "no answer").splitlines()[-1]}
+    return (record if record.get("type") == "submission"
+            else {"adapters": [], "error": (done.stderr.strip() or "no answer").splitlines()[-1]})
 
 
 def timed_check(options, repository, year, device, stubs, work):
@@ -371,7 +394,8 @@ def ours(options, suites, stubs, devices, work, report):
 
 def published(options, suites, stubs, device, work, report):
     agree = compared = 0
-    repositories = sorted(path for path in options.repositories.glob("*/*") if path.is_dir() and path.parent.name in suites)
+    repositories = sorted(path for path in options.repositories.glob("*/*") if path.is_dir()
+                          and path.parent.name in suites)
     for number, repository in enumerate(repositories):
         year, copy = repository.parent.name, work / f"published-{number}"
         shutil.copytree(repository, copy, symlinks=True)
@@ -388,23 +412,27 @@ def published(options, suites, stubs, device, work, report):
             if outcome == "not tried":
                 report["not tried"].append(f"submission {number + 1}, {year}, {device}, {name.rstrip(':')}: {why}")
             elif outcome != "skipped" and had_no_time(record, year, name):
-                report["not tried"].append(f"submission {number + 1}, {year}, {device}, {name}: check had no time for it")
+                report["not tried"].append(f"submission {number + 1}, {year}, {device}, {name}: check had no time for "
+                                           "it")
             if outcome in ("skipped", "not tried") or verdict is None:
                 aside += 1
             elif (outcome == "passed") == verdict[0]:
                 same += 1
             else:
-                differ.append(f"{name}: the test {outcome}{': ' + why if why else ''}; check: {verdict[1] or 'all laws hold'}")
+                differ.append(f"{name}: the test {outcome}{': ' + why if why else ''}; check: "
+                              f"{verdict[1] or 'all laws hold'}")
         agree, compared = agree + same, compared + same + len(differ)
         counts = counts_of(results)
-        report["published"].append({"number": number + 1, "year": year, **counts, "agree": same, "differ": len(differ), "not compared": aside})
+        report["published"].append({"number": number + 1, "year": year, **counts, "agree": same, "differ": len(differ),
+                                    "not compared": aside})
         store(options, report)
         print(f"submission {number + 1}, {year}, {device}: {in_words(counts)}; check agrees "
               f"on {same} of {same + len(differ)}{', ' + record['error'] if record.get('error') else ''}", flush=True)
         for line in differ:
             print(f"  {line}", flush=True)
     if compared:
-        print(f"{len(repositories)} submissions: check agrees on {agree} of {compared} tests, {100 * agree / compared:.1f} %", flush=True)
+        print(f"{len(repositories)} submissions: check agrees on {agree} of {compared} tests, "
+              f"{100 * agree / compared:.1f} %", flush=True)
     report["agree"], report["compared"] = agree, compared
     return compared == 0 or agree >= AGREEMENT * compared
 
@@ -429,20 +457,29 @@ def parsed():
     bundle = HERE / "bundle"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", action="append", default=[], metavar="YEAR=DIR")
-    parser.add_argument("--repositories", type=pathlib.Path, default=HERE / "repositories" if (HERE / "repositories").is_dir() else None)
-    parser.add_argument("--program", type=pathlib.Path, default=bundle / "syslab" if bundle.is_dir() else ROOT / "build/syslab")
-    parser.add_argument("--library", type=pathlib.Path, default=bundle / "lib/libsyslab.so.0" if bundle.is_dir() else ROOT / "build/src/capi/libsyslab.so")
-    parser.add_argument("--python-folder", type=pathlib.Path, default=bundle / "python" if bundle.is_dir() else ROOT / "tools/python", help="syslab_torch.py and others")
-    parser.add_argument("--adapters", type=pathlib.Path, default=HERE / "adapters" if packed.is_dir() else ROOT / "tests/worker/mine")
+    parser.add_argument("--repositories", type=pathlib.Path,
+                        default=HERE / "repositories" if (HERE / "repositories").is_dir() else None)
+    parser.add_argument("--program", type=pathlib.Path,
+                        default=bundle / "syslab" if bundle.is_dir() else ROOT / "build/syslab")
+    parser.add_argument("--library", type=pathlib.Path, default=bundle / "lib/libsyslab.so.0" if bundle.is_dir()
+                        else ROOT / "build/src/capi/libsyslab.so")
+    parser.add_argument("--python-folder", type=pathlib.Path, default=bundle / "python" if bundle.is_dir()
+                        else ROOT / "tools/python", help="syslab_torch.py and others")
+    parser.add_argument("--adapters", type=pathlib.Path,
+                        default=HERE / "adapters" if packed.is_dir() else ROOT / "tests/worker/mine")
     parser.add_argument("--bundle", type=pathlib.Path, help="what tools/bundle made, for --pack")
     parser.add_argument("--pack", type=pathlib.Path, metavar="FILE.tar.gz")
     parser.add_argument("--only", default="ours,repositories")
-    parser.add_argument("--device", choices=["cpu", "cuda"], action="append", help="default: cpu, and cuda where torch sees one")
-    parser.add_argument("--backend", choices=["gloo", "nccl"], default="gloo", help="of our own on GPUs; nccl needs two of them")
+    parser.add_argument("--device", choices=["cpu", "cuda"], action="append",
+                        help="default: cpu, and cuda where torch sees one")
+    parser.add_argument("--backend", choices=["gloo", "nccl"], default="gloo",
+                        help="of our own on GPUs; nccl needs two of them")
     parser.add_argument("-o", "--output", type=pathlib.Path, help="counts, as JSON")
-    parser.add_argument("--limit", type=float, default=OF_A_RANK, metavar="SECONDS", help="of a rank, default %(default)s")
+    parser.add_argument("--limit", type=float, default=OF_A_RANK, metavar="SECONDS",
+                        help="of a rank, default %(default)s")
     parser.add_argument("--cases", type=int, help="a law of check's; default: its own depth, 20 s an experiment")
-    parser.add_argument("--start", choices=["fork", "spawn"], default="fork", help="how ranks are started: spawn as the tests ask for it")
+    parser.add_argument("--start", choices=["fork", "spawn"], default="fork",
+                        help="how ranks are started: spawn as the tests ask for it")
     parser.add_argument("--file", help=argparse.SUPPRESS)
     options = parser.parse_args()
     suites = dict(one.split("=", 1) for one in options.suite)
@@ -473,11 +510,13 @@ def main():
         if getattr(options, name):
             setattr(options, name, getattr(options, name).resolve())
     devices = options.device or ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-    report = {"python": sys.version.split()[0], "torch": torch.__version__, "ours": {}, "published": [], "not tried": []}
+    report = {"python": sys.version.split()[0], "torch": torch.__version__, "ours": {}, "published": [],
+              "not tried": []}
     with tempfile.TemporaryDirectory(prefix="official-") as temporary:
         work = pathlib.Path(temporary)
         report["stubbed"] = official_stubs.write(work / "stubs")
-        print(f"Python {report['python']}, torch {report['torch']}; stubbed: {', '.join(report['stubbed']) or 'nothing'}", flush=True)
+        print(f"Python {report['python']}, torch {report['torch']}; stubbed: "
+              f"{', '.join(report['stubbed']) or 'nothing'}", flush=True)
         well = True
         if "ours" in options.only:
             well = ours(options, suites, work / "stubs", devices, work, report) and well

@@ -33,9 +33,9 @@ class Database:
         self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         rows = self.connection.execute(
             "SELECT a.id, r.uid, e.comparability_key, json_array(r.protocol ->> '$.name', r.protocol ->> '$.data',"
-            "       coalesce(r.protocol ->> '$.version', 1)), c.experiment, c.params, i.name, p.world_size, coalesce(p.role, '')"
-            "  FROM attempt a JOIN run r ON r.id = a.run_id JOIN environment e ON e.id = r.environment_id"
-            "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq AND p.task = 'measure'"
+            "       coalesce(r.protocol ->> '$.version', 1)), c.experiment, c.params, i.name, p.world_size, "
+            "coalesce(p.role, '')  FROM attempt a JOIN run r ON r.id = a.run_id JOIN environment e ON e.id = "
+            "r.environment_id  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq AND p.task = 'measure'"
             "  JOIN case_def c ON c.id = p.case_id JOIN implementation i ON i.id = p.implementation_id"
             " WHERE EXISTS (SELECT 1 FROM attempt_event e WHERE e.attempt_id = a.id AND e.status = 'ok')"
             " ORDER BY a.id")
@@ -63,7 +63,8 @@ class Database:
         return [row[2] for row in rows]
 
     def metric(self, attempt, name):
-        rows = self.connection.execute("SELECT max(value) FROM metric WHERE attempt_id = ? AND name = ?", (attempt.id, name))
+        rows = self.connection.execute("SELECT max(value) FROM metric WHERE attempt_id = ? AND name = ?",
+                                       (attempt.id, name))
         return rows.fetchone()[0]
 
 
@@ -75,8 +76,10 @@ def value_of(attempt, name):
     return attempt.params.get(name)
 
 
-SAYS_CASE = {"model", "batch", "context", "precision", "mode", "implementation", "ranks", "strategy", "sharding", "updates",
-             "granularity", "seq", "seq_k", "head_dim", "dtype", "causal", "align", "heads", "heads_kv", "pass", "bytes",
+SAYS_CASE = {"model", "batch", "context", "precision", "mode", "implementation", "ranks", "strategy",
+             "sharding", "updates",
+             "granularity", "seq", "seq_k", "head_dim", "dtype", "causal", "align", "heads", "heads_kv",
+             "pass", "bytes",
              "operation", "d_model", "d_ff", "layers", "vocab", "bucket_mb", "warmup", "wire", "segment", "size"}
 
 
@@ -119,7 +122,8 @@ def of_attention(db, table, row, say):
             params = dict(one.params, **({"pass": "backward"} if experiment == "flash_backward" else {}))
             if experiment != "pytorch_attention":
                 say("tflops", attention_flops(params, time))
-            naive = [a for a in db.attempts if a.experiment == experiment and a.params == one.params and a.role == "naive"]
+            naive = [a for a in db.attempts if a.experiment == experiment and a.params == one.params
+                     and a.role == "naive"]
             if naive:
                 say("vs_naive", median(db.samples(naive[-1], "time")) / time)
     if experiment == "flash_benchmarking" and table["id"] == experiment:
@@ -132,13 +136,15 @@ def of_attention(db, table, row, say):
         if "both" in times:
             one, time = times["both"]
             say("rate", attention_flops(one.params, time))
-            literal = [a for a in db.attempts if a.experiment == experiment and a.params == one.params and a.role == "literal"]
+            literal = [a for a in db.attempts if a.experiment == experiment and a.params == one.params
+                       and a.role == "literal"]
             if literal:
                 say("vs_literal", median(db.samples(literal[-1], "time")) / time)
     if experiment == "flash_benchmarking" and table["id"] == "speedup":
         for at, seq in (("at_low", row["low_seq"]), ("at_high", row["high_seq"])):
             ours = db.newest(experiment, row, **{"pass": "both", "seq": seq})
-            literal = ours and [a for a in db.attempts if a.experiment == experiment and a.params == ours.params and a.role == "literal"]
+            literal = (ours and [a for a in db.attempts if a.experiment == experiment and a.params == ours.params
+                                 and a.role == "literal"])
             if literal:
                 say(at, median(db.samples(literal[-1], "time")) / median(db.samples(ours, "time")))
 
@@ -149,7 +155,8 @@ def of_steps(db, table, row, say):
     if experiment == "benchmarking_script" and name == experiment:
         one = db.newest(experiment, row, warmup=5)
         if one:
-            for column, series in (("forward", "forward"), ("backward", "backward"), ("optimizer", "optimizer"), ("step", "time")):
+            for column, series in (("forward", "forward"), ("backward", "backward"), ("optimizer", "optimizer"),
+                                   ("step", "time")):
                 values = db.samples(one, series)
                 if len(values) > 1:
                     mean, deviation = statistics.fmean(values), statistics.stdev(values)
@@ -189,13 +196,18 @@ def of_steps(db, table, row, say):
 
 def of_ranks(db, table, row, say):
     experiment, name = table["experiment"], table["id"]
-    times = lambda one, series="time": median(db.samples(one, series)) if one else None  # noqa: E731
+
+    def times(one, series="time"):
+        return median(db.samples(one, series)) if one else None
+
     if name in ("steps", "b_time"):
         one = db.newest(experiment, row)
         if not one:
             return
-        for column, series in (("time_ms", "time"), ("forward", "forward"), ("backward", "backward"), ("updating", "update"),
-                               ("exposed", "exposed"), ("communicating", "communicating"), ("exposed_forward", "exposed_forward"),
+        for column, series in (("time_ms", "time"), ("forward", "forward"), ("backward", "backward"),
+                               ("updating", "update"),
+                               ("exposed", "exposed"), ("communicating", "communicating"),
+                               ("exposed_forward", "exposed_forward"),
                                ("exposed_backward", "exposed_backward")):
             value = times(one, series)
             if value is not None:
@@ -206,7 +218,10 @@ def of_ranks(db, table, row, say):
         if plain and axis in one.params and row.get("over_none") is not None:
             say("over_none", 1e3 * (times(one) - times(plain)))
         say("n", len(db.samples(one, "time")))
-    strategy = lambda which: db.newest(experiment, {k: v for k, v in row.items() if k != "strategy"}, strategy=which)  # noqa: E731
+
+    def strategy(which):
+        return db.newest(experiment, {k: v for k, v in row.items() if k != "strategy"}, strategy=which)
+
     if name == "share":
         naive, none = strategy("naive"), strategy("none")
         if naive and none:
@@ -216,14 +231,17 @@ def of_ranks(db, table, row, say):
             for column in ("forward", "backward", "exposed"):
                 say(column, 1e3 * times(naive, column))
     if name == "messages":
-        for column, which, series in (("naive_ms", "naive", "time"), ("time_ms", "flat_copy", "time"), ("views_ms", "flat_view", "time"),
-                                      ("naive", "naive", "exposed"), ("exposed", "flat_copy", "exposed"), ("of_views", "flat_view", "exposed")):
+        for column, which, series in (("naive_ms", "naive", "time"), ("time_ms", "flat_copy", "time"),
+                                      ("views_ms", "flat_view", "time"),
+                                      ("naive", "naive", "exposed"), ("exposed", "flat_copy", "exposed"),
+                                      ("of_views", "flat_view", "exposed")):
             if strategy(which):
                 say(column, 1e3 * times(strategy(which), series))
     if name == "hidden" and experiment.startswith("ddp_"):
         found = {which: strategy(which) for which in ("none", "naive", "flat_copy", "overlap")}
         if all(found.values()):
-            for column, which in (("none_ms", "none"), ("naive_ms", "naive"), ("flat_ms", "flat_copy"), ("time_ms", "overlap")):
+            for column, which in (("none_ms", "none"), ("naive_ms", "naive"), ("flat_ms", "flat_copy"),
+                                  ("time_ms", "overlap")):
                 say(column, 1e3 * times(found[which]))
             none = times(found["none"])
             say("recovered", 100 * (1 - (times(found["overlap"]) - none) / (times(found["naive"]) - none)))
@@ -292,7 +310,8 @@ def of_sums(db, table, row, say):
     if table["id"] != "mixed_precision_accumulation" or row["additions"] != 1000:
         return
     import struct
-    rounded = {"fp32": lambda x: struct.unpack("f", struct.pack("f", x))[0], "fp16": lambda x: struct.unpack("e", struct.pack("e", x))[0]}
+    rounded = {"fp32": lambda x: struct.unpack("f", struct.pack("f", x))[0],
+               "fp16": lambda x: struct.unpack("e", struct.pack("e", x))[0]}
     if row["accumulator"] not in rounded or row["addend"] not in rounded:
         return
     addend, total = rounded[row["addend"]](0.01), 0.0
@@ -330,14 +349,16 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--list", action="store_true", help="print every statement drawn")
     options = parser.parse_args()
-    made = subprocess.run([options.syslab, "report", "--handout", options.handout, "--db", options.database, "--to", "json"],
+    made = subprocess.run([options.syslab, "report", "--handout", options.handout, "--db", options.database,
+                           "--to", "json"],
                           check=True, capture_output=True, text=True)
     found, numbers = statements(Database(options.database), json.loads(made.stdout))
     drawn = random.Random(options.seed).sample(found, min(options.draw, len(found)))
     wrong = [one for one in drawn if is_wrong(one[2], one[3])]
     for where, column, said, value in drawn if options.list else wrong:
         print(f"{'WRONG ' if is_wrong(said, value) else ''}{where}, {column}: {said!r}, from samples {value!r}")
-    print(f"{len(wrong)} of {len(drawn)} statements drawn with seed {options.seed} are wrong; {len(found)} of {numbers} numbers can be recomputed")
+    print(f"{len(wrong)} of {len(drawn)} statements drawn with seed {options.seed} are wrong; {len(found)} of "
+          f"{numbers} numbers can be recomputed")
     return 1 if wrong else 2 if len(drawn) < options.draw else 0
 
 

@@ -3,8 +3,9 @@
 
     python3 tools/long/right_variants.py build [--times 50] [-k WORD]
 
-Runs tests/capi/laws_right_variants of the build folder (its 24 libraries must be built, too: `ninja -C build`), one variant after the
-other, and tells what each took. --times 50 draws 300 inputs a law, contract and pass. Exit code 1: a law accused one, or none was there.
+Runs tests/capi/laws_right_variants of the build folder (its 24 libraries must be built, too: `ninja -C build`), one
+variant after the other, and tells what each took. --times 50 draws 300 inputs a law, contract and pass. Exit code 1: a
+law accused one, or none was there.
 """
 import argparse
 import os
@@ -30,7 +31,8 @@ def main():
     accused = 0
     for name in names:
         begin = time.monotonic()
-        done = subprocess.run([program, f"--gtest_filter=All/RightVariant.*/{name}"], env=environment, text=True, capture_output=True)
+        done = subprocess.run([program, f"--gtest_filter=All/RightVariant.*/{name}"], env=environment, text=True,
+                              capture_output=True)
         held = done.returncode == 0 and "[  PASSED  ] 1 test." in done.stdout
         accused += not held
         print(f"{'held' if held else 'ACCUSED'}  {name}  {time.monotonic() - begin:.0f} s", flush=True)

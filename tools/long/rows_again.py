@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Rows stored by `run`, and the same remade by `run` again in another order: how many of a hundred drawn are within 1 %, and the clocks of
-the others. By hand, on a machine that does nothing else; five minutes on one GPU.
+"""How many of a hundred rows stored by `run` are within 1 % when `run` remakes them in another order.
+
+Of the others, the clocks are printed. By hand, on a machine that does nothing else; five minutes on one GPU.
 
     python3 tools/long/rows_again.py build/syslab [--device cpu] [--seconds 345] [-o rows.json]
 
-Each GPU that CUDA_VISIBLE_DEVICES names, without it the first alone, has its share of the cases, the same both times. Exit code 1: fewer than 95 of
-100 are.
+Each GPU that CUDA_VISIBLE_DEVICES names, without it the first alone, has its share of the cases, the same both times.
+Exit code 1: fewer than 95 of 100 are.
 """
 import argparse
 import json
@@ -28,18 +29,24 @@ def at(**axes):
 
 
 ON_GPUS = [
-    ["flash_forward", "--impl", "flash_mma,flash_wgmma", *at(seq="512,1024,2048,4096", head_dim="64,128", causal="false,true", dtype="bf16", **FORWARD)],
-    ["flash_backward", "--impl", "flash_mma", *at(seq="512,1024,2048,4096", head_dim="64,128", causal="true", dtype="bf16", **FORWARD)],
-    ["flash_forward", "--impl", "flash_fp32,naive_cuda", *at(seq="512,1024,2048", head_dim=64, causal="true", dtype="fp32", **FORWARD)],
-    ["weighted_sum", "--impl", "tiled_cuda", *at(rows="4096,8192", dim="256,1024", dtype="fp32,bf16"), "-a", "pass=forward,backward"],
+    ["flash_forward", "--impl", "flash_mma,flash_wgmma",
+     *at(seq="512,1024,2048,4096", head_dim="64,128", causal="false,true", dtype="bf16", **FORWARD)],
+    ["flash_backward", "--impl", "flash_mma", *at(seq="512,1024,2048,4096", head_dim="64,128", causal="true",
+                                                  dtype="bf16", **FORWARD)],
+    ["flash_forward", "--impl", "flash_fp32,naive_cuda",
+     *at(seq="512,1024,2048", head_dim=64, causal="true", dtype="fp32", **FORWARD)],
+    ["weighted_sum", "--impl", "tiled_cuda", *at(rows="4096,8192", dim="256,1024", dtype="fp32,bf16"), "-a",
+     "pass=forward,backward"],
     ["ceiling_copy", "--impl", "cuda_memcpy,cuda_vectors", *at(bytes="16Mi,32Mi,64Mi,128Mi,192Mi,256Mi")],
     ["ceiling_gemm", "--impl", "cublas", *at(size="1024,1536,2048,3072,4096", dtype="fp32,bf16,fp16")],
 ]
 ON_A_CPU = [
-    ["flash_forward", "--impl", "naive,flash_tiled", *at(seq="64,128", head_dim=32, causal="true", dtype="fp32", batch=1, heads=2), "--protocol", "quick"],
+    ["flash_forward", "--impl", "naive,flash_tiled", *at(seq="64,128", head_dim=32, causal="true", dtype="fp32",
+                                                         batch=1, heads=2), "--protocol", "quick"],
     ["ceiling_copy", "--impl", "memcpy", *at(bytes="1Mi,4Mi"), "--protocol", "quick"],
 ]
-STORED = """SELECT r.label, a.experiment || ' ' || a.case_text || ' ' || a.implementation AS what, a.status, m.value AS time, p.clock_mhz, p.clock_settled,
+STORED = """SELECT r.label, a.experiment || ' ' || a.case_text || ' ' || a.implementation AS what, a.status,
+  m.value AS time, p.clock_mhz, p.clock_settled,
   p.sm_mhz_before, p.sm_mhz_after, p.celsius_after, p.held_down_after, p.noise
   FROM v_attempt a JOIN run r ON r.id = a.run_id JOIN v_provenance p ON p.attempt_id = a.attempt_id
   LEFT JOIN metric m ON m.attempt_id = a.attempt_id AND m.name = 'time' ORDER BY a.attempt_id"""
@@ -55,9 +62,11 @@ def run_all(options, database, label, until):
             left = until - time.monotonic()
             if left < 3:
                 return
-            command = [options.syslab, "run", *job, "--device", options.device, "--laws", "none", "--label", label, "--db", database, "--quiet"]
+            command = [options.syslab, "run", *job, "--device", options.device, "--laws", "none", "--label", label,
+                       "--db", database, "--quiet"]
             environment = {**os.environ, **({} if place is None else {"CUDA_VISIBLE_DEVICES": place})}
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                       text=True)
             try:
                 said = process.communicate(timeout=left)[0]
             except subprocess.TimeoutExpired:
@@ -92,15 +101,17 @@ def tell(rows):
     drawn = random.sample(both, min(100, len(both)))
     near = [pair for pair in drawn if abs(off(pair)) <= NEAR]
     lasting = [pair for pair in drawn if pair["first"]["time"] >= LONG]
-    print(f"{len(rows)} rows stored; of {len(drawn)} drawn {len(near)} remade within {NEAR:.0%}; of {len(lasting)} that take {LONG * 1e6:.0f} us or more "
-          f"{sum(pair in near for pair in lasting)}")
+    print(f"{len(rows)} rows stored; of {len(drawn)} drawn {len(near)} remade within {NEAR:.0%}; of {len(lasting)} "
+          f"that take {LONG * 1e6:.0f} us or more {sum(pair in near for pair in lasting)}")
     for pair in sorted(drawn, key=lambda pair: -abs(off(pair))):
         if pair in near:
             break
-        print(f"  {100 * off(pair):+.2f} %  {pair['first']['what']}: {pair['first']['time'] * 1e6:.2f} and {pair['again']['time'] * 1e6:.2f} us")
+        print(f"  {100 * off(pair):+.2f} %  {pair['first']['what']}: {pair['first']['time'] * 1e6:.2f} and "
+              f"{pair['again']['time'] * 1e6:.2f} us")
         for row in pair.values():
-            print(f"      {row['label']}: {row['clock_mhz']} MHz in the samples, {row['sm_mhz_before']} before and {row['sm_mhz_after']} after, settled: "
-                  f"{row['clock_settled']}, {row['celsius_after']} °C, held down: {row['held_down_after']}, noise {row['noise']}")
+            print(f"      {row['label']}: {row['clock_mhz']} MHz in the samples, {row['sm_mhz_before']} before and "
+                  f"{row['sm_mhz_after']} after, settled: {row['clock_settled']}, {row['celsius_after']} °C, held "
+                  f"down: {row['held_down_after']}, noise {row['noise']}")
     return len(near) / len(drawn) if drawn else 0
 
 
@@ -117,7 +128,8 @@ def main():
         database = f"{folder}/rows.db"
         for label, share in (("first", 0.5), ("again", 1)):  # what was not made in half of the time is not remade
             run_all(options, database, label, began + share * options.seconds)
-        asked = subprocess.run([options.syslab, "query", STORED, "--db", database, "--to", "json"], text=True, capture_output=True)
+        asked = subprocess.run([options.syslab, "query", STORED, "--db", database, "--to", "json"], text=True,
+                               capture_output=True)
     if asked.returncode != 0:
         sys.exit(asked.stderr)
     rows = json.loads(asked.stdout)

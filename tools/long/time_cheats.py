@@ -3,9 +3,9 @@
 
     SYSLAB_PYTHON=/usr/bin/python3 python3 tools/long/time_cheats.py build [-k WORD]
 
-Every implementation of KINDS is measured by `run`, protocol quick, on the case of tests/e2e/test_shortcuts.py. One that ends otherwise
-than `ok` has no time. One that is right, only late, stands beside an honest class that waits as long in every call (20 ms): its gain is
-how much shorter its median is. Exit code 1: one gains more than 5 %.
+Every implementation of KINDS is measured by `run`, protocol quick, on the case of tests/e2e/test_shortcuts.py. One that
+ends otherwise than `ok` has no time. One that is right, only late, stands beside an honest class that waits as long in
+every call (20 ms): its gain is how much shorter its median is. Exit code 1: one gains more than 5 %.
 """
 import argparse
 import json
@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CASE = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "-a", "dtype=fp32", "--impl", "me", "--laws", "none",
+CASE = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "-a", "dtype=fp32", "--impl", "me",
+        "--laws", "none",
         "--device", "cpu", "--protocol", "quick")
 MOST = 0.05  # of an honest time
 SHARE = {"cheats:AnswersEarly": 0.5}  # of the honest class's wait; it waits 10 ms
@@ -55,13 +56,16 @@ KINDS = {
 
 def measured(syslab, mine, folder):
     """(status, median seconds or None)."""
-    environment = {**os.environ, "SYSLAB_DB": str(folder / "lab.db"), "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
-    done = subprocess.run([syslab, "run", "flash_forward", *CASE, "--mine", f"me={mine}", "--json"], cwd=folder, env=environment, text=True,
+    environment = {**os.environ, "SYSLAB_DB": str(folder / "lab.db"), "XDG_STATE_HOME": str(folder / "state"),
+                   "NO_COLOR": "1"}
+    done = subprocess.run([syslab, "run", "flash_forward", *CASE, "--mine", f"me={mine}", "--json"], cwd=folder,
+                          env=environment, text=True,
                           capture_output=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(done.stderr)
     [ended] = [line for line in map(json.loads, done.stdout.splitlines()) if line.get("type") == "attempt"]
-    asked = subprocess.run([syslab, "query", "SELECT value FROM v_result WHERE metric = 'time' ORDER BY attempt_uid DESC LIMIT 1", "--to", "csv"],
+    asked = subprocess.run([syslab, "query", "SELECT value FROM v_result WHERE metric = 'time' ORDER BY attempt_uid "
+                            "DESC LIMIT 1", "--to", "csv"],
                            cwd=folder, env=environment, text=True, capture_output=True, check=True).stdout.split()
     return ended["status"], float(asked[-1]) if ended["status"] == "ok" else None
 

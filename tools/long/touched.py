@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What syslab writes to and whom it talks to, as strace(1) sees it: nothing outside the folder that each command is given, and nobody.
+"""What syslab writes to and whom it talks to, as strace(1) sees it: nothing outside the folder that each command is
+given, and nobody.
 
     touched.py build/syslab
 
-Runs a case of a rung, of a library, of a Python class and of several ranks, a report, an import and doctor, each with database,
-temporary and state folder below one folder. Ends with 1 where anything else is written, made or removed, or any address is used.
+Runs a case of a rung, of a library, of a Python class and of several ranks, a report, an import and doctor, each with
+database, temporary and state folder below one folder. Ends with 1 where anything else is written, made or removed, or
+any address is used.
 """
 import os
 import pathlib
@@ -14,11 +16,15 @@ import sys
 import tempfile
 
 CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)")
-WRITES = {"creat", "mkdir", "mkdirat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "symlink", "symlinkat", "link", "linkat",
-          "mknod", "mknodat", "truncate", "chmod", "fchmodat", "chown", "fchownat", "utimensat", "rmdir", "setxattr", "removexattr"}
+WRITES = {"creat", "mkdir", "mkdirat", "unlink", "unlinkat", "rename", "renameat", "renameat2", "symlink", "symlinkat",
+          "link", "linkat",
+          "mknod", "mknodat", "truncate", "chmod", "fchmodat", "chown", "fchownat", "utimensat", "rmdir", "setxattr",
+          "removexattr"}
 OPENS = {"open", "openat", "openat2"}
-# Nobody keeps what is written there: nothing at all, the high-water mark of the process's own memory, and who it is in a namespace of its own.
-KEPT_BY_NOBODY = {"/dev/null", "/proc/self/clear_refs", "/proc/self/setgroups", "/proc/self/uid_map", "/proc/self/gid_map"}
+# Nobody keeps what is written there: nothing at all, the high-water mark of the process's own memory, and who it is in
+# a namespace of its own.
+KEPT_BY_NOBODY = {"/dev/null", "/proc/self/clear_refs", "/proc/self/setgroups", "/proc/self/uid_map",
+                  "/proc/self/gid_map"}
 ADDRESSES = {"connect", "bind", "sendto", "sendmsg", "sendmmsg", "listen"}
 
 
@@ -51,7 +57,8 @@ def touched(folder, lines):
 def main():
     syslab = pathlib.Path(sys.argv[1]).resolve()
     tests = pathlib.Path(__file__).resolve().parents[2] / "tests"
-    case = ["-a", "seq=32", "-a", "head_dim=16", "-a", "dtype=fp32", "--laws", "none", "--protocol", "quick", "--impl", "me"]
+    case = ["-a", "seq=32", "-a", "head_dim=16", "-a", "dtype=fp32", "--laws", "none", "--protocol", "quick",
+            "--impl", "me"]
     library = syslab.parent / "tests/fixtures/plugins/naive_attention.so"
     commands = {
         "a rung": ["run", "weighted_sum", "--preset", "smoke", "--laws", "none"],
@@ -68,10 +75,12 @@ def main():
         for name in ("tmp", "state"):
             (folder / name).mkdir()
         environment = {**os.environ, "SYSLAB_DB": str(folder / "lab.db"), "TMPDIR": str(folder / "tmp"),
-                       "XDG_STATE_HOME": str(folder / "state"), "SYSLAB_PYTHON": os.environ.get("SYSLAB_PYTHON", sys.executable)}
+                       "XDG_STATE_HOME": str(folder / "state"),
+                       "SYSLAB_PYTHON": os.environ.get("SYSLAB_PYTHON", sys.executable)}
         for what, words in commands.items():
             # A file a process: in one for all, calls that others interrupt would stand in two lines.
-            done = subprocess.run(["strace", "-ff", "-y", "-qq", "-e", "trace=%file,%network", "-o", folder / "trace", syslab, *words],
+            done = subprocess.run(["strace", "-ff", "-y", "-qq", "-e", "trace=%file,%network", "-o", folder / "trace",
+                                   syslab, *words],
                                   cwd=folder, env=environment, capture_output=True, text=True, check=False)
             lines = []
             for trace in folder.glob("trace.*"):

@@ -1,12 +1,14 @@
-"""A launch on two hosts with a slow and then a lost link between them, emulated on one: network, process and name spaces; as root:
+"""A launch on two hosts with a slow and then a lost link between them, emulated on one: network, process and name
+spaces; as root:
 
     sudo python3 tools/long/two_hosts.py build/syslab [--rounds N]      (iproute2, util-linux)
 
-Each "host" has a network of its own, joined by a pair of virtual devices between which this script carries each packet 40 ms late, a
-hostname and process numbers of its own; files, processors and kernel are the same. A case of two ranks, one on each, has to end ok;
-one whose second rank crashes or is stopped, at the start or later, and one whose link is lost has to name that rank within the limit and
-3 s, and to leave no process on either side; an agent whose lab is stopped has to end. The last line is a row for reports/ledger/lab.md. Exit code 77: not root, or no such spaces
-here; 1: something was told wrong, late, or left.
+Each "host" has a network of its own, joined by a pair of virtual devices between which this script carries each packet
+40 ms late, a hostname and process numbers of its own; files, processors and kernel are the same. A case of two ranks,
+one on each, has to end ok; one whose second rank crashes or is stopped, at the start or later, and one whose link is
+lost has to name that rank within the limit and 3 s, and to leave no process on either side; an agent whose lab is
+stopped has to end. The last line is a row for reports/ledger/lab.md. Exit code 77: not root, or no such spaces here; 1:
+something was told wrong, late, or left.
 """
 import argparse
 import collections
@@ -38,7 +40,8 @@ def ip(*words):
 
 
 class Link(threading.Thread):
-    """Carries packets between two TUN devices, each 40 ms late, or loses them. (`tc netem`, where the kernel has it, does no more.)"""
+    """Carries packets between two TUN devices, each 40 ms late, or loses them. (`tc netem`, where the kernel has it,
+    does no more.)"""
 
     def __init__(self, devices):
         super().__init__(daemon=True)
@@ -48,7 +51,8 @@ class Link(threading.Thread):
     @staticmethod
     def open(device):
         end = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        fcntl.ioctl(end, 0x400454CA, struct.pack("16sH22x", device.encode(), 0x1001))  # TUNSETIFF: a TUN device, bare packets
+        # TUNSETIFF: a TUN device, bare packets.
+        fcntl.ioctl(end, 0x400454CA, struct.pack("16sH22x", device.encode(), 0x1001))
         return end
 
     def run(self):
@@ -109,12 +113,16 @@ class Launch:
         self.processes = []
         for rank in (0, 1):
             own = pathlib.Path(tempfile.mkdtemp(dir=folder))
-            environment = {"PATH": os.environ["PATH"], "TMPDIR": str(own), "XDG_STATE_HOME": str(own / "state"), "SYSLAB_LAUNCH_SECRET": key,
-                           "SYSLAB_LAUNCH_LIMIT": "30s", "SYSLAB_HOST": hosts.addresses[rank], "RANK": str(rank), "WORLD_SIZE": "2",
-                           "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": hosts.addresses[0], "MASTER_PORT": str(port),
+            environment = {"PATH": os.environ["PATH"], "TMPDIR": str(own), "XDG_STATE_HOME": str(own / "state"),
+                           "SYSLAB_LAUNCH_SECRET": key,
+                           "SYSLAB_LAUNCH_LIMIT": "30s", "SYSLAB_HOST": hosts.addresses[rank], "RANK": str(rank),
+                           "WORLD_SIZE": "2",
+                           "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": hosts.addresses[0],
+                           "MASTER_PORT": str(port),
                            "OMP_NUM_THREADS": "1"}
             inside = f"hostname host-{rank}; exec \"$@\""
-            command = ["ip", "netns", "exec", hosts.names[rank], "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c",
+            command = ["ip", "netns", "exec", hosts.names[rank], "unshare", "--pid", "--fork", "--kill-child",
+                       "--mount-proc", "--uts", "sh", "-c",
                        inside, "sh", syslab, *arguments, "--json", "--db", str(folder / "lab.db")]
             self.processes.append(subprocess.Popen(command, env=environment, text=True, start_new_session=True,
                                                    stdout=subprocess.PIPE, stderr=open(own / "errors", "w")))
@@ -163,7 +171,8 @@ def stop_one(launch, early):
     while time.monotonic() < deadline:
         for pid in launch.found():
             with contextlib.suppress(OSError):
-                if pathlib.Path(f"/proc/{pid}/ns/uts").readlink() == pathlib.Path(f"/proc/{inner(launch.processes[1].pid)}/ns/uts").readlink():
+                host = pathlib.Path(f"/proc/{inner(launch.processes[1].pid)}/ns/uts")
+                if pathlib.Path(f"/proc/{pid}/ns/uts").readlink() == host.readlink():
                     time.sleep(random.uniform(0, 0.1) if early else random.uniform(1, 3))
                     os.kill(pid, signal.SIGSTOP)
                     return time.monotonic()
@@ -206,7 +215,8 @@ def one_round(syslab, hosts, kind):
         folder = pathlib.Path(name)
         fault = kind if kind in ("none", "crash") else "none"
         steps = 6 if fault == kind else 2000
-        launch = Launch(syslab, hosts, folder, ["run", "selftest_ranks", "-a", f"fault={fault}", "-a", "world_size=2", "-a", f"steps={steps}",
+        launch = Launch(syslab, hosts, folder, ["run", "selftest_ranks", "-a", f"fault={fault}", "-a", "world_size=2",
+                                                "-a", f"steps={steps}",
                                                 "-a", f"limit_ms={int(LIMIT * 1000)}"])
         struck = None
         if kind.startswith("stop"):
@@ -257,11 +267,13 @@ def main():
                 if took:
                     told[kind] = max(told.get(kind, 0), took)
                 slowest[kind] = max(slowest.get(kind, 0), ended)
-                print(f"{kind:14} {'told after %.2f s' % took if took else '':20} both ended {ended:5.1f} s later   {'; '.join(wrong) or 'well'}", flush=True)
+                print(f"{kind:14} {'told after %.2f s' % took if took else '':20} both ended {ended:5.1f} s later   "
+                      f"{'; '.join(wrong) or 'well'}", flush=True)
     latest = ", ".join(f"{kind} {seconds:.2f} s" for kind, seconds in told.items())
-    print(f"for the ledger: | two hosts, emulated: {1000 * DELAY:.0f} ms of delay each way, ranks crashed and stopped, the link lost | `sudo python3 tools/long/two_hosts.py "
-          f"build/syslab --rounds {arguments.rounds}` | named within limit ({LIMIT:.0f} s) + 3 s, 0 left / – | {rounds - failed} of {rounds} rounds as promised; told at most "
-          f"after: {latest}; both sides ended at most {max(slowest.values()):.1f} s later |")
+    print(f"for the ledger: | two hosts, emulated: {1000 * DELAY:.0f} ms of delay each way, ranks crashed and stopped, "
+          f"the link lost | `sudo python3 tools/long/two_hosts.py build/syslab --rounds {arguments.rounds}` | named "
+          f"within limit ({LIMIT:.0f} s) + 3 s, 0 left / – | {rounds - failed} of {rounds} rounds as promised; told at "
+          f"most after: {latest}; both sides ended at most {max(slowest.values()):.1f} s later |")
     sys.exit(1 if failed else 0)
 
 

@@ -1,5 +1,6 @@
-"""A shared library of the distribution that asks for a newer glibc than it uses anything of: its symbols moved from libpthread and
-libdl into libc with 2.34, and were given that version, while the older one stays. The copy asks for the older one."""
+"""A shared library of the distribution that asks for a newer glibc than it uses anything of: its symbols moved from
+libpthread and libdl into libc with 2.34, and were given that version, while the older one stays. The copy asks for the
+older one."""
 import struct
 import subprocess
 from dataclasses import dataclass
@@ -69,7 +70,8 @@ def lower(library, offered, newest):
     def older(place):
         name = string(data, strings + struct.unpack_from("<I", data, symbols[0] + 24 * place)[0])
         if name not in offered:
-            raise SystemExit(f"older_glibc: {library.name} needs {name}, which glibc {'.'.join(map(str, newest))} does not have")
+            raise SystemExit(f"older_glibc: {library.name} needs {name}, which glibc {'.'.join(map(str, newest))} does "
+                             "not have")
         return text(offered[name][0])
 
     used = [struct.unpack_from("<H", data, versions + 2 * place)[0] for place in range(symbols[1] // 24)]

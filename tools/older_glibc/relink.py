@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""relink.py BUILD FOLDER GLIBC: links the program and the library of a build again, so that they run where glibc is as old as GLIBC (2.28).
+"""relink.py BUILD FOLDER GLIBC: links the program and the library of a build again, so that they run where glibc is as
+old as GLIBC (2.28).
 
   FOLDER/syslab, FOLDER/lib/libsyslab.so.0 and the shared libraries that these need beside glibc
 
-Nothing is compiled again. What objects say is which symbols they use; which versions of these the program then asks of glibc,
-the linker takes from the libraries that it is given. So it is given stubs of the older glibc (stubs.py); what that does not
-have yet comes with us (older_glibc.c), and what else was built against the newer one is linked in: libstdc++, libfmt, SQLite,
-libsodium, OpenMP of the program. What stays a shared library is lowered (lower.py). The layouts of glibc's types never changed.
+Nothing is compiled again. What objects say is which symbols they use; which versions of these the program then asks of
+glibc, the linker takes from the libraries that it is given. So it is given stubs of the older glibc (stubs.py); what
+that does not have yet comes with us (older_glibc.c), and what else was built against the newer one is linked in:
+libstdc++, libfmt, SQLite, libsodium, OpenMP of the program. What stays a shared library is lowered (lower.py). The
+layouts of glibc's types never changed.
 
 OpenBLAS, which is opened at run time, is linked from its archive, with the five functions that are looked up in it.
 """
@@ -63,7 +65,8 @@ class Relinked:
         made = {}
         for shared in (False, True):
             made[shared] = self.making / f"older_glibc{shared:d}.o"
-            run([self.compiler, "-x", "c", "-O2", "-fPIC", "-fno-builtin", "-fvisibility=hidden", *["-DSYSLAB_SHARED"] * shared, "-c",
+            run([self.compiler, "-x", "c", "-O2", "-fPIC", "-fno-builtin", "-fvisibility=hidden",
+                 *["-DSYSLAB_SHARED"] * shared, "-c",
                  HERE / "older_glibc.c", "-o", made[shared]])
         self.fmt = self.making / "fmt.o"
         run([self.compiler, "-std=c++20", "-O2", "-fPIC", "-c", HERE / "fmt.cpp", "-o", self.fmt])
@@ -84,7 +87,8 @@ class Relinked:
                 word = self.own("libgomp.a") or word
             elif pathlib.Path(word).name == "libfmt.so":
                 word = self.fmt
-            elif word.endswith(".so") and archive.is_file() and archive.stem != "libseccomp":  # which nothing newer is asked of
+            # Which nothing newer is asked of.
+            elif word.endswith(".so") and archive.is_file() and archive.stem != "libseccomp":
                 word = archive
             taken.append(word)
         taken[taken.index("-o") + 1] = output
@@ -99,7 +103,8 @@ class Relinked:
         (self.making / "blas.map").write_text(f"{{ global: {'; '.join(BLAS)}; local: *; }};\n")
         output = self.folder / "lib/libopenblas.so.0"
         run([self.compiler, "-shared", "-o", output, f"-Wl,-soname,{output.name},--no-undefined,--gc-sections",
-             f"-Wl,--version-script,{self.making / 'blas.map'}", *(f"-Wl,-u,{name}" for name in BLAS), *self.linking(True), archive, "-lm"])
+             f"-Wl,--version-script,{self.making / 'blas.map'}", *(f"-Wl,-u,{name}" for name in BLAS),
+             *self.linking(True), archive, "-lm"])
 
     def take_libraries(self, file):
         for line in run(["ldd", file]).splitlines():
@@ -118,7 +123,8 @@ class Relinked:
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    build, folder, newest = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), stubs.number(sys.argv[3])
+    build, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    newest = stubs.number(sys.argv[3])
     (folder / "lib").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as making:
         relinked = Relinked(build, folder, newest, pathlib.Path(making))

@@ -1,27 +1,32 @@
 """Attention of libsyslab beside PyTorch's kernels: one process, one GPU, the same tensors, the same clock.
 
     python3 tools/peers/attention.py --rungs flash_mma --pass forward --grid paper --peers flash,cudnn
-    python3 tools/peers/attention.py --rungs flash_mma,flash_mma_deterministic --pass backward --grid paper --peers flash,deterministic
-    python3 tools/peers/attention.py --rungs flash_fp32 --dtype fp32 --pass forward,backward --grid long --peers efficient
+    python3 tools/peers/attention.py --rungs flash_mma,flash_mma_deterministic --pass backward --grid paper
+        --peers flash,deterministic
+    python3 tools/peers/attention.py --rungs flash_fp32 --dtype fp32 --pass forward,backward --grid long
+        --peers efficient
 
 Every case is checked before it is timed: relative error in the Frobenius norm against float64, at most twice that of
-attention op by op in the same dtype (with a floor where that is too large to hold). A wrong rung gets no time, and the exit
-code is 1.
+attention op by op in the same dtype (with a floor where that is too large to hold). A wrong rung gets no time, and the
+exit code is 1.
 
-Kernel time: graphs of k calls over input sets of more than twice the L2 cache together, replayed; the median of replays,
-divided by k. `--eager` has the same calls launched one by one between two events, ours and the peers' alike through
+Kernel time: graphs of k calls over input sets of more than twice the L2 cache together, replayed; the median of
+replays, divided by k. `--eager` has the same calls launched one by one between two events, ours and the peers' alike
+through
 torch: O and gradients are made by the call. Rung `choice` is whichever the library takes. Peers are PyTorch's
-scaled_dot_product_attention with the backend named: flash, deterministic (flash under torch.use_deterministic_algorithms),
-cudnn, efficient, math. TFLOP/s count 4·B·H·pairs·D forward and 2.5 times that backward, whoever computes what.
+scaled_dot_product_attention with the backend named: flash, deterministic (flash under
+torch.use_deterministic_algorithms), cudnn, efficient, math. TFLOP/s count 4·B·H·pairs·D forward and 2.5 times that
+backward, whoever computes what.
 
-Grids: paper (16k tokens, hidden 2048, head_dim 64 and 128, S 512 to 16,384, full and causal) · handout (one head, causal,
-head_dim 16 to 128, S 128 to 8192) · long (the same, S 16,384 to 65,536) · leaderboard (16 heads, S 16,384, head_dim 64) ·
-wide (16k tokens, hidden 1920 or 2048, head_dim 192 or 256, S 1024, 4096 and 16,384, full and causal) · between (the same of
-head_dim 96, hidden 2016) · figure (16 heads, causal, head_dim 128, S 512 to 16,384: for the
+Grids: paper (16k tokens, hidden 2048, head_dim 64 and 128, S 512 to 16,384, full and causal) · handout (one head,
+causal, head_dim 16 to 128, S 128 to 8192) · long (the same, S 16,384 to 65,536) · leaderboard (16 heads, S 16,384,
+head_dim 64) · wide (16k tokens, hidden 1920 or 2048, head_dim 192 or 256, S 1024, 4096 and 16,384, full and causal) ·
+between (the same of head_dim 96, hidden 2016) · figure (16 heads, causal, head_dim 128, S 512 to 16,384: for the
 report's figures of the rate). `--cases "D64 causal"` leaves those whose label has all of these words.
 
-`--log FILE` writes the peers' results for `syslab import`, so that tables and figures have them beside ours. A peer's outputs
-are then held to the same bound as ours, and one that misses it is not in the file. `--environment` names what `syslab env
+`--log FILE` writes the peers' results for `syslab import`, so that tables and figures have them beside ours. A peer's
+outputs are then held to the same bound as ours, and one that misses it is not in the file. `--environment` names what
+`syslab env
 --json` prints on this machine; without it the results are comparable with nothing.
 """
 import argparse
@@ -360,7 +365,8 @@ def main():
             torch.cuda.empty_cache()
             errors = {peer: check_peer(peer, case, arguments.dtype) for peer in peers}
             log += [line for which in passes for peer in peers if errors[peer] and found.get((which, peer))
-                    for line in log_of(peer, torch.__version__, case, arguments.dtype, which, found[which, peer], errors[peer])]
+                    for line in log_of(peer, torch.__version__, case, arguments.dtype, which, found[which, peer],
+                                       errors[peer])]
         found = {key: statistics.median(all_of_it) if all_of_it else None for key, all_of_it in found.items()}
         for which in passes:
             row = [found.get((which, name)) for name in names]

@@ -3,9 +3,10 @@
     python3 tools/peers/attention_calls.py                         through torch's operators
     SYSLAB_TORCH_CALLS=ctypes python3 tools/peers/attention_calls.py
 
-Microseconds a call, in rounds of 200 calls queued one after another and ended by a synchronisation, the sides in turn; the
-median of 15 rounds. `forward` is under torch.no_grad(); `with backward` is a forward and a backward pass, by
-torch.autograd.grad, of which `nothing` is the price when there is nothing to compute: a Function that returns its input.
+Microseconds a call, in rounds of 200 calls queued one after another and ended by a synchronisation, the sides in turn;
+the median of 15 rounds. `forward` is under torch.no_grad(); `with backward` is a forward and a backward pass, by
+torch.autograd.grad, of which `nothing` is the price when there is nothing to compute: a Function that returns its
+input.
 """
 import argparse
 import pathlib
@@ -21,7 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import syslab_torch  # noqa: E402
 
 CALLS, ROUNDS = 200, 15
-PEERS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
+PEERS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
+         "efficient": SDPBackend.EFFICIENT_ATTENTION}
 
 
 def microseconds(call):
@@ -59,7 +61,8 @@ def main():
     def theirs(q, k, v):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-    sides = [("syslab", ours, None), ("nothing", Nothing.apply, None), *((name, theirs, backend) for name, backend in PEERS.items())]
+    sides = [("syslab", ours, None), ("nothing", Nothing.apply, None),
+             *((name, theirs, backend) for name, backend in PEERS.items())]
     found: dict = {}
     for _ in range(ROUNDS + 1):  # the first is thrown away
         for name, attend, backend in sides:

@@ -1,5 +1,5 @@
-"""PyTorch's attention as a log for `syslab import`: what tools/peers/attention.py times becomes cases of flash_forward and
-flash_backward, in whose tables and figures it then stands beside ours.
+"""PyTorch's attention as a log for `syslab import`: what tools/peers/attention.py times becomes cases of flash_forward
+and flash_backward, in whose tables and figures it then stands beside ours.
 """
 import json
 import pathlib
@@ -31,13 +31,15 @@ def log_of(peer, version, case, dtype, which, milliseconds, errors):
     errors = {name: errors[name] for name in OUTPUTS[which]}
     if not all(error <= most for error, most in errors.values()):  # NaN is no error allowed
         return []
-    params = {"batch": case.batch, "heads": case.heads, "heads_kv": 0, "seq": case.seq, "seq_k": 0, "head_dim": case.head_dim,
+    params = {"batch": case.batch, "heads": case.heads, "heads_kv": 0, "seq": case.seq, "seq_k": 0,
+              "head_dim": case.head_dim,
               "dtype": dtype, "causal": case.causal, "align": "top_left"}
     seconds = [1e-3 * one for one in milliseconds]
     median = statistics.median(seconds)
     return [{"type": "case", "experiment": f"flash_{which}", "implementation": peer, "language": "Python",
              "digest": f"torch {version}", "params": params},
-            *({"type": "check", "name": f"reference:{name}", "outcome": "passed", "worst_error": error, "tolerance": most}
+            *({"type": "check", "name": f"reference:{name}", "outcome": "passed", "worst_error": error,
+               "tolerance": most}
               for name, (error, most) in errors.items()),
             {"type": "sample", "series": "time", "unit": "s", "values": seconds},
             {"type": "metric", "name": "time", "unit": "s", "value": median, "n": len(seconds)},

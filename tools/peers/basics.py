@@ -6,8 +6,8 @@ kernel of ours. Precision is the caller's: autocast around the forward pass and 
     model = Transformer(Config(vocab=10000, context=512, d_model=768, layers=12, heads=12, d_ff=3072))
     loss = cross_entropy(model(ids), targets)
 
-The two hand-outs differ in two places. 2025: RoPE puts each rotated pair back where it was, AdamW decays after its update.
-2026: RoPE puts all first elements before all second ones, AdamW decays before its update.
+The two hand-outs differ in two places. 2025: RoPE puts each rotated pair back where it was, AdamW decays after its
+update. 2026: RoPE puts all first elements before all second ones, AdamW decays before its update.
 """
 import math
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ class Config:
 
 
 def sizes(name, context, vocab=None):
-    """A model of the hand-outs, or `tiny`, for tests; `xl` is not among the names, because it means another model in each of
-    them."""
+    """A model of the hand-outs, or `tiny`, for tests; `xl` is not among the names, because it means another model in
+    each of them."""
     table = {
         "tiny": (64, 2, 4, 128),
         "small": (768, 12, 12, 3072),

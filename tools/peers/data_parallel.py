@@ -1,12 +1,15 @@
-"""PyTorch's side of the data-parallel comparisons: steps of the hand-outs' transformer on several ranks, and collectives.
+"""PyTorch's side of the data-parallel comparisons: steps of the hand-outs' transformer on several ranks, and
+collectives.
 
-    python3 tools/peers/data_parallel.py steps --ranks 2 --models xl25,xl26 --contexts 512 --batch 8 --precisions bf16_amp
+    python3 tools/peers/data_parallel.py steps --ranks 2 --models xl25,xl26 --contexts 512 --batch 8
+        --precisions bf16_amp
     python3 tools/peers/data_parallel.py collectives --ranks 2 --to collectives.jsonl
     torchrun --nproc_per_node 2 tools/peers/data_parallel.py steps --models xl26
     python3 tools/peers/data_parallel.py steps --device cpu --ranks 2 --models tiny --contexts 32 --samples 3
 
-Starts a process a rank, unless a launcher did (RANK is set): NCCL and a GPU each, or with --device cpu Gloo. Prints one JSON
-line a case, `--to` also writes them. Model, loss and steps are those of transformer.py. --batch counts the rows of all ranks.
+Starts a process a rank, unless a launcher did (RANK is set): NCCL and a GPU each, or with --device cpu Gloo. Prints one
+JSON line a case, `--to` also writes them. Model, loss and steps are those of transformer.py. --batch counts the rows of
+all ranks.
 
 Variants of `steps`:
     none      no communication: what the others are held against
@@ -18,20 +21,22 @@ Variants of `steps`:
     fsdp      fully_shard of every block and of the root; fsdp_bf16: weights gathered in bf16, gradients reduced in fp32
 The optimizer is PyTorch's AdamW, fused on a GPU.
 
-A sample is a step with all ranks idle and met at a barrier before it; `samples_ms` and `median_ms` are of the slowest rank at
-each, `by_rank_ms` each rank's own, `per_rank_ms` their medians. `pipelined_ms`: steps queued one behind the other, the time of all by their number.
-`parts_ms`: medians of the parts of a step on rank 0, by events; where gradients travel under the backward pass it holds what is
-not hidden. `peak_gib`: the most that tensors held at once, by rank. `loss`: the mean over ranks behind as many steps in every
-variant, `gradient_norm` that of the gradients it left; `replicas_equal`: whether all ranks hold the same weights, bit for bit.
-Both are null where no rank holds all.
+A sample is a step with all ranks idle and met at a barrier before it; `samples_ms` and `median_ms` are of the slowest
+rank at each, `by_rank_ms` each rank's own, `per_rank_ms` their medians. `pipelined_ms`: steps queued one behind the
+other, the time of all by their number.
+`parts_ms`: medians of the parts of a step on rank 0, by events; where gradients travel under the backward pass it holds
+what is not hidden. `peak_gib`: the most that tensors held at once, by rank. `loss`: the mean over ranks behind as many
+steps in every variant, `gradient_norm` that of the gradients it left; `replicas_equal`: whether all ranks hold the same
+weights, bit for bit. Both are null where no rank holds all.
 
-`collectives` times operations on fp32 by the clock of the host, from the call to the end of the wait: `single_ms`, the median
-of calls made one by one, and `pipelined_ms`, of a call among 20 back to back with one wait; both of the slowest rank at each
-sample (`single_by_rank_ms`, `pipelined_by_rank_ms`: each rank's own).
-`algbw`, bytes by time, and `busbw` (times 2(n-1)/n, (n-1)/n or 1, as nccl-tests has it) are in GB/s, single and pipelined.
+`collectives` times operations on fp32 by the clock of the host, from the call to the end of the wait: `single_ms`, the
+median of calls made one by one, and `pipelined_ms`, of a call among 20 back to back with one wait; both of the slowest
+rank at each sample (`single_by_rank_ms`, `pipelined_by_rank_ms`: each rank's own).
+`algbw`, bytes by time, and `busbw` (times 2(n-1)/n, (n-1)/n or 1, as nccl-tests has it) are in GB/s, single and
+pipelined.
 
-A case that fails ends all ranks; its status says how (oom, failed, timeout), and without a foreign launcher the next one starts
-with new ranks. NCCL's multicast (NVLS) is off unless NCCL_NVLS_ENABLE says otherwise.
+A case that fails ends all ranks; its status says how (oom, failed, timeout), and without a foreign launcher the next
+one starts with new ranks. NCCL's multicast (NVLS) is off unless NCCL_NVLS_ENABLE says otherwise.
 """
 import argparse
 import datetime
@@ -171,7 +176,8 @@ class RankStep(transformer.Step):
             shard(self.model, torch.bfloat16 if variant == "fsdp_bf16" else None)
         elif variant.startswith(("ddp", "zero")):
             cap = 25 if variant.startswith("zero") else int(variant.split("_")[1])
-            self.model = torch.nn.parallel.DistributedDataParallel(self.model, bucket_cap_mb=cap, gradient_as_bucket_view=True)
+            self.model = torch.nn.parallel.DistributedDataParallel(self.model, bucket_cap_mb=cap,
+                                                                   gradient_as_bucket_view=True)
         if variant.startswith("zero"):
             from torch.distributed.optim import ZeroRedundancyOptimizer
             self.optimizer = ZeroRedundancyOptimizer(self.model.parameters(), torch.optim.AdamW,
@@ -252,10 +258,14 @@ def step_case(case, arguments, device):
     loss = loss.double()
     dist.all_reduce(loss)
     slowest, whole = of_slowest(by_rank), not step.variant.startswith("fsdp")
-    return [{**asdict(config), "parameters": config.parameters(), "n": len(slowest), "median_ms": statistics.median(slowest),
-             "per_rank_ms": [statistics.median(times) for times in by_rank], "pipelined_ms": max(time for (time,) in pipelined),
-             "parts_ms": parts, "samples_ms": slowest, "by_rank_ms": by_rank, "peak_gib": [one for (one,) in peaks] if peaks else None,
-             "loss": loss.item() / ranks, "gradient_norm": gradient_norm(step.plain.parameters()).item() if whole else None,
+    return [{**asdict(config), "parameters": config.parameters(), "n": len(slowest),
+             "median_ms": statistics.median(slowest),
+             "per_rank_ms": [statistics.median(times) for times in by_rank],
+             "pipelined_ms": max(time for (time,) in pipelined),
+             "parts_ms": parts, "samples_ms": slowest, "by_rank_ms": by_rank,
+             "peak_gib": [one for (one,) in peaks] if peaks else None,
+             "loss": loss.item() / ranks, "gradient_norm": gradient_norm(step.plain.parameters()).item()
+             if whole else None,
              "replicas_equal": step.replicas_equal() if whole else None}]
 
 
@@ -343,7 +353,8 @@ def collective_case(case, arguments, device):
         call.part.zero_()
         for _ in range(arguments.warmup):
             call()
-        single, pipelined = timed(call, 1, arguments.samples, device), timed(call, BACK_TO_BACK, arguments.samples, device)
+        single, pipelined = timed(call, 1, arguments.samples,
+                                  device), timed(call, BACK_TO_BACK, arguments.samples, device)
         for name, by_rank in (("single", single), ("pipelined", pipelined)):
             median = statistics.median(of_slowest(by_rank))
             rate = 1e-6 * line["bytes"] / median
@@ -380,7 +391,8 @@ def run_rank(arguments, cases):
     dist.init_process_group(device.backend, init_method=f"file://{folder}/meet" if folder else "env://", rank=rank,
                             world_size=ranks, timeout=datetime.timedelta(seconds=arguments.limit), **where)
     about = {"ranks": ranks, "backend": device.backend, "device": device.what(), "torch": torch.__version__,
-             "cuda": torch.version.cuda, "nccl": ".".join(map(str, torch.cuda.nccl.version())) if device is Gpu else None,
+             "cuda": torch.version.cuda,
+             "nccl": ".".join(map(str, torch.cuda.nccl.version())) if device is Gpu else None,
              "nvls": os.environ["NCCL_NVLS_ENABLE"], "warmup": arguments.warmup, "seed": arguments.seed}
     for index in range(arguments.first, len(cases)):
         case = cases[index]
@@ -424,7 +436,8 @@ def launch(arguments, cases):
     bad = 0
     while arguments.first < len(cases):
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, str(pathlib.Path(__file__).resolve()), *sys.argv[1:], "--folder", folder, "--first",
+            command = [sys.executable, str(pathlib.Path(__file__).resolve()), *sys.argv[1:], "--folder",
+                       folder, "--first",
                        str(arguments.first)]
             processes = [subprocess.Popen(command, env={**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank),
                                                         "WORLD_SIZE": str(arguments.ranks)})

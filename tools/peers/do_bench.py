@@ -2,9 +2,10 @@
 
     python3 tools/peers/do_bench.py --syslab ./build/syslab
 
-Runs flash_forward under `--protocol do_bench`, reads the median and the mean that were stored, then times the same calls
-with triton.testing.do_bench, mean with mean and median with median, and prints both with their ratio. Exit code 1 if one is
-off by more than 3 %, in which case both are measured once more: neighbours on a shared machine are no property of a clock.
+Runs flash_forward under `--protocol do_bench`, reads the median and the mean that were stored, then times the same
+calls with triton.testing.do_bench, mean with mean and median with median, and prints both with their ratio. Exit code 1
+if one is off by more than 3 %, in which case both are measured once more: neighbours on a shared machine are no
+property of a clock.
 """
 import argparse
 import json
@@ -29,7 +30,8 @@ def by_syslab(program, case):
     batch, heads, seq, head_dim = case
     with tempfile.TemporaryDirectory() as folder:
         database = ["--db", f"{folder}/do_bench.db"]
-        axes = [f"batch={batch}", f"heads={heads}", f"seq={seq}", f"head_dim={head_dim}", f"dtype={DTYPE}", "causal=true"]
+        axes = [f"batch={batch}", f"heads={heads}", f"seq={seq}", f"head_dim={head_dim}", f"dtype={DTYPE}",
+                "causal=true"]
         subprocess.run([program, "run", "flash_forward", *database, "--protocol", "do_bench", "--impl", IMPLEMENTATION,
                         "--laws", "none", "--quiet", *[part for axis in axes for part in ("-a", axis)]], check=True)
         rows = subprocess.run([program, "query", *database, "--to", "json",

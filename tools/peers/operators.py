@@ -2,10 +2,10 @@
 
     python3 tools/peers/operators.py --kernels
 
-What `eager_cuda` rungs spell out (`eager.hpp` of each operator) and are timed beside: the operators as basics.py has them, at
-the sizes of the small model (batch 4, context 512), in fp32 and in bf16 under autocast. A table of how many kernels there are
-and their time on the GPU together; `--kernels` names them, in order. Memset and Memcpy (a reduction's semaphores, x¹) are timed,
-but not counted.
+What `eager_cuda` rungs spell out (`eager.hpp` of each operator) and are timed beside: the operators as basics.py has
+them, at the sizes of the small model (batch 4, context 512), in fp32 and in bf16 under autocast. A table of how many
+kernels there are and their time on the GPU together; `--kernels` names them, in order. Memset and Memcpy (a reduction's
+semaphores, x¹) are timed, but not counted.
 """
 import argparse
 import re
@@ -45,7 +45,8 @@ def tell(what, events, names):
     microseconds = sum(event.time_range.elapsed_us() for event in events)
     print(f"| {what} | {kernels} | {microseconds:.1f} |")
     if names:
-        print("".join(f"|   {short(event.name)} | | {event.time_range.elapsed_us():.1f} |\n" for event in events), end="")
+        print("".join(f"|   {short(event.name)} | | {event.time_range.elapsed_us():.1f} |\n" for event in events),
+              end="")
 
 
 def operator(what, forward, leaves, names, region=nullcontext):
@@ -68,7 +69,8 @@ def main():
     def draw(*shape, dtype=torch.float32):
         return torch.randn(shape, device="cuda").to(dtype).requires_grad_()
 
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}\n\n| operator | kernels | µs |\n| --- | --- | --- |")
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}\n\n| operator | kernels | µs |\n| --- | --- | "
+          "--- |")
     norm, x = RMSNorm(D_MODEL).cuda(), draw(ROWS, D_MODEL)
     operator("rms_norm fp32", lambda: norm(x), [x, norm.weight], names)
     rope = Rope(Config(VOCAB, 512, D_MODEL, 1, HEADS, D_FF), torch.float32).cuda()

@@ -2,10 +2,10 @@
 
     python3 tools/peers/public_claims.py -o claims.json [--seconds 90]
 
-Of each statement, `rounds` blocks of A B B A: a burst is as many calls as take 5 ms, timed by two events, each on inputs that are
-written anew before it. The ratio is exp of the mean over blocks of log(slower / faster), with Student's 95 % interval over the blocks.
-That is one process and one machine: weaker than `syslab claim`, which takes fresh processes for each launch. The statement of our
-own table is made where SYSLAB_LIBRARY names our library.
+Of each statement, `rounds` blocks of A B B A: a burst is as many calls as take 5 ms, timed by two events, each on
+inputs that are written anew before it. The ratio is exp of the mean over blocks of log(slower / faster), with Student's
+95 % interval over the blocks. That is one process and one machine: weaker than `syslab claim`, which takes fresh
+processes for each launch. The statement of our own table is made where SYSLAB_LIBRARY names our library.
 """
 import argparse
 import importlib.util

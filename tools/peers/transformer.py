@@ -1,22 +1,24 @@
 """The hand-outs' transformer LM in PyTorch: how long its steps take, and what they compute.
 
-    python3 tools/peers/transformer.py time --models small,xl26 --contexts 512 --precisions fp32,bf16_amp --variants eager,compiled
+    python3 tools/peers/transformer.py time --models small,xl26 --contexts 512 --precisions fp32,bf16_amp
+        --variants eager,compiled
     python3 tools/peers/transformer.py draw --to start.safetensors --tokens tokens.safetensors --steps 10
-    python3 tools/peers/transformer.py trajectory --weights start.safetensors --tokens tokens.safetensors --dtype fp64 --to out
+    python3 tools/peers/transformer.py trajectory --weights start.safetensors --tokens tokens.safetensors --dtype fp64
+        --to out
 
-`time` measures a training step on a GPU and prints one JSON line a case and phase (`--to` also writes them). Variants: eager,
-with the basics AdamW (basics.py); compiled, by torch.compile, with PyTorch's fused AdamW. Phases: `forward` (no graph is
-kept), `forward_backward`, `step` (zero_grad, forward, loss, backward, optimizer; one call), all with the GPU idle before each
-sample; `pipelined` (steps queued one behind the other: the time of all by their number); and the parts of a step by events
-between them: `step_forward`, `step_loss`, `step_backward`, `step_optimizer`. Times are CUDA events', --warmup and --samples
-each phase. `peak_bytes` is the most that tensors held at once in the phase, `reserved_bytes` what the allocator held. A case
-that does not fit is an answer: status "oom".
+`time` measures a training step on a GPU and prints one JSON line a case and phase (`--to` also writes them). Variants:
+eager, with the basics AdamW (basics.py); compiled, by torch.compile, with PyTorch's fused AdamW. Phases: `forward` (no
+graph is kept), `forward_backward`, `step` (zero_grad, forward, loss, backward, optimizer; one call), all with the GPU
+idle before each sample; `pipelined` (steps queued one behind the other: the time of all by their number); and the parts
+of a step by events between them: `step_forward`, `step_loss`, `step_backward`, `step_optimizer`. Times are CUDA
+events', --warmup and --samples each phase. `peak_bytes` is the most that tensors held at once in the phase,
+`reserved_bytes` what the allocator held. A case that does not fit is an answer: status "oom".
 
-`trajectory` takes weights and tokens from safetensors files, makes as many AdamW steps as there are batches, and leaves in the
-folder --to: steps.json (loss, global gradient norm, clip factor and learning rate of each step), final.safetensors (weights)
-and first.safetensors (the first batch's logits and the first gradients, as grad.NAME). Weights bear the names of
-`syslab`'s model and may be of any float dtype; tokens are `inputs` and `targets`, int64, (steps, batch, seq). `draw` makes
-such files from a seed.
+`trajectory` takes weights and tokens from safetensors files, makes as many AdamW steps as there are batches, and leaves
+in the folder --to: steps.json (loss, global gradient norm, clip factor and learning rate of each step),
+final.safetensors (weights) and first.safetensors (the first batch's logits and the first gradients, as grad.NAME).
+Weights bear the names of `syslab`'s model and may be of any float dtype; tokens are `inputs` and `targets`, int64,
+(steps, batch, seq). `draw` makes such files from a seed.
 """
 import argparse
 import gc
@@ -177,7 +179,8 @@ def time_case(config, case, phases, arguments, tell):
     for phase in phases:
         try:
             if step is None:
-                step = Step(config, arguments.batch, case["precision"], case["variant"], arguments.compile, arguments.seed)
+                step = Step(config, arguments.batch, case["precision"], case["variant"], arguments.compile,
+                            arguments.seed)
             for what, found in measure(step, phase, arguments.warmup, arguments.samples):
                 tell({**case, "phase": what, "status": "ok", "n": len(found), "mean_ms": statistics.mean(found),
                       "median_ms": statistics.median(found),
@@ -220,7 +223,8 @@ def time_cases(arguments):
 
 def draw(arguments):
     torch.manual_seed(arguments.seed)
-    config = Config(arguments.vocab, arguments.seq, arguments.d_model, arguments.layers, arguments.heads, arguments.d_ff)
+    config = Config(arguments.vocab, arguments.seq, arguments.d_model, arguments.layers, arguments.heads,
+                    arguments.d_ff)
     tensor_file.write(arguments.to, Transformer(config).state_dict(), {"heads": str(arguments.heads)})
     shape = (arguments.steps, arguments.batch, arguments.seq)
     batches = {name: torch.randint(config.vocab, shape) for name in ("inputs", "targets")}
@@ -275,7 +279,8 @@ def trajectory(arguments):
         if not math.isfinite(steps[-1]["loss"]):
             sys.exit(f"step {i + 1}: the loss is {steps[-1]['loss']}")
     tensor_file.write(folder / "final.safetensors", model.state_dict(), {"heads": str(config.heads)})
-    said = ("lr", "beta1", "beta2", "eps", "weight_decay", "decay_order", "eps_mode", "max_norm", "least_lr", "lr_warmup",
+    said = ("lr", "beta1", "beta2", "eps", "weight_decay", "decay_order", "eps_mode", "max_norm", "least_lr",
+            "lr_warmup",
             "cycle")
     told = {"model": asdict(config), "batch": inputs.shape[1], "dtype": arguments.dtype, "device": arguments.device,
             "torch": torch.__version__, "options": {name: getattr(arguments, name) for name in said}, "steps": steps}
@@ -334,7 +339,8 @@ def main():
     verb.add_argument("--device", default="cpu", help="cpu or cuda")
     verb.add_argument("--heads", type=int, default=0, help="where the weights' file does not say it")
     verb.add_argument("--theta", type=float, default=1e4)
-    verb.add_argument("--layout", default="interleaved", choices=LAYOUTS, help="of RoPE: the 2025 or the 2026 hand-out's")
+    verb.add_argument("--layout", default="interleaved", choices=LAYOUTS,
+                      help="of RoPE: the 2025 or the 2026 hand-out's")
     verb.add_argument("--decay-order", default="after", choices=DECAY_ORDERS, help="2025's or 2026's")
     verb.add_argument("--eps-mode", default="uncorrected", choices=EPS_MODES, help="the hand-outs' or PyTorch's")
     for name, rate in (("lr", 1e-3), ("beta1", 0.9), ("beta2", 0.999), ("eps", 1e-8), ("weight-decay", 0.01)):

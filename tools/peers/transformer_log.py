@@ -1,13 +1,15 @@
 """What tools/peers/transformer.py timed, as a log that `syslab import` takes, for experiment torch_compile.
 
-    python3 tools/peers/transformer.py time --models small,xl26 --contexts 512 --precisions fp32,bf16_amp --to peer.jsonl
+    python3 tools/peers/transformer.py time --models small,xl26 --contexts 512 --precisions fp32,bf16_amp
+        --to peer.jsonl
     syslab env --json > env.json
     python3 tools/peers/transformer_log.py peer.jsonl --environment env.json > peer.log
     syslab import peer.log
 
-A case a model, context, precision, variant and phase: forward, forward_backward and step become mode forward, forward_backward
-and train; the parts of a step and pipelined steps have no case there and are left out. Implementations are pytorch_eager and
-pytorch_compiled. No check is claimed, since none was made while timing: the store marks such attempts, and the table says so.
+A case a model, context, precision, variant and phase: forward, forward_backward and step become mode forward,
+forward_backward and train; the parts of a step and pipelined steps have no case there and are left out. Implementations
+are pytorch_eager and pytorch_compiled. No check is claimed, since none was made while timing: the store marks such
+attempts, and the table says so.
 """
 import argparse
 import json
@@ -17,9 +19,11 @@ MODES = {"forward": "forward", "forward_backward": "forward_backward", "step": "
 
 
 def records(line):
-    params = {"model": line["model"], "batch": line["batch"], "context": line["context"], "precision": line["precision"],
+    params = {"model": line["model"], "batch": line["batch"], "context": line["context"],
+              "precision": line["precision"],
               "mode": MODES[line["phase"]], "d_model": 0, "d_ff": 0, "layers": 0, "heads": 0, "vocab": 0}
-    yield {"type": "case", "experiment": "torch_compile", "implementation": f"pytorch_{line['variant']}", "language": "Python",
+    yield {"type": "case", "experiment": "torch_compile", "implementation": f"pytorch_{line['variant']}",
+           "language": "Python",
            "params": params}
     yield {"type": "fact", "facts": {"torch": line["torch"], "cuda": line["cuda"], "gpu": line["gpu"]}}
     if line["status"] == "ok":
@@ -38,7 +42,8 @@ def main():
     parser.add_argument("--environment", help="what `syslab env --json` printed on that machine")
     parser.add_argument("--author", default="pytorch", help="whose results they are")
     arguments = parser.parse_args()
-    run = {"type": "run", "author": arguments.author, "label": "tools/peers/transformer.py", "protocol": {"name": "cs336"}}
+    run = {"type": "run", "author": arguments.author, "label": "tools/peers/transformer.py",
+           "protocol": {"name": "cs336"}}
     if arguments.environment:
         with open(arguments.environment, encoding="utf-8") as file:
             printed = json.load(file)

@@ -1,6 +1,8 @@
-"""Gradients of any function of torch, through autograd: the forward call is made untimed, and what takes its time is the way back.
+"""Gradients of any function of torch, through autograd: the forward call is made untimed, and what takes its time is
+the way back.
 
-A gradient arrives and leaves by name: `d(out)` is given, `d(x)` of an argument and `d(weight)` of a module's parameter are returned.
+A gradient arrives and leaves by name: `d(out)` is given, `d(x)` of an argument and `d(weight)` of a module's parameter
+are returned.
 """
 import sys
 
@@ -32,7 +34,8 @@ class Backward:
         leaves = [value.detach().requires_grad_(True) if is_inexact(value) else value for value in values]
         with self.torch.enable_grad():
             results = named_results(function(*signature.build(leaves)), keeps_graph=True)
-        self.wanted = [(f"d({tensor['name']})", leaf) for tensor, leaf in zip(signature.tensors, leaves) if is_inexact(leaf)]
+        self.wanted = [(f"d({tensor['name']})", leaf) for tensor, leaf in zip(signature.tensors, leaves)
+                       if is_inexact(leaf)]
         self.wanted += [(f"d({name})", value) for name, value in parameters_of(function)]
         # Of what is computed and depends on something: labels and masks have no gradient.
         self.results = [(name, value) for name, value in results if is_inexact(value) and value.requires_grad]
@@ -55,4 +58,5 @@ class Backward:
 
     def named(self, gradients):
         zeros = self.torch.zeros_like
-        return {name: zeros(leaf) if gradient is None else gradient for (name, leaf), gradient in zip(self.wanted, gradients)}
+        return {name: zeros(leaf) if gradient is None else gradient
+                for (name, leaf), gradient in zip(self.wanted, gradients)}

@@ -1,5 +1,5 @@
-"""What is looked at beside the values of a Python class's call on a GPU: whether it holds while others run in other streams, whether
-it left its inputs as they were, and whether it waited for them.
+"""What is looked at beside the values of a Python class's call on a GPU: whether it holds while others run in other
+streams, whether it left its inputs as they were, and whether it waited for them.
 
 Needs torch.
 """
@@ -11,16 +11,18 @@ GATES = 10  # of the usual length: all is to be queued meanwhile
 
 
 def other_values(tensor, number):
-    """A tensor of the same kind and shape with other content: backwards, and, of floating point, a little smaller each time."""
+    """A tensor of the same kind and shape with other content: backwards, and, of floating point, a little smaller each
+    time."""
     turned = tensor.flip(-1) if tensor.dim() else tensor.clone()
     return turned.mul(1 - 2 ** -(number + 1)) if tensor.is_floating_point() or tensor.is_complex() else turned
 
 
 def run_beside(tensors, function, inputs, options, streams):
-    """What the call returns while calls of other values run in `streams` less one other streams: they are queued before, between and
-    behind a few of it, each stream behind a wait, so that they begin at once. It is not timed."""
+    """What the call returns while calls of other values run in `streams` less one other streams: they are queued
+    before, between and behind a few of it, each stream behind a wait, so that they begin at once. It is not timed."""
     cuda = tensors.torch.cuda
-    others = [(cuda.Stream(), {name: other_values(tensor, i) for name, tensor in inputs.items()}) for i in range(streams - 1)]
+    others = [(cuda.Stream(), {name: other_values(tensor, i) for name, tensor in inputs.items()})
+              for i in range(streams - 1)]
     kept = []  # memory that other streams still use
 
     def call(content):
@@ -46,7 +48,8 @@ def run_beside(tensors, function, inputs, options, streams):
 
 
 def demand_same_inputs(torch, function, given, inputs):
-    """A call had copies of what the host gave, at which the host does not look: none but the gradient that came in is changed."""
+    """A call had copies of what the host gave, at which the host does not look: none but the gradient that came in is
+    changed."""
     if not function.startswith(("attention_", "weighted_sum_")):
         return
     for name, tensor in inputs.items():
@@ -54,7 +57,8 @@ def demand_same_inputs(torch, function, given, inputs):
             continue
         there, here = (one.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for one in (tensor, given[name]))
         if not torch.equal(there, here):
-            raise WrongAnswer(f"the call changed its input '{name}': whoever calls reads it again; work on a copy", "input_changed")
+            raise WrongAnswer(f"the call changed its input '{name}': whoever calls reads it again; work on a copy",
+                              "input_changed")
 
 
 def look_for_early_reads(tensors, function, inputs, options, values):
@@ -69,5 +73,6 @@ def look_for_early_reads(tensors, function, inputs, options, values):
         return value
 
     if not tensors.has_nan(function(inputs, options, untimed, NoDoorbell()).values()):
-        raise RuntimeError("the call read its inputs before torch's current stream had written them: it works on a stream of "
-                           "its own that does not wait for that one; queue the work there, or let its stream wait first")
+        raise RuntimeError("the call read its inputs before torch's current stream had written them: it works on a "
+                           "stream of its own that does not wait for that one; queue the work there, or let its stream "
+                           "wait first")

@@ -1,4 +1,5 @@
-"""How far from its float64 result a right function may be: the arithmetic of the bound that docs/any-function.md derives.
+"""How far from its float64 result a right function may be: the arithmetic of the bound that docs/any-function.md
+derives.
 
 On arrays of NumPy, or on tensors of torch where they lie: both libraries know the same operations by the same names.
 
@@ -36,7 +37,8 @@ def widened(value):
     """A float or complex tensor in double precision; others as they are."""
     if is_torch(value):
         torch = sys.modules["torch"]
-        return value.to(torch.complex128) if value.is_complex() else value.double() if value.is_floating_point() else value
+        return (value.to(torch.complex128) if value.is_complex() else value.double() if value.is_floating_point()
+                else value)
     return value.astype("c16") if value.dtype.kind == "c" else value.astype("f8") if value.dtype.kind == "f" else value
 
 
@@ -76,7 +78,8 @@ def unit_roundoff(dtype):
 def range_of(dtype):
     """The largest number of a float dtype, and the smallest that is normal."""
     return {"float32": (3.4028234663852886e38, 2.0 ** -126), "complex64": (3.4028234663852886e38, 2.0 ** -126),
-            "float16": (65504.0, 2.0 ** -14), "bfloat16": (3.3895313892515355e38, 2.0 ** -126)}.get(dtype, (math.inf, 2.0 ** -1022))
+            "float16": (65504.0, 2.0 ** -14),
+            "bfloat16": (3.3895313892515355e38, 2.0 ** -126)}.get(dtype, (math.inf, 2.0 ** -1022))
 
 
 def change_of(moved, value):
@@ -164,10 +167,11 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared, w
 
 
 def own_tolerance(size, sensitivity, lent, doubt, of):
-    """The tolerance of each element without what neighbours lend it. One that is no smaller than any value of the output allows
+    """The tolerance of each element without what neighbours lend it. One that is no smaller than any value of the
+    output allows
     anything: the element lies at a jump, or is too steep for its dtype. Its sensitivity is left out. A sum that
-    cancels to nothing looks the same, and keeps its own: the values are small against all that goes into them by more digits than
-    float64 has to spare.
+    cancels to nothing looks the same, and keeps its own: the values are small against all that goes into them by more
+    digits than float64 has to spare.
     """
     library = library_of(size)
     found = library.maximum(of(sensitivity), lent)

@@ -22,7 +22,8 @@ def field(case, name, otherwise=None):
 def check_case(case, number, axes, names):
     where = f"case {number}"
     if not isinstance(case, dict) and not hasattr(case, "arguments"):
-        raise BadCases(f"{where} is a {type(case).__name__}; expected a dict or dataclass with name, axes and arguments")
+        raise BadCases(
+            f"{where} is a {type(case).__name__}; expected a dict or dataclass with name, axes and arguments")
     if isinstance(case, dict) or dataclasses.is_dataclass(case):
         given = case if isinstance(case, dict) else [each.name for each in dataclasses.fields(case)]
         unknown = [key for key in given if key not in FIELDS]
@@ -37,13 +38,15 @@ def check_case(case, number, axes, names):
     if name in names:
         raise BadCases(f"two cases are called '{name}'")
     if not callable(field(case, "arguments")):
-        raise BadCases(f"case '{name}': 'arguments' must be a function of a seed that makes them, so that each timed call meets "
-                       f"new content; found {type(field(case, 'arguments')).__name__}")
+        raise BadCases(f"case '{name}': 'arguments' must be a function of a seed that makes them, so that each timed "
+                       f"call meets new content; found {type(field(case, 'arguments')).__name__}")
     for key, value in own.items():
-        if not isinstance(key, str) or not key.isidentifier() or key in ("impl", "device", "world_size", "case", "problem"):
+        if not isinstance(key, str) or not key.isidentifier() or key in ("impl", "device", "world_size",
+                                                                         "case", "problem"):
             raise BadCases(f"case '{name}': an axis cannot be called {key!r}")
         if not isinstance(value, (bool, int, float, str)):
-            raise BadCases(f"case '{name}': axis '{key}' is a {type(value).__name__}; axes are numbers, texts, True and False")
+            raise BadCases(f"case '{name}': axis '{key}' is a {type(value).__name__}; axes are numbers, texts, True "
+                           "and False")
         if isinstance(value, float) and not math.isfinite(value):
             raise BadCases(f"case '{name}': axis '{key}' is {value}; axes are finite numbers")
     if axes and {key: type(value) for key, value in own.items()} != axes[0]:
@@ -60,9 +63,10 @@ def cases_object(path, name):
     except AttributeError as error:
         if "." in name or hasattr(load_module(path), name):
             raise  # out of the user's own code
-        raise BadCases(f"{error}. What gives the cases makes the arguments to call both sides with, new ones for each seed: def {name}(): yield "
-                       "{'arguments': lambda seed: [numpy.random.default_rng(seed).standard_normal((512, 512))]}. It may "
-                       "stand in another file: --inputs FILE.py:NAME (docs/any-function.md)") from None
+        raise BadCases(f"{error}. What gives the cases makes the arguments to call both sides with, new ones for each "
+                       f"seed: def {name}(): yield {{'arguments': lambda seed: "
+                       "[numpy.random.default_rng(seed).standard_normal((512, 512))]}. It may stand in another file: "
+                       "--inputs FILE.py:NAME (docs/any-function.md)") from None
 
 
 def read_cases(path, name):
@@ -96,7 +100,8 @@ def passes_of(cases, backward):
 
 
 def source_of(path, name):
-    """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes it."""
+    """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes
+    it."""
     if pathlib.Path(path).suffix != ".py":
         return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
     found = load_object(path, name)

@@ -1,10 +1,10 @@
 """torch.distributed's collectives as a rank of syslab_ranks.py sees them: counted, checked against what the other ranks
 call, and completed as late as they may be.
 
-The process group is Gloo's, or NCCL's on GPUs. What the functions below move goes through memory that all ranks share instead: where
-ranks call different collectives, or one calls none, Gloo and NCCL wait or end the process, and here each rank can say which. The result of
-an asynchronous collective is there when `wait` returns and, in a case that is `late`, not before: whoever reads it earlier
-reads what was there before.
+The process group is Gloo's, or NCCL's on GPUs. What the functions below move goes through memory that all ranks share
+instead: where ranks call different collectives, or one calls none, Gloo and NCCL wait or end the process, and here each
+rank can say which. The result of an asynchronous collective is there when `wait` returns and, in a case that is `late`,
+not before: whoever reads it earlier reads what was there before.
 """
 import datetime
 import functools
@@ -89,8 +89,8 @@ TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
 def called_from():
-    """(file's name, line) of the innermost caller that is neither ours nor torch's; ("", 0): there is none. Ours are no files, unless
-    SYSLAB_PYTHON_DIR says where they are."""
+    """(file's name, line) of the innermost caller that is neither ours nor torch's; ("", 0): there is none. Ours are no
+    files, unless SYSLAB_PYTHON_DIR says where they are."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
@@ -159,8 +159,9 @@ class Gloo:
         return averages_over_gloo()
 
     def demand_writable(self, tensor):
-        """Raises what it raises when it writes to a tensor like this one: what lies on a GPU it copies there by autograd's rules, which a
-        leaf that requires grad is in the way of; in the CPU's memory it writes behind autograd's back."""
+        """Raises what it raises when it writes to a tensor like this one: what lies on a GPU it copies there by
+        autograd's rules, which a leaf that requires grad is in the way of; in the CPU's memory it writes behind
+        autograd's back."""
         if tensor.requires_grad and tensor.is_leaf:
             options = dist.BroadcastOptions()
             options.rootRank = options.rootTensor = 0
@@ -189,7 +190,8 @@ class Collectives:
         """What each rank posts in its own turn of the same number; all must call the same."""
         board, log, turn = self.board, self.log, self.turn + 1
         if tensor.numel() * tensor.element_size() > PAYLOAD_BYTES:
-            raise ValueError(f"{kind} of {tensor.numel()} elements; no case of syslab's needs more than {PAYLOAD_BYTES} bytes at once")
+            raise ValueError(f"{kind} of {tensor.numel()} elements; no case of syslab's needs more than "
+                             f"{PAYLOAD_BYTES} bytes at once")
         if self.backend == "nccl" and kind != "barrier" and tensor.device.type != "cuda":
             raise ValueError(f"{kind} of a tensor on the CPU: NCCL moves what lies on GPUs")
         if tensor.device.type == "cuda" and not torch.cuda.is_initialized():
@@ -206,17 +208,18 @@ class Collectives:
             while board.status(other)[0] < turn:
                 _, ended, step, in_backward = board.status(other)
                 if ended >= self.case and board.status(other)[0] < turn:
-                    raise Mismatch(f"rank {self.rank} waits {where(log.step, log.in_backward)} in {said}, and rank {other} has ended "
-                                   "its steps without it")
+                    raise Mismatch(f"rank {self.rank} waits {where(log.step, log.in_backward)} in {said}, and rank "
+                                   f"{other} has ended its steps without it")
                 if time.monotonic() > until:
-                    raise Mismatch(f"rank {self.rank} waits {where(log.step, log.in_backward)} in {said}, and for {PATIENCE_S:.0f} s "
-                                   f"rank {other} has not come to it: it is {where(step, in_backward)}")
+                    raise Mismatch(f"rank {self.rank} waits {where(log.step, log.in_backward)} in {said}, and for "
+                                   f"{PATIENCE_S:.0f} s rank {other} has not come to it: it is "
+                                   f"{where(step, in_backward)}")
                 looks += 1
                 time.sleep(0 if looks < 100 else 50e-6)
             theirs = board.signature(other, turn)
             if theirs != said:
-                raise Mismatch(f"{where(log.step, log.in_backward)} rank {self.rank} calls {said}, rank {other} {theirs}: all ranks "
-                               "must call the same collectives in one order")
+                raise Mismatch(f"{where(log.step, log.in_backward)} rank {self.rank} calls {said}, rank {other} "
+                               f"{theirs}: all ranks must call the same collectives in one order")
             values.append(board.contents(other, turn, tensor.dtype, tensor.numel()).clone())
         board.set_waiting(self.rank, False)
         return values
@@ -224,7 +227,8 @@ class Collectives:
     def call(self, kind, tensor, asynchronous, deliver, detail=""):
         """`deliver` writes what all ranks posted to where the caller wants it."""
         log = self.log
-        event = {"step": log.step, "kind": KINDS.index(kind), "elements": tensor.numel(), "bytes": tensor.numel() * tensor.element_size(),
+        event = {"step": log.step, "kind": KINDS.index(kind), "elements": tensor.numel(),
+                 "bytes": tensor.numel() * tensor.element_size(),
                  "ready": log.ready, "in_backward": log.in_backward, "async": asynchronous, "waited": not asynchronous}
         event["file"], event["line"] = called_from()
         log.events.append(event)
@@ -273,16 +277,19 @@ class Collectives:
 
     def all_gather_into_tensor(self, output_tensor, input_tensor, group=None, async_op=False):
         self.require_all(group)
-        return self.call("all_gather", input_tensor, async_op, lambda values: self.write(output_tensor, torch.cat(values)))
+        return self.call("all_gather", input_tensor, async_op,
+                         lambda values: self.write(output_tensor, torch.cat(values)))
 
     def reduce_scatter(self, output, input_list, op=dist.ReduceOp.SUM, group=None, async_op=False):
-        return self.reduce_scatter_tensor(output, torch.cat([one.reshape(-1) for one in input_list]), op, group, async_op)
+        return self.reduce_scatter_tensor(output, torch.cat([one.reshape(-1) for one in input_list]), op,
+                                          group, async_op)
 
-    def reduce_scatter_tensor(self, output, input, op=dist.ReduceOp.SUM, group=None, async_op=False):  # noqa: A002, torch's name
+    def reduce_scatter_tensor(self, output, input, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
         count = input.numel() // self.board.ranks
         own = slice(self.rank * count, (self.rank + 1) * count)
-        return self.call("reduce_scatter", input, async_op, lambda values: self.write(output, self.reduced(values, op)[own]))
+        return self.call("reduce_scatter", input, async_op,
+                         lambda values: self.write(output, self.reduced(values, op)[own]))
 
     def barrier(self, group=None, async_op=False, device_ids=None):
         self.require_all(group)
@@ -310,7 +317,8 @@ class Collectives:
         if op == dist.ReduceOp.AVG and (self.backend == "nccl" or self.gloo.averages):
             return self.reduced(values, dist.ReduceOp.SUM) / self.board.ranks
         who = "NCCL" if self.backend == "nccl" else "Gloo"
-        name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op), str(op))
+        name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op),
+                    str(op))
         error = RuntimeError(f"{who} cannot reduce by {name} here: sum, and divide by the number of ranks")
         if (who, name) == ("Gloo", "AVG"):
             setattr(error, "lacks", {"kind": "dtype", "of": "torch.distributed.ReduceOp.AVG", "name": "Gloo"})
@@ -318,13 +326,16 @@ class Collectives:
 
     def require_all(self, group):
         if group is not None and dist.get_world_size(group) != self.board.ranks:
-            raise ValueError(f"a group of {dist.get_world_size(group)} of the {self.board.ranks} ranks: only collectives of all are followed")
+            raise ValueError(f"a group of {dist.get_world_size(group)} of the {self.board.ranks} ranks: only "
+                             "collectives of all are followed")
 
     def install(self):
         """In place of torch's own, before the student's file is imported."""
-        names = {name: getattr(self, name) for name in ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor",
+        names = {name: getattr(self, name) for name in ("all_reduce", "reduce", "broadcast", "all_gather",
+                                                        "all_gather_into_tensor",
                                                         "reduce_scatter", "reduce_scatter_tensor", "barrier")}
-        names["_all_gather_base"], names["_reduce_scatter_base"] = names["all_gather_into_tensor"], names["reduce_scatter_tensor"]
+        names["_all_gather_base"] = names["all_gather_into_tensor"]
+        names["_reduce_scatter_base"] = names["reduce_scatter_tensor"]
         for name, function in names.items():
             for module in (dist, dist.distributed_c10d):
                 if hasattr(module, name):
@@ -332,8 +343,9 @@ class Collectives:
 
 
 def join_group(board, rank, store, backend="gloo"):
-    """This process as a rank of that backend's group, with the collectives of `board`. NCCL connects ranks when something is first sent,
-    which is never. All ranks are on this machine, and behind the walls they have its loopback alone, whatever a cluster's settings name."""
+    """This process as a rank of that backend's group, with the collectives of `board`. NCCL connects ranks when
+    something is first sent, which is never. All ranks are on this machine, and behind the walls they have its loopback
+    alone, whatever a cluster's settings name."""
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     dist.init_process_group(backend, store=dist.FileStore(store, board.ranks), rank=rank, world_size=board.ranks)
     made = Collectives(board, rank, backend)

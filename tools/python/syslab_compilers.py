@@ -1,5 +1,5 @@
-"""Notices that a call compiles. What it builds at its first call is its own affair; what it still builds, starts or loads at every
-call on equal arguments is in each of its times.
+"""Notices that a call compiles. What it builds at its first call is its own affair; what it still builds, starts or
+loads at every call on equal arguments is in each of its times.
 
 Needs the standard library alone.
 """
@@ -7,7 +7,8 @@ import contextlib
 import os
 import sys
 
-CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "CUPY_CACHE_DIR")
+CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR",
+          "CUPY_CACHE_DIR")
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.system", "os.fork", "os.forkpty", "os.exec")
 
 

@@ -1,10 +1,11 @@
 """DDP for torch modules: gradients travel in buckets, each begun under the backward pass, in one order on all ranks.
 
-A gradient that is final is copied into its bucket's flat buffer, and `.grad` is a view of it from then on: sums come back without a
-copy, and with zero_grad(set_to_none=False) later steps need none at all. Bucket k is sent when it is full and bucket k − 1 has been
-sent, so that ranks whose gradients come in different orders still call the same collectives. A parameter that some rank's step does
-not use counts as zeros there; one that no rank uses is left as it is (ranks tell each other, in one small all-gather a step; with
-agree_on_unused=False there is none, and a parameter without a gradient is an error).
+A gradient that is final is copied into its bucket's flat buffer, and `.grad` is a view of it from then on: sums come
+back without a copy, and with zero_grad(set_to_none=False) later steps need none at all. Bucket k is sent when it is
+full and bucket k − 1 has been sent, so that ranks whose gradients come in different orders still call the same
+collectives. A parameter that some rank's step does not use counts as zeros there; one that no rank uses is left as it
+is (ranks tell each other, in one small all-gather a step; with agree_on_unused=False there is none, and a parameter
+without a gradient is an error).
 """
 import contextlib
 import time
@@ -52,7 +53,8 @@ def by_kind(parameters):
 
 def packed(parameters, limit):
     """Buckets of at most `limit` bytes (0: one each, None: one a dtype), the first to be full first."""
-    made = [bucket for alike in by_kind(parameters) for bucket in syslab_planning.buckets(alike, [bytes_of(p) for p in alike], limit)]
+    made = [bucket for alike in by_kind(parameters)
+            for bucket in syslab_planning.buckets(alike, [bytes_of(p) for p in alike], limit)]
     place = {p: i for i, p in enumerate(parameters)}
     return sorted(made, key=lambda bucket: max(place[p] for p in bucket))
 
@@ -74,7 +76,8 @@ class Bucket:
             view.zero_()
             return
         if parameter.grad.is_sparse:
-            raise NotImplementedError("a sparse gradient; an embedding with sparse=False has a dense one, which can be reduced")
+            raise NotImplementedError("a sparse gradient; an embedding with sparse=False has a dense one, which can be "
+                                      "reduced")
         if parameter.grad.data_ptr() != view.data_ptr():
             view.copy_(parameter.grad)
             parameter.grad = view
@@ -108,9 +111,9 @@ class Reducer:
         if not self.synchronises:
             return
         if parameter in self.taken:
-            raise RuntimeError("a second backward pass before finish_gradient_synchronization(): its gradients would be added to what "
-                               "is on its way. Finish after each pass; where the container has no_sync(), it is for all but the "
-                               "last pass of a step")
+            raise RuntimeError("a second backward pass before finish_gradient_synchronization(): its gradients would "
+                               "be added to what is on its way. Finish after each pass; where the container has "
+                               "no_sync(), it is for all but the last pass of a step")
         bucket, view = self.place[parameter]
         self.taken.add(parameter)
         bucket.take(parameter, view)
@@ -141,7 +144,8 @@ class Reducer:
             for bucket in self.buckets[:self.next]:
                 bucket.work.wait()
             self.begin()
-            raise RuntimeError(f"{len(never)} parameters have no gradient in this step (of shapes {shapes}); agree_on_unused=True allows that")
+            raise RuntimeError(f"{len(never)} parameters have no gradient in this step (of shapes {shapes}); "
+                               "agree_on_unused=True allows that")
         before = {}
         for p in left:
             bucket, view = self.place[p]
@@ -202,13 +206,15 @@ class BucketedDDP(Container):
     """Buckets of at most `bucket_size_mb` · 2^20 bytes, in reverse order of registration; None: one for all."""
 
     def __init__(self, module, bucket_size_mb=25.0, agree_on_unused=True):
-        super().__init__(module, None if bucket_size_mb is None else max(1, int(bucket_size_mb * MEGABYTE)), agree_on_unused)
+        super().__init__(module, None if bucket_size_mb is None else max(1, int(bucket_size_mb * MEGABYTE)),
+                         agree_on_unused)
 
 
 class PlannedDDP(Container):
-    """Buckets that libsyslab plans from what is measured: how long messages take, when the container is made, and when gradients
-    are final, in the first `measured_steps` steps, which send each by itself. The plan is of rank 0's last such step, and `plan`
-    says it: {"buckets": elements of each, "exposed": forecast seconds behind the last gradient}."""
+    """Buckets that libsyslab plans from what is measured: how long messages take, when the container is made, and when
+    gradients are final, in the first `measured_steps` steps, which send each by itself. The plan is of rank 0's last
+    such step, and `plan` says it: {"buckets": elements of each, "exposed": forecast seconds behind the last
+    gradient}."""
 
     def __init__(self, module, measured_steps=2, agree_on_unused=True):
         if measured_steps < 1:
@@ -249,7 +255,8 @@ class PlannedDDP(Container):
         order = sorted(parameters, key=lambda p: (ready[p], number[p]))
         made, exposed = [], 0.0
         for alike in by_kind(order):
-            cut, behind = syslab_planning.planned_buckets(alike, [bytes_of(p) for p in alike], [ready[p] for p in alike], self.curve)
+            cut, behind = syslab_planning.planned_buckets(alike, [bytes_of(p) for p in alike],
+                                                          [ready[p] for p in alike], self.curve)
             made += cut
             exposed = max(exposed, behind)
         place = {p: i for i, p in enumerate(order)}
@@ -275,7 +282,8 @@ def seconds_between(begin, end):
 
 
 def measured_curve(parameters, repeats=3):
-    """{bytes: seconds} of all-reduces up to the size of all gradients together: the best of a few, rank 0's on all ranks."""
+    """{bytes: seconds} of all-reduces up to the size of all gradients together: the best of a few, rank 0's on all
+    ranks."""
     if not parameters:
         return {}
     device, total = parameters[0].device, sum(bytes_of(p) for p in parameters)

@@ -13,7 +13,8 @@ class Unsupported(Exception):
 
 
 class WrongAnswer(Exception):
-    """The function did what no result can be trusted after. `finding`: the kind of fault, a word of docs/worker-wire.md."""
+    """The function did what no result can be trusted after. `finding`: the kind of fault, a word of
+    docs/worker-wire.md."""
 
     def __init__(self, message, finding="wrong_value"):
         super().__init__(message)
@@ -28,7 +29,8 @@ def is_out_of_memory(error):
 
 
 def is_of_project(name, path):
-    """The user's file itself, or what lies beside it and below; of tests/adapters.py, in the project's root. No "<string>"."""
+    """The user's file itself, or what lies beside it and below; of tests/adapters.py, in the project's root. No
+    "<string>"."""
     root, name = os.path.dirname(path), name if name.startswith("<") else os.path.realpath(name)
     root = os.path.dirname(root) if os.path.basename(root) == "tests" else root
     return name == path or (name.startswith(root + os.sep) and "-packages" + os.sep not in name)
@@ -46,10 +48,12 @@ def failed(error, path):
         frame = frames[own[-1]]
         where = f" ({os.path.basename(frame.filename)}:{frame.lineno}, in {frame.name})"
         frames = frames[own[0]:]
-    # "<string>" is the copy of these files inside syslab's binary, "<frozen ...>" the import system: neither is at fault.
+    # "<string>" is the copy of these files inside syslab's binary, "<frozen ...>" the import system: neither is at
+    # fault.
     frames = [frame for frame in frames if not frame.filename.startswith("<")]
     lines = "".join(traceback.format_list(frames[-6:])).splitlines()
-    said = str(error) if isinstance(error, Unsupported) else f"{type(error).__name__}{': ' if str(error) else ''}{error}"
+    said = (str(error) if isinstance(error, Unsupported)
+            else f"{type(error).__name__}{': ' if str(error) else ''}{error}")
     answer = {"type": "failed", "kind": kind, "message": f"{said}{where}", "traceback": "\n".join(lines[-12:])}
     lacks = claim(error) if kind == "exception" else None
     return {**answer, "lacks": lacks} if lacks else answer

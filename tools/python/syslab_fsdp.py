@@ -1,10 +1,11 @@
-"""FSDP for torch modules: of the weight of every linear layer and embedding a rank keeps its rows, and has the whole only while the
-layer computes. What else there is (norms, biases) stays whole on every rank.
+"""FSDP for torch modules: of the weight of every linear layer and embedding a rank keeps its rows, and has the whole
+only while the layer computes. What else there is (norms, biases) stays whole on every rank.
 
-A layer's forward gets the gathered weight in place of its parameter, so that autograd's own graph ends in Gathered.backward(), which
-sends the gradient's rows to their owners. In between the weight's memory is given back: its storage has no bytes, and is filled again
-before the layer's backward pass. The gather of layer i begins when layer i − 2 is done, forward and backward; the order is that of the
-pass before. All ranks must run the same layers in the same order.
+A layer's forward gets the gathered weight in place of its parameter, so that autograd's own graph ends in
+Gathered.backward(), which sends the gradient's rows to their owners. In between the weight's memory is given back: its
+storage has no bytes, and is filled again before the layer's backward pass. The gather of layer i begins when layer i −
+2 is done, forward and backward; the order is that of the pass before. All ranks must run the same layers in the same
+order.
 """
 import sys
 
@@ -18,14 +19,16 @@ AHEAD = 2  # layers whose weights are there or on their way
 
 
 def moves_natively():
-    """Whether the group has all-gather into one tensor and reduce-scatter. Gloo's has none (or emulates it, from some version on)."""
+    """Whether the group has all-gather into one tensor and reduce-scatter. Gloo's has none (or emulates it, from some
+    version on)."""
     return dist.get_backend() != "gloo"
 
 
 def layer_classes():
     """torch's, and the hand-out's own where it has been imported."""
     own = sys.modules.get("cs336_basics.model")
-    return tuple([torch.nn.Linear, torch.nn.Embedding] + [getattr(own, name) for name in ("Linear", "Embedding") if hasattr(own, name)])
+    return tuple([torch.nn.Linear, torch.nn.Embedding] + [getattr(own, name) for name in ("Linear", "Embedding")
+                                                          if hasattr(own, name)])
 
 
 def resize(tensor, elements):
@@ -129,7 +132,8 @@ class Gathered(torch.autograd.Function):
 
 
 class FSDP(torch.nn.Module):
-    """`compute_dtype`: weights are gathered, and layers compute, in it; rows, gradients and updates stay in the weights' own."""
+    """`compute_dtype`: weights are gathered, and layers compute, in it; rows, gradients and updates stay in the
+    weights' own."""
 
     def __init__(self, module, compute_dtype=None):
         super().__init__()
@@ -227,4 +231,5 @@ class FSDP(torch.nn.Module):
     @torch.no_grad()
     def gather_full_params(self):
         """{name in the module: whole weight}, on every rank; a collective."""
-        return {name: self.parts[p].gathered() if p in self.parts else p.detach().clone() for name, p in self.module.named_parameters()}
+        return {name: self.parts[p].gathered() if p in self.parts else p.detach().clone()
+                for name, p in self.module.named_parameters()}

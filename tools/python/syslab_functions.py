@@ -1,5 +1,5 @@
-"""Any callable as an implementation: how it is called, what it returns, and what it may not do. Its arguments are put together by
-syslab_signature.py; docs/any-function.md says what a user writes.
+"""Any callable as an implementation: how it is called, what it returns, and what it may not do. Its arguments are put
+together by syslab_signature.py; docs/any-function.md says what a user writes.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
@@ -38,14 +38,15 @@ def load_object(path, name):
         if not hasattr(found, part):
             public = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")
                       and getattr(value, "__module__", None) == module.__name__]
-            raise AttributeError(f"{pathlib.Path(path).name} has no '{name}' (it has: {', '.join(public) or 'nothing to call'})")
+            raise AttributeError(f"{pathlib.Path(path).name} has no '{name}' (it has: "
+                                 f"{', '.join(public) or 'nothing to call'})")
         found = getattr(found, part)
     return found
 
 
 def load_callable(path, name, device="cpu"):
-    """The function to call: a function, a module, an instance with __call__, or a class that makes one of these; of a library, its
-    symbol.
+    """The function to call: a function, a module, an instance with __call__, or a class that makes one of these; of a
+    library, its symbol.
     """
     if pathlib.Path(path).suffix != ".py":
         return Symbol(path, name)
@@ -68,7 +69,8 @@ def load_callable(path, name, device="cpu"):
 
 
 def named_results(value, what="the function", keeps_graph=False):
-    """Names and tensors of what was returned: `out`, or `out0`, `out1` of a sequence, or a dict's own keys in their order as words."""
+    """Names and tensors of what was returned: `out`, or `out0`, `out1` of a sequence, or a dict's own keys in their
+    order as words."""
     if isinstance(value, dict):
         pairs = sorted(((str(key), each) for key, each in value.items()), key=lambda pair: pair[0])
     elif isinstance(value, (list, tuple)):
@@ -81,7 +83,8 @@ def named_results(value, what="the function", keeps_graph=False):
 
 
 def dense(name, value, what, keeps_graph=False):
-    """A result whose content is there: a tensor of torch or NumPy itself, never of a class that computes when it is read."""
+    """A result whose content is there: a tensor of torch or NumPy itself, never of a class that computes when it is
+    read."""
     torch, numpy = loaded("torch"), loaded("numpy")
     if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
         if value.layout != torch.strided or value.is_meta:
@@ -93,15 +96,16 @@ def dense(name, value, what, keeps_graph=False):
         return numpy.asarray(value)
     if type(value) in (bool, int, float):
         return importlib.import_module("numpy").asarray(value)
-    raise WrongAnswer(f"{what}: '{name}' is a {type(value).__name__}, expected a torch.Tensor or numpy.ndarray whose content is "
-                      "there when the call returns")
+    raise WrongAnswer(f"{what}: '{name}' is a {type(value).__name__}, expected a torch.Tensor or numpy.ndarray whose "
+                      "content is there when the call returns")
 
 
 def demand(results, expected):
     """That these are the outputs that the reference has, by name, shape and dtype."""
     names = [each["name"] for each in expected]
     if [name for name, _ in results] != names:
-        raise WrongAnswer(f"it returned {', '.join(name for name, _ in results)}; the reference returns {', '.join(names)}")
+        raise WrongAnswer(f"it returned {', '.join(name for name, _ in results)}; the reference returns "
+                          f"{', '.join(names)}")
     for (name, value), each in zip(results, expected):
         if list(value.shape) != each["shape"]:
             raise WrongAnswer(f"'{name}' has shape {tuple(value.shape)}, expected {tuple(each['shape'])}")
@@ -117,7 +121,8 @@ def write_result(memory, memory_bytes, offset, wire_dtype, value):
     if is_torch(value):
         torch = sys.modules["torch"]
         value = torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
-        dtype = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[wire_dtype]
+        dtype = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16,
+                 "bf16": torch.bfloat16}[wire_dtype]
         flat = torch.frombuffer(memory.bytes(memory_bytes), dtype=dtype, count=value.numel(), offset=offset)
         flat.reshape(value.shape).copy_(value)
         return
@@ -125,7 +130,8 @@ def write_result(memory, memory_bytes, offset, wire_dtype, value):
 
     if numpy.iscomplexobj(value):
         value = numpy.stack([value.real, value.imag], -1)
-    numpy.ndarray(value.shape, {"fp64": "f8", "fp32": "f4", "fp16": "f2"}[wire_dtype], memory.bytes(memory_bytes), offset)[...] = value
+    numpy.ndarray(value.shape, {"fp64": "f8", "fp32": "f4", "fp16": "f2"}[wire_dtype], memory.bytes(memory_bytes),
+                  offset)[...] = value
 
 
 def filled(tensor):
@@ -140,13 +146,15 @@ def as_tensor(value):
     torch = sys.modules["torch"]
     if not is_torch(value):
         value = value if value.dtype.kind in "fc" else value.astype("f8")
-        value = torch.from_numpy(value.copy() if min(value.strides, default=0) < 0 else value)  # torch has no negative strides
+        # Torch has no negative strides.
+        value = torch.from_numpy(value.copy() if min(value.strides, default=0) < 0 else value)
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
 def is_as(results, expected):
     """Whether they have these shapes and dtypes; demand() says what else is wrong."""
-    return [(list(value.shape), dtype_name(value)) for _, value in results] == [(each["shape"], each["dtype"]) for each in expected]
+    return ([(list(value.shape), dtype_name(value)) for _, value in results]
+            == [(each["shape"], each["dtype"]) for each in expected])
 
 
 def inexact_tensors(values):
@@ -165,15 +173,18 @@ def settings():
     torch, numpy = loaded("torch"), loaded("numpy")
 
     def attribute(name, of):
-        found[name] = (lambda: getattr(of, name.rpartition(".")[2])), (lambda value: setattr(of, name.rpartition(".")[2], value))
+        last = name.rpartition(".")[2]
+        found[name] = (lambda: getattr(of, last)), (lambda value: setattr(of, last, value))
 
     if torch is not None:
         attribute("torch.backends.cuda.matmul.allow_tf32", torch.backends.cuda.matmul)
         for name in ("allow_tf32", "benchmark", "deterministic"):
             attribute(f"torch.backends.cudnn.{name}", torch.backends.cudnn)
         found.update({
-            "torch.use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
-            "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+            "torch.use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled,
+                                                   torch.use_deterministic_algorithms),
+            "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision,
+                                                   torch.set_float32_matmul_precision),
             "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
             "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
             "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
@@ -216,13 +227,14 @@ def same_content(value, before):
 
 
 def largest_difference(first, second):
-    """Between two results of one dtype, against their largest finite value; and what rounding alone may explain, sqrt(eps).
-    Where one has a value that is not finite and the other has not the same there, they differ without bound.
+    """Between two results of one dtype, against their largest finite value; and what rounding alone may explain,
+    sqrt(eps). Where one has a value that is not finite and the other has not the same there, they differ without bound.
     """
     if is_torch(first):
         torch = sys.modules["torch"]
         first, second = first.cpu(), second.cpu()
-        allowed = math.sqrt(torch.finfo(first.dtype).eps) if first.dtype.is_floating_point or first.is_complex() else 0.0
+        allowed = (math.sqrt(torch.finfo(first.dtype).eps) if first.dtype.is_floating_point
+                   or first.is_complex() else 0.0)
         a, b = (each.to(torch.complex128 if each.is_complex() else torch.float64).numpy() for each in (first, second))
     else:
         import numpy
@@ -255,7 +267,8 @@ class Function:
             if isinstance(self.function, Symbol):
                 self.torch = importlib.import_module("torch")
             if self.torch is None:
-                raise Unsupported(f"{name} does not import torch, and NumPy's arrays are the CPU's; run it with --device cpu")
+                raise Unsupported(f"{name} does not import torch, and NumPy's arrays are the CPU's; run it with "
+                                  "--device cpu")
             self.clock = TorchTensors(self.memory, device)
 
     def signature(self, text):
@@ -286,7 +299,9 @@ class Function:
 
             first = signature.early()
             bell.early([tensor["name"] for tensor in signature.tensors[:first]])
-            back = Backward(self.function, signature, [on_host(tensor, self.on_device(value)) for tensor, value in zip(signature.tensors, views[:first])])
+            back = Backward(self.function, signature,
+                            [on_host(tensor, self.on_device(value))
+                             for tensor, value in zip(signature.tensors, views[:first])])
             back.demand(signature.late, views[first:])
             bell.wait()
             given = [self.on_device(value) for value in views[first:]]
@@ -302,7 +317,8 @@ class Function:
         else:  # it is not yet given
 
             def body():
-                return self.called(signature.build([on_host(tensor, value) for tensor, value in zip(signature.tensors, values)]))
+                return self.called(
+                    signature.build([on_host(tensor, value) for tensor, value in zip(signature.tensors, values)]))
 
         bell.wait()
         return body, lambda returned: returned, values
@@ -331,8 +347,8 @@ class Function:
         return elapsed
 
     def call_empty(self, message, signature, views, expected, bell):
-        """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`: that of results that
-        are there already, too.
+        """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`:
+        that of results that are there already, too.
         """
         results = {each["name"]: filled(each) for each in expected}
         if signature.late:
@@ -350,12 +366,14 @@ class Function:
     def call_on_gpu(self, message, lab, call):
         """The same where the tensors lie in the host's memory on a GPU; `call`: a GpuCall (syslab_gpu.py)."""
         signature, expected = self.signature(message["options"]["signature"]), json.loads(message["options"]["outputs"])
-        views = [raw_view_on_gpu(lab, wire["offset"], tensor) for wire, tensor in zip(message["inputs"], signature.tensors)]
+        views = [raw_view_on_gpu(lab, wire["offset"], tensor)
+                 for wire, tensor in zip(message["inputs"], signature.tensors)]
         body, named, values = self.prepared(signature, views, call)
         results = named_results(named(call.timed(body, inexact_tensors(values))))
         if not is_as(results, expected):
             demand(results, expected)
-        elapsed = call.done([(as_tensor(value), lab.view(wire)) for (_, value), wire in zip(results, message["outputs"])])
+        elapsed = call.done([(as_tensor(value), lab.view(wire))
+                             for (_, value), wire in zip(results, message["outputs"])])
         self.demand_right(results, expected, signature, values)
         return elapsed
 
@@ -369,13 +387,15 @@ class Function:
             self.demand_own(name, value, values)
 
     def demand_flags(self):
-        """Of every call: one that changes them late would be told of the case behind it, which begins with them as they were."""
-        changed = [(name, self.flags[name], now) for name, now in global_flags().items() if self.flags.get(name, now) != now]
+        """Of every call: one that changes them late would be told of the case behind it, which begins with them as they
+        were."""
+        changed = [(name, self.flags[name], now) for name, now in global_flags().items()
+                   if self.flags.get(name, now) != now]
         for name, before, _ in changed:
             settings()[name][1](before)
         for name, before, now in changed:
-            raise WrongAnswer(f"it changes {name} from {before} to {now}, which others compute by; set it when the file is imported, or "
-                              "put it back")
+            raise WrongAnswer(f"it changes {name} from {before} to {now}, which others compute by; set it when the "
+                              "file is imported, or put it back")
 
     def timed(self, body, values):
         return host_time(body) if self.clock is None else self.clock.timed(body, inexact_tensors(values))
@@ -385,11 +405,12 @@ class Function:
         if not math.prod(value.shape):
             return
         if self.memory.holds(address) or any(shares(value, each) for each in inputs):
-            raise WrongAnswer(f"'{name}' is a view of an argument: nothing was computed that a time could be of; return a tensor of "
-                              "its own")
+            raise WrongAnswer(f"'{name}' is a view of an argument: nothing was computed that a time could be of; "
+                              "return a tensor of its own")
 
     def examine_strides(self, signature, views, wanted):
-        """Of gradients: autograd hands over whatever strides the operation behind the output has made. One that refuses those says so."""
+        """Of gradients: autograd hands over whatever strides the operation behind the output has made. One that refuses
+        those says so."""
         if not signature.late:
             return
         from syslab_autograd import Backward
@@ -406,9 +427,10 @@ class Function:
             for (name, once), (_, again) in zip(wanted, found):
                 difference, allowed = largest_difference(once, again)
                 if difference > allowed:
-                    raise WrongAnswer(f"'{name}' is another where the gradient that is handed over has the same elements with strides "
-                                      f"{strided[0].stride()}, and not {given[0].stride()}: the backward pass reads it by strides that it may not "
-                                      "have; call .contiguous() on it, or read it by its own")
+                    raise WrongAnswer(f"'{name}' is another where the gradient that is handed over has the same "
+                                      f"elements with strides {strided[0].stride()}, and not {given[0].stride()}: the "
+                                      "backward pass reads it by strides that it may not have; call .contiguous() on "
+                                      "it, or read it by its own")
 
     def examine(self, signature, views, expected):
         """Two calls that nobody times, and what they left behind."""
@@ -428,23 +450,26 @@ class Function:
         first = [(name, copy_of(value)) for name, value in first]
         for name, state in generators().items():
             if states.get(name, state) != state:
-                raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved), so that two calls with equal "
-                                  "arguments may differ; let the case draw them and pass them as an argument")
+                raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved), so that two "
+                                  "calls with equal arguments may differ; let the case draw them and pass them as an "
+                                  "argument")
         self.demand_flags()
         second, compiled = self.watch.during(called)
         if compiled and (still := self.watch.during(called)[1]):
-            raise WrongAnswer(f"it compiles at each call: with equal arguments it {still} again, which would be in every time; keep "
-                              "what the first call has made")
+            raise WrongAnswer(f"it compiles at each call: with equal arguments it {still} again, which would be in "
+                              "every time; keep what the first call has made")
         self.examine_strides(signature, views, first)
         for (name, once), (_, again) in zip(first, second):
             difference, allowed = largest_difference(once, again)
             if difference > allowed:
-                raise WrongAnswer(f"two calls with equal arguments differ: '{name}' by {difference:.3g} of its largest value, which "
-                                  "rounding does not explain; it draws numbers of its own or keeps something between calls")
+                raise WrongAnswer(f"two calls with equal arguments differ: '{name}' by {difference:.3g} of its largest "
+                                  "value, which rounding does not explain; it draws numbers of its own or keeps "
+                                  "something between calls")
 
 
 def with_other_strides(value):
-    """Equal tensors whose memory is another: every second element of a longer last dimension, and all dimensions in reverse."""
+    """Equal tensors whose memory is another: every second element of a longer last dimension, and all dimensions in
+    reverse."""
     torch = sys.modules["torch"]
     longer = torch.full((*value.shape, 2), float("nan"), dtype=value.dtype, device=value.device)
     longer[..., 0] = value

@@ -1,9 +1,11 @@
-"""A call's tensors on a GPU, in memory of syslab's there, and the words by which its stream and torch's wait for each other.
+"""A call's tensors on a GPU, in memory of syslab's there, and the words by which its stream and torch's wait for each
+other.
 
 The host copies a call's inputs into that memory, and takes its outputs, while nothing of this process runs on the GPU
 (src/worker/gpu_handover.hpp): until they are given, the inputs hold NaN. What waits for what on torch's current stream:
 
-  word 0 reaches N + 1 (the host has given the inputs) · a small kernel · [begin] · the call · [end] · N + 1 is written to word 16
+  word 0 reaches N + 1 (the host has given the inputs) · a small kernel · [begin] · the call · [end] · N + 1 is written
+  to word 16
 
 The small kernel runs once the GPU has been switched to this process: without it [begin] may come before that.
 
@@ -34,7 +36,8 @@ class Bytes:
     """Memory at an address of the GPU, for torch.as_tensor."""
 
     def __init__(self, address, count):
-        self.__cuda_array_interface__ = {"shape": (count,), "typestr": "|u1", "data": (address, False), "version": 3, "strides": None}
+        self.__cuda_array_interface__ = {"shape": (count,), "typestr": "|u1", "data": (address, False), "version": 3,
+                                         "strides": None}
 
 
 class LabMemory:
@@ -76,17 +79,20 @@ class LabMemory:
         dtype, count = getattr(self.torch, TORCH_NAMES[tensor["dtype"]]), extent(tensor)
         if count == 0:
             return self.torch.empty(tensor["shape"], dtype=dtype, device="cuda")
-        return self.bytes(tensor["offset"], count * dtype.itemsize).view(dtype).as_strided(tensor["shape"], tensor["strides"])
+        return self.bytes(tensor["offset"],
+                          count * dtype.itemsize).view(dtype).as_strided(tensor["shape"], tensor["strides"])
 
     def stream(self):
         return ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)
 
     def wait_on_stream(self, step):
-        self.ask("cuStreamWaitValue32_v2", self.stream(), ctypes.c_uint64(self.first_word + 4 * STEP), ctypes.c_uint32(step),
+        self.ask("cuStreamWaitValue32_v2", self.stream(), ctypes.c_uint64(self.first_word + 4 * STEP),
+                 ctypes.c_uint32(step),
                  ctypes.c_uint(GREATER_OR_EQUAL))
 
     def done_on_stream(self, step):
-        self.ask("cuStreamWriteValue32_v2", self.stream(), ctypes.c_uint64(self.first_word + 4 * DONE), ctypes.c_uint32(step), ctypes.c_uint(0))
+        self.ask("cuStreamWriteValue32_v2", self.stream(), ctypes.c_uint64(self.first_word + 4 * DONE),
+                 ctypes.c_uint32(step), ctypes.c_uint(0))
 
     def wait(self, step):
         """Here, not on the stream."""
@@ -96,11 +102,14 @@ class LabMemory:
                 time.sleep(20e-6)
 
     def place(self, value, view):
-        """Where the host finds a result; None once it is (to be) copied into the host's memory, which counts as part of the call."""
+        """Where the host finds a result; None once it is (to be) copied into the host's memory, which counts as part of
+        the call."""
         value = value.detach()
-        if value.is_cuda and value.dtype == view.dtype and value.is_contiguous() and view.is_contiguous() and value.numel() == view.numel():
+        alike = value.is_cuda and value.dtype == view.dtype and value.numel() == view.numel()
+        if alike and value.is_contiguous() and view.is_contiguous():
             first, size, handle = ctypes.c_uint64(), ctypes.c_size_t(), Handle()
-            known = self.driver.cuMemGetAddressRange_v2(ctypes.byref(first), ctypes.byref(size), ctypes.c_uint64(value.data_ptr()))
+            known = self.driver.cuMemGetAddressRange_v2(ctypes.byref(first), ctypes.byref(size),
+                                                        ctypes.c_uint64(value.data_ptr()))
             if known == 0 and self.driver.cuIpcGetMemHandle(ctypes.byref(handle), first) == 0:
                 return {"handle": HANDLE_PREFIX + bytes(handle.bytes).hex(), "offset": value.data_ptr() - first.value}
         view.copy_(value.reshape(view.shape))
@@ -137,7 +146,8 @@ class GpuCall:
         return value
 
     def done(self, outputs):
-        """Nanoseconds of the call, given each result and its place in the host's memory; the host has them when this returns."""
+        """Nanoseconds of the call, given each result and its place in the host's memory; the host has them when this
+        returns."""
         places = [self.lab.place(value, view) for value, view in outputs]
         self.lab.done_on_stream(self.step + 1)
         self.pipe.write({"type": "queued", "outputs": places})

@@ -1,7 +1,8 @@
 """Pages behind a call's tensors that nobody may touch, and the line that names the tensor where somebody does.
 
-For a Python class on the CPU. What reads or writes there, such as an extension or a strided view of its own, ends the process by
-a signal; before that standard error gets "a read past the end of 'k', 192 bytes behind its last", with the place in the user's file.
+For a Python class on the CPU. What reads or writes there, such as an extension or a strided view of its own, ends the
+process by a signal; before that standard error gets "a read past the end of 'k', 192 bytes behind its last", with the
+place in the user's file.
 
 Needs the standard library and Linux.
 """
@@ -20,7 +21,8 @@ ROUNDED_UP_TO = 256  # bytes: docs/worker-wire.md, `guarded`
 class SignalAction(ctypes.Structure):
     """struct sigaction of glibc and musl."""
 
-    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_ubyte * 128), ("flags", ctypes.c_int), ("restorer", ctypes.c_void_p)]
+    _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_ubyte * 128), ("flags", ctypes.c_int),
+                ("restorer", ctypes.c_void_p)]
 
 
 SIGINFO, NODEFER, RESETHAND = 0x4, 0x40000000, 0x80000000 - (1 << 32)
@@ -31,7 +33,8 @@ READ_PAST_THE_END, WROTE_PAST_THE_END = 91, 92  # exit codes: docs/worker-wire.m
 
 
 def access_of(context):
-    """What the processor was doing, of the ucontext_t that a handler gets, and the exit code of it; None: it does not tell."""
+    """What the processor was doing, of the ucontext_t that a handler gets, and the exit code of it; None: it does not
+    tell."""
     if platform.machine() != "x86_64":
         return "an access", None
     error = ctypes.c_uint64.from_address(context + 40 + 8 * 19).value  # uc_mcontext.gregs[REG_ERR]
@@ -80,12 +83,14 @@ class GuardPages:
 
     def listen(self):
         """For each call: a class may have set a handler of its own meanwhile, and a handler that ran is gone."""
-        action = SignalAction(handler=ctypes.cast(self.handler, ctypes.c_void_p).value, flags=SIGINFO | NODEFER | RESETHAND)
+        action = SignalAction(handler=ctypes.cast(self.handler, ctypes.c_void_p).value,
+                              flags=SIGINFO | NODEFER | RESETHAND)
         for number in (signal.SIGSEGV, signal.SIGBUS):
             self.libc.sigaction(int(number), ctypes.byref(action), None)
 
     def tell(self, _number, info, context):
-        """In the thread that touched a page. What touched one ends the process: by its code, or by the signal when this returns and it touches it again."""
+        """In the thread that touched a page. What touched one ends the process: by its code, or by the signal when this
+        returns and it touches it again."""
         at = ctypes.c_uint64.from_address(info + 16).value  # si_addr
         for address, behind, name in self.pages:
             if address <= at < address + mmap.PAGESIZE:

@@ -1,7 +1,9 @@
-"""How the trainings of syslab_training.py call what was handed in: a class's methods, or the functions of a hand-out's `adapters.py`.
+"""How the trainings of syslab_training.py call what was handed in: a class's methods, or the functions of a hand-out's
+`adapters.py`.
 
     me=ddp.py:DDP               DDP(module), and methods of what that makes
-    me=adapters.py:get_ddp()    get_ddp(module), and functions of the same file that take what it returned: DOORS has their names
+    me=adapters.py:get_ddp()    get_ddp(module), and functions of the same file that take what it returned: DOORS has
+                                their names
 """
 import contextlib
 import importlib
@@ -17,7 +19,8 @@ class Fault(Exception):
 
 
 class Door(typing.NamedTuple):
-    """A function of `adapters.py`: which training it is for, and the functions beside it that the hand-out's tests call."""
+    """A function of `adapters.py`: which training it is for, and the functions beside it that the hand-out's tests
+    call."""
 
     way: str
     after_backward: str = ""  # (container, optimizer), behind each backward pass

@@ -1,4 +1,5 @@
-"""What syslab_worker.py serves: a user's class or callable, loaded, with the tensors of its calls and what is watched around them.
+"""What syslab_worker.py serves: a user's class or callable, loaded, with the tensors of its calls and what is watched
+around them.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -6,7 +7,8 @@ import inspect
 import sys
 from typing import Any
 
-import syslab_autograd  # noqa: F401, of syslab_functions.py: all is here before the user's file changes where modules are looked for
+# syslab_autograd is for syslab_functions.py: all is here before the user's file changes where modules are looked for.
+import syslab_autograd  # noqa: F401
 from syslab_beside import demand_same_inputs, look_for_early_reads, run_beside
 from syslab_failures import Unsupported, WrongAnswer
 from syslab_functions import Function
@@ -64,7 +66,8 @@ class Implementation:
                               f"--device {cls.device}")
         if world_size > 1 and not getattr(cls, "ranks", False):
             raise Unsupported(f"{class_name} computes alone, and the case has {world_size} ranks; run it with "
-                              "-a world_size=1, or set its attribute `ranks = True` if each rank's call stands for itself")
+                              "-a world_size=1, or set its attribute `ranks = True` if each rank's call stands for "
+                              "itself")
         if kind == "numpy" and self.device != "cpu":
             raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with --device cpu")
         self.tensors: Any = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
@@ -83,14 +86,16 @@ class Implementation:
         function = self.function_of(message)
         size = message["memory_bytes"]
         whole, streams = message["options"].pop("whole_numbers", "").split(","), message["options"].pop("streams", 1)
-        outputs, inputs = ({tensor["name"]: self.tensors.view(as_they_are(tensor, whole), size) for tensor in message[group]}
+        outputs, inputs = ({tensor["name"]: self.tensors.view(as_they_are(tensor, whole), size)
+                            for tensor in message[group]}
                            for group in ("outputs", "inputs"))
         self.guard(message, size)
         self.demand_finished()
         given, elapsed, told = inputs, 0, {}
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
-        bell: Doorbell | NoDoorbell = Doorbell(pipe, self.tensors.memory.words(size), not message.get("guarded")) if message.get("release") else NoDoorbell()
+        bell: Doorbell | NoDoorbell = Doorbell(pipe, self.tensors.memory.words(size),
+                                               not message.get("guarded")) if message.get("release") else NoDoorbell()
         if "empty" in message:
             return self.call_empty(message, outputs, bell)
 
@@ -112,15 +117,16 @@ class Implementation:
                 demand_same_inputs(self.tensors.torch, message["function"], given, inputs)
             look_for_early_reads(self.tensors, function, inputs, message["options"], values)
         if message.get("guarded") and self.device == "cpu":
-            self.returned = [(message["function"], name, values[name], self.tensors.content(values[name])) for name in outputs]
+            self.returned = [(message["function"], name, values[name], self.tensors.content(values[name]))
+                             for name in outputs]
         for name, view in outputs.items():
             self.tensors.write(view, values[name])
         bell.finish()
         return {"type": "returned", "elapsed_ns": elapsed, **told}
 
     def call_empty(self, message, outputs, bell):
-        """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`: that of results that
-        are there already, too.
+        """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`:
+        that of results that are there already, too.
         """
         values = {name: self.tensors.ones_like(view) for name, view in outputs.items()}
         bell.wait()
@@ -156,14 +162,16 @@ class Implementation:
         returned, self.returned = self.returned, []
         for function, name, value, content in returned:
             if self.tensors.content(value) != content:
-                raise WrongAnswer(f"{function}: '{name}' changed after it had been returned: whatever the call starts must have "
-                                  "ended by then", "late_write")
+                raise WrongAnswer(f"{function}: '{name}' changed after it had been returned: whatever the call starts "
+                                  "must have ended by then", "late_write")
 
     def guard(self, message, size):
-        """A page behind each tensor, where the host has left room for one and tensors lie in the memory that both see."""
+        """A page behind each tensor, where the host has left room for one and tensors lie in the memory that both
+        see."""
         tensors = message["inputs"] + message["outputs"] if message.get("guarded") and self.device == "cpu" else []
         self.guards.put(self.tensors.memory.bytes(size),
-                        [(tensor["name"], tensor["offset"], extent(tensor) * DTYPE_BYTES[tensor["dtype"]]) for tensor in tensors])
+                        [(tensor["name"], tensor["offset"], extent(tensor) * DTYPE_BYTES[tensor["dtype"]])
+                         for tensor in tensors])
 
 
 class CallableImplementation:
@@ -171,7 +179,8 @@ class CallableImplementation:
 
     def __init__(self, path, name, memory_fd, device, world_size):
         if world_size > 1:
-            raise Unsupported(f"a function computes alone, and the case has {world_size} ranks; run it with -a world_size=1")
+            raise Unsupported(f"a function computes alone, and the case has {world_size} ranks; run it with -a "
+                              "world_size=1")
         self.function = Function(path, name, memory_fd, device)
         self.domain = {"files": own_files()}
         self.lab: Any = None  # the host's memory on a GPU

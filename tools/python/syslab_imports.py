@@ -2,8 +2,8 @@
 
     python3 -I syslab_imports.py FILE.py
 
-Prints a JSON list of real paths: of what the file imports from its own folder and those above, up to its project's root, and of what those
-files import. An import by a name that is computed is not found. syslab starts this by itself.
+Prints a JSON list of real paths: of what the file imports from its own folder and those above, up to its project's
+root, and of what those files import. An import by a name that is computed is not found. syslab starts this by itself.
 
 Needs the standard library alone.
 """
@@ -27,7 +27,8 @@ def search_path(path):
 def is_run_elsewhere(node):
     """`if __name__ == "__main__":` and `if TYPE_CHECKING:`"""
     return isinstance(node, ast.If) and any(
-        isinstance(each, ast.Name) and each.id in ("__name__", "TYPE_CHECKING") or isinstance(each, ast.Attribute) and each.attr == "TYPE_CHECKING"
+        isinstance(each, ast.Name) and each.id in ("__name__", "TYPE_CHECKING") or isinstance(each, ast.Attribute)
+        and each.attr == "TYPE_CHECKING"
         for each in ast.walk(node.test))
 
 
@@ -46,9 +47,11 @@ def imports_of(tree, path):
         if isinstance(node, ast.Import):
             yield from ((above, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            folders = above if not node.level else [path.parents[node.level - 1]] if node.level <= len(path.parents) else []
+            folders = (above if not node.level else [path.parents[node.level - 1]] if node.level <= len(path.parents)
+                       else [])
             yield from ((folders, ".".join(filter(None, (node.module, alias.name)))) for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+        elif (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
+              and isinstance(node.args[0].value, str)):
             if getattr(node.func, "id", getattr(node.func, "attr", "")) in ("__import__", "import_module"):
                 yield above, node.args[0].value.lstrip(".")
 
@@ -58,7 +61,8 @@ def files_named(folders, name):
     for folder in folders:
         for part in name.split("."):
             folder = folder / part
-            yield from (file for file in (folder.with_name(part + ".py"), folder / "__init__.py") if part and file.is_file())
+            yield from (file for file in (folder.with_name(part + ".py"), folder / "__init__.py") if part
+                        and file.is_file())
 
 
 def files_imported(path):
@@ -72,7 +76,8 @@ def files_imported(path):
             size += len(text)
             if size > MOST_BYTES:
                 break
-            named = [one.resolve() for folders, name in imports_of(ast.parse(text), file) for one in files_named(folders, name)]
+            named = [one.resolve() for folders, name in imports_of(ast.parse(text), file)
+                     for one in files_named(folders, name)]
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         left += set(named) - found

@@ -1,4 +1,5 @@
-"""Which kernels a call of a Python class ran on a GPU, told by torch's profiler: a hint for people, of a call that is not timed.
+"""Which kernels a call of a Python class ran on a GPU, told by torch's profiler: a hint for people, of a call that is
+not timed.
 
 Needs torch.
 """
@@ -13,7 +14,8 @@ NO_KERNELS = ("Memcpy ", "Memset ")
 def counted(events, cuda):
     """Name and launches of each kernel, in the order of first launches. Copies, fills and ranges are none."""
     names = Counter(event.name[:MOST_LETTERS] for event in events
-                    if event.device_type == cuda and not event.name.startswith(NO_KERNELS) and not getattr(event, "is_user_annotation", False))
+                    if event.device_type == cuda and not event.name.startswith(NO_KERNELS)
+                    and not getattr(event, "is_user_annotation", False))
     return [{"name": name, "launches": launches} for name, launches in list(names.items())[:MOST_KERNELS]]
 
 

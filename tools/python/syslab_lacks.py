@@ -1,14 +1,15 @@
-"""What a submission asks of its Python that this one does not have: attributes, arguments and dtypes of torch, modules, packages that
-work, a newer Python.
+"""What a submission asks of its Python that this one does not have: attributes, arguments and dtypes of torch, modules,
+packages that work, a newer Python.
 
     python3 syslab_lacks.py FILE CLAIM
 
-The judged process claims it of an exception (`claim`). Its word decides nothing: a process of its own, which runs nothing of what was
-handed in, looks whether torch lacks what CLAIM (JSON) names, and prints a JSON object:
+The judged process claims it of an exception (`claim`). Its word decides nothing: a process of its own, which runs
+nothing of what was handed in, looks whether torch lacks what CLAIM (JSON) names, and prints a JSON object:
 
   lacks     whether it does
   torch     the version of torch here; "none" where there is none
-  declared  of a package, and of Python: whether the project of FILE requires it; of a module of Python's own: whether it admits a newer Python
+  declared  of a package, and of Python: whether the project of FILE requires it; of a module of Python's own: whether
+            it admits a newer Python
 
 Needs the standard library alone, and torch where a claim is about torch.
 """
@@ -34,7 +35,8 @@ from syslab_project import admits_newer_python, excludes_this_python, locked_ver
 LONGEST = 200  # of a name
 # Types that later versions of torch compute in where earlier ones do not. No version takes the softmax of integers.
 ADDED_TYPES = {"Half": "float16", "BFloat16": "bfloat16"}
-# A method of the submission that earlier versions of torch never call: the project has the name, and so is not asked for it.
+# A method of the submission that earlier versions of torch never call: the project has the name, and so is not asked
+# for it.
 SETUP_CONTEXT = {"kind": "attribute", "of": "torch.autograd.function.Function", "name": "setup_context"}
 AVERAGE = ("torch.distributed.ReduceOp.AVG", "Gloo")
 NOT_COMPUTED = re.compile(r'"(\w+)" not implemented for \'(\w+)\'')
@@ -45,7 +47,8 @@ def is_of_torch(name):
 
 
 def is_of_python(name):
-    """Whether the name is that of a module of the standard library; not of one that does something when it is imported."""
+    """Whether the name is that of a module of the standard library; not of one that does something when it is
+    imported."""
     top = name.partition(".")[0]
     return top in sys.stdlib_module_names and top not in ("antigravity", "idlelib", "this", "turtledemo")
 
@@ -59,12 +62,13 @@ def is_known(name):
 
 def is_at_its_path(kind):
     """Not one that a function has made: the context of an autograd.Function is of a class of its own."""
-    return functools.reduce(lambda at, name: getattr(at, name, None), kind.__qualname__.split("."), sys.modules.get(kind.__module__)) is kind
+    return (functools.reduce(lambda at, name: getattr(at, name, None), kind.__qualname__.split("."),
+                             sys.modules.get(kind.__module__)) is kind)
 
 
 def owner_of(thing):
-    """The dotted path of torch's part of it: a module, or the nearest class of torch that it is or is made of. Of Python's own, a module.
-    Empty: it has none."""
+    """The dotted path of torch's part of it: a module, or the nearest class of torch that it is or is made of. Of
+    Python's own, a module. Empty: it has none."""
     if isinstance(thing, types.ModuleType):
         return thing.__name__ if is_known(thing.__name__) else ""
     kind = thing if isinstance(thing, type) else type(thing)
@@ -137,7 +141,8 @@ def named(error):
 
 
 def claim(error):
-    """What an exception says is not there, as the JSON object of docs/worker-wire.md; None: it says nothing of the kind."""
+    """What an exception says is not there, as the JSON object of docs/worker-wire.md; None: it says nothing of the
+    kind."""
     try:
         return named(error)
     except Exception:  # what is handed in may have overridden anything
@@ -148,7 +153,8 @@ def claim(error):
 
 
 def part_of(path):
-    """What the path names: the longest module that can be imported, and attributes of it. LookupError: it is not all there."""
+    """What the path names: the longest module that can be imported, and attributes of it. LookupError: it is not all
+    there."""
     names = path.split(".")
     for split in range(len(names), 0, -1):
         try:
@@ -164,7 +170,8 @@ def part_of(path):
 
 
 def arguments_in_stubs(function):
-    """Of a function of torch in C++: its arguments, and those of others of its name, as the stubs for type checkers have them."""
+    """Of a function of torch in C++: its arguments, and those of others of its name, as the stubs for type checkers
+    have them."""
     import torch
 
     found: set[str] = set()
@@ -194,16 +201,25 @@ def kernels_without(word):
     dtype = getattr(torch, ADDED_TYPES[word])
     x = torch.ones(2, 2).to(dtype)
     functional = torch.nn.functional
-    calls = [lambda: x @ x, lambda: x @ x[0], lambda: x[0] @ x[0], lambda: torch.bmm(x[None], x[None]), lambda: torch.addmm(x, x, x),
-             lambda: torch.baddbmm(x[None], x[None], x[None]), lambda: functional.linear(x, x), lambda: functional.linear(x, x, x[0]),
-             lambda: torch.einsum("ij,jk->ik", x, x), lambda: functional.embedding(torch.tensor([0]), x), lambda: torch.softmax(x, -1),
+    calls = [lambda: x @ x, lambda: x @ x[0], lambda: x[0] @ x[0], lambda: torch.bmm(x[None], x[None]),
+             lambda: torch.addmm(x, x, x),
+             lambda: torch.baddbmm(x[None], x[None], x[None]), lambda: functional.linear(x, x),
+             lambda: functional.linear(x, x, x[0]),
+             lambda: torch.einsum("ij,jk->ik", x, x), lambda: functional.embedding(torch.tensor([0]), x),
+             lambda: torch.softmax(x, -1),
              lambda: torch.log_softmax(x, -1), lambda: torch.logsumexp(x, -1), lambda: functional.layer_norm(x, (2,)),
-             lambda: functional.cross_entropy(x, torch.tensor([0, 0])), lambda: functional.silu(x), lambda: functional.gelu(x),
-             lambda: torch.exp(x), lambda: torch.log(x), lambda: torch.sqrt(x), lambda: torch.rsqrt(x), lambda: torch.tanh(x),
-             lambda: torch.sigmoid(x), lambda: x.sum(), lambda: x.mean(), lambda: x.amax(-1), lambda: x.max(), lambda: x.norm(),
-             lambda: x.cumsum(0), lambda: torch.triu(x), lambda: torch.tril(x), lambda: x.masked_fill(x > 0, 0.0), lambda: x.clamp(0, 1),
-             lambda: torch.where(x > 0, x, x), lambda: x + x, lambda: x * x, lambda: x / x, lambda: x ** 2, lambda: torch.lerp(x, x, 0.5),
-             lambda: torch.addcmul(x, x, x), lambda: torch.addcdiv(x, x, x), lambda: torch.randn(2, dtype=dtype), lambda: torch.arange(2, dtype=dtype)]
+             lambda: functional.cross_entropy(x, torch.tensor([0, 0])), lambda: functional.silu(x),
+             lambda: functional.gelu(x),
+             lambda: torch.exp(x), lambda: torch.log(x), lambda: torch.sqrt(x), lambda: torch.rsqrt(x),
+             lambda: torch.tanh(x),
+             lambda: torch.sigmoid(x), lambda: x.sum(), lambda: x.mean(), lambda: x.amax(-1), lambda: x.max(),
+             lambda: x.norm(),
+             lambda: x.cumsum(0), lambda: torch.triu(x), lambda: torch.tril(x), lambda: x.masked_fill(x > 0, 0.0),
+             lambda: x.clamp(0, 1),
+             lambda: torch.where(x > 0, x, x), lambda: x + x, lambda: x * x, lambda: x / x, lambda: x ** 2,
+             lambda: torch.lerp(x, x, 0.5),
+             lambda: torch.addcmul(x, x, x), lambda: torch.addcdiv(x, x, x), lambda: torch.randn(2, dtype=dtype),
+             lambda: torch.arange(2, dtype=dtype)]
     found: set[str] = set()
     for call in calls:
         try:
@@ -223,7 +239,8 @@ def averages_over_gloo():
     options = dist.AllreduceOptions()
     options.reduceOp = dist.ReduceOp.AVG
     try:
-        dist.ProcessGroupGloo(dist.HashStore(), 0, 1, datetime.timedelta(seconds=10)).allreduce([torch.ones(1)], options).wait()
+        dist.ProcessGroupGloo(dist.HashStore(), 0, 1,
+                              datetime.timedelta(seconds=10)).allreduce([torch.ones(1)], options).wait()
     except RuntimeError:
         return False
     return True
@@ -246,7 +263,8 @@ def is_module_lacking(name, root):
 
 
 def is_attribute_lacking(owner, name, root):
-    """A module is torch's or Python's alone. An attribute of a class may be one of its instances, or of what the project derives from it."""
+    """A module is torch's or Python's alone. An attribute of a class may be one of its instances, or of what the
+    project derives from it."""
     if hasattr(owner, name) or isinstance(owner, types.ModuleType):
         return not hasattr(owner, name)
     return isinstance(owner, type) and name not in names_of_instances(owner) and name not in names_made_in(root)
@@ -283,7 +301,8 @@ def looked_at(path, kind, of, name):
     except importlib.metadata.PackageNotFoundError:
         version = "none"
     package = normal(name.partition(".")[0])
-    declared = (kind == "python" or (kind in ("module", "package") and (package in required(root) or package in locked_versions(root)))
+    declared = (kind == "python"
+                or (kind in ("module", "package") and (package in required(root) or package in locked_versions(root)))
                 or (kind == "attribute" and is_of_python(of) and admits_newer_python(root)))
     return {"lacks": lacks, "torch": version, "declared": declared}
 

@@ -24,7 +24,8 @@ SCALARS: dict[str, Any] = {
 TENSORS = ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
 RETURNS = ("void", "status")
 DRAWS = ("normal", "uniform")
-OF_MANIFEST = ("axes", "reference", "arguments", "returns", "reference_takes", "terms", "rtol", "atol", "flops", "bytes")
+OF_MANIFEST = ("axes", "reference", "arguments", "returns", "reference_takes", "terms", "rtol", "atol",
+               "flops", "bytes")
 OF_TENSOR = ("name", "dtype", "shape", "output", "draw", "below")
 OF_SCALAR = ("name", "type", "value")
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -86,7 +87,8 @@ class Symbol:
 
             dtype = getattr(torch, dtype)
             count = math.prod(shape) * torch.empty((), dtype=dtype).element_size()
-            room = torch.full((count + CANARY_BYTES,), 1 if dtype == torch.bool else 0xFF, dtype=torch.uint8, device=device)
+            room = torch.full((count + CANARY_BYTES,), 1 if dtype == torch.bool else 0xFF, dtype=torch.uint8,
+                              device=device)
         else:
             import numpy
 
@@ -130,10 +132,11 @@ def evaluate(text, names, where):
             return OPERATORS[type(node.op)](value(node.left), value(node.right))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -value(node.operand)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+        if isinstance(node, ast.Call) and isinstance(node.func,
+                                                     ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
             return FUNCTIONS[node.func.id](*map(value, node.args))
-        raise BadCases(f"{where}: '{text}' is no expression of numbers and axes ({', '.join(names) or 'there are none'}) with "
-                       "+ - * / // % min max")
+        raise BadCases(f"{where}: '{text}' is no expression of numbers and axes "
+                       f"({', '.join(names) or 'there are none'}) with + - * / // % min max")
 
     try:
         return value(ast.parse(str(text), mode="eval").body)
@@ -173,7 +176,8 @@ class ManifestCase:
         self.tree = []
         for name in takes:
             if name not in tensors and name not in scalars:
-                raise BadCases(f"{where}: 'reference_takes' has '{name}', which is no input and no number among the arguments")
+                raise BadCases(f"{where}: 'reference_takes' has '{name}', which is no input and no number among the "
+                               "arguments")
             self.tree.append(tensors.get(name) or plain(scalars[name]))
 
     def take(self, each, scalars):
@@ -192,7 +196,8 @@ class ManifestCase:
             return self.abi["arguments"].append(["output", name, each["dtype"], shape])
         self.abi["arguments"].append(["input", len(self.inputs), each["dtype"]])
         library = "torch" if each["dtype"] == "bfloat16" else "numpy"
-        self.inputs.append({"name": name, "library": library, "dtype": each["dtype"], "shape": shape, "draw": each.get("draw", "normal"),
+        self.inputs.append({"name": name, "library": library, "dtype": each["dtype"], "shape": shape,
+                            "draw": each.get("draw", "normal"),
                             "below": as_c_takes_it("int64", evaluate(each.get("below", 2), self.axes, where), where)})
 
     def arguments(self, seed):

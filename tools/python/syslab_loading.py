@@ -33,7 +33,8 @@ def roots(path):
 
 
 def project_folders(path):
-    """Of adapters as they are handed in: the project's root, and the folders of its packages that have one of their own."""
+    """Of adapters as they are handed in: the project's root, and the folders of its packages that have one of their
+    own."""
     if path.name != "adapters.py":
         return []
     root = path.parent.parent if path.parent.name == "tests" else path.parent
@@ -45,8 +46,8 @@ LOADED = {}  # (file, when it was written, its bytes) → module
 
 
 def load_module(path):
-    """The file as a module, with its project on the path. It is run once, however often it is asked for: what it registers,
-    an operator of torch's say, may be there once."""
+    """The file as a module, with its project on the path. It is run once, however often it is asked for: what it
+    registers, an operator of torch's say, may be there once."""
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no Python file {path}")
@@ -67,8 +68,8 @@ LOADED_BEFORE = files_loaded()  # the interpreter's own, a site's customisation 
 
 
 def own_files(files=None):
-    """Real paths of those files, or of what is loaded here, that are the user's: neither of the interpreter nor of an installed package,
-    nor one of ours.
+    """Real paths of those files, or of what is loaded here, that are the user's: neither of the interpreter nor of an
+    installed package, nor one of ours.
     """
     installed = tuple(os.path.realpath(folder) + os.sep for folder in
                       {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()} - {os.sep, ""})
@@ -79,14 +80,16 @@ def own_files(files=None):
 
 
 # What references compute by; elsewhere replaced names change no result.
-COMPUTES = {"builtins", "cmath", "functools", "itertools", "math", "numpy", "operator", "random", "scipy", "statistics", "time", "torch"}
+COMPUTES = {"builtins", "cmath", "functools", "itertools", "math", "numpy", "operator", "random", "scipy", "statistics",
+            "time", "torch"}
 
 
 def replaced_names(files):
     """Names of libraries that results are computed by, behind which stands code of these files: ["numpy.exp"]."""
     own = set(files)
     known: dict[str, bool] = {}
-    modules = {name for name, module in list(sys.modules.items()) if getattr(module, "__file__", None) and is_own(module.__file__, own, known)}
+    modules = {name for name, module in list(sys.modules.items()) if getattr(module, "__file__", None)
+               and is_own(module.__file__, own, known)}
 
     def replaced(value):
         value = value.func if isinstance(value, functools.partial) else value
@@ -164,8 +167,8 @@ class FailedImports:
 
 
 def applied(made):
-    """What a getter returned; of an object of a torch.autograd.Function its class, which has the same `apply`, all that the hand-out's
-    tests call."""
+    """What a getter returned; of an object of a torch.autograd.Function its class, which has the same `apply`, all that
+    the hand-out's tests call."""
     torch = sys.modules.get("torch")
     return type(made) if torch is not None and isinstance(made, torch.autograd.Function) else made
 
@@ -179,8 +182,8 @@ def load_class(path, class_name):
     if class_name.endswith("()") and callable(cls):
         cls = applied(cls())
         if not inspect.isclass(cls):
-            raise TypeError(f"{path.name}: {class_name} returned {type(cls).__name__}, expected a class with forward, or a "
-                            "torch.autograd.Function")
+            raise TypeError(f"{path.name}: {class_name} returned {type(cls).__name__}, expected a class with forward, "
+                            "or a torch.autograd.Function")
         return cls, sys.modules.get(cls.__module__, module)
     if callable(cls) and not inspect.isclass(cls):
         raise TypeError(f"{path.name}: '{class_name}' is a function, expected a class with forward, or a "

@@ -44,7 +44,8 @@ class Names:
 
 
 def called(call):
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    return (call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name)
+            else "")
 
 
 def add_attributes(names, node):
@@ -110,12 +111,14 @@ def names_made_in(root):
 def declared_in(kind):
     """Names that a class itself declares of its instances."""
     slots, annotated = kind.__dict__.get("__slots__", ()), kind.__dict__.get("__annotations__")
-    return {*([slots] if isinstance(slots, str) else slots), *(annotated if isinstance(annotated, dict) else ())}  # of `type` it is none
+    # Of `type` it is none.
+    return {*([slots] if isinstance(slots, str) else slots), *(annotated if isinstance(annotated, dict) else ())}
 
 
 def names_of_instances(kind):
-    """What instances of a class may have that the class itself does not: what it and its bases declare, or assign to in their
-    methods; what a text of its code may compute counts as well. Instances of a class in C have no more than the class."""
+    """What instances of a class may have that the class itself does not: what it and its bases declare, or assign to in
+    their methods; what a text of its code may compute counts as well. Instances of a class in C have no more than the
+    class."""
     names = Names()
     for one in kind.__mro__:
         names.known |= declared_in(one)

@@ -1,5 +1,5 @@
-"""How the named tensors of an operator's call meet the user's functions: a plain class, or a torch.autograd.Function. What either
-may be is said in syslab_worker.py.
+"""How the named tensors of an operator's call meet the user's functions: a plain class, or a torch.autograd.Function.
+What either may be is said in syslab_worker.py.
 
 Needs the standard library alone; torch for a torch.autograd.Function.
 """
@@ -52,8 +52,8 @@ def grouped_heads(inputs):
     except Exception as error:
         if not is_grouped(inputs):
             raise
-        raise Unsupported(f"grouped heads ({inputs['q'].shape[1]} for queries, {inputs['k'].shape[1]} for keys) in tensors "
-                          f"(batch, heads, n, d): {type(error).__name__}: {error}") from error
+        raise Unsupported(f"grouped heads ({inputs['q'].shape[1]} for queries, {inputs['k'].shape[1]} for keys) in "
+                          f"tensors (batch, heads, n, d): {type(error).__name__}: {error}") from error
 
 
 def expect_shape(name, value, shape):
@@ -81,7 +81,8 @@ class PlainClass:
         self.object = cls()
 
     def named(self, function, inputs, options, shapes, timed):
-        """A method of the function's name, given tensors and numbers by their names: its results in the order of `shapes`."""
+        """A method of the function's name, given tensors and numbers by their names: its results in the order of
+        `shapes`."""
         method = getattr(self.object, function, None)
         if method is None:
             raise Unsupported(f"{type(self.object).__name__} has no {function}")
@@ -153,8 +154,8 @@ class AutogradFunction:
         return False
 
     def named(self, function, *_arguments):
-        raise Unsupported(f"{self.name} is a torch.autograd.Function, which has attention or the weighted sum; {function} is a "
-                          "method of that name in a plain class")
+        raise Unsupported(f"{self.name} is a torch.autograd.Function, which has attention or the weighted sum; "
+                          f"{function} is a method of that name in a plain class")
 
     def need_backward(self):
         if not self.has_backward:
@@ -165,9 +166,11 @@ class AutogradFunction:
         return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
 
     def another_call(self, options, tensors):
-        """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is another law's matter."""
+        """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is
+        another law's matter."""
         def of_size(tensor, rows, width):
-            rows, width = (self.torch.arange(size, device=tensor.device) % had for size, had in zip((rows, width), tensor.shape[-2:]))
+            rows, width = (self.torch.arange(size, device=tensor.device) % had
+                           for size, had in zip((rows, width), tensor.shape[-2:]))
             return tensor.detach().flip(1)[..., rows, :][..., width].contiguous()
 
         width = options["interleaved_width"]
@@ -179,7 +182,8 @@ class AutogradFunction:
             pass
 
     def interleave(self, options, o, tensors):
-        """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's until backward."""
+        """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's
+        until backward."""
         if not options.get("interleaved"):
             return
 
@@ -190,8 +194,9 @@ class AutogradFunction:
         before = [(tensor, bits(tensor).clone()) for tensor in (o, *saved)]
         self.another_call(options, tensors)
         if not all(self.torch.equal(bits(tensor), content) for tensor, content in before):
-            raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: each needs memory "
-                              "of its own, since a model keeps what every layer returned until its backward pass", "kept_state")
+            raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: "
+                              "each needs memory of its own, since a model keeps what every layer returned until its "
+                              "backward pass", "kept_state")
 
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
@@ -202,8 +207,9 @@ class AutogradFunction:
             expect_shape("o", o, q.shape)
             saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:-1])]
             if len(saved) != 1:
-                raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:-1])}, "
-                                 f"the log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
+                raise ValueError("expected exactly one saved tensor of shape (batch, n_queries) = "
+                                 f"{tuple(q.shape[:-1])}, the log-sum-exp; ctx.save_for_backward kept {len(saved)} of "
+                                 "them")
         return {"out": o, "lse": saved[0]}
 
     def attention_backward(self, inputs, options, timed, bell):
@@ -218,7 +224,8 @@ class AutogradFunction:
         return results(("dq", "dk", "dv"), gradients)
 
     def way_back(self, options, o, leaves, dout):
-        """By the gradient that is given, or by one that lies as models make it: expanded from a sum, or transposed behind joined heads."""
+        """By the gradient that is given, or by one that lies as models make it: expanded from a sum, or transposed
+        behind joined heads."""
         layout = options.get("gradient")
         if layout == "expanded":
             return self.torch.autograd.grad(o.sum(), leaves)

@@ -1,7 +1,8 @@
 """Installed packages that do not work here: they cannot be imported, or need a newer torch than this.
 
-Some refuse an old torch by exceptions of their own. The judged process claims which package's code raised (`package_of`). A process of
-ours, which runs nothing of what was handed in, finds out whether it is so (`does_not_work`).
+Some refuse an old torch by exceptions of their own. The judged process claims which package's code raised
+(`package_of`). A process of ours, which runs nothing of what was handed in, finds out whether it is so
+(`does_not_work`).
 
 Needs the standard library alone.
 """

@@ -12,9 +12,10 @@
     optimizer = torch.optim.AdamW(model.parameters())      # and so is the optimizer's state
     model.gather_full_params()                             # {name: whole weight}, on every rank
 
-Buckets, plans, owners and rows are decided by libsyslab, by the code that trains syslab's own models; torch's process group carries
-the bytes, so that CPU tensors go through Gloo and CUDA tensors through NCCL or Gloo: torch.distributed.init_process_group comes
-first. Tensors must not move after a container is made: model.to(device) comes first. Needs torch 1.13 or newer.
+Buckets, plans, owners and rows are decided by libsyslab, by the code that trains syslab's own models; torch's process
+group carries the bytes, so that CPU tensors go through Gloo and CUDA tensors through NCCL or Gloo:
+torch.distributed.init_process_group comes first. Tensors must not move after a container is made: model.to(device)
+comes first. Needs torch 1.13 or newer.
 
 The adapters of both hand-outs are a line each: tests/worker/mine/ours_2025/adapters.py, ours_2026/adapters.py.
 """

@@ -1,4 +1,5 @@
-"""What libsyslab decides of data parallelism, on numbers alone (src/capi/syslab.h): every rank that asks alike is answered alike."""
+"""What libsyslab decides of data parallelism, on numbers alone (src/capi/syslab.h): every rank that asks alike is
+answered alike."""
 import ctypes
 
 from syslab_torch import LIBRARY
@@ -8,9 +9,11 @@ ABI = 1
 
 def check_abi():
     if not hasattr(LIBRARY, "syslab_parallel_abi"):
-        raise ImportError(f"{LIBRARY._name} is of a version without data parallelism: take it and syslab_parallel.py from one version")
+        raise ImportError(f"{LIBRARY._name} is of a version without data parallelism: take it and syslab_parallel.py "
+                          "from one version")
     if (found := LIBRARY.syslab_parallel_abi()) != ABI:
-        raise ImportError(f"{LIBRARY._name} speaks ABI {found} of data parallelism, syslab_planning.py {ABI}: take both from one version")
+        raise ImportError(f"{LIBRARY._name} speaks ABI {found} of data parallelism, syslab_planning.py {ABI}: take "
+                          "both from one version")
 
 
 check_abi()
@@ -38,24 +41,29 @@ def buckets(items, sizes, limit):
     if not items:
         return []
     ends, count = whole_numbers([0] * len(items)), ctypes.c_int64()
-    call("syslab_bucket_schedule", whole_numbers(sizes), ctypes.c_int64(len(items)), ctypes.c_int64(-1 if limit is None else limit),
+    call("syslab_bucket_schedule", whole_numbers(sizes), ctypes.c_int64(len(items)),
+         ctypes.c_int64(-1 if limit is None else limit),
          ends, ctypes.byref(count))
     return cut(items, ends[:count.value])
 
 
 def planned_buckets(items, sizes, ready, curve):
-    """The buckets whose communication ends first, and the seconds that it is forecast to take behind the last gradient. `ready`:
-    seconds from the beginning of the backward pass; `curve`: {bytes: seconds} of messages as they were measured."""
+    """The buckets whose communication ends first, and the seconds that it is forecast to take behind the last gradient.
+    `ready`: seconds from the beginning of the backward pass; `curve`: {bytes: seconds} of messages as they were
+    measured."""
     ends, count, exposed = whole_numbers([0] * len(items)), ctypes.c_int64(), ctypes.c_double()
-    call("syslab_bucket_plan", whole_numbers(sizes), real_numbers(ready), ctypes.c_int64(len(items)), whole_numbers(list(curve)),
-         real_numbers(list(curve.values())), ctypes.c_int64(len(curve)), ends, ctypes.byref(count), ctypes.byref(exposed))
+    call("syslab_bucket_plan", whole_numbers(sizes), real_numbers(ready), ctypes.c_int64(len(items)),
+         whole_numbers(list(curve)),
+         real_numbers(list(curve.values())), ctypes.c_int64(len(curve)), ends, ctypes.byref(count),
+         ctypes.byref(exposed))
     return cut(items, ends[:count.value]), exposed.value
 
 
 def owners(elements, loads):
     """The rank that updates each tensor; adds its elements to that rank's in `loads`."""
     held, found = whole_numbers(loads), whole_numbers([0] * len(elements))
-    call("syslab_assign_owners", whole_numbers(elements), ctypes.c_int64(len(elements)), held, ctypes.c_int64(len(loads)), found)
+    call("syslab_assign_owners", whole_numbers(elements), ctypes.c_int64(len(elements)), held,
+         ctypes.c_int64(len(loads)), found)
     loads[:] = held
     return list(found)
 
@@ -63,5 +71,6 @@ def owners(elements, loads):
 def rows_of(rows, ranks, rank):
     """(first, own, padded) rows of a rank's part."""
     found = [ctypes.c_int64() for _ in range(3)]
-    call("syslab_shard_rows", ctypes.c_int64(rows), ctypes.c_int64(ranks), ctypes.c_int64(rank), *map(ctypes.byref, found))
+    call("syslab_shard_rows", ctypes.c_int64(rows), ctypes.c_int64(ranks), ctypes.c_int64(rank),
+         *map(ctypes.byref, found))
     return tuple(one.value for one in found)

@@ -1,4 +1,5 @@
-"""What a project says of itself in its files: its packages, the versions that it was locked to, the Pythons that it runs under.
+"""What a project says of itself in its files: its packages, the versions that it was locked to, the Pythons that it
+runs under.
 
 Its files are read, never run, and nothing is installed from them. Needs the standard library alone.
 """
@@ -71,7 +72,8 @@ def locked_versions(root):
     """Package → version of the lock file in the root, by normal names."""
     locked: dict[str, str] = {}
     for name in ("uv.lock", "poetry.lock", "pdm.lock"):
-        found = re.findall(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', text_of(root / name, LARGEST_LOCK), re.MULTILINE)
+        found = re.findall(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', text_of(root / name, LARGEST_LOCK),
+                           re.MULTILINE)
         locked.update((normal(package), version) for package, version in found)
     requirements = text_of(root / "requirements.txt", LARGEST_SETTINGS)
     locked.update((normal(package), version)
@@ -113,7 +115,8 @@ def excludes_this_python(root):
 
 
 def admits_newer_python(root):
-    """Whether what the project requires of Python admits a minor version that is newer than this one: ">=3.11", and ">=3.11,<3.13" of 3.11."""
+    """Whether what the project requires of Python admits a minor version that is newer than this one: ">=3.11", and
+    ">=3.11,<3.13" of 3.11."""
     for one in member_settings(root):
         asked = one.get("requires-python")
         if not isinstance(asked, str):
@@ -129,7 +132,8 @@ def admits_newer_python(root):
 def asked_of(root):
     """What the project requires of Python and of torch, in words; empty: nothing."""
     torch = locked_versions(root).get("torch")
-    python = next((one["requires-python"] for one in member_settings(root) if isinstance(one.get("requires-python"), str)), "")
+    python = next((one["requires-python"] for one in member_settings(root)
+                   if isinstance(one.get("requires-python"), str)), "")
     wanted = f"=={torch}" if torch else required(root).get("torch", "")
     return ", ".join([f"Python {python}"] * bool(python) + [f"torch {wanted}"] * bool(wanted))
 

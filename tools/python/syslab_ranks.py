@@ -2,27 +2,33 @@
 
     python3 syslab_ranks.py --mine me=ddp.py:DDP
 
-syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. The class is, as the adapters of the hand-outs have it,
+syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. The class is, as the adapters of the
+hand-outs have it,
 
-  data parallel        DDP(module), or DDP(module, bucket_size_mb) of ddp_overlap_bucketed; a torch.nn.Module that broadcasts
-                       rank 0's weights when made and hands calls on; finish_gradient_synchronization() is called behind each
-                       backward pass and before the optimizer's step; on_train_batch_start(optimizer), where there is one, at the
-                       beginning of each step
-  a sharded optimizer  Sharded(params, optimizer_cls, **kwargs) with step(closure=None), zero_grad() and add_param_group(group)
-  full sharding        FSDP(module), or FSDP(module, compute_dtype=dtype), of linear layers, an embedding and norms, whose parameters()
-                       are this rank's parts;
-                       finish_gradient_synchronization() as above, gather_full_params() gives {name in the module: whole weight}
+  data parallel        DDP(module), or DDP(module, bucket_size_mb) of ddp_overlap_bucketed; a torch.nn.Module that
+                       broadcasts rank 0's weights when made and hands calls on; finish_gradient_synchronization() is
+                       called behind each backward pass and before the optimizer's step;
+                       on_train_batch_start(optimizer), where there is one, at the beginning of each step
+  a sharded optimizer  Sharded(params, optimizer_cls, **kwargs) with step(closure=None), zero_grad() and
+                       add_param_group(group)
+  full sharding        FSDP(module), or FSDP(module, compute_dtype=dtype), of linear layers, an embedding and norms,
+                       whose parameters() are this rank's parts;
+                       finish_gradient_synchronization() as above, gather_full_params() gives {name in the module: whole
+                       weight}
 
-Functions of a hand-out's adapters.py, such as me=tests/adapters.py:get_ddp(), stand for such a class: syslab_handed_in.py.
+Functions of a hand-out's adapters.py, such as me=tests/adapters.py:get_ddp(), stand for such a class:
+syslab_handed_in.py.
 
-The calls: `train`, a small training that a law asks for; and, to time the class, `open` (a training of the benchmark's transformer is
-set up, and whatever ranks there were end), `refresh` (tokens), `step`, which alone is timed, `told` (what is known of that step, and some
-weights that it has left), `weights` and `close`. With --lab in place of --mine the ranks
-train with what a class is timed beside (syslab_yardsticks.py), and `alone` is the same training by one process.
+The calls: `train`, a small training that a law asks for; and, to time the class, `open` (a training of the benchmark's
+transformer is set up, and whatever ranks there were end), `refresh` (tokens), `step`, which alone is timed, `told`
+(what is known of that step, and some weights that it has left), `weights` and `close`. With --lab in place of --mine
+the ranks train with what a class is timed beside (syslab_yardsticks.py), and `alone` is the same training by one
+process.
 
-This process imports torch, and forks a process for each rank from itself. Ranks meet in a Gloo group, import the user's file
-and stay for case after case, until one of them does not answer any more. On GPUs rank r computes on GPU r, counted on from 0
-where there are fewer, as the hand-outs' tests do it; the group is NCCL's where each rank has a GPU of its own.
+This process imports torch, and forks a process for each rank from itself. Ranks meet in a Gloo group, import the user's
+file and stay for case after case, until one of them does not answer any more. On GPUs rank r computes on GPU r, counted
+on from 0 where there are fewer, as the hand-outs' tests do it; the group is NCCL's where each rank has a GPU of its
+own.
 """
 import argparse
 import importlib
@@ -64,7 +70,8 @@ class RankTensors:
 
 
 def own_gpu(rank):
-    """This rank's GPU, and how many there are. The first look at CUDA is here: a process that has looked cannot fork others that do."""
+    """This rank's GPU, and how many there are. The first look at CUDA is here: a process that has looked cannot fork
+    others that do."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -152,14 +159,17 @@ class TimedRank(Rank):
             elif function == "weights":
                 self.training.weights(options, outputs["weights"][self.rank])
             else:
-                seeds, firsts = ([int(number) for number in options.get(name, "").split()] for name in ("seeds", "firsts"))
+                seeds, firsts = ([int(number) for number in options.get(name, "").split()]
+                                 for name in ("seeds", "firsts"))
                 asked = {**options, "firsts": firsts}
-                syslab_timing.alone(json.loads(options["case"]), seeds, asked, outputs["weights"], outputs.get("after"), self.device)
+                syslab_timing.alone(json.loads(options["case"]), seeds, asked, outputs["weights"], outputs.get("after"),
+                                    self.device)
             return {"type": "returned"}
         except RuntimeError as error:
             if "does not support" not in str(error):  # as a group says of a collective that laws have for all
                 return described(error, self.path)
-            return described(Unsupported(f"this torch cannot do it over the group that carries the bytes: {error}"), self.path)
+            return described(Unsupported(f"this torch cannot do it over the group that carries the bytes: {error}"),
+                             self.path)
         except BaseException as error:
             return described(error, self.path)
 
@@ -281,8 +291,9 @@ class Gang:
             for fd in ready:
                 rank = waiting.pop(fd)
                 text = self.answers[rank].readline()
-                answer = json.loads(text) if text else {"type": "failed", "kind": "ended", "finding": "crash", "traceback": "",
-                                                        "message": f"its process ended {self.where(rank)}"}
+                answer = (json.loads(text) if text else {"type": "failed", "kind": "ended", "finding": "crash",
+                                                         "traceback": "",
+                                                         "message": f"its process ended {self.where(rank)}"})
                 if answer["type"] == "failed":
                     failures[rank] = answer
                     until = min(until, time.monotonic() + GRACE_S)
@@ -386,13 +397,15 @@ def main():
             except BaseException as error:
                 pipe.write(failed(error, mine[0]))
                 return 1
-            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": (arguments.mine or "lab").removeprefix("="), "language": "Python",
+            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": (arguments.mine or "lab").removeprefix("="),
+                        "language": "Python",
                         "serves": ["call"], "domain": {}})
         elif message["type"] == "call" and conductor is not None and message["function"] in calls:
             pipe.write(conductor.call(message))
         else:
             pipe.write({"type": "failed", "kind": "protocol",
-                        "message": f"this worker serves {', '.join(calls)} after 'hello', not '{message.get('function', message['type'])}'"})
+                        "message": f"this worker serves {', '.join(calls)} after 'hello', not "
+                        f"'{message.get('function', message['type'])}'"})
     return 0
 
 

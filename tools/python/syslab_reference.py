@@ -4,9 +4,10 @@
     python3 syslab_reference.py --reference file.py:ref --inputs file.py:cases
 
 syslab starts this by itself, in a process of its own: what is judged shares nothing with it. The first form writes the
-cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md), where `hello` says which case the
-calls up to the next `hello` are `about`: `make` fills a call's arguments from a seed; `expect` runs the reference in float64,
-where it can be, and says how far from its result a correct function may be; `expect_ties` has seen what the function returned. docs/any-function.md derives that bound. The files are run once.
+cases as JSON to the descriptor FD. The second serves the worker's wire format (docs/worker-wire.md), where `hello` says
+which case the calls up to the next `hello` are `about`: `make` fills a call's arguments from a seed; `expect` runs the
+reference in float64, where it can be, and says how far from its result a correct function may be; `expect_ties` has
+seen what the function returned. docs/any-function.md derives that bound. The files are run once.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
@@ -21,14 +22,16 @@ import sys
 from typing import Any
 
 from syslab_autograd import BACKWARD, Backward
-from syslab_bounds import FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, unit_roundoff, whole_bound, widened
+from syslab_bounds import (FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, unit_roundoff,
+                           whole_bound, widened)
 from syslab_cases import field, passes_of, problem_of, read_cases
 from syslab_failures import failed
 from syslab_functions import load_callable, loaded, named_results
 from syslab_library import BadCases, ManifestCase, Symbol
 from syslab_limits import lift_memory_limit
 from syslab_loading import own_files, replaced_names
-from syslab_signature import FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart, wire_tensor
+from syslab_signature import (FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart,
+                              wire_tensor)
 from syslab_tensors import Memory
 from syslab_ties import DRAWS, MovedArgument, OutputStandsOut, array_of, in_place_of, read_doubles, rounded, settled
 from syslab_within import ARRANGEMENTS, results_moved
@@ -63,8 +66,8 @@ class Reference:
         self.case, self.name, self.problem = cases[plain], case_name, problem_of(reference, inputs)
         self.signature, first = self.arguments(1)
         if self.same(first, self.arguments(2)[1]) and first:
-            raise BadCases(f"case '{case_name}': its arguments are the same with every seed; draw their content with the seed, so "
-                           "that each timed call meets what no call has seen")
+            raise BadCases(f"case '{case_name}': its arguments are the same with every seed; draw their content with "
+                           "the seed, so that each timed call meets what no call has seen")
         if case_name.endswith(BACKWARD):
             self.differentiate(first)
             _, first = self.arguments(1)
@@ -78,12 +81,14 @@ class Reference:
         self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in self.sums_over(each)])
 
     def sums_over(self, value):
-        """Lengths of sums that a tensor may be an operand of: its dimensions; of gradients of what all rows share, its rows."""
+        """Lengths of sums that a tensor may be an operand of: its dimensions; of gradients of what all rows share, its
+        rows."""
         sizes = list(value.shape)
         return sizes + [math.prod(sizes[:-1])] if self.signature.late else sizes
 
     def differentiate(self, values):
-        """From here on a call takes the gradients of its outputs, too, and returns those of its arguments and parameters."""
+        """From here on a call takes the gradients of its outputs, too, and returns those of its arguments and
+        parameters."""
         if not values or not all(map(is_torch, values)) or isinstance(self.native, Symbol):
             raise BadCases(f"case '{self.name}': gradients are torch's by autograd, of tensors of torch")
         back = Backward(self.native, self.signature, [value.clone() for value in values])
@@ -91,7 +96,8 @@ class Reference:
             raise BadCases(f"case '{self.name}': no output of the reference depends on an argument by way of autograd")
         late = [{"name": f"d({name})", "library": "torch", "dtype": dtype_name(value), "shape": list(value.shape)}
                 for name, value in back.results]
-        self.signature = Signature(self.signature.tree, self.signature.tensors + late, late=[name for name, _ in back.results])
+        self.signature = Signature(self.signature.tree, self.signature.tensors + late,
+                                   late=[name for name, _ in back.results])
 
     def gradients(self, seed):
         """Of the outputs, drawn as the arguments are."""
@@ -102,7 +108,8 @@ class Reference:
         # torch keeps 32 bits of a seed: these numbers must not be those of an argument that was drawn with `seed`.
         generator = torch.Generator().manual_seed((seed * 0x9E3779B1 + 0x7F4A7C15) % 2 ** 32)
         return [torch.randn(each["shape"], generator=generator, dtype=getattr(torch, each["dtype"])
-                            if each["dtype"].startswith("complex") else None).to(getattr(torch, each["dtype"])) for each in late]
+                            if each["dtype"].startswith("complex") else None).to(getattr(torch, each["dtype"]))
+                for each in late]
 
     def arguments(self, seed):
         random.seed(seed)
@@ -116,11 +123,12 @@ class Reference:
         signature, values = take_apart(made)
         if not hasattr(self, "signature"):
             return signature, values
-        if (signature.tree, signature.tensors) != (self.signature.tree, self.signature.tensors[:self.signature.early()]):
+        if (signature.tree, signature.tensors) != (self.signature.tree,
+                                                   self.signature.tensors[:self.signature.early()]):
             changed = [f"'{now['name']}' {tuple(now['shape'])} {now['dtype']}" for now, was in
                        zip(signature.tensors, self.signature.tensors) if now != was]
-            raise BadCases(f"case '{self.name}': another seed makes arguments of another form ({', '.join(changed) or 'not tensors'});"
-                           " only the content of tensors may depend on it")
+            raise BadCases(f"case '{self.name}': another seed makes arguments of another form "
+                           f"({', '.join(changed) or 'not tensors'}); only the content of tensors may depend on it")
         return self.signature, values + self.gradients(seed)
 
     @staticmethod
@@ -163,7 +171,8 @@ class Reference:
         return "float64" if wide else "its own"
 
     def computes_on(self, device, values):
-        """Whether the reference computes on the GPU, too, where it takes milliseconds for what takes the CPU seconds."""
+        """Whether the reference computes on the GPU, too, where it takes milliseconds for what takes the CPU
+        seconds."""
         torch = sys.modules.get("torch")
         if torch is None or isinstance(self.native, Symbol) or not torch.cuda.is_available():
             return False
@@ -196,9 +205,10 @@ class Reference:
             self.wide.load_state_dict(kept)
 
     def own_errors(self, values, results):
-        """How far the reference in its own dtype is from itself in float64: a right function may err as much, where rounding of
-        what lies between (a sum with a constant, say) is what counts and no argument's."""
-        return [error_of(doubles(own), doubles(value)) for (_, value), (_, own) in zip(results, self.run(self.native, values))]
+        """How far the reference in its own dtype is from itself in float64: a right function may err as much, where
+        rounding of what lies between (a sum with a constant, say) is what counts and no argument's."""
+        return [error_of(doubles(own), doubles(value))
+                for (_, value), (_, own) in zip(results, self.run(self.native, values))]
 
     def changes_within(self, values, results):
         """For each output how much it moves with what is rounded on the way to it (syslab_within.py), in units of that, and the
@@ -223,8 +233,9 @@ class Reference:
         return found, largest
 
     def expect(self, values, probes=PROBES):
-        """For each output its value, its tolerance, and each element's own tolerance, which lends it nothing of its neighbours
-        (syslab_bounds.own_tolerance), as doubles. With fewer probes the tolerance is no wider, and takes less time: what lies within it is right, of what does not the whole has to be asked.
+        """For each output its value, its tolerance, and each element's own tolerance, which lends it nothing of its
+        neighbours (syslab_bounds.own_tolerance), as doubles. With fewer probes the tolerance is no wider, and takes
+        less time: what lies within it is right, of what does not the whole has to be asked.
         """
         import numpy
 
@@ -251,14 +262,17 @@ class Reference:
                 for (name, value), each, moved, erring, change in zip(results, self.outputs, sensitivity, own, within)]
 
     def expect_ties(self, values, seen, probes):
-        """The same, with what was seen in place of the reference's own integers where it is as right. `seen`: arrays of doubles."""
+        """The same, with what was seen in place of the reference's own integers where it is as right. `seen`: arrays of
+        doubles."""
         pairs = self.expect(values, probes)
         drawn = self.decided_by_rounding(values)
         found = []
         for index, (pair, each, other) in enumerate(zip(pairs, self.outputs, seen)):
             if is_integer(each["dtype"]) and not (field(self.case, "rtol") or field(self.case, "atol")):
-                own, scores = array_of(pair[0]), [*self.scores_of_arguments(values, index), *self.scores_of_outputs(pairs, drawn, index)]
-                value = settled(own, other.reshape(own.shape), scores, [array_of(results[index][1]).astype("f8") for results in drawn])
+                own, scores = array_of(pair[0]), [*self.scores_of_arguments(values, index),
+                                                  *self.scores_of_outputs(pairs, drawn, index)]
+                value = settled(own, other.reshape(own.shape), scores,
+                                [array_of(results[index][1]).astype("f8") for results in drawn])
                 pair = value, array_of(pair[1]), array_of(pair[2])
             found.append(pair)
         return found
@@ -274,7 +288,8 @@ class Reference:
             except Exception:  # noqa: BLE001, whatever it is, the reference does not take these
                 return None
 
-        return [(array_of(value), 0.0, MovedArgument(functools.partial(found_with, i))) for i, value in enumerate(values)]
+        return [(array_of(value), 0.0, MovedArgument(functools.partial(found_with, i)))
+                for i, value in enumerate(values)]
 
     @staticmethod
     def scores_of_outputs(pairs, drawn, output):
@@ -282,11 +297,13 @@ class Reference:
         in_float64 = drawn[1:] or drawn
         for i, (value, tolerance, _) in enumerate(pairs):
             if i != output:
-                runs = [(array_of(results[output][1]).astype("f8"), array_of(doubles(results[i][1]))) for results in in_float64]
+                runs = [(array_of(results[output][1]).astype("f8"), array_of(doubles(results[i][1])))
+                        for results in in_float64]
                 yield array_of(value), array_of(tolerance), OutputStandsOut(runs)
 
     def decided_by_rounding(self, values):
-        """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on their way."""
+        """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on
+        their way."""
         import numpy
 
         given = placed(values, self.device)
@@ -296,13 +313,15 @@ class Reference:
         units = [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors]
         generator = numpy.random.default_rng(20230717)
         for _ in range(DRAWS):
-            results.append(self.run(self.wide, [rounded(widened(value), FACTOR * unit, generator) if is_inexact(value) else value
-                                                for value, unit in zip(given, units)]))
+            results.append(self.run(self.wide,
+                                    [rounded(widened(value), FACTOR * unit, generator) if is_inexact(value) else value
+                                     for value, unit in zip(given, units)]))
         return results
 
     def bound(self, name, value, output, exact, declared, **measured):
         if bool((value != value).any()):
-            raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with that")
+            raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with "
+                           "that")
         dtype = output["dtype"]
         if unit_roundoff(dtype) == 0:
             if not dtype.startswith(("int", "uint", "bool")):
@@ -326,10 +345,15 @@ class Reference:
         inputs = [wire_tensor(each["name"], item, math.prod(each["shape"]))
                   for each, item in zip(self.signature.tensors, (item_bytes(value) for value in self.arguments(1)[1]))]
         files = sorted({*own_files(), *read_files()})
-        return {"files": files, "patched": replaced_names(files), "problem": self.problem, "inputs": inputs, "outputs": outputs, "signature": self.signature.text(),
-                "ties": any(is_integer(each["dtype"]) for each in self.outputs), "results": json.dumps(self.outputs), "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision, "terms": self.terms,
-                "bound": "declared" if any(field(self.case, key) is not None for key in ("rtol", "atol")) else "derived",
-                **{key: 0.0 if self.signature.late else float(field(self.case, key) or 0) for key in ("flops", "bytes")}}
+        return {"files": files, "patched": replaced_names(files), "problem": self.problem, "inputs": inputs,
+                "outputs": outputs, "signature": self.signature.text(),
+                "ties": any(is_integer(each["dtype"]) for each in self.outputs), "results": json.dumps(self.outputs),
+                "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision,
+                "terms": self.terms,
+                "bound": "declared" if any(field(self.case, key) is not None for key in ("rtol", "atol"))
+                else "derived",
+                **{key: 0.0 if self.signature.late else float(field(self.case, key) or 0)
+                   for key in ("flops", "bytes")}}
 
     def views(self, memory, size, tensors):
         return [raw_view(memory, size, wire["offset"], tensor) for wire, tensor in zip(tensors, self.signature.tensors)]
@@ -433,11 +457,13 @@ def main():
             if message["type"] == "hello":
                 memory = Memory(message.get("memory_fd", -1))
                 before, served, about = served, None, message.get("about", "")
-                if before is not None and before.name == about and before.problem == problem_of(given.reference, given.inputs):
+                is_it = before is not None and before.name == about
+                if is_it and before.problem == problem_of(given.reference, given.inputs):
                     served = before  # of another launch of the same case
                 else:
                     served = Reference(given.reference, given.inputs, about, given.device)
-                pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python", "serves": ["call"],
+                pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python",
+                            "serves": ["call"],
                             "domain": served.domain()})
             else:
                 pipe.write(served.call(message, memory))

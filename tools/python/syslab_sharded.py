@@ -1,5 +1,6 @@
-"""An optimizer for torch whose state is divided among the ranks: whole parameters with an owner each, largest first to whom has
-least, as libsyslab assigns them. Gradients must be means over the ranks when step() is called, as a DDP container leaves them."""
+"""An optimizer for torch whose state is divided among the ranks: whole parameters with an owner each, largest first to
+whom has least, as libsyslab assigns them. Gradients must be means over the ranks when step() is called, as a DDP
+container leaves them."""
 from typing import Any
 
 import torch
@@ -12,8 +13,9 @@ MESSAGE_BYTES = 25 * MEGABYTE  # small parameters of one owner travel together, 
 
 
 class ShardedOptimizer(torch.optim.Optimizer):
-    """`optimizer_cls` over what this rank owns; step() then gives all ranks all new weights. Options of param_groups, such as a
-    scheduler's learning rates, hold from the next step on. Frozen parameters are nobody's and stay as they are."""
+    """`optimizer_cls` over what this rank owns; step() then gives all ranks all new weights. Options of param_groups,
+    such as a scheduler's learning rates, hold from the next step on. Frozen parameters are nobody's and stay as they
+    are."""
 
     def __init__(self, params, optimizer_cls, **options):
         self.rank, self.loads = dist.get_rank(), [0] * dist.get_world_size()
@@ -44,8 +46,8 @@ class ShardedOptimizer(torch.optim.Optimizer):
                 loss = closure()
         for p in (p for group in self.param_groups for p in group["params"]):
             if p.requires_grad and p not in self.owner:
-                raise RuntimeError(f"a parameter of shape {tuple(p.shape)} was frozen when it was given to this optimizer and trains "
-                                   "now: it has no owner. Make the optimizer behind the change")
+                raise RuntimeError(f"a parameter of shape {tuple(p.shape)} was frozen when it was given to this "
+                                   "optimizer and trains now: it has no owner. Make the optimizer behind the change")
         for own, group in zip(self.inner.param_groups, self.param_groups):
             own.update((name, value) for name, value in group.items() if name != "params")
         self.inner.step(**options)
@@ -79,7 +81,7 @@ class ShardedOptimizer(torch.optim.Optimizer):
         given = {index for index in state_dict["state"]}
         parameters = [p for group in self.param_groups for p in group["params"]]
         if strange := [i for i in given if i >= len(parameters) or self.owner.get(parameters[i]) != self.rank]:
-            raise ValueError(f"the state of parameters {sorted(strange)[:5]} is not of rank {self.rank} of {len(self.loads)}: load what "
-                             "this rank saved, with as many ranks")
+            raise ValueError(f"the state of parameters {sorted(strange)[:5]} is not of rank {self.rank} of "
+                             f"{len(self.loads)}: load what this rank saved, with as many ranks")
         super().load_state_dict(state_dict)
         self.inner.state = self.state

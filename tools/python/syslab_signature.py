@@ -1,6 +1,6 @@
-"""What travels between syslab and a function: the arguments of a call, tensors in memory that both see and JSON that says how they are
-put together again. syslab_reference.py makes such a `signature` of the arguments that the file's cases give, syslab_functions.py
-calls the function with what it stands for.
+"""What travels between syslab and a function: the arguments of a call, tensors in memory that both see and JSON that
+says how they are put together again. syslab_reference.py makes such a `signature` of the arguments that the file's
+cases give, syslab_functions.py calls the function with what it stands for.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
@@ -34,8 +34,9 @@ def item_bytes(value):
 
 
 class Signature:
-    """How the arguments of a call are put together: `tree` is JSON, its leaves are tensors' numbers or plain values. `abi`: how a
-    library's symbol takes them (syslab_library.py). `late`: outputs whose gradients are the last of the tensors (syslab_autograd.py).
+    """How the arguments of a call are put together: `tree` is JSON, its leaves are tensors' numbers or plain values.
+    `abi`: how a library's symbol takes them (syslab_library.py). `late`: outputs whose gradients are the last of the
+    tensors (syslab_autograd.py).
     """
 
     def __init__(self, tree, tensors, abi=None, late=()):
@@ -59,8 +60,8 @@ class Signature:
         return [put_together(each, values) for each in self.tree]
 
 
-# Functions of the module, not of each other: one that names itself from within a call is a cycle, which keeps its tensors until
-# Python collects, and Python counts objects and not bytes.
+# Functions of the module, not of each other: one that names itself from within a call is a cycle, which keeps its
+# tensors until Python collects, and Python counts objects and not bytes.
 def put_together(node, values):
     kind, held = node
     if kind == "tensor":
@@ -78,7 +79,8 @@ def put_together(node, values):
 
 def take_apart(arguments):
     """The signature of a case's arguments, a dict (by name) or a sequence, and their tensors."""
-    named = arguments.items() if isinstance(arguments, dict) else ((f"arg{i}", each) for i, each in enumerate(arguments))
+    named = (arguments.items() if isinstance(arguments, dict)
+             else ((f"arg{i}", each) for i, each in enumerate(arguments)))
     tensors: list = []
     values: list = []
     tree = [node_of(str(name), value, tensors, values) for name, value in named]
@@ -95,7 +97,8 @@ def node_of(name, value, tensors, values):
             raise TypeError(f"argument '{name}' is no dense tensor ({value.layout})")
         if dtype_name(value) not in FLOATS and not any(dtype_name(value).startswith(kind)
                                                        for kind in ("int", "uint", "bool", "complex")):
-            raise TypeError(f"argument '{name}' has dtype {dtype_name(value)}; there are floats, integers, bool and complex")
+            raise TypeError(f"argument '{name}' has dtype {dtype_name(value)}; there are floats, integers, bool and "
+                            "complex")
         tensors.append({"name": name, "library": "torch" if is_torch(value) else "numpy", "dtype": dtype_name(value),
                         "shape": list(value.shape)})
         values.append(value.detach() if is_torch(value) else value)
@@ -110,8 +113,8 @@ def node_of(name, value, tensors, values):
         return ["float", repr(value)]
     if value is None or isinstance(value, (bool, int, str)):
         return ["plain", value]
-    raise TypeError(f"argument '{name}' is a {type(value).__name__}; arguments are tensors, numbers, texts, None, and lists, "
-                    "tuples and dicts of these")
+    raise TypeError(f"argument '{name}' is a {type(value).__name__}; arguments are tensors, numbers, texts, None, and "
+                    "lists, tuples and dicts of these")
 
 
 def wire_tensor(name, bytes_each, count):
@@ -129,7 +132,8 @@ def raw_view(memory, memory_bytes, offset, tensor):
         dtype = getattr(torch, tensor["dtype"])
         if count == 0:
             return torch.empty(tensor["shape"], dtype=dtype)
-        return torch.frombuffer(memory.bytes(memory_bytes), dtype=dtype, count=count, offset=offset).reshape(tensor["shape"])
+        return torch.frombuffer(memory.bytes(memory_bytes), dtype=dtype, count=count,
+                                offset=offset).reshape(tensor["shape"])
     import numpy
 
     return numpy.ndarray(tensor["shape"], numpy.dtype(tensor["dtype"]), memory.bytes(memory_bytes), offset)

@@ -89,7 +89,8 @@ def failing(error, locked, folder):
 
 
 def import_as(function, module):
-    """What the function imports before all else, as its call would: what is missing is found out before it is called."""
+    """What the function imports before all else, as its call would: what is missing is found out before it is
+    called."""
     imports = [node for node in function.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     names = {"__name__": module.__name__, "__package__": module.__package__}
     exec(compile(ast.Module(imports, []), module.__file__, "exec"), names)
@@ -98,7 +99,8 @@ def import_as(function, module):
 def survey(path, wanted, getters):
     folder = path.parent.parent if path.parent.name == "tests" else path.parent
     locked = locked_versions(folder)
-    found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton"), "asks": asked_of(folder)}
+    found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton"),
+             "asks": asked_of(folder)}
     try:
         defined = functions_of(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError) as error:
@@ -108,7 +110,8 @@ def survey(path, wanted, getters):
     states = {}
     for name in wanted:
         node = defined.get(name)
-        states[name] = {"state": "absent" if node is None else "not_implemented" if only_raises(node) else "implemented"}
+        states[name] = {"state": "absent" if node is None else "not_implemented" if only_raises(node)
+                        else "implemented"}
     open_ones = [name for name in wanted if states[name]["state"] == "implemented"]
     if not open_ones:
         return {**found, "functions": states}

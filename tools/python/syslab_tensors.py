@@ -1,7 +1,8 @@
 """The tensors of a call, in memory that syslab shares with its Python worker (syslab_worker.py), and the call's time.
 
-As NumPy arrays or as torch tensors. The time only spares syslab the waking up, and on a GPU the handing over (syslab_gpu.py);
-where a GPU's memory cannot be shared it is what counts there. A call whose work escapes it is an error.
+As NumPy arrays or as torch tensors. The time only spares syslab the waking up, and on a GPU the handing over
+(syslab_gpu.py); where a GPU's memory cannot be shared it is what counts there. A call whose work escapes it is an
+error.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -23,8 +24,8 @@ class Memory:
     def __init__(self, fd):
         self.fd = fd
         self.map = None
-        # (mapping, first address, one past the last) of each so far: tensors may lie on old ones. They stay mapped, which costs
-        # addresses alone: a result must not come to lie where an argument was, and be taken for one.
+        # (mapping, first address, one past the last) of each so far: tensors may lie on old ones. They stay mapped,
+        # which costs addresses alone: a result must not come to lie where an argument was, and be taken for one.
         self.mapped = []
 
     def bytes(self, size):
@@ -49,7 +50,8 @@ class Doorbell:
 
     def __init__(self, pipe, words, timed):
         self.pipe, self.words, self.step, self.released = pipe, words, 0, False
-        self.spin_s = self.SPIN_S if timed else 0  # a law asks a thousand times, and times none: the processor is left to the host
+        # A law asks a thousand times, and times none: the processor is left to the host.
+        self.spin_s = self.SPIN_S if timed else 0
 
     def await_step(self, early):
         self.step += 1
@@ -134,10 +136,11 @@ class TorchTensors:
     # Cycles for which the GPU waits while a call is launched: about a millisecond, longer where that was too short.
     GATE_CYCLES = 2_000_000
     LONGEST_GATE_CYCLES = 64 * GATE_CYCLES
-    # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its own.
+    # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its
+    # own.
     STRAGGLER_NS = 200_000
-    # So many calls in a row that did that, or left the current stream empty: no chance of the clock's, nor of another process
-    # that had the GPU meanwhile.
+    # So many calls in a row that did that, or left the current stream empty: no chance of the clock's, nor of another
+    # process that had the GPU meanwhile.
     CALLS_TO_BLAME = 3
 
     def __init__(self, memory, device):
@@ -173,7 +176,8 @@ class TorchTensors:
         return value.contiguous().reshape(-1).view(self.torch.uint8).numpy().tobytes()
 
     def empty_window(self):
-        """Milliseconds between two events with nothing between them; the median of a few, after one that loads modules."""
+        """Milliseconds between two events with nothing between them; the median of a few, after one that loads
+        modules."""
         cuda, times = self.torch.cuda, []
         for _ in range(9):
             begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
@@ -189,7 +193,8 @@ class TorchTensors:
         self.driver.cuCtxResetPersistingL2Cache()
 
     def timed(self, body, reads):
-        """Runs body() and takes its time. `reads`: the tensors that it reads, held back until the GPU comes to the call."""
+        """Runs body() and takes its time. `reads`: the tensors that it reads, held back until the GPU comes to the
+        call."""
         if self.device == "cpu":
             return host_time(body)
         cuda = self.torch.cuda
@@ -217,20 +222,22 @@ class TorchTensors:
         return value, int(1e6 * begin.elapsed_time(end))
 
     def blame(self, milliseconds, late, reads):
-        """RuntimeError if so many calls in a row went on for `late` nanoseconds after their end, or left the current stream empty."""
+        """RuntimeError if so many calls in a row went on for `late` nanoseconds after their end, or left the current
+        stream empty."""
         elapsed = int(1e6 * milliseconds)
         self.late_calls = self.late_calls + 1 if late > max(self.STRAGGLER_NS, elapsed // 5) else 0
         if self.late_calls == self.CALLS_TO_BLAME:
-            raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
-                               "time is not known: queue it there, or let that stream wait for it")
+            raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, "
+                               "so its time is not known: queue it there, or let that stream wait for it")
         empty = milliseconds <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
         self.empty_calls = self.empty_calls + 1 if empty else 0
         if self.empty_calls >= self.CALLS_TO_BLAME:
-            # A small kernel takes as long as an empty window did at lower clocks: only one as short as those are now queues nothing.
+            # A small kernel takes as long as an empty window did at lower clocks: only one as short as those are now
+            # queues nothing.
             self.empty_ms = 1.5 * self.empty_window()
             if milliseconds <= self.empty_ms:
-                raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue it there, or "
-                                   "let that stream wait for it")
+                raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue "
+                                   "it there, or let that stream wait for it")
 
     def has_nan(self, values):
         return any(value is not None and bool(self.torch.isnan(value).any()) for value in values)

@@ -1,15 +1,17 @@
-"""Integers of which several may be equally right, such as the place of a maximum: what a function found is put in place of what the
-reference found, where it is as right.
+"""Integers of which several may be equally right, such as the place of a maximum: what a function found is put in place
+of what the reference found, where it is as right.
 
-Two kinds of evidence are taken. Places along a dimension of a tensor, an argument or another output, where the reference's own are those
-of its largest or smallest elements, and not by chance: any place of an equal element is as right. And what the reference itself finds with
-arguments that differ by as much as they are rounded: there the result is decided by rounding.
+Two kinds of evidence are taken. Places along a dimension of a tensor, an argument or another output, where the
+reference's own are those of its largest or smallest elements, and not by chance: any place of an equal element is as
+right. And what the reference itself finds with arguments that differ by as much as they are rounded: there the result
+is decided by rounding.
 
 Needs the standard library, and NumPy once it is asked.
 """
 import math
 
-DRAWS = 16  # of arguments that differ by rounding: of two that tie, both come up in all but one of 2^16; of other places, too
+# Of arguments that differ by rounding: of two that tie, both come up in all but one of 2^16; of other places, too.
+DRAWS = 16
 
 
 def read_doubles(memory, wire):
@@ -47,7 +49,8 @@ def along(places, scores):
         rest = scores.shape[:axis] + scores.shape[axis + 1:]
         if places.shape == rest:
             yield axis, numpy.expand_dims(places, axis)
-        elif places.ndim == scores.ndim and places.shape[:axis] + places.shape[axis + 1:] == rest and places.shape[axis] <= scores.shape[axis]:
+        elif (places.ndim == scores.ndim and places.shape[:axis] + places.shape[axis + 1:] == rest
+              and places.shape[axis] <= scores.shape[axis]):
             yield axis, places
 
 
@@ -78,7 +81,8 @@ def best_end(chosen, scores, axis, margin):
 
 
 def moved(scores, chosen, axis, end, generator):
-    """The scores with the chosen ones at places drawn at random, and the worst of its slice in place of each other that is as good."""
+    """The scores with the chosen ones at places drawn at random, and the worst of its slice in place of each other that
+    is as good."""
     import numpy
 
     drawn = numpy.argsort(generator.random(scores.shape), axis=axis)
@@ -89,8 +93,8 @@ def moved(scores, chosen, axis, end, generator):
 
 
 class MovedArgument:
-    """Evidence from an argument: the reference finds its best elements wherever they are moved to. A result that happens to point at one
-    of the best, such as the length of a mask, does not follow them."""
+    """Evidence from an argument: the reference finds its best elements wherever they are moved to. A result that
+    happens to point at one of the best, such as the length of a mask, does not follow them."""
 
     def __init__(self, found_with):
         self.found_with = found_with  # what the reference finds with this array in the argument's place; None: it fails
@@ -113,8 +117,8 @@ class MovedArgument:
 
 
 class OutputStandsOut:
-    """Evidence from another output: with arguments that differ by rounding, no other element of it is as good as those at the places, in
-    most slices. A mask has many that are."""
+    """Evidence from another output: with arguments that differ by rounding, no other element of it is as good as those
+    at the places, in most slices. A mask has many that are."""
 
     MOST = 0.75
 
@@ -136,7 +140,8 @@ class OutputStandsOut:
     def shows(self, places, scores, axis, end):
         alone = slices = 0
         for found, computed in self.runs:
-            if computed.shape != scores.shape or found.size != places.size or not in_range(found, scores.shape[axis]).all():
+            if (computed.shape != scores.shape or found.size != places.size
+                    or not in_range(found, scores.shape[axis]).all()):
                 return False
             found = found.reshape(places.shape)
             each = self.alone(at_places(computed, found, axis), found, computed, axis, end)
@@ -145,8 +150,8 @@ class OutputStandsOut:
 
 
 def as_right_by_scores(wanted, found, scores, margin, evidence):
-    """Where `found` is a place as good as `wanted` in these scores, of which each is known up to `margin`; None: they are no evidence,
-    because the reference's places are not those of their best, or only by chance."""
+    """Where `found` is a place as good as `wanted` in these scores, of which each is known up to `margin`; None: they
+    are no evidence, because the reference's places are not those of their best, or only by chance."""
     import numpy
 
     if scores.dtype.kind not in "iufb" or scores.dtype.kind == "f" and numpy.isnan(scores).any():
@@ -176,8 +181,9 @@ def as_right_by_scores(wanted, found, scores, margin, evidence):
 
 
 def settled(wanted, found, scores, drawn):
-    """`wanted` with what was found where that is as right. `scores`: (array, margin, evidence that the reference finds places in it) of
-    arguments and other outputs; `drawn`: what the reference finds with arguments that differ by rounding."""
+    """`wanted` with what was found where that is as right. `scores`: (array, margin, evidence that the reference finds
+    places in it) of arguments and other outputs; `drawn`: what the reference finds with arguments that differ by
+    rounding."""
     import numpy
 
     wanted = numpy.asarray(wanted, "f8")

@@ -1,9 +1,11 @@
-"""Ranks that train the benchmark's transformer, to be timed: with somebody's class (syslab_handed_in.py), or with one of ours or torch's
-around the same module (syslab_yardsticks.py). And the same training by one process, which says what weights must come of it.
+"""Ranks that train the benchmark's transformer, to be timed: with somebody's class (syslab_handed_in.py), or with one
+of ours or torch's around the same module (syslab_yardsticks.py). And the same training by one process, which says what
+weights must come of it.
 
-Collectives are torch's own, Gloo's or NCCL's, so that what a class hides under its backward pass is hidden. The functions of
-torch.distributed are wrapped before the user's file is imported: they note when each was called and when it was complete, and return
-what torch returned. What bypasses them, as torch's own DistributedDataParallel does, is not seen to communicate.
+Collectives are torch's own, Gloo's or NCCL's, so that what a class hides under its backward pass is hidden. The
+functions of torch.distributed are wrapped before the user's file is imported: they note when each was called and when
+it was complete, and return what torch returned. What bypasses them, as torch's own DistributedDataParallel does, is not
+seen to communicate.
 """
 import functools
 import os
@@ -16,10 +18,12 @@ import torch.distributed as dist
 import syslab_training
 from syslab_transformer import Sizes, Transformer, loss_of, torchs_layers
 
-FOLLOWED = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "_all_gather_base", "reduce_scatter",
+FOLLOWED = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "_all_gather_base",
+            "reduce_scatter",
             "reduce_scatter_tensor", "_reduce_scatter_base")
 SUMS = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "_reduce_scatter_base")
-FIELDS = ("forward", "backward", "exposed", "update", "communicating", "hidden", "messages", "bytes", "loss", "state", "held", "peak")
+FIELDS = ("forward", "backward", "exposed", "update", "communicating", "hidden", "messages", "bytes", "loss", "state",
+          "held", "peak")
 LATE_S = 0.2  # that a completion may take to be heard of, behind a step
 MEETING_S = 60.0
 NAN = float("nan")
@@ -35,7 +39,8 @@ def bytes_of(values):
 
 
 class Marks:
-    """Moments of a step, in seconds from its beginning: by the host's clock, or by events of the current stream of a GPU."""
+    """Moments of a step, in seconds from its beginning: by the host's clock, or by events of the current stream of a
+    GPU."""
 
     def __init__(self, device):
         self.device = device
@@ -125,14 +130,16 @@ class Followed:
 
 
 def state_bytes(optimizers):
-    return float(sum(t.numel() * t.element_size() for one in optimizers for state in one.state.values() for t in state.values()
+    return float(sum(t.numel() * t.element_size() for one in optimizers for state in one.state.values()
+                     for t in state.values()
                      if torch.is_tensor(t) and t.dim() > 0))
 
 
 def tokens_of(case, seed):
     """(rows of all ranks, context + 1), the same from one seed in every process."""
     numbers = torch.Generator().manual_seed(seed)
-    return torch.randint(case["sizes"]["vocab"], (case["ranks"] * case["rows"], case["sizes"]["context"] + 1), generator=numbers)
+    return torch.randint(case["sizes"]["vocab"], (case["ranks"] * case["rows"], case["sizes"]["context"] + 1),
+                         generator=numbers)
 
 
 def adamw_of(parameters, case):
@@ -143,7 +150,8 @@ class Training:
     """One rank's part. `mine` is asked as by the laws (syslab_training.py)."""
 
     def __init__(self, case, mine, rank, board, device, followed):
-        self.case, self.mine, self.rank, self.board, self.device, self.followed = case, mine, rank, board, device, followed
+        self.case, self.mine, self.rank = case, mine, rank
+        self.board, self.device, self.followed = board, device, followed
         self.marks, self.turn, self.steps, self.left = followed.marks, 0, 0, None
         self.made: list = []
         torch.set_num_threads(case["threads"])
@@ -151,7 +159,8 @@ class Training:
         sharded = case["way"] == "fully_sharded"
         # Of data parallelism each rank begins elsewhere: the class has to share rank 0's.
         seed = case["seed"] + (rank if case["way"] == "data_parallel" and case["communicates"] else 0)
-        module = Transformer(Sizes(**case["sizes"]), syslab_training.layer_makers if sharded else torchs_layers).draw(seed).to(device)
+        module = Transformer(Sizes(**case["sizes"]),
+                             syslab_training.layer_makers if sharded else torchs_layers).draw(seed).to(device)
         self.names = [name for name, _ in module.named_parameters()]
         self.shapes = [tuple(p.shape) for _, p in module.named_parameters()]
         if case["way"] == "sharded_optimizer":
@@ -165,7 +174,8 @@ class Training:
         self.container = mine.container(module, *buckets)
         self.parameters = list(self.container.parameters())
         if not sharded and [tuple(p.shape) for p in self.parameters] != self.shapes:
-            raise syslab_training.Fault(f"parameters() of {type(self.container).__name__} are not the wrapped module's in their order")
+            raise syslab_training.Fault(f"parameters() of {type(self.container).__name__} are not the wrapped module's "
+                                        "in their order")
         self.optimizer = adamw_of(self.parameters, case)
         self.made.append(self.optimizer)
 
@@ -199,7 +209,8 @@ class Training:
             self.mine.after_backward(self.container, self.optimizer)
 
     def step(self):
-        """One step; when it began and ended by the monotonic clock, in ns. What else is known of it tell() says, which is in no time."""
+        """One step; when it began and ended by the monotonic clock, in ns. What else is known of it tell() says, which
+        is in no time."""
         marks, followed = self.marks, self.followed
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
@@ -223,7 +234,8 @@ class Training:
         ended = time.monotonic_ns()
         followed.on = False
         self.steps += 1
-        self.last = loss.detach(), begin, (forward, backward, finished, updated)  # a loss with its graph would keep what autograd has kept
+        # A loss with its graph would keep what autograd has kept.
+        self.last = loss.detach(), begin, (forward, backward, finished, updated)
         return began, ended
 
     def tell(self, told):
@@ -232,15 +244,17 @@ class Training:
         ends = [self.marks.between(begin, one) for one in moments]
         followed = self.followed
         busy, hidden = followed.busy(begin, ends[1])
-        values = {"forward": ends[0], "backward": ends[1] - ends[0], "exposed": ends[2] - ends[1], "update": ends[3] - ends[2],
+        values = {"forward": ends[0], "backward": ends[1] - ends[0], "exposed": ends[2] - ends[1],
+                  "update": ends[3] - ends[2],
                   "communicating": busy, "hidden": hidden, "messages": followed.messages, "bytes": followed.bytes,
-                  "loss": float(loss), "state": state_bytes(self.made), "held": 4 * syslab_training.held_elements(self.container),
+                  "loss": float(loss), "state": state_bytes(self.made),
+                  "held": 4 * syslab_training.held_elements(self.container),
                   "peak": torch.cuda.max_memory_allocated() if self.device.type == "cuda" else NAN}
         told.copy_(torch.tensor([float(values[field]) for field in FIELDS], dtype=torch.float64))
 
     def read_weights(self, asked):
-        """Some weights as a step has left them when it had ended: what goes on later is too late. For `told`, which comes milliseconds
-        later where processors are busy."""
+        """Some weights as a step has left them when it had ended: what goes on later is too late. For `told`, which
+        comes milliseconds later where processors are busy."""
         self.left = torch.empty(asked["count"], dtype=torch.float32)
         sample(self.parameters, asked, self.left)
 
@@ -269,8 +283,9 @@ def sample(tensors, asked, row):
 
 
 def alone(case, seeds, asked, rows, after, device):
-    """The weights of one process after steps on these tokens, both ways to be right that round differently: the ranks' shares one after
-    the other, their gradients added and divided, and all rows at once. `after`: both, some after each step (`firsts`, `step_stride`)."""
+    """The weights of one process after steps on these tokens, both ways to be right that round differently: the ranks'
+    shares one after the other, their gradients added and divided, and all rows at once. `after`: both, some after each
+    step (`firsts`, `step_stride`)."""
     torch.set_num_threads(case["threads"])
     for way, row in enumerate(rows):
         model = Transformer(Sizes(**case["sizes"])).draw(case["seed"]).to(device)
@@ -285,7 +300,8 @@ def alone(case, seeds, asked, rows, after, device):
                     parameter.grad /= case["ranks"]
             optimizer.step()
             if after is not None:
-                sample(list(model.parameters()), {"first": asked["firsts"][step], "stride": asked["step_stride"]}, after[way][step])
+                sample(list(model.parameters()), {"first": asked["firsts"][step], "stride": asked["step_stride"]},
+                       after[way][step])
         sample(list(model.parameters()), asked, row)
         del model, optimizer
     if device.type == "cuda":
@@ -293,8 +309,8 @@ def alone(case, seeds, asked, rows, after, device):
 
 
 def join_group(board, rank, store, backend, device):
-    """This process as a rank of that backend's group. All ranks are on this machine, and behind the walls they have its loopback alone,
-    whatever a cluster's settings name."""
+    """This process as a rank of that backend's group. All ranks are on this machine, and behind the walls they have its
+    loopback alone, whatever a cluster's settings name."""
     os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = "lo"
     dist.init_process_group(backend, store=dist.FileStore(store, board.ranks), rank=rank, world_size=board.ranks)
     followed = Followed(Marks(device))

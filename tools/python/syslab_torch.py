@@ -12,14 +12,15 @@ allowed if they divide them. On the CPU or on a GPU, where work is queued on tor
 Tensors go to the library as they lie in memory, without a copy, unless their last dimension is strided. Under
 torch.autocast they are cast to its dtype, as for scaled_dot_product_attention.
 
-From torch 2.10 on, the library registers its calls as operators of torch's dispatcher (torch.ops.syslab): a call costs some
-microseconds, and torch.compile takes it into its graphs. On a GPU the derivative of (batch, heads, n, d) is C++, too, and
-o.grad_fn one of torch's own nodes, without saved_tensors. With other versions, and with SYSLAB_TORCH_CALLS=ctypes, calls go
-through ctypes, which costs two to five times as much; a warning says so, and WHY_CTYPES why.
+From torch 2.10 on, the library registers its calls as operators of torch's dispatcher (torch.ops.syslab): a call costs
+some microseconds, and torch.compile takes it into its graphs. On a GPU the derivative of (batch, heads, n, d) is C++,
+too, and o.grad_fn one of torch's own nodes, without saved_tensors. With other versions, and with
+SYSLAB_TORCH_CALLS=ctypes, calls go through ctypes, which costs two to five times as much; a warning says so, and
+WHY_CTYPES why.
 
-The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
-one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer and
-nothing else.
+The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in;
+the one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer
+and nothing else.
 """
 import ctypes
 import os
@@ -95,13 +96,15 @@ def load_library():
             continue
         found = library.syslab_plugin_abi()
         if found != ABI:
-            raise ImportError(f"{path} ({why}) speaks ABI {found}, syslab_torch.py speaks {ABI}: take both from one version")
+            raise ImportError(f"{path} ({why}) speaks ABI {found}, syslab_torch.py speaks {ABI}: take both from one "
+                              "version")
         library.syslab_last_error.restype = library.syslab_torch_operators.restype = ctypes.c_char_p
         tensor, options = ctypes.POINTER(DLTensor), ctypes.POINTER(Options)
         library.syslab_attention_forward.argtypes = [tensor] * 5 + [options, ctypes.c_void_p]
         library.syslab_attention_backward.argtypes = [tensor] * 9 + [options, ctypes.c_void_p]
         return library
-    raise ImportError("libsyslab.so was not found; build it (ninja -C build) or name it in SYSLAB_LIBRARY:\n" + "\n".join(refusals))
+    raise ImportError("libsyslab.so was not found; build it (ninja -C build) or name it in SYSLAB_LIBRARY:\n"
+                      + "\n".join(refusals))
 
 
 LIBRARY = load_library()
@@ -135,21 +138,22 @@ def call(function, tensors, is_causal, implementation=None):
 
 
 def choice(q, k, v, is_causal=False, backward=False, implementation=None):
-    """(name, why): the implementation that FlashAttention.apply takes for such tensors, and the reason that the library's
-    rule gives for it. Reads none of their data."""
+    """(name, why): the implementation that FlashAttention.apply takes for such tensors, and the reason that the
+    library's rule gives for it. Reads none of their data."""
     options = Options(struct_size=ctypes.sizeof(Options), causal=1 if is_causal else 0)
     options.implementation = implementation.encode() if implementation else None
     name, why = ctypes.c_char_p(), ctypes.c_char_p()
     views = [ctypes.byref(as_dlpack(unit_last_stride(t.detach()))) for t in (q, k, v)]
-    if LIBRARY.syslab_attention_choice(*views, int(backward), ctypes.byref(options), ctypes.byref(name), ctypes.byref(why)) != 0:
+    if LIBRARY.syslab_attention_choice(*views, int(backward), ctypes.byref(options), ctypes.byref(name),
+                                       ctypes.byref(why)) != 0:
         raise ValueError(LIBRARY.syslab_last_error().decode())
     assert name.value is not None and why.value is not None  # as the call succeeded
     return name.value.decode(), why.value.decode()
 
 
 def unit_last_stride(tensor):
-    """The tensor, copied only if the elements of a row do not lie side by side, or memory holds them with the sign turned
-    (torch's negative views)."""
+    """The tensor, copied only if the elements of a row do not lie side by side, or memory holds them with the sign
+    turned (torch's negative views)."""
     tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
 
@@ -158,7 +162,8 @@ def require_alike(q, k, v):
     """What is wrong with the tensors in torch's words."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if tensor.dim() not in (3, 4) or tensor.dim() != q.dim():
-            raise ValueError(f"{name} has shape {tuple(tensor.shape)}; q, k and v are all (batch, n, d) or all (batch, heads, n, d)")
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}; q, k and v are all (batch, n, d) or all (batch, "
+                             "heads, n, d)")
         if tensor.device != q.device:
             raise ValueError(f"{name} is on {tensor.device}, q on {q.device}")
         if tensor.dtype not in TYPES:
@@ -212,12 +217,13 @@ WHY_CTYPES = register_operators()
 # What the library's kernels read from each place (src/capi/torch/operators.cpp).
 NODE_ARGUMENTS = {
     "_scaled_dot_product_flash_attention_for_cpu": "query key value dropout_p is_causal attn_mask scale",
-    "_scaled_dot_product_flash_attention_for_cpu_backward": "grad_out query key value out logsumexp dropout_p is_causal attn_mask scale"}
+    "_scaled_dot_product_flash_attention_for_cpu_backward": "grad_out query key value out logsumexp dropout_p "
+    "is_causal attn_mask scale"}
 
 
 def node_of_torch():
-    """Attention of CUDA tensors whose derivative is C++, too (src/capi/torch/operators.hpp); None where this torch's operators
-    of that name take other arguments than the library's kernels, or in another order."""
+    """Attention of CUDA tensors whose derivative is C++, too (src/capi/torch/operators.hpp); None where this torch's
+    operators of that name take other arguments than the library's kernels, or in another order."""
     for name, arguments in NODE_ARGUMENTS.items():
         operator = getattr(torch.ops.aten, name, None)
         if operator is None or [each.name for each in operator.default._schema.arguments] != arguments.split():
@@ -292,8 +298,8 @@ def attend_by_node(q, k, v, is_causal):
 
 
 class FlashAttention(Attention):
-    """FlashAttention.apply(q, k, v, is_causal=False, implementation=None) -> o. Causal: query i sees keys 0 … i. Without a
-    name the library chooses."""
+    """FlashAttention.apply(q, k, v, is_causal=False, implementation=None) -> o. Causal: query i sees keys 0 … i.
+    Without a name the library chooses."""
 
     @staticmethod
     def forward(ctx, q, k, v, is_causal=False, implementation=None):
@@ -302,7 +308,8 @@ class FlashAttention(Attention):
     @classmethod
     def apply(cls, q, k, v, is_causal=False, implementation=None):
         if torch.is_grad_enabled() or autocast_dtype(q.device.type) is not None:
-            if (NODE is not None and q.is_cuda and not implementation and q.dim() == 4 and not torch.compiler.is_compiling()
+            if (NODE is not None and q.is_cuda and not implementation and q.dim() == 4
+                and not torch.compiler.is_compiling()
                     and autocast_dtype("cuda") is None):
                 return attend_by_node(q, k, v, is_causal)
             return Attention.apply(q, k, v, is_causal, implementation or "")

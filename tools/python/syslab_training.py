@@ -1,9 +1,10 @@
-"""The small trainings that the ranks of syslab_ranks.py do with what the user handed in (`mine`, of syslab_handed_in.py).
+"""The small trainings that the ranks of syslab_ranks.py do with what the user handed in (`mine`, of
+syslab_handed_in.py).
 
-The module's gradients are known in closed form and, with syslab's data, exact: for a parameter p that a step uses with the
-numbers c of its batch, the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it depends on the
-weights too, and training on weights that are stale shows. The order in which a step uses parameters is the case's, and
-gradients become final in the reverse of it.
+The module's gradients are known in closed form and, with syslab's data, exact: for a parameter p that a step uses with
+the numbers c of its batch, the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it
+depends on the weights too, and training on weights that are stale shows. The order in which a step uses parameters is
+the case's, and gradients become final in the reverse of it.
 """
 import inspect
 import sys
@@ -49,7 +50,8 @@ class Probe(torch.nn.Module):
         self.aliases = {tie["to"]: tie["name"] for tie in case["ties"]}
 
     def __getattr__(self, name):
-        """The models of the hand-outs' tests call their layers fc1, fc2, …: who prints something of one has done nothing wrong."""
+        """The models of the hand-outs' tests call their layers fc1, fc2, …: who prints something of one has done
+        nothing wrong."""
         number = name[2:] if name.startswith("fc") else ""
         if number.isdigit() and 0 < int(number) <= len(self.layers):
             return self.layers[int(number) - 1]
@@ -102,11 +104,13 @@ def watch_gradients(module, log):
 def of_container(container, case):
     """Its parameters, which must be the module's own in their order."""
     if not isinstance(container, torch.nn.Module):
-        raise Fault(f"{type(container).__name__} is no torch.nn.Module: parameters(), state_dict() and calls must reach the wrapped module")
+        raise Fault(f"{type(container).__name__} is no torch.nn.Module: parameters(), state_dict() and calls must "
+                    "reach the wrapped module")
     found = list(container.parameters())
     shapes, expected = [list(p.shape) for p in found], [p["shape"] for p in case["parameters"]]
     if shapes != expected:
-        raise Fault(f"parameters() of {type(container).__name__} has tensors of shapes {shapes}, the wrapped module's are {expected}")
+        raise Fault(f"parameters() of {type(container).__name__} has tensors of shapes {shapes}, the wrapped module's "
+                    f"are {expected}")
     return found
 
 
@@ -181,8 +185,8 @@ def clear_and_look(optimizer, case, parameters, step):
         optimizer.zero_grad()
     for described, parameter in zip(case["parameters"], parameters):
         if parameter.grad is not None and bool(parameter.grad.any()):
-            raise Fault(f"zero_grad() left the gradient of '{described['name']}' as it was before step {step}: it must clear those of "
-                        "other ranks' parameters, too")
+            raise Fault(f"zero_grad() left the gradient of '{described['name']}' as it was before step {step}: it must "
+                        "clear those of other ranks' parameters, too")
 
 
 def change_rates(optimizer, case, step):
@@ -203,7 +207,8 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
     parameters = list(module.parameters())
     base = counted(getattr(torch.optim, case["optimizer"]), made)
     first, later = [g for g in case["groups"] if g["from"] == 0], [g for g in case["groups"] if g["from"] > 0]
-    given = groups_of(parameters, first) if case["as_groups"] else [p for g in groups_of(parameters, first) for p in g["params"]]
+    given = (groups_of(parameters, first) if case["as_groups"]
+             else [p for g in groups_of(parameters, first) for p in g["params"]])
     optimizer = mine.optimizer(given, base, **case["options"])
     need(optimizer, "step")
     outputs["state"][rank] = flat(parameters + list(module.buffers()))
@@ -227,7 +232,8 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
             expected = float(module(batch_of(case, inputs, step, 0, rank, device)))
             returned = optimizer.step(closure)
             if returned is None or float(returned) != expected:
-                raise Fault(f"step(closure) returned {returned} in step {step}, the closure {expected}: its loss must come back")
+                raise Fault(f"step(closure) returned {returned} in step {step}, the closure {expected}: its loss must "
+                            "come back")
         else:
             closure()
             optimizer.step()
@@ -247,10 +253,11 @@ def layer_makers():
 
 
 class Chain(torch.nn.Module):
-    """An embedding, linear layers and gains, one behind the other. Each has numbers x and c of its own in a batch: for its output y
-    (of a token x, of numbers x) the loss has the term sum(c * y + curve / 2 * y * y). What comes from the layer before is taken times
-    zero, so that gradients take the way of a model's and still have a closed form. With a compute_dtype numbers go on in the dtype that
-    the layer before gave, as activations of the hand-out's model do; the loss is fp32."""
+    """An embedding, linear layers and gains, one behind the other. Each has numbers x and c of its own in a batch: for
+    its output y (of a token x, of numbers x) the loss has the term sum(c * y + curve / 2 * y * y). What comes from the
+    layer before is taken times zero, so that gradients take the way of a model's and still have a closed form. With a
+    compute_dtype numbers go on in the dtype that the layer before gave, as activations of the hand-out's model do; the
+    loss is fp32."""
 
     def __init__(self, case, start):
         super().__init__()
@@ -258,7 +265,8 @@ class Chain(torch.nn.Module):
         linear, embedding = layer_makers()
         for described in case["layers"]:
             shape, kind = described["shape"], described["kind"]
-            layer = Gain(shape[0]) if kind == "gain" else embedding(*shape) if kind == "embedding" else linear(shape[1], shape[0])
+            layer = (Gain(shape[0]) if kind == "gain" else embedding(*shape) if kind == "embedding"
+                     else linear(shape[1], shape[0]))
             count = torch.Size(shape).numel()
             if described["shares"] >= 0:
                 layer.weight = self.layers[described["shares"]].weight
@@ -271,7 +279,8 @@ class Chain(torch.nn.Module):
     def forward(self, batch):
         loss, before, at = batch.new_zeros(()), batch.new_zeros(()), 0
         for layer, (kind, shape) in zip(self.layers, self.kinds):
-            inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]), "linear": (shape[-1], shape[0])}[kind]
+            inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]),
+                               "linear": (shape[-1], shape[0])}[kind]
             x, c = batch[at:at + inputs], batch[at + inputs:at + inputs + outputs]
             at += inputs + outputs
             own = (before * 0 + (x if kind == "linear" else batch.new_ones(outputs))).to(before.dtype)
@@ -297,7 +306,8 @@ def held_elements(module):
     """By the memory behind its parameters: a part of a tensor keeps all of it."""
     found = {}
     for parameter in module.parameters():
-        storage = parameter.data.untyped_storage() if hasattr(parameter.data, "untyped_storage") else parameter.data.storage()
+        storage = (parameter.data.untyped_storage() if hasattr(parameter.data, "untyped_storage")
+                   else parameter.data.storage())
         found[storage.data_ptr()] = storage.nbytes() // parameter.element_size()
     return float(sum(found.values()))
 
@@ -306,9 +316,11 @@ def look_at_gradients(mine, container, step):
     for name, parameter in container.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
             raise Fault(f"'{name}' has no gradient in step {step} when {mine.finish} has returned")
-        if parameter.requires_grad and (parameter.grad.shape != parameter.shape or parameter.grad.dtype != parameter.dtype):
-            raise Fault(f"the gradient of '{name}' in step {step} is {list(parameter.grad.shape)} of {parameter.grad.dtype}, the parameter "
-                        f"{list(parameter.shape)} of {parameter.dtype}: the optimizer wants them alike")
+        if parameter.requires_grad and (parameter.grad.shape != parameter.shape or parameter.grad.dtype
+                                        != parameter.dtype):
+            raise Fault(f"the gradient of '{name}' in step {step} is {list(parameter.grad.shape)} of "
+                        f"{parameter.grad.dtype}, the parameter {list(parameter.shape)} of {parameter.dtype}: the "
+                        "optimizer wants them alike")
 
 
 def demand_products(dtype, device):
@@ -317,7 +329,8 @@ def demand_products(dtype, device):
         torch.ones(2, 2, dtype=dtype, device=device) @ torch.ones(2, 2, dtype=dtype, device=device)
     except RuntimeError:
         where = "CPU" if device.type == "cpu" else "GPU"
-        raise Unsupported(f"needs torch >= 2.1, whose {where} multiplies in {str(dtype)[6:]}; this is torch {torch.__version__}") from None
+        raise Unsupported(f"needs torch >= 2.1, whose {where} multiplies in {str(dtype)[6:]}; this is torch "
+                          f"{torch.__version__}") from None
 
 
 def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
@@ -344,7 +357,8 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
         for described, at, count in placed([one for one in case["layers"] if one["shares"] < 0]):
             if described["name"] not in gathered or list(gathered[described["name"]].shape) != described["shape"]:
                 found = {name: list(value.shape) for name, value in gathered.items()}
-                raise Fault(f"{mine.gather} returned {found}, and '{described['name']}' {described['shape']} is wanted among it")
+                raise Fault(f"{mine.gather} returned {found}, and '{described['name']}' {described['shape']} is wanted "
+                            "among it")
             outputs["weights"][rank, step, at:at + count] = flat([gathered[described["name"]]])
         outputs["held"][rank, 0] = max(float(outputs["held"][rank, 0]), held_elements(container))
 

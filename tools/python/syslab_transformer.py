@@ -1,8 +1,8 @@
 """The benchmark's transformer in torch: what ranks of Python train when they are timed (syslab_timing.py).
 
-The parameters are those of syslab's own model (src/model), by shape and order, and so is the arithmetic, one operation of torch after
-the other: no kernel of ours, so that a step with somebody's class and one with ours differ in the class alone. Layers are torch's, or
-whatever `makers` gives, since a class that shards layers knows them by their type.
+The parameters are those of syslab's own model (src/model), by shape and order, and so is the arithmetic, one operation
+of torch after the other: no kernel of ours, so that a step with somebody's class and one with ours differ in the class
+alone. Layers are torch's, or whatever `makers` gives, since a class that shards layers knows them by their type.
 """
 import math
 import typing
@@ -19,7 +19,8 @@ class Sizes(typing.NamedTuple):
     layers: int
     heads: int
     theta: float = 10000.0
-    halves: bool = True  # of RoPE's pairs: all first elements before all second ones (2026), or each pair in place (2025)
+    # Of RoPE's pairs: all first elements before all second ones (2026), or each pair in place (2025).
+    halves: bool = True
 
 
 def torchs_layers():
@@ -61,7 +62,8 @@ class Attention(nn.Module):
 
     def forward(self, x, rotation):
         rows, tokens, width = x.shape
-        q, k, v = (one(x).view(rows, tokens, self.heads, -1).transpose(1, 2) for one in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (one(x).view(rows, tokens, self.heads, -1).transpose(1, 2)
+                   for one in (self.q_proj, self.k_proj, self.v_proj))
         q, k = rotation(q), rotation(k)
         scores = q @ k.transpose(-1, -2) / math.sqrt(width // self.heads)
         later = torch.ones(tokens, tokens, dtype=torch.bool, device=x.device).triu(1)
@@ -72,7 +74,9 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self, sizes, linear):
         super().__init__()
-        self.w1, self.w2, self.w3 = linear(sizes.d_model, sizes.d_ff), linear(sizes.d_ff, sizes.d_model), linear(sizes.d_model, sizes.d_ff)
+        self.w1 = linear(sizes.d_model, sizes.d_ff)
+        self.w2 = linear(sizes.d_ff, sizes.d_model)
+        self.w3 = linear(sizes.d_model, sizes.d_ff)
 
     def forward(self, x):
         gate = self.w1(x)
@@ -109,7 +113,8 @@ class Transformer(nn.Module):
         return self.lm_head(self.ln_final(x))
 
     def draw(self, seed):
-        """Weights as the hand-outs draw them, but for the cut at three deviations; the same from one seed whatever made the layers."""
+        """Weights as the hand-outs draw them, but for the cut at three deviations; the same from one seed whatever made
+        the layers."""
         numbers = torch.Generator().manual_seed(seed)
         with torch.no_grad():
             for name, parameter in self.named_parameters():

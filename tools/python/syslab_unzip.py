@@ -1,8 +1,8 @@
 """Unpacks a zip that somebody handed in: SYSLAB_ZIP=FILE.zip python3 syslab_unzip.py FOLDER
 
-Everything is looked at before anything is written. What leaves the folder, is a link or a device, is encrypted, or is more than
-a submission has, is refused: one line on standard output that says what was found, and exit code 3. What an entry declares is
-not believed: bytes are counted while they are written.
+Everything is looked at before anything is written. What leaves the folder, is a link or a device, is encrypted, or is
+more than a submission has, is refused: one line on standard output that says what was found, and exit code 3. What an
+entry declares is not believed: bytes are counted while they are written.
 """
 import os
 import resource
@@ -87,7 +87,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
         if os.path.getsize(path) > MOST_ZIP_BYTES:
-            raise Refused(f"it has {os.path.getsize(path) / 1e9:.1f} GB; a submission has at most {MOST_ZIP_BYTES / 1e9:.1f} GB")
+            raise Refused(f"it has {os.path.getsize(path) / 1e9:.1f} GB; a submission has at most "
+                          f"{MOST_ZIP_BYTES / 1e9:.1f} GB")
         with zipfile.ZipFile(path) as archive:
             unpack(archive, look_at(archive), folder)
     except Refused as why:
@@ -96,7 +97,8 @@ def main():
     except MemoryError:
         print("its table of contents does not fit into memory")
         return 3
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError) as why:
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, OSError, EOFError,
+            ValueError) as why:
         print(f"it cannot be unpacked: {why}".split("\n", maxsplit=1)[0])
         return 3
     return 0

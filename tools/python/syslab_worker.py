@@ -2,8 +2,8 @@
 
     python3 syslab_worker.py [--mine me=flash.py:Flash] [--function]
 
-syslab starts this by itself for `--mine me=flash.py:Flash`, without --mine: the first message names the file and the class, so that
-the command line is the same whichever side of a comparison the process serves. Flash is one of
+syslab starts this by itself for `--mine me=flash.py:Flash`, without --mine: the first message names the file and the
+class, so that the command line is the same whichever side of a comparison the process serves. Flash is one of
 
   a subclass of torch.autograd.Function   called as Flash.apply(q, k, v, is_causal), as the hand-out's tests call it;
                                           the log-sum-exp is the one saved tensor of shape (batch, n_queries)
@@ -12,17 +12,18 @@ the command line is the same whichever side of a comparison the process serves. 
 
 on tensors of shape (batch * heads, sequence, head_dim). For the weighted sum: Flash.apply(x, w), or forward(x, w) -> y
 and backward(x, w, dy) -> (dx, dw). Every other operator is a method of a plain class with the function's name, such as
-rms_norm_forward(x, w, eps, delta=None) (docs/operators-of-your-own.md). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
-NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Under `--device cuda` torch tensors are on the
-GPU; a class with an attribute `device = "cuda"` runs only there. In a case of several ranks each has a process of this class;
-only one with an attribute `ranks = True` is called there, because the others may rely on being alone.
+rms_norm_forward(x, w, eps, delta=None) (docs/operators-of-your-own.md). A plain class gets NumPy arrays, or torch
+tensors if its file imports torch and not NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise.
+Under `--device cuda` torch tensors are on the GPU; a class with an attribute `device = "cuda"` runs only there. In a
+case of several ranks each has a process of this class; only one with an attribute `ranks = True` is called there,
+because the others may rely on being alone.
 
 A call is timed by syslab itself: from the moment at which it releases the call's inputs until all outputs are in the
-memory that both see. The time that is taken here by the monotonic clock only spares it the waking up. On a GPU syslab's own
-stream takes the time, and two events on torch's current stream only spare it the handing over (syslab_gpu.py). The inputs are
-given once the call is launched, so that Python's part in launching does not count. Until then they hold NaN: work on a
-stream of its own that does not wait for the current one reads these, and is found out. Where syslab cannot share a GPU's memory,
-inputs come by the host's and the call's time is what these events say.
+memory that both see. The time that is taken here by the monotonic clock only spares it the waking up. On a GPU syslab's
+own stream takes the time, and two events on torch's current stream only spare it the handing over (syslab_gpu.py). The
+inputs are given once the call is launched, so that Python's part in launching does not count. Until then they hold NaN:
+work on a stream of its own that does not wait for the current one reads these, and is found out. Where syslab cannot
+share a GPU's memory, inputs come by the host's and the call's time is what these events say.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -40,7 +41,8 @@ from syslab_wire import PROTOCOL, Pipe
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mine", metavar="NAME=FILE.py:CLASS", help="where the host's hello has no `implementation`")
-    parser.add_argument("--function", action="store_true", help="CLASS is anything that can be called, with any arguments")
+    parser.add_argument("--function", action="store_true",
+                        help="CLASS is anything that can be called, with any arguments")
     arguments = parser.parse_args()
     lift_memory_limit()
 

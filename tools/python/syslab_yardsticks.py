@@ -1,4 +1,5 @@
-"""What a class on ranks is timed beside: our strategies for torch (syslab_parallel.py) and torch's own, around the same module.
+"""What a class on ranks is timed next to: our strategies for torch (syslab_parallel.py) and torch's own, around the
+same module.
 
 The plain ones are here: what a hand-out's text describes, without anything of ours.
 """
@@ -84,5 +85,6 @@ def yardstick(case):
     try:
         import syslab_parallel
     except (ImportError, OSError) as error:
-        raise Unsupported(f"our '{case['strategy']}' for torch stands on libsyslab, which was not found: {str(error).splitlines()[0]}") from None
+        raise Unsupported(f"our '{case['strategy']}' for torch stands on libsyslab, which was not found: "
+                          f"{str(error).splitlines()[0]}") from None
     return syslab_handed_in.Methods(getattr(syslab_parallel, OURS[case["strategy"]]))

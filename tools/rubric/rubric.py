@@ -73,7 +73,8 @@ def score(rubric, handout, paths, out):
     for problem, letter, points, _, _ in parts(rubric, handout):
         row = [given[problem, letter] for given in sheets]
         if min(row) < points or len(set(row)) > 1:
-            print(f"{problem} {letter}".strip() + ": " + ", ".join(f"{value:g}" for value in row) + f" of {points:g}", file=out)
+            print(f"{problem} {letter}".strip() + ": " + ", ".join(f"{value:g}" for value in row) + f" of {points:g}",
+                  file=out)
     sums = [sum(given.values()) for given in sheets]
     print("Sums: " + ", ".join(f"{value:g}" for value in sums) + f" of {total:g}; {min(sums):g} counts", file=out)
 

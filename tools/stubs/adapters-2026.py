@@ -20,7 +20,8 @@ def get_flashattention_autograd_function_triton():
 
 
 def get_ddp(module):
-    """A container around `module` whose forward() is the module's and whose ranks end each step with the same weights."""
+    """A container around `module` whose forward() is the module's and whose ranks end each step with the same
+    weights."""
     raise NotImplementedError
 
 

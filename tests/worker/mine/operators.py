@@ -57,7 +57,8 @@ class Operators:
         np.add.at(dtable, ids, dx)
         return dtable
 
-    def adamw_step(self, p, m, v, g, beta1, rest1, beta2, rest2, step, root_factor, eps, decay_before, decay_after, grad_scale,
+    def adamw_step(self, p, m, v, g, beta1, rest1, beta2, rest2, step, root_factor, eps, decay_before,
+                   decay_after, grad_scale,
                    clip):
         f = np.float32
         g = g * f(grad_scale * clip)

@@ -1,4 +1,5 @@
-"""Data parallelism, a sharded optimizer and full sharding as students write them: seven that are right. parallel_variants.py has more."""
+"""Data parallelism, a sharded optimizer and full sharding as students write them: seven that are right.
+parallel_variants.py has more."""
 import torch
 import torch.distributed as dist
 
@@ -192,7 +193,9 @@ class FullySharded(torch.nn.Module):
                 layer.register_forward_hook(lambda _, inputs, out, p=layer.weight: self.after_forward(p, out))
         for p in module.parameters():
             if p not in self.sharded:
-                self.hooks.append(after_gradient(p, lambda p=p: self.handles.append((dist.all_reduce(p.grad, async_op=True), p, None))))
+                self.hooks.append(after_gradient(p,
+                                                 lambda p=p: self.handles.append(
+                                                     (dist.all_reduce(p.grad, async_op=True), p, None))))
 
     def shard(self, p):
         rows = -(-p.shape[0] // self.ranks)

@@ -1,4 +1,5 @@
-"""Faults that students make in data parallelism, sharded optimizers and full sharding, each in one of the right classes."""
+"""Faults that students make in data parallelism, sharded optimizers and full sharding, each in one of the right
+classes."""
 import torch
 import torch.distributed as dist
 

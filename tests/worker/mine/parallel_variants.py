@@ -1,5 +1,6 @@
-"""Right data parallelism, sharded optimizers and full sharding that are built in another way than the checks might expect: padded flat
-shards, gradients by all-gather, by reduce and broadcast, by reduce-scatter of padded buckets, aligned parts of tied weights."""
+"""Right data parallelism, sharded optimizers and full sharding that are built in another way than the checks might
+expect: padded flat shards, gradients by all-gather, by reduce and broadcast, by reduce-scatter of padded buckets,
+aligned parts of tied weights."""
 from typing import Any
 
 import torch
@@ -33,7 +34,8 @@ class ReducesOnOne(Container):
 
 
 class ScattersBuckets(Bucketed):
-    """A bucket is padded to equal parts, each rank makes the mean of one, and gathers the others when all have begun."""
+    """A bucket is padded to equal parts, each rank makes the mean of one, and gathers the others when all have
+    begun."""
 
     def send(self, index):
         members, ranks = [p for p in self.buckets[index] if p.grad is not None], dist.get_world_size()
@@ -64,7 +66,8 @@ class PaddedShards(torch.optim.Optimizer):
     """Each parameter is divided among all ranks, in parts of one aligned size; state covers the padding, too."""
 
     def __init__(self, params, optimizer_cls, **options):
-        self.rank, self.ranks, self.optimizer_cls, self.options = dist.get_rank(), dist.get_world_size(), optimizer_cls, options
+        self.rank, self.ranks, self.optimizer_cls, self.options = (dist.get_rank(), dist.get_world_size(),
+                                                                   optimizer_cls, options)
         self.parts: list = []
         self.inner: Any = None
         super().__init__(params, dict(options))
@@ -118,7 +121,8 @@ class RoundRobin(Sharded):
 
 
 class Whole(torch.autograd.Function):
-    """A weight from all ranks' parts, in the dtype that layers compute in; its gradient's mean goes back to their owners."""
+    """A weight from all ranks' parts, in the dtype that layers compute in; its gradient's mean goes back to their
+    owners."""
 
     @staticmethod
     def forward(ctx, part, shape, dtype):
@@ -138,7 +142,8 @@ class Whole(torch.autograd.Function):
 
 
 class FlatFSDP(torch.nn.Module):
-    """A rank's part of a weight is flat, and rounded up to whole lines of memory. Layers that have one weight share its part."""
+    """A rank's part of a weight is flat, and rounded up to whole lines of memory. Layers that have one weight share its
+    part."""
 
     def __init__(self, module, compute_dtype=None):
         super().__init__()

@@ -1,4 +1,5 @@
-"""Classes in the styles that students hand in. All of RIGHT pass the hand-out's own tests on the CPU; none of WRONG does."""
+"""Classes in the styles that students hand in. All of RIGHT pass the hand-out's own tests on the CPU; none of WRONG
+does."""
 import math
 
 import torch

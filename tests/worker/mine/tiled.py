@@ -1,4 +1,5 @@
-"""FlashAttention-2 in plain PyTorch, as students write it: a loop over tiles of queries, and inside one over tiles of keys."""
+"""FlashAttention-2 in plain PyTorch, as students write it: a loop over tiles of queries, and inside one over tiles of
+keys."""
 import math
 
 import torch

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Patches of planted faults are read as written, planted where their lines stand exactly once, and refused in clear words; what a
-test program prints is read right; and the page keeps no row of an older patch.
+"""Patches of planted faults are read as written, planted where their lines stand exactly once, and refused in clear
+words; what a test program prints is read right; and the page keeps no row of an older patch.
 
     mutants_test.py ROOT
 """
@@ -15,6 +15,7 @@ import tempfile
 import textwrap
 import time
 import unittest
+from typing import Any
 from unittest import mock
 
 ROOT = pathlib.Path(sys.argv.pop(1))
@@ -23,7 +24,9 @@ import mutant_patches as patches  # noqa: E402
 import mutant_report as report  # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader("mutants", str(ROOT / "tools/mutants"))
-mutants = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutants", LOADER))
+SPEC = importlib.util.spec_from_loader("mutants", LOADER)
+assert SPEC is not None
+mutants: Any = importlib.util.module_from_spec(SPEC)
 sys.dont_write_bytecode = True
 LOADER.exec_module(mutants)
 
@@ -43,7 +46,8 @@ class Patches(unittest.TestCase):
 
     def test_a_head_says_what_is_planted_and_what_kills_it(self):
         patch = patches.parse("f_of_two", HEAD + "Needs: gpu\nSurvives: nobody calls it\n" + BODY)
-        self.assertEqual((patch.plants, patch.test, patch.cases), ("f of two is wrong, as of one", "unit_f", "F.*:G.Two"))
+        self.assertEqual((patch.plants, patch.test, patch.cases),
+                         ("f of two is wrong, as of one", "unit_f", "F.*:G.Two"))
         self.assertEqual((patch.gpu, patch.survives, patch.files), (True, "nobody calls it", ["src/f.cpp"]))
         self.assertFalse(patches.parse("f_of_two", HEAD + BODY).gpu)
 
@@ -59,16 +63,19 @@ class Patches(unittest.TestCase):
     def test_hunks_of_one_file_are_planted_one_after_the_other(self):
         more = "@@\n int g(int n) {\n-  return n;\n+  return -n;\n"
         text = patches.apply(patches.parse("f_of_two", HEAD + BODY + more), lambda file: SOURCE)["src/f.cpp"]
-        self.assertEqual(text, SOURCE.replace("n < 2", "n <= 2").replace("g(int n) {\n  return n", "g(int n) {\n  return -n"))
+        self.assertEqual(text,
+                         SOURCE.replace("n < 2", "n <= 2").replace("g(int n) {\n  return n", "g(int n) {\n  return -n"))
 
     def test_blank_lines_may_have_lost_their_blank(self):
         body = "--- a/src/f.cpp\n+++ b/src/f.cpp\n@@\n }\n\n-int g(int n) {\n+int g(int m) {\n"
-        self.assertIn("int g(int m)", patches.apply(patches.parse("f_of_two", HEAD + body), lambda file: SOURCE)["src/f.cpp"])
+        self.assertIn("int g(int m)", patches.apply(patches.parse("f_of_two", HEAD + body),
+                                                    lambda file: SOURCE)["src/f.cpp"])
 
     def test_lines_found_twice_or_never_are_refused(self):
         twice = "--- a/src/f.cpp\n+++ b/src/f.cpp\n@@\n-  return n;\n+  return -n;\n"
         self.unfit("begins with 'return n;' is found 2 times, exactly once is wanted; add lines", HEAD + twice)
-        self.unfit("is not found, exactly once is wanted; the source has changed", HEAD + BODY, SOURCE.replace("n < 2", "n < 3"))
+        self.unfit("is not found, exactly once is wanted; the source has changed", HEAD + BODY,
+                   SOURCE.replace("n < 2", "n < 3"))
         self.unfit("is not found", HEAD + BODY, SOURCE.replace("int f(", "  int f("))  # whole lines only
         self.unfit("there is no file src/f.cpp", HEAD + BODY, None)
 
@@ -96,13 +103,13 @@ class Patches(unittest.TestCase):
             patches.choose(both, ["f_of"])
 
     def test_what_wants_the_whole_program_is_told_by_its_test(self):
-        self.assertTrue(mutants.end_to_end(patches.parse("f", HEAD.replace("unit_f F.*:G.Two", "e2e_f F.test_two") + BODY)))
+        of_program = HEAD.replace("unit_f F.*:G.Two", "e2e_f F.test_two")
+        self.assertTrue(mutants.end_to_end(patches.parse("f", of_program + BODY)))
         self.assertFalse(mutants.end_to_end(patches.parse("f", HEAD + BODY)))
 
     def test_ten_tenths_are_all_of_them(self):
         for count in (3, 10, 67):
             self.assertEqual(sum((patches.tenth(list(range(count)), n) for n in range(10)), []), list(range(count)))
-
 
     def test_another_fault_is_first_each_time_that_its_tenth_comes(self):
         three = [patches.parse(name, HEAD + BODY) for name in "bca"]
@@ -112,13 +119,16 @@ class Patches(unittest.TestCase):
 
     def test_no_fault_is_begun_once_the_time_is_over(self):
         three = [patches.parse(name, HEAD + BODY) for name in "abc"]
-        with mock.patch.object(mutants, "baseline"), mock.patch.object(mutants.time, "monotonic", side_effect=range(0, 1000, 10)), \
+        with mock.patch.object(mutants, "baseline"), mock.patch.object(mutants.time, "monotonic",
+                                                                       side_effect=range(0, 1000, 10)), \
                 mock.patch.object(mutants, "try_one", return_value=report.Outcome("killed", "")):
             build = mock.Mock(tests={"unit_f"}, make=lambda tests: (True, ""))
-            self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=27.5)), ["a", "b"], "twice as many of the clock")
+            self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=27.5)), ["a", "b"],
+                             "twice as many of the clock")
             self.assertEqual(list(mutants.run_all(build, three, lambda some: None)), ["a", "b", "c"])
             with mock.patch.object(mutants, "processor_seconds", side_effect=(100, 120, 155, 156)):
-                self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=55)), ["a", "b"], "of a processor")
+                self.assertEqual(list(mutants.run_all(build, three, lambda some: None, seconds=55)), ["a", "b"],
+                                 "of a processor")
 
 
 class Interrupts(unittest.TestCase):
@@ -134,7 +144,8 @@ class Interrupts(unittest.TestCase):
             with self.subTest(number), tempfile.TemporaryDirectory() as name:
                 folder = pathlib.Path(name)
                 # More than a pipe holds, so that it has begun only when what it says is read.
-                (folder / "ninja").write_text("#!/bin/sh\ntrap 'echo >told; exit 1' TERM\nhead -c 200000 /dev/zero | tr '\\0' x\necho >begun\nfor _ in $(seq 400); do sleep 0.05; done\n")
+                (folder / "ninja").write_text("#!/bin/sh\ntrap 'echo >told; exit 1' TERM\nhead -c 200000 /dev/zero | "
+                                              "tr '\\0' x\necho >begun\nfor _ in $(seq 400); do sleep 0.05; done\n")
                 (folder / "ninja").chmod(0o755)
                 builds = textwrap.dedent(f"""
                     import importlib.machinery, importlib.util, pathlib, sys
@@ -192,7 +203,8 @@ class Outcomes(unittest.TestCase):
             self.assertEqual(build.run.call_count, 1)
 
     def test_what_pythons_unittest_prints(self):
-        said = "FAIL: test_one (__main__.F.test_one)\n----\nERROR: test_two (__main__.F)\n----\nFAILED (failures=1, errors=1)\n"
+        said = ("FAIL: test_one (__main__.F.test_one)\n----\nERROR: test_two (__main__.F)\n----\nFAILED (failures=1, "
+                "errors=1)\n")
         self.assertEqual(mutants.outcome_of(1, said), ("failed", ["F.test_one", "F.test_two"]))
         self.assertEqual(mutants.outcome_of(0, "Ran 2 tests in 0.1s\n\nOK\n"), ("passed", []))
         self.assertTrue(mutants.is_python(["/usr/bin/python3", "tests/e2e/test_f.py"]))
@@ -202,16 +214,19 @@ class Outcomes(unittest.TestCase):
         killed, survivor = patches.parse("f", HEAD + BODY), patches.parse("g", HEAD + "Survives: so\n" + BODY)
         wrong = lambda patch, status: bool(report.wrong(patch, report.Outcome(status, "unit_f")))  # noqa: E731
         self.assertEqual([wrong(killed, "killed"), wrong(survivor, "survived")], [False, False])
-        for patch, status in ((killed, "survived"), (survivor, "killed"), (killed, "killed by another"), (killed, "timed out"),
+        for patch, status in ((killed, "survived"), (survivor, "killed"), (killed, "killed by another"),
+                              (killed, "timed out"),
                               (survivor, "does not compile")):
             self.assertTrue(wrong(patch, status), status)
 
     def test_the_page_keeps_rows_until_their_patch_changes(self):
         patch, other = patches.parse("f", HEAD + BODY), patches.parse("g", HEAD + BODY)
-        first = report.page([patch, other], {"f": report.Outcome("killed", "unit_f: F.One"), "g": report.Outcome("survived", "")}, {}, [])
+        first = report.page([patch, other], {"f": report.Outcome("killed", "unit_f: F.One"),
+                                             "g": report.Outcome("survived", "")}, {}, [])
         self.assertIn("| killed | unit_f: F.One |", first)
         self.assertIn("- `g`: no reason given", first)
-        again = report.page([patch, other], {}, report.read_rows(first), [("gemm", "dropped_tail", "gemm.equals_oracle")])
+        again = report.page([patch, other], {}, report.read_rows(first),
+                            [("gemm", "dropped_tail", "gemm.equals_oracle")])
         self.assertIn("| killed | unit_f: F.One |", again)
         self.assertIn("| gemm | `dropped_tail` | `gemm.equals_oracle` |", again)
         self.assertEqual(patches.parse("f", HEAD.replace("F.*", "F.One") + BODY).digest, patch.digest)
@@ -230,9 +245,11 @@ class Outcomes(unittest.TestCase):
         self.assertIn(row, first)
         self.assertIn("| `f.is_odd` | 1 |", first)
         # Also after a run that did not look for laws.
-        again = report.page([laws(BODY)], {"f": report.Outcome("killed", "")}, report.read_rows(first), [], report.read_laws(first))
+        again = report.page([laws(BODY)], {"f": report.Outcome("killed", "")}, report.read_rows(first), [],
+                            report.read_laws(first))
         self.assertIn(row, again)
-        changed = report.page([laws(BODY.replace("<=", "<= 1 +"))], {}, report.read_rows(first), [], report.read_laws(first))
+        changed = report.page([laws(BODY.replace("<=", "<= 1 +"))], {}, report.read_rows(first), [],
+                              report.read_laws(first))
         self.assertNotIn("laws_f", changed)
 
     def test_settled_is_what_came_out_as_its_head_says_and_has_not_changed(self):

@@ -102,18 +102,20 @@ class PreCommit(unittest.TestCase):
         return subprocess.run(command, cwd=ROOT, text=True, capture_output=True).returncode
 
     def test_each_command_is_here_or_comes_with_the_checks(self):
-        known = packages("build_packages", "test_packages", "check_packages") + ["bash"]
+        known = packages("build_packages", "test_packages", "check_packages")
         for name, hook in self.hooks.items():
             program, *words = shlex.split(hook["entry"])
             self.assertEqual(hook["language"], "system", name)
-            for called in {program, words[-1]} if program == "bash" else {program}:
-                self.assertIn(called, known, name)
+            if program == ".ci/lint":
+                self.assertEqual(words, [name], "a gate of .ci/lint")
+            else:
+                self.assertIn(program, known, name)
             for script in (word for word in words if word.endswith(".py")):
                 self.assertTrue((ROOT / script).is_file(), f"{name}: {script}")
 
     def test_each_looks_at_files_that_are_there(self):
         files = [file.relative_to(ROOT).as_posix()
-                 for folder in ("src", "docs", "tools") for file in (ROOT / folder).rglob("*")]
+                 for folder in ("src", "docs", "tools", "db") for file in (ROOT / folder).rglob("*")]
         for name, hook in self.hooks.items():
             self.assertTrue(any(re.search(hook["files"], file) for file in files), name)
 
@@ -121,19 +123,40 @@ class PreCommit(unittest.TestCase):
         whole = [name for name, hook in self.hooks.items() if hook.get("pass_filenames") is False]
         self.assertTrue(whole)
         for name in whole:
-            self.assertEqual(self.run_hook(name), 0, name)
+            if name != "types":  # .ci/run asks mypy, which check_packages has
+                self.assertEqual(self.run_hook(name), 0, name)
 
     def test_those_about_files_find_faults(self):
         with tempfile.TemporaryDirectory() as folder:
             for name, program, suffix, good, bad in (
-                    ("formatting", "clang-format", "cpp", "int x = 1;\n", "int   x=1 ;\n"),
-                    ("names-in-python", "pyflakes3", "py", "import os\nx = 1\n", "print(y)\n")):
+                    ("format", "clang-format", "cpp", "int x = 1;\n", "int   x=1 ;\n"),
+                    ("python", "flake8", "py", "x = 1\n", "print(y)\n"),
+                    ("shell", "shellcheck", "sh", "#!/bin/sh\necho \"$1\"\n", "#!/bin/sh\necho $1\n"),
+                    ("spelling", "codespell", "md", "The spelling.\n", "The spel" + "ing.\n"),
+                    ("sql", "python3", "sql", "SELECT 1;\n", "select 1;\n")):
                 if shutil.which(program) is None:
                     continue  # of check_packages
                 file = pathlib.Path(folder) / f"a.{suffix}"
                 for text, faulty in ((good, False), (bad, True)):
                     file.write_text(text, encoding="utf-8")
                     self.assertEqual(self.run_hook(name, str(file)) != 0, faulty, (name, text))
+
+
+class Lint(unittest.TestCase):
+    GATES = re.search(r"^gates=\((.*)\)$", text_of(".ci/lint"), re.M)
+
+    def test_run_and_pre_commit_have_each_gate(self):
+        assert self.GATES is not None
+        gates = self.GATES[1].split()
+        self.assertEqual(re.findall(r"^step .* \.ci/lint (\w+)$", text_of(".ci/run"), re.M), gates)
+        (repository,) = loaded(".pre-commit-config.yaml")["repos"]
+        hooks = [hook["id"] for hook in repository["hooks"] if hook["entry"].startswith(".ci/lint")]
+        self.assertEqual(hooks, gates)
+
+    def test_an_unknown_gate_is_refused(self):
+        done = subprocess.run([".ci/lint", "colours"], cwd=ROOT, text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("expected one of: format python", done.stderr)
 
 
 class Templates(unittest.TestCase):
@@ -170,6 +193,9 @@ class Editors(unittest.TestCase):
         longest = yaml.safe_load(text_of(".clang-format"))["ColumnLimit"]
         code = [section for section in settings.sections() if "cpp" in section or "py" in section]
         self.assertEqual([settings[section]["max_line_length"] for section in code], [str(longest)] * 2)
+        style = configparser.ConfigParser()
+        style.read_string(text_of(".flake8"))
+        self.assertEqual(style["flake8"]["max-line-length"], str(longest))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #
 # Bash that SIGTERM or SIGHUP ends while it waits for a program runs its EXIT trap at once, and leaves the program. An
 # interrupt of the terminal reaches programs in the script's own process group, and those alone.
+# shellcheck shell=bash
 
 # started_by ID : the ids of all processes below it, whatever group or session they are in: Meson, ninja and tools/mutants
 # begin groups and sessions of their own.

@@ -92,6 +92,9 @@ ONLY_HEADERS = {
     ("claim", "runner"): {"runner/environment.hpp", "runner/known_facts.hpp"},
     ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"},
 }
+# The one file that stands on RapidCheck's private half, which may change with each revision (tools/rapidcheck_pin.py).
+PRIVATE_RAPIDCHECK = re.compile(r"rapidcheck/detail/|\brc::detail\b|\brc::shrinkable::walkPath\b")
+USES_PRIVATE_RAPIDCHECK = "src/check/search.cpp"
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
@@ -169,6 +172,8 @@ def main():
                 continue
             seen += 1
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                if PRIVATE_RAPIDCHECK.search(line) and path.as_posix() != USES_PRIVATE_RAPIDCHECK:
+                    faults.append(f"{path}:{number}: only {USES_PRIVATE_RAPIDCHECK} uses RapidCheck's private half")
                 match = INCLUDE.match(line)
                 if not match:
                     continue

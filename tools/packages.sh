@@ -1,5 +1,6 @@
 # What syslab needs from the distribution, and how it gets there. Sourced by tools/quickstart, tools/test and .ci/run.
 # Names are those of Debian 12 and Ubuntu 24.04.
+# shellcheck shell=bash disable=SC2034  # the arrays are for scripts that source this
 
 build_packages=(
   g++ meson ninja-build pkg-config python3
@@ -14,8 +15,8 @@ report_packages=(gnuplot-nox)
 test_packages=("${report_packages[@]}" libbenchmark-dev openmpi-bin patchelf python3-numpy python3-torch python3-yaml strace)
 # A peer of the communicators, built in where it is found.
 optional_packages=(libgloo-dev)
-# LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.
-check_packages=(clang-format ccache pyflakes3 texlive-latex-base texlive-latex-recommended texlive-science)
+# For .ci/lint. And LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.
+check_packages=(clang-format ccache codespell flake8 mypy shellcheck texlive-latex-base texlive-latex-recommended texlive-science)
 # For tools/sanitize: clang, its OpenMP (with Archer) and what turns addresses into lines.
 sanitizer_packages=(clang libomp-dev llvm)
 

@@ -27,7 +27,7 @@ middle AS (
   SELECT k.* FROM kept k WHERE k.layer = (SELECT (max(x.layer) + 1) / 2 FROM kept x WHERE x.attempt_id = k.attempt_id)
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
-       iif(found = expected, 'as expected', printf('where %.5g MiB are expected', expected / 1048576)) AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved, 
+       iif(found = expected, 'as expected', printf('where %.5g MiB are expected', expected / 1048576)) AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved,
        iif(framework IS NULL, '', printf('. Allocated in backward, as PyTorch does, they would leave a %s of %.4g MiB', iif(saved < found, 'growth', 'fall'), abs(saved - found) / 1048576)) AS framework, run_uid
   FROM t
   JOIN middle ON middle.attempt_id = t.attempt_id

@@ -110,7 +110,7 @@ struct BackwardParams {
                    // padded_q, columns)
 };
 
-// The two arithmetics of fp32/arithmetic.cuh.
+// The two kinds of arithmetic in fp32/arithmetic.cuh.
 struct Half3;
 struct Tf32;
 

@@ -34,6 +34,7 @@ COMMENT_OR_TEXT = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 NO_FUNCTION = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b")
 NAME = re.compile(r"([\w:~]+|operator\s*\S{1,3})\s*\($")
+ACCESS = re.compile(r"\b(?:public|private|protected):$")
 KERNEL = re.compile(r"\b__(?:global|device)__\b")
 RUNG = re.compile(r'\bname = "(\w+)"|\brung\w*\("(\w+)"')
 TILE = re.compile(r"\btiles? of \d+|\b\d+ ?× ?\d+\b|\b\d+ x \d+\b|\b\d+ (?:rows|queries|keys|columns) (?:a|per) tile", re.I)
@@ -91,7 +92,7 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
                 if open_at[0]:
                     yield open_at[0], text.count("\n", 0, at) - open_at[2] + 1
                 open_at = None
-        if open_at is None and sign in "{};" or sign == ":" and re.search(r"\b(?:public|private|protected):$", text[:at + 1][-12:]):
+        if open_at is None and sign in "{};" or sign == ":" and ACCESS.search(text[max(0, at - 11):at + 1]):
             begin = at + 1
 
 

@@ -3,9 +3,9 @@
 
     tools/rapidcheck_pin.py [COMPILER]      exit 1 if the installed headers are others; default: c++
 
-RapidCheck has no versions, and its namespace rc::detail may change with each revision. The search stands on it: budgets,
-listeners, paths of shrinking. So its headers are pinned by their digest. If they change, run the tests `check` and
-`laws_mutants`, and then put the new digest here.
+RapidCheck has no versions, and its namespace rc::detail may change with each revision. The search stands on it:
+budgets, listeners, paths of shrinking. So its headers are pinned by their digest. If they change, run the tests `check`
+and `laws_mutants`, and then put the new digest here.
 """
 import hashlib
 import pathlib
@@ -19,7 +19,8 @@ INCLUDES = "#include <rapidcheck.h>\n#include <rapidcheck/detail/TestListenerAda
 
 
 def headers(compiler: str) -> list[pathlib.Path]:
-    made = subprocess.run([compiler, "-std=c++20", "-M", "-x", "c++", "-"], input=INCLUDES, text=True, capture_output=True)
+    made = subprocess.run([compiler, "-std=c++20", "-M", "-x", "c++", "-"], input=INCLUDES, text=True,
+                          capture_output=True)
     if made.returncode != 0:
         sys.exit(f"error: {compiler} does not find RapidCheck; expected the package librapidcheck-dev\n{made.stderr}")
     names = made.stdout.replace("\\\n", " ").split()

@@ -12,10 +12,10 @@ import sys
 from typing import Iterator
 
 KEYWORDS = frozenset("""
-    select from where join left inner outer cross natural on using group by order having limit union all except intersect
-    and or not in is null as case when then else end create table view index trigger insert update delete into values set
-    with recursive distinct between like glob exists desc asc over partition materialized
-    primary references unique check default strict cast collate returning
+    select from where join left inner outer cross natural on using group by order having limit union all except
+    intersect and or not in is null as case when then else end create table view index trigger insert update delete
+    into values set with recursive distinct between like glob exists desc asc over partition materialized primary
+    references unique check default strict cast collate returning
     """.split())
 # Not code: comments, texts, and names in quotes.
 NO_CODE = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`", re.S)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures the shape of the sources against bars that only tighten.
 
-    tools/structure.py [ROOT]            exit 1 and a line for each place above its bar that tools/structure.txt does not list
+    tools/structure.py [ROOT]            exit 1 and a line for each place above its bar that tools/structure.txt does
+                                         not list
     tools/structure.py --shrink [ROOT]   lowers the listed numbers to today's and takes out the rows that nothing needs
     tools/structure.py --today [ROOT]    prints all places above their bars as rows of that table
     tools/structure.py --self-test
 
-A row of the table is a debt: a rule, a place and today's number. It fails if the place is worse than its row, and also if it
-is better, so that the table shrinks with the debt. Rules and bars:
+A row of the table is a debt: a rule, a place and today's number. It fails if the place is worse than its row, and also
+if it is better, so that the table shrinks with the debt. Rules and bars:
 
     function   60   lines of a function in src and experiments; __global__ and __device__ functions are free
     file      500   lines of a file of code
@@ -24,7 +25,8 @@ import sys
 from typing import Iterator
 
 TABLE = "tools/structure.txt"
-BARS = {"function": 60, "file": 500, "folder": 50, "sql_line": 0, "sql_rung": 0, "sql_tile": 0, "sql_passes": 0, "word": 0}
+BARS = {"function": 60, "file": 500, "folder": 50, "sql_line": 0, "sql_rung": 0, "sql_tile": 0,
+        "sql_passes": 0, "word": 0}
 CODE = {".cpp", ".hpp", ".cu", ".cuh", ".h", ".py", ".sh", ".sql"}
 CPP = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 TOPS = ("src", "experiments", "property_tests", "tests", "tools", "db", "reports")
@@ -37,7 +39,8 @@ NAME = re.compile(r"([\w:~]+|operator\s*\S{1,3})\s*\($")
 ACCESS = re.compile(r"\b(?:public|private|protected):$")
 KERNEL = re.compile(r"\b__(?:global|device)__\b")
 RUNG = re.compile(r'\bname = "(\w+)"|\brung\w*\("(\w+)"')
-TILE = re.compile(r"\btiles? of \d+|\b\d+ ?× ?\d+\b|\b\d+ x \d+\b|\b\d+ (?:rows|queries|keys|columns) (?:a|per) tile", re.I)
+TILE = re.compile(r"\btiles? of \d+|\b\d+ ?× ?\d+\b|\b\d+ x \d+\b|\b\d+ (?:rows|queries|keys|columns) (?:a|per) tile",
+                  re.I)
 WORD_OF_ENUM = re.compile(r'return "(\w+)"|\? "(\w+)" : "(\w+)"')
 ENUMS = ("src/contract/task.cpp", "src/contract/outcome.cpp")
 
@@ -53,7 +56,8 @@ def without_text(text: str) -> str:
 
 
 def without_preprocessor(text: str) -> str:
-    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda found: re.sub(r"[^\n]", " ", found.group()), text, flags=re.M)
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda found: re.sub(r"[^\n]", " ", found.group()),
+                  text, flags=re.M)
 
 
 def name_before_arguments(head: str) -> str:
@@ -76,7 +80,8 @@ def name_before_arguments(head: str) -> str:
 def functions(text: str) -> Iterator[tuple[str, int]]:
     """(name, lines from the first of its head to the closing brace) of the functions of a C++ file, without kernels."""
     text = without_preprocessor(without_text(text))
-    depth, begin, open_at = 0, 0, None  # begin: of the head that is being read; open_at: (name, depth, line) of a function
+    # Begin: of the head that is being read; open_at: (name, depth, line) of a function.
+    depth, begin, open_at = 0, 0, None
     for at, sign in enumerate(text):
         if sign == "{":
             if open_at is None:
@@ -102,7 +107,8 @@ def rung_names(root: pathlib.Path) -> set[str]:
 
 
 def rungs_in(sql: str, names: set[str]) -> int:
-    """A name of two words, such as flash_mma, anywhere; one of a single word, such as naive, next to `implementation`."""
+    """A name of two words, such as flash_mma, anywhere; one of a single word, such as naive, next to
+    `implementation`."""
     found = sum(len(re.findall(rf"\b{name}\b", sql)) for name in names if "_" in name)
     for compared in re.findall(r"\b(?:implementation|impl)\b\s*(?:=|<>|!=|(?:NOT )?IN\b)\s*(\([^)]*\)|'\w*')", sql):
         found += sum(f"'{name}'" in compared for name in names if "_" not in name)

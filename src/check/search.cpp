@@ -300,6 +300,15 @@ void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMet
                                 kNowAndThen, tries);
 }
 
+// What a replay met behind its first try.
+void note_struck(const rc::detail::CaseDescription& struck, int tries, const Watched& watched, LawResult& result) {
+  result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
+  result.message = fmt::format("{}\n{}: seen again at try {}", struck.result.description, kNowAndThen, tries);
+  result.counterexample = named(struck.example());
+  result.finding = watched.was();
+  result.finding.seldom = true;
+}
+
 }  // namespace
 
 void look_in_promised(const LawRequest& request, LawResult& found,
@@ -362,12 +371,8 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   rc::detail::GaveUpResult gave_up;
   rc::detail::Error error;
   if (struck) {
+    note_struck(*struck, tries, watched, result);
     result.reproduce = request.reproduce;
-    result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
-    result.message = fmt::format("{}\n{}: seen again at try {}", struck->result.description, kNowAndThen, tries);
-    result.counterexample = named(struck->example());
-    result.finding = watched.was();
-    result.finding.seldom = true;
   } else if (watched.hopeless() && !replaying) {
     result.outcome = Outcome::not_run;
     result.cases_run = 0;

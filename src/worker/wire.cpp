@@ -10,7 +10,6 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
-#include "worker/fact_levels.hpp"
 #include "worker/fields.hpp"
 #include "worker/metric_range.hpp"
 

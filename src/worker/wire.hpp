@@ -22,6 +22,7 @@
 #include "contract/outcome.hpp"
 #include "contract/status.hpp"
 #include "contract/task.hpp"
+#include "core/json_text.hpp"
 #include "core/rank_error.hpp"
 #include "core/units.hpp"
 #include "core/value.hpp"
@@ -29,6 +30,10 @@
 namespace syslab::worker {
 
 inline constexpr int kWireVersion = 1;
+
+// How deep facts may nest. They are stored below lists of ranks and of launches, and read again from there and from
+// what is printed of them.
+inline constexpr std::size_t kMostFactLevels = kMostLevels - 10;
 
 // Somebody's implementation that the case runs instead of one of ours.
 struct MineRequest {

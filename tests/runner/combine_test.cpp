@@ -6,7 +6,7 @@
 
 #include "core/json_text.hpp"
 #include "stats/summary.hpp"
-#include "worker/fact_levels.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "worker/call.hpp"
-#include "worker/fact_levels.hpp"
 #include "worker/metric_range.hpp"
 
 namespace syslab::worker {

@@ -107,8 +107,10 @@ def of_a_row(value):
 
 def largest_of_a_row(value):
     """The largest along the last dimension, beside each element."""
-    return library_of(value).zeros_like(value) + (value.amax(-1, keepdims=True) if is_torch(value) else value.max(-1, keepdims=True)) \
-        if value.ndim and math.prod(value.shape) else value
+    if not value.ndim or not math.prod(value.shape):
+        return value
+    largest = value.amax(-1, keepdims=True) if is_torch(value) else value.max(-1, keepdims=True)
+    return library_of(value).zeros_like(value) + largest
 
 
 def whole_bound(value, rtol, atol):
@@ -117,10 +119,11 @@ def whole_bound(value, rtol, atol):
 
 
 def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared, within=None, largest=None):
-    """What was expected of an output of that dtype, its tolerance, and each element's own tolerance (own_tolerance). `value`: the float64
-    result; `given`: the coarsest unit roundoff of output and arguments; `terms`: of the longest sum; `sensitivity`: change_of() probes, or
-    None; `erring`: the reference's own error in its own dtype, or None; `exact`: it computed in float64; `declared`: (rtol, atol) of the
-    case, or None; `within`: the same as `sensitivity` of what lies between (syslab_within.py), or None; `largest`: of those numbers.
+    """What was expected of an output of that dtype, its tolerance, and each element's own tolerance (own_tolerance).
+    `value`: the float64 result; `given`: the coarsest unit roundoff of output and arguments; `terms`: of the longest
+    sum; `sensitivity`: change_of() probes, or None; `erring`: the reference's own error in its own dtype, or None;
+    `exact`: it computed in float64; `declared`: (rtol, atol) of the case, or None; `within`: the same as `sensitivity`
+    of what lies between (syslab_within.py), or None; `largest`: of those numbers.
     """
     library, own = library_of(value), unit_roundoff(dtype)
     reach, tiny = range_of(dtype)

@@ -211,8 +211,8 @@ class Reference:
                 for (_, value), (_, own) in zip(results, self.run(self.native, values))]
 
     def changes_within(self, values, results):
-        """For each output how much it moves with what is rounded on the way to it (syslab_within.py), in units of that, and the
-        largest number on the way. None where that is not known: of NumPy, and of what torch cannot watch."""
+        """For each output how much it moves with what is rounded on the way to it (syslab_within.py), in units of that,
+        and the largest number on the way. None where that is not known: of NumPy, and of what torch cannot watch."""
         import numpy
 
         unknown = [None] * len(results), None
@@ -229,7 +229,8 @@ class Reference:
             if seen.value is None:
                 return unknown
             changes = [change_of(doubles(other), doubles(value)) for (_, value), (_, other) in zip(results, moved)]
-            found, largest = [larger(one, change) for one, change in zip(found, changes)], max(largest or 0.0, seen.value)
+            found = [larger(one, change) for one, change in zip(found, changes)]
+            largest = max(largest or 0.0, seen.value)
         return found, largest
 
     def expect(self, values, probes=PROBES):
@@ -258,7 +259,8 @@ class Reference:
                 sensitivity = [larger(one, change) for one, change in zip(sensitivity, changes)]
             if probes == PROBES:
                 within, largest = self.changes_within(values, results)
-        return [self.bound(name, doubles(value), each, exact, declared, sensitivity=moved, erring=erring, within=change, largest=largest)
+        return [self.bound(name, doubles(value), each, exact, declared, sensitivity=moved, erring=erring, within=change,
+                           largest=largest)
                 for (name, value), each, moved, erring, change in zip(results, self.outputs, sensitivity, own, within)]
 
     def expect_ties(self, values, seen, probes):

@@ -1,6 +1,8 @@
-"""Rounding of what lies between a reference's arguments and its result: torch's operations, each result of which is moved a little.
+"""Rounding of what lies between a reference's arguments and its result: torch's operations, each result of which is
+moved a little.
 
-Where a result cancels, as the gradient of softmax(x).sum() does to 0, moving the arguments shows nothing of what rounding does there.
+Where a result cancels, as the gradient of softmax(x).sum() does to 0, moving the arguments shows nothing of what
+rounding does there.
 
 Needs torch, and does nothing where it has no TorchDispatchMode.
 """
@@ -12,24 +14,28 @@ from syslab_signature import is_torch
 
 # What these return has been rounded already, whichever the dtype.
 EXACT = frozenset("""
-_reshape_alias _to_copy _unsafe_view abs amax amin aminmax argsort bernoulli_ cat ceil clamp clamp_ clamp_max clamp_max_ clamp_min
-clamp_min_ clone constant_pad_nd contiguous copy copy_ cummax cummin detach diagonal_scatter embedding empty_like expand_copy eye fill fill_
-flip floor full_like gather index index_copy index_copy_ index_fill index_fill_ index_select kthvalue masked_fill masked_fill_ masked_select
-max max_pool2d_with_indices maximum median min minimum mode nan_to_num nanmedian neg neg_ new_empty new_full new_ones new_zeros normal_
-ones_like pad pixel_shuffle rand_like randn_like random_ relu relu_ repeat roll rot90 round scatter scatter_ select_backward select_scatter
-sgn sign slice_backward slice_scatter sort split stack take threshold_backward topk tril tril_ triu triu_ trunc unfold_backward uniform_
-view_copy where zero_ zeros_like
+_reshape_alias _to_copy _unsafe_view abs amax amin aminmax argsort bernoulli_ cat ceil clamp clamp_ clamp_max
+clamp_max_ clamp_min clamp_min_ clone constant_pad_nd contiguous copy copy_ cummax cummin detach diagonal_scatter
+embedding empty_like expand_copy eye fill fill_ flip floor full_like gather index index_copy index_copy_ index_fill
+index_fill_ index_select kthvalue masked_fill masked_fill_ masked_select max max_pool2d_with_indices maximum median
+min minimum mode nan_to_num nanmedian neg neg_ new_empty new_full new_ones new_zeros normal_ ones_like pad
+pixel_shuffle rand_like randn_like random_ relu relu_ repeat roll rot90 round scatter scatter_ select_backward
+select_scatter sgn sign slice_backward slice_scatter sort split stack take threshold_backward topk tril tril_ triu
+triu_ trunc unfold_backward uniform_ view_copy where zero_ zeros_like
 """.split())
 
 
 def operation_of(function):
-    return function.overloadpacket.__name__ if hasattr(function, "overloadpacket") else getattr(function, "__name__", "")
+    named = function.overloadpacket if hasattr(function, "overloadpacket") else function
+    return getattr(named, "__name__", "")
 
 
 def is_view(function):
     """Whether a result is memory of an argument that the operation does not write."""
     schema = getattr(function, "_schema", None)
-    return schema is None or any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
+    if schema is None:
+        return True
+    return any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
 
 
 def moved_of(value, arrangement, generator):
@@ -40,17 +46,20 @@ def moved_of(value, arrangement, generator):
         shape[-1] = 1
     elif arrangement == "tensor":
         shape = [1] * len(shape)
-    signs = torch.from_numpy(2.0 * generator.integers(0, 2, size=tuple(shape)) - 1.0) if shape else 2.0 * int(generator.integers(0, 2)) - 1.0
-    return 1.0 + PROBE_STEP * (signs.to(value.device) if is_torch(signs) else signs)
+    if not shape:
+        return 1.0 + PROBE_STEP * (2.0 * int(generator.integers(0, 2)) - 1.0)
+    signs = torch.from_numpy(2.0 * generator.integers(0, 2, size=tuple(shape)) - 1.0)
+    return 1.0 + PROBE_STEP * signs.to(value.device)
 
 
-# Roundings are independent, but for those of what a row or a whole tensor shares: a maximum, a sum that all are divided by.
+# Roundings are independent, but for those of what a row or a whole tensor shares: a maximum, a sum that all are divided
+# by.
 ARRANGEMENTS = ("element", "row", "tensor", "element")
 
 
 class Largest:
-    """`value`: of all numbers that operations take and give, of a backward pass without those of the forward pass, which is asked
-    with gradients enabled. None before there is any, or where torch cannot be watched."""
+    """`value`: of all numbers that operations take and give, of a backward pass without those of the forward pass,
+    which is asked with gradients enabled. None before there is any, or where torch cannot be watched."""
     value = None
 
     def take(self, tensor):
@@ -61,7 +70,8 @@ class Largest:
 
 @contextlib.contextmanager
 def results_moved(arrangement, generator):
-    """Within it, each double that an operation of torch computes of other doubles is moved. Gives the Largest of them."""
+    """Within it, each double that an operation of torch computes of other doubles is moved. Gives the Largest of
+    them."""
     largest = Largest()
     try:
         from torch.utils._python_dispatch import TorchDispatchMode

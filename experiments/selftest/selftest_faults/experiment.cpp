@@ -62,6 +62,12 @@ void passed(CaseContext& context) {
   context.emit(check);
 }
 
+void deep_facts(CaseContext& context) {
+  constexpr std::size_t kLists = 98;  // as deep as a message may be
+  passed(context);
+  context.emit(worker::FactRecord{"{\"deep\":" + std::string(kLists, '[') + std::string(kLists, ']') + "}"});
+}
+
 const std::map<std::string, std::function<void(CaseContext&)>, std::less<>>& faults() {
   static const std::map<std::string, std::function<void(CaseContext&)>, std::less<>> table{
       {"none", [](CaseContext& context) { context.metric("answer", "1", 42.0); }},
@@ -78,12 +84,7 @@ const std::map<std::string, std::function<void(CaseContext&)>, std::less<>>& fau
       {"exit", [](CaseContext&) { std::fputs("leaving early\n", stderr), ::_exit(3); }},
       {"garbage", [](CaseContext&) { write_raw("Hello from the kernel\n"); }},
       {"bad_record", [](CaseContext&) { write_raw(std::string_view("\x13\0\0\0{\"type\":\"metrik\"}  ", 23)); }},
-      {"deep_facts",
-       [](CaseContext& context) {
-         constexpr std::size_t kLists = 98;  // as deep as a message may be
-         passed(context);
-         context.emit(worker::FactRecord{"{\"deep\":" + std::string(kLists, '[') + std::string(kLists, ']') + "}"});
-       }},
+      {"deep_facts", deep_facts},
       {"print",
        [](CaseContext&) {
          std::puts("a print from a kernel");

@@ -40,26 +40,6 @@ namespace fs = std::filesystem;
 
 constexpr int kMostLaunches = 20;  // of a step, where --launches does not say
 
-// "me=kernels/flash.py:Flash", split.
-struct Mine {
-  std::string name, file, behind;  // behind: ":Flash", or nothing
-};
-
-Mine split_mine(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw Error(ErrorKind::usage,
-                fmt::format("--mine '{}' has no name; expected NAME=FILE\ntry: --mine me={}", text, text));
-  }
-  Mine mine{text.substr(0, equals), text.substr(equals + 1), {}};
-  const std::size_t colon = mine.file.rfind(':');
-  if (colon != std::string::npos && mine.file.find('/', colon) == std::string::npos) {
-    mine.behind = mine.file.substr(colon);
-    mine.file.resize(colon);
-  }
-  return mine;
-}
-
 // Thrown where it cannot go on, and nothing is wrong.
 struct Stopped {};    // a signal came
 struct BudgetSpent {  // what is stored and built by then is kept
@@ -167,7 +147,7 @@ class Search {
           ErrorKind::usage,
           fmt::format("--mine was given {} times; expected one, whose history is searched\ntry: one --mine NAME=FILE",
                       options_.selection.mine.size()));
-    mine_ = split_mine(options_.selection.mine[0]);
+    mine_ = plan::split_mine(options_.selection.mine[0]);
     const fs::path file = fs::weakly_canonical(mine_->file);
     fs::path folder = file.parent_path();
     while (!fs::is_directory(folder) && folder.has_relative_path()) folder = folder.parent_path();
@@ -191,6 +171,9 @@ class Search {
         fmt::format("'{}' is not a revision of {}; expected a commit, a branch or a tag\ntry: git -C {} log --oneline",
                     revision, recipe_.repository, shell_word(recipe_.repository)));
   }
+
+  // Of the user's file: ":Flash", or nothing.
+  std::string behind() const { return mine_->inside.empty() ? "" : ":" + mine_->inside; }
 
   const std::string& at(int index) const { return commits_[static_cast<std::size_t>(index)]; }
   std::string named(int index) const { return short_commit(at(index)); }
@@ -216,7 +199,7 @@ class Search {
     std::vector<std::string> text;
     if (mine_) {
       const auto spec = [&](int index, const Built& built) {
-        return fmt::format("at_{}={}{}", named(index), (fs::path(built.path) / mine_->file).string(), mine_->behind);
+        return fmt::format("at_{}={}{}", named(index), (fs::path(built.path) / mine_->file).string(), behind());
       };
       words.mine = {spec(a, built_a), spec(b, built_b)};
       text = {"A:impl=at_" + named(a), "B:impl=at_" + named(b)};
@@ -243,7 +226,7 @@ class Search {
   std::string label_of(const plan::ComparisonPlan& plan, const ComparisonConditions& conditions) const {
     const plan::PlannedCase& planned = plan.points[0].a;
     Json what{{"builds", builds_.key()},
-              {"implementation", mine_ ? mine_->file + mine_->behind : planned.implementation},
+              {"implementation", mine_ ? mine_->file + behind() : planned.implementation},
               {"device", planned.device},
               {"world_size", planned.world_size},
               {"protocol", conditions.protocol},
@@ -484,7 +467,7 @@ class Search {
   const BisectOptions& options_;
   BisectReport report_;
   std::optional<double> asked_delta_;
-  std::optional<Mine> mine_;
+  std::optional<plan::MineWords> mine_;
   BuildRecipe recipe_;
   KeptBuilds builds_;
   store::Store store_;

@@ -43,6 +43,10 @@ constexpr std::size_t kMostValues = 100'000;  // of one assignment: a longer ran
                           text, why));
 }
 
+[[noreturn]] void refuse_mine(std::string_view text, std::string_view why) {
+  throw Error(ErrorKind::usage, fmt::format("--mine '{}': {}; write NAME=kernel.so or NAME=flash.py:Class", text, why));
+}
+
 std::int64_t bound(std::string_view whole, const std::string& text) {
   const std::optional<std::int64_t> value = parse_integer(text);
   if (!value) malformed(whole, fmt::format("'{}' is no whole number", text));
@@ -163,6 +167,29 @@ std::string parse_python_place(std::string_view option, std::string_view text) {
   return place + std::string(text.substr(colon));
 }
 
+MineWords split_mine(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--mine '{0}' has no name before the file, by which it is called in tables; "
+                            "write --mine me={0}",
+                            equals == 0 ? text.substr(1) : text));
+  }
+  MineWords words{trim(text.substr(0, equals)), std::string(text.substr(equals + 1)), {}};
+  if (words.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") !=
+      std::string::npos) {
+    refuse_mine(text, "a name has letters, digits, '_', '-' and '.' only");
+  }
+  const std::size_t colon = words.file.rfind(':');
+  if (colon != std::string::npos && words.file.find('/', colon) == std::string::npos) {
+    words.inside = words.file.substr(colon + 1);
+    words.file.resize(colon);
+    if (words.inside.empty()) refuse_mine(text, "names no class after the ':'");
+  }
+  if (words.file.empty()) refuse_mine(text, "names no file");
+  return words;
+}
+
 MineSpec parse_mine(std::string_view text) {
   if (const std::size_t equals = text.find('='); equals != std::string_view::npos) {
     if (const auto place = parse_command_place(text.substr(equals + 1))) {
@@ -179,39 +206,19 @@ MineSpec parse_mine(std::string_view text) {
     mine.digest = digest_of(mine);
     return mine;
   }
-  const auto refuse = [text](std::string_view why) {
-    throw Error(ErrorKind::usage,
-                fmt::format("--mine '{}': {}; write NAME=kernel.so or NAME=flash.py:Class", text, why));
-  };
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
-    throw Error(ErrorKind::usage,
-                fmt::format("--mine '{0}' has no name before the file, by which it is called in tables; "
-                            "write --mine me={0}",
-                            equals == 0 ? text.substr(1) : text));
-  }
+  const MineWords words = split_mine(text);
+  const auto refuse = [text](std::string_view why) { refuse_mine(text, why); };
   MineSpec mine;
-  mine.name = trim(text.substr(0, equals));
-  if (mine.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") !=
-      std::string::npos) {
-    refuse("a name has letters, digits, '_', '-' and '.' only");
-  }
-  std::string file(text.substr(equals + 1));
-  const std::size_t colon = file.rfind(':');
-  if (colon != std::string::npos && file.find('/', colon) == std::string::npos) {
-    mine.python_class = file.substr(colon + 1);
-    file.resize(colon);
-    if (mine.python_class.empty()) refuse("names no class after the ':'");
-  }
-  if (file.empty()) refuse("names no file");
-  const std::filesystem::path path(file);
+  mine.name = words.name;
+  mine.python_class = words.inside;
+  const std::filesystem::path path(words.file);
   const bool is_source = path.extension() == ".py";
   if (is_source && mine.python_class.empty()) refuse("a Python file needs the class that computes, after a ':'");
   if (!is_source && !mine.python_class.empty() && path.filename().string().find(".so") == std::string::npos) {
     refuse("only a .py file takes a ':Class'");
   }
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", file));
+  if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", words.file));
   mine.path = std::filesystem::absolute(path).lexically_normal().string();
   if (!is_utf8(mine.path)) refuse(kNotUtf8);
   mine.digest = digest_of(mine);

@@ -41,6 +41,12 @@ std::vector<MineSpec> joining(const std::vector<MineSpec>& mine, const registry:
 // A function's reference and inputs may stand behind it, as in the store: "me=flash.py:fn against ref.py:fn on
 // in.py:cases"; a command as there, too: "me=in /home/me: ./bench {n}".
 MineSpec parse_mine(std::string_view text);
+// "NAME=FILE" or "NAME=FILE:CLASS", split as parse_mine() splits it; nobody looks whether there is such a file.
+// Error(usage) where a part is missing.
+struct MineWords {
+  std::string name, file, inside;  // inside: a class, a function, a library's symbol; or empty
+};
+MineWords split_mine(std::string_view text);
 // Of --command: "NAME=./bench {n}", or "./bench {n}", which is called `me`; starts in the folder in which we are.
 // Error(usage) where there is no such program.
 MineSpec parse_command(std::string_view text);

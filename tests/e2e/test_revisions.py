@@ -17,7 +17,8 @@ class Bisect(Repository):
         for words, what in ((("nowhere", "main", "--", "selftest_compare"), "is not a revision of"),
                             (("main", "main", "--", "selftest_compare"), "are the same commit; expected two"),
                             (("main", self.commits[0], "--", "selftest_compare"), "must be an ancestor"),
-                            (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "not in a git repository")):
+                            (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "not in a git repository"),
+                            (("--mine", "me=lib/work.py:", self.commits[0], "main"), "--mine 'me=lib/work.py:': names no class")):
             with self.subTest(words):
                 self.assertIn(what, self.syslab("bisect", *words, cwd=self.repository, expect=2).stderr)
 

@@ -130,6 +130,17 @@ TEST(ParseMine, RefusesMissingFilesAndNamesWithoutFiles) {
   }
 }
 
+TEST(ParseMine, IsSplitAsItIsParsedWhetherThereIsAFileOrNot) {
+  const MineWords words = split_mine("me=/nonexistent/a:b/flash.py:Flash");
+  EXPECT_EQ(words.name, "me");
+  EXPECT_EQ(words.file, "/nonexistent/a:b/flash.py");
+  EXPECT_EQ(words.inside, "Flash");
+  EXPECT_EQ(split_mine("me=/a:b/kernel").inside, "");
+  for (const char* text : {"flash.py:Flash", "=flash.py", "me=", "my kernel=k.so", "me=flash.py:"}) {
+    EXPECT_EQ(usage_error([&] { split_mine(text); }), usage_error([&] { parse_mine(text); }));
+  }
+}
+
 TEST(ParseMine, RefusesAPathThatNoMessageToAWorkerCanHold) {
   const test::TemporaryFolder folder;
   const std::string file = (folder / "flash\xff.py").string();

@@ -290,12 +290,14 @@ class Search {
       }
       if (spent) measured.stop = "budget";
       if (measured.failed || spent) break;
+      if (is_unresolved(measured)) continue;  // further launches may give it a time
       found = change_of(for_stats(measured.blocks), *judge(measured.blocks, asked_delta_).seconds_a, asked_delta_);
       found.launch_seconds = measured.seconds_per_launch();
       found.crowd = measured.crowd;
       measured.stop = "launches";
       if (clear(found)) break;
     }
+    refuse_unresolved(measured);
     if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
     if (session.interrupted()) throw Stopped();
     if (spent) throw BudgetSpent();

@@ -54,18 +54,21 @@ void refuse_undecidable(double effect, std::optional<double> asked_delta) {
 }
 
 // Runs pilots of every point; prints for each what a decision at `effect` takes. Points that cannot be measured are
-// listed with the reason.
+// listed with the reason. `goes_on`: launches follow, which may give a time to those that have none yet.
 std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& session, const plan::ComparisonPlan& plan,
-                                  double effect, std::optional<double> asked_delta, stats::PairedPlan& largest) {
+                                  double effect, std::optional<double> asked_delta, bool goes_on,
+                                  stats::PairedPlan& largest) {
   std::vector<MeasuredPoint> all;
   for (std::size_t i = 0; i < plan.points.size() && !session.interrupted(); ++i) {
     MeasuredPoint pilot;
     pilot.point = &plan.points[i];
     pilot.failed = session.obstacle(plan.points[i]);
     session.launch(pilot, kPilotLaunches, kPilotLaunches);
-    if (pilot.failed) {
-      context.console.note(fmt::format("{}: {}", session.title(plan.points[i]), pilot.failed->reason));
-      all.push_back(std::move(pilot));
+    MeasuredPoint told = pilot;
+    refuse_unresolved(told);
+    if (told.failed) {
+      context.console.note(fmt::format("{}: {}", session.title(plan.points[i]), told.failed->reason));
+      all.push_back(std::move(goes_on ? pilot : told));
       continue;
     }
     const double delta = judge(pilot.blocks, asked_delta).delta;
@@ -152,8 +155,9 @@ Exit execute(const Context& context, const CompareOptions& options) {
   std::vector<MeasuredPoint> already;
   if (effect) {
     stats::PairedPlan largest;
-    already = pilots(context, session, plan, *effect, conditions.delta, largest);
-    if (!options.launches && !options.budget) return exit_of_pilots(already, plan.points.size());
+    const bool goes_on = options.launches || options.budget;
+    already = pilots(context, session, plan, *effect, conditions.delta, goes_on, largest);
+    if (!goes_on) return exit_of_pilots(already, plan.points.size());
     if (!options.launches && largest.launches > 0) session.set_launches(largest.launches, largest.blocks_per_launch);
   }
   std::vector<SweptComparison> sweep = measure_sweep(session, plan, std::move(already));

@@ -176,6 +176,7 @@ Exit measure_noise(const Context& context, const std::string& budget_text) {
       session.launch(measured, 1, std::nullopt);
     }
     measured.stop = measured.failed ? measured.stop : "budget";
+    refuse_unresolved(measured);
     session.keep(measured, session.judged(measured));
     all.push_back(noise_of(session, measured));
   }

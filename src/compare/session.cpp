@@ -88,6 +88,10 @@ Json to_json(const ComparisonConditions& conditions) {
   return json;
 }
 
+bool is_unresolved(const MeasuredPoint& measured) {
+  return std::ranges::any_of(measured.resolution, [](const PooledResolution& it) { return it.no_time().has_value(); });
+}
+
 void refuse_unresolved(MeasuredPoint& measured) {
   if (measured.failed) return;
   for (std::size_t one = 0; one < 2 && !measured.failed; ++one) {
@@ -194,7 +198,6 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optio
   for (int i = 0; i < launches && !measured.failed; ++i) {
     if (!launch_once(measured, expected, until)) break;
   }
-  refuse_unresolved(measured);
 }
 
 bool ComparisonSession::launch_once(MeasuredPoint& measured, std::optional<int> expected,

@@ -61,7 +61,10 @@ struct MeasuredPoint {
   double seconds_per_block() const;   // block time without start-up and warm-up
 };
 
-// Of a point whose times are the lab's own, over all its launches: no verdict, and no blocks to make one of.
+// Whether the times of its launches so far are the lab's own; more launches may fix that, unless it has failed.
+bool is_unresolved(const MeasuredPoint& measured);
+// Of a point whose times are the lab's own, over all its launches: no verdict, and no blocks to make one of. Asked when
+// there will be no more launches.
 void refuse_unresolved(MeasuredPoint& measured);
 
 // Of a point that its budget left fewer than kFewestLaunches: `unclear`, and how long those would take.
@@ -77,7 +80,8 @@ class ComparisonSession {
   bool interrupted() const { return interruption_.signal() != 0; }
 
   // `launches` more of them, or fewer when one fails or `until` comes, which ends one without a word about its sides;
-  // the attempts are stored. `expected`: how many there will be in all, for people; nothing: nobody knows.
+  // the attempts are stored. `expected`: how many there will be in all, for people; nothing: nobody knows. If these are
+  // the last ones, refuse_unresolved() comes next.
   void launch(MeasuredPoint& measured, int launches, std::optional<int> expected,
               std::optional<std::chrono::steady_clock::time_point> until = {});
   // Launches until it is enough: `conditions.launches`, the stop rule, or the point's share of the budget.

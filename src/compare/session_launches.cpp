@@ -139,7 +139,11 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
     }
     if (!conditions_.launches && !measured.blocks.empty()) {
       const stats::PairedStop stop = stats::paired_enough(for_stats(measured.blocks), rule);
-      if (stop != stats::PairedStop::go_on) {
+      // A busy moment counts less with each further launch. It is asked of hand-overs, so that no verdict is waited
+      // for.
+      const bool may_resolve =
+          stop == stats::PairedStop::precision && is_unresolved(measured) && measured.launches() < rule.max_launches;
+      if (stop != stats::PairedStop::go_on && !may_resolve) {
         measured.stop = to_string(stop);
         return;
       }
@@ -155,7 +159,8 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
     // Where the number of launches was asked for, progress tells the same as forecasts.
     if (!conditions_.launches && !std::exchange(plan_told_, true)) tell_plan();
     conditions_.may_go_on = !conditions_.launches;
-    if (!launch_once(measured, conditions_.launches.value_or(launches_wanted(measured, rule)), until)) {
+    const int wanted = std::max(launches_wanted(measured, rule), measured.launches() + 1);
+    if (!launch_once(measured, conditions_.launches.value_or(wanted), until)) {
       measured.stop = "budget";
       return;
     }

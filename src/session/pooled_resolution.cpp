@@ -33,10 +33,12 @@ void PooledResolution::take(const std::string& facts_json) {
   const Json facts = json_or_discarded(facts_json);
   const std::optional<NoTime> why = cli::no_time(facts_json);
   if (why) ++alone_;
+  const double measured_share = number_of(facts, "share");
+  if (measured_share > 0) keep_shorter(shortest_call_, number_of(facts, "high") / measured_share);
   keep_shorter(least_, number_of(facts, "least"));
   keep_shorter(least_with_results_, number_of(facts, "least_with_results"));
   // One that is refused without numbers is wholly so.
-  const double share = why && why->seconds == 0 ? 1 : number_of(facts, "share");
+  const double share = why && why->seconds == 0 ? 1 : measured_share;
   const double with_results = std::max(share, number_of(facts, "share_with_results"));
   shares_ += share;
   shares_with_results_ += with_results;
@@ -63,7 +65,12 @@ std::optional<NoTime> PooledResolution::no_time() const {
   return why;
 }
 
-bool PooledResolution::is_hopeless() const { return is_beyond(kHopeless); }
+bool PooledResolution::would_do_on_a_quiet_machine() const {
+  return least_ > 0 && shortest_call_ > 0 && least_ <= Resolution::kMostHandover * shortest_call_ &&
+         least_with_results_ <= Resolution::kMostOfLab * shortest_call_;
+}
+
+bool PooledResolution::is_hopeless() const { return is_beyond(kHopeless) && !would_do_on_a_quiet_machine(); }
 
 std::string in_words(const PooledResolution& it, const std::string& side) {
   if (it.too_short_alone() == 0) return {};

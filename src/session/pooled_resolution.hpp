@@ -20,16 +20,19 @@ class PooledResolution {
 
   // The mean over launches is beyond what Resolution permits: the launch with the largest part says how.
   std::optional<NoTime> no_time() const;
-  // So far beyond it that more launches will not mend it.
+  // More launches will not fix it: it is far beyond that limit, and would be beyond it with the shortest hand-over and
+  // the shortest call of all launches, so on a quiet machine as well. Where those are not known, the former decides.
   bool is_hopeless() const;
 
  private:
   bool is_beyond(double factor) const;
+  bool would_do_on_a_quiet_machine() const;
 
   int launches_ = 0, alone_ = 0;
   double shares_ = 0, shares_with_results_ = 0;  // sums
   double largest_ = 0;
   double least_ = 0, least_with_results_ = 0;  // hand-overs of all launches; 0: not known
+  double shortest_call_ = 0;                   // seconds that a call seemed to take; 0: not known
   std::optional<NoTime> worst_;
 };
 

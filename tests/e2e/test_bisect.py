@@ -7,9 +7,13 @@ import time
 import unittest
 
 from comparing import judged_by_time
-from revisions import WORK, Repository
+from revisions import WORK, Programs, Repository
 
 LAUNCHES = "5"  # of three an interval is almost three times as wide, and a busy machine fills it
+
+
+class BusyPrograms(Programs):
+    busy = 1
 
 
 @judged_by_time
@@ -39,6 +43,15 @@ class Bisect(Repository):
         self.assertTrue(all(step["remembered"] for step in again), again)
         self.assertEqual(end["commit"], self.commits[2])
         self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
+
+    def test_a_busy_launch_does_not_end_the_search(self):
+        """The first launch of the only step: a mean of 30 %, and of five 6 %."""
+        programs = BusyPrograms("setUp")
+        programs.setUp()
+        self.addCleanup(programs.doCleanups)
+        *steps, end = programs.lines("bisect", programs.commits[0], programs.commits[1], "--launches", LAUNCHES, "--protocol", "quick", "--",
+                                     "selftest_compare", "-a", "steps=100000", "-a", "slowdown=0", cwd=programs.repository, expect=0)
+        self.assertEqual((len(steps), end["verdict"], end["commit"]), (1, "found", programs.commits[1]), end)
 
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
         """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""

@@ -127,6 +127,16 @@ class Compare(Comparing):
                          ("same", f"build {copy}", "this build"))
         self.assertEqual(self.sql("SELECT count(*), count(DISTINCT build_id) FROM run"), [(2, 1)], "equal facts, one build")
 
+    def test_a_busy_launch_leaves_the_others_their_verdict(self):
+        for busy, expect in ((1, 6), (4, 5)):  # of four launches: a mean of 7.5 %, and of 30 %
+            with self.subTest(busy):
+                other = self.other_build(f"busy_{busy}", {"slowdown": 40.0}, busy=busy)
+                one, = self.comparisons("selftest_compare", "--protocol", "quick", "-a", "steps=100000", "-a", "slowdown=0", "--launches", "4",
+                                        f"A:build={SYSLAB}", f"B:build={other}", expect=expect)
+                self.assertEqual(one["verdict"], "slower" if busy == 1 else "incomparable", one)
+        self.assertIn("the machine was busy: in launch 1 handing over a call took up to 15.0 ms", one["reason"])
+        self.assertEqual(self.sql("SELECT launches FROM v_comparison ORDER BY comparison_id")[0], (4,))
+
     def test_another_build_is_asked_who_it_is(self):
         other = self.other_build(change={"slowdown": 40.0})
         one, = self.comparisons("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000",

@@ -41,6 +41,30 @@ TEST(PooledResolution, IsHopelessOnlyFarBeyondTheLimit) {
   EXPECT_FALSE(of({}).no_time());
 }
 
+// One launch of a call of 60 ms on a busy machine, with the shortest hand-over that an empty call had in it.
+std::string busy_facts(double high, double least) {
+  return fmt::format(
+      R"({{"handover": {{"high": {0}, "least": {1}, "with_results": {0}, "least_with_results": {1}, "share": {2},
+          "share_with_results": {2}}}, "no_time": "under_resolution"}})",
+      high, least, high / 0.06);
+}
+
+TEST(PooledResolution, IsNotHopelessWhereAQuietMachineWouldDo) {
+  PooledResolution all;
+  all.take(busy_facts(50e-3, 100e-6));
+  EXPECT_TRUE(all.no_time());
+  EXPECT_FALSE(all.is_hopeless()) << "a busy moment";
+  for (int launch = 0; launch < 11; ++launch) all.take(facts_of(0.01));
+  EXPECT_FALSE(all.no_time()) << "it counts less with each further launch";
+  PooledResolution too_short;
+  too_short.take(busy_facts(50e-3, 7e-3));
+  EXPECT_TRUE(too_short.is_hopeless()) << "more than a tenth at the least";
+  // The shortest call decides: a busy machine makes calls longer, too.
+  all.take(R"({"handover": {"high": 20e-6, "least": 20e-6, "share": 0.5}, "no_time": "under_resolution"})");
+  for (int launch = 0; launch < 8; ++launch) all.take(facts_of(0.5));
+  EXPECT_TRUE(all.is_hopeless());
+}
+
 TEST(PooledResolution, CopyingOfResultsMayTakeHalf) {
   PooledResolution all;
   all.take(facts_of(0.05, 0.45));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,21 +14,15 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/machine_code.hpp"
+#include "core/text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
 #include "session/stored_run.hpp"
+#include "store/cells.hpp"
 
 namespace syslab::cli {
 namespace {
-
-// The pinned run's measured cases that can be run now. `missing`: those that cannot, with the reason.
-struct Pinned {
-  store::StoredRun run;
-  plan::Plan plan;
-  std::vector<PinnedFile> files;  // of the user's, each once
-  std::vector<std::string> missing;
-};
 
 bool wanted(const Context& context, const std::vector<std::string>& names, const std::string& experiment) {
   if (names.empty()) return true;
@@ -59,9 +54,23 @@ void add_case(const Context& context, const store::PlanRow& row, MineFiles& file
   pinned.plan.cases.push_back(std::move(planned));
 }
 
+// Cases of a run that syslab called not judged, by their number in its plan: what was said.
+std::map<int, std::string> not_judged(const store::Store& store, store::RowId run) {
+  const store::ResultSet found = store.query(
+      "SELECT plan_seq, message FROM v_attempt WHERE run_id = ?1 AND status = 'unsupported' AND EXISTS"
+      " (SELECT 1 FROM json_each(facts, '$.warnings') w WHERE w.value ->> '$.code' = ?2) ORDER BY attempt_no",
+      {store::integer_cell(run),
+       store::text_cell(std::string(stats::to_string(stats::WarningCode::elements_unjudged)))});
+  std::map<int, std::string> said;
+  for (const auto& row : found.rows) said[static_cast<int>(row[0].integer)] = first_line(row[1].text);
+  return said;
+}
+
 Pinned pinned_cases(const Context& context, const store::Store& store, const GateOptions& options) {
   const store::OneState one_state(store);  // what is pinned is what is proved to be this user's own
-  Pinned pinned{find_run_or_pin(store, options.against), {}, {}, {}};
+  Pinned pinned{find_run_or_pin(store, options.against), {}, {}, {}, {}};
+  pinned.arrival = self_reported(store, pinned.run.uid);
+  const std::map<int, std::string> unjudged = not_judged(store, pinned.run.id);
   std::set<std::tuple<std::string, std::string, int>> seen;
   bool any = false;
   MineFiles files(store, options.mine,
@@ -70,10 +79,18 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
   files.require_known(mine_names(states));
   for (const store::PlanState& state : states) {
     const store::PlanRow& row = state.plan;
-    if (row.task != Task::measure || state.last_status != Status::ok) continue;
+    const auto why = state.last_status == Status::unsupported ? unjudged.find(row.seq) : unjudged.end();
+    if (row.task != Task::measure || (state.last_status != Status::ok && why == unjudged.end())) continue;
     any = true;
     if (!wanted(context, options.names, row.experiment)) continue;
     if (!seen.insert({row.case_uid, row.implementation.name, row.world_size}).second) continue;
+    if (why != unjudged.end()) {
+      pinned.missing.push_back(
+          fmt::format("{}: the pinned run has no time of it: {}",
+                      case_label(context.registry, row.experiment, row.implementation.name, row.params, row.world_size),
+                      why->second));
+      continue;
+    }
     try {
       add_case(context, row, files, pinned);
     } catch (const Error& error) {
@@ -140,6 +157,7 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
     again.measured.point = first.measured.point;
     session.launch(again.measured, first.measured.launches(), first.measured.launches());
     if (!again.measured.failed) again.measured.stop = "launches";
+    refuse_unresolved(again.measured);
     again.judgement = session.judged(again.measured);
     again.uid = session.keep(again.measured, again.judgement, first.uid);
     first.judgement = confirmed(first.judgement, again.judgement);
@@ -202,12 +220,11 @@ Exit execute(const Context& context, const GateOptions& options) {
   if (!pinned.plan.cases.empty()) {
     if (!pinned.plan.mine.empty()) tell_missing_walls(context.console);
     exit = worse(exit, options.build ? gate_in_turns(context, store, pinned, options, conditions, lines)
-                                     : gate_by_stored(context, store, pinned.run, pinned.plan, pinned.files, options,
-                                                      conditions, lines));
+                                     : gate_by_stored(context, store, pinned, options, conditions, lines));
   }
   if (options.github) {
     // In turns, no time of the pinned run is compared.
-    const std::string about_pin = options.build ? "" : self_reported_sentence(self_reported(store, pinned.run.uid));
+    const std::string about_pin = options.build ? "" : self_reported_sentence(pinned.arrival);
     tell_github(context, options.against, lines, pinned.missing, about_pin);
   }
   return exit;

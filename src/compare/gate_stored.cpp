@@ -47,22 +47,21 @@ struct Gated {
 
 class StoredGate {
  public:
-  StoredGate(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-             const std::vector<PinnedFile>& files, std::vector<Gated> cases, const GateOptions& options,
-             const ComparisonConditions& conditions)
+  StoredGate(const Context& context, store::Store& store, const Pinned& pinned, std::vector<Gated> cases,
+             const GateOptions& options, const ComparisonConditions& conditions)
       : context_(context),
         store_(store),
-        pinned_(pinned),
-        plan_(plan),
-        files_(files),
+        pinned_(pinned.run),
+        plan_(pinned.plan),
+        files_(pinned.files),
+        arrival_(pinned.arrival),
         delta_(conditions.delta),
         cases_(std::move(cases)) {
     launches_ = options.launches.value_or(kLaunchesOfACase);
-    of_run_ = conditions_from_json(pinned.protocol_json);
+    of_run_ = conditions_from_json(pinned_.protocol_json);
     of_run_.timeout = conditions.timeout;
     of_run_.launches = 1;  // of a round: how many rounds is the gate's to say
-    arrival_ = self_reported(store, pinned.uid);
-    run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
+    run_ = begin_run(context, store, "gate", options.label, plan_, of_run_);
   }
 
   Exit run(std::vector<GatedLine>& found) {
@@ -158,6 +157,7 @@ class StoredGate {
       return judgement;
     }
     Judgement judgement = judge_stored(it.pinned.launch_medians, now, delta_, quantity_of(*it.planned));
+    judgement.warnings = it.warnings;
     judgement.note = in_words(it.resolution, "now");
     return judgement;
   }
@@ -269,19 +269,21 @@ class StoredGate {
   const store::StoredRun& pinned_;
   const plan::Plan& plan_;
   const std::vector<PinnedFile>& files_;
+  const std::optional<Arrival>& arrival_;
   std::optional<double> delta_;
   int launches_ = kLaunchesOfACase;
   Conditions of_run_;
-  std::optional<Arrival> arrival_;  // of a self-reported pin
   store::RowId run_ = 0;
   std::vector<Gated> cases_;
   runner::Interruption interruption_;  // from the first launch to the last word
   bool interrupted_ = false;
 };
 
-// The pinned run's cases. Those with too few launches for a verdict are reported as such, and not measured.
+// The pinned run's cases. Those without a time, or with too few launches for a verdict, are reported as such, and not
+// measured.
 std::vector<Gated> gated_cases(const store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan) {
   const auto times = stored_times(store, pinned.id);
+  const auto without_time = stored_without_time(store, pinned.id);
   std::vector<Gated> cases;
   for (const plan::PlannedCase& planned : plan.cases) {
     Gated& it = cases.emplace_back();
@@ -290,6 +292,13 @@ std::vector<Gated> gated_cases(const store::Store& store, const store::StoredRun
     const auto launches = static_cast<int>(it.pinned.launch_medians.size());
     it.can_be_judged = launches >= kFewestLaunches;
     if (it.can_be_judged) continue;
+    if (const auto found = without_time.find(key_of(planned)); found != without_time.end()) {
+      const NoTime& why = found->second;
+      it.judgement =
+          incomparable(fmt::format("not measured: in the pinned run it {}: {}", verdict_of(why), in_words(why)));
+      it.judgement.code = why.reason;
+      continue;
+    }
     it.judgement.reason =
         launches == 0 ? "the pinned run holds no checked time of it; not measured"
                       : fmt::format("the pinned run holds {} of it, a verdict takes {}; not measured",
@@ -311,6 +320,28 @@ std::string with_launches(const store::StoredRun& run, int launches) {
     command += shell_word(argv[i]) + " ";
   }
   return command + fmt::format("--launches {}", launches);
+}
+
+// Where no case can be judged by what the pin holds.
+[[noreturn]] void refuse_all(const Pinned& pinned, const std::vector<Gated>& cases, const std::string& against) {
+  const bool can_build = changed_files(pinned.files).empty();  // --build would not refuse it
+  const auto unresolved = std::ranges::count_if(
+      cases, [](const Gated& it) { return it.judgement.code == stats::TimingReason::under_resolution; });
+  const auto few = static_cast<std::int64_t>(cases.size()) - unresolved;
+  if (unresolved > 0) {
+    const Gated& first = *std::ranges::find(cases, stats::TimingReason::under_resolution,
+                                            [](const Gated& it) { return it.judgement.code; });
+    const std::string others =
+        few > 0 ? fmt::format(", and fewer than {} launches of {}", kFewestLaunches, counted(few, "other")) : "";
+    throw Error(ErrorKind::usage,
+                fmt::format("run {} holds no time of {}{}; expected one to compare with. {}: {}", pinned.run.uid,
+                            counted(unresolved, "case"), others, label_of(*first.planned), first.judgement.reason));
+  }
+  throw Error(ErrorKind::usage,
+              fmt::format("run {} holds fewer than {} launches of every case, and against stored values a verdict "
+                          "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`{}",
+                          pinned.run.uid, kFewestLaunches, with_launches(pinned.run, kFewestLaunches),
+                          shell_word(against), can_build ? "; or give --build, the program that made this one" : ""));
 }
 
 }  // namespace
@@ -346,27 +377,18 @@ std::string build_of_run(const store::Store& store, store::RowId run) {
       .text;
 }
 
-Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-                    const std::vector<PinnedFile>& files, const GateOptions& options,
+Exit gate_by_stored(const Context& context, store::Store& store, const Pinned& pinned, const GateOptions& options,
                     const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
-  const bool can_build = changed_files(files).empty();  // --build would not refuse it
-  if (parse_json(pinned.protocol_json).value("name", "") == "paired") {
+  if (parse_json(pinned.run.protocol_json).value("name", "") == "paired") {
     throw Error(
         ErrorKind::usage,
         fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. {} a run "
                     "made by `syslab run --launches 3`",
-                    pinned.uid, can_build ? "Give --build, or pin" : "Pin"));
+                    pinned.run.uid, changed_files(pinned.files).empty() ? "Give --build, or pin" : "Pin"));
   }
-  std::vector<Gated> cases = gated_cases(store, pinned, plan);
-  if (std::none_of(cases.begin(), cases.end(), [](const Gated& it) { return it.can_be_judged; })) {
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("run {} holds fewer than {} launches of every case, and against stored values a verdict "
-                    "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`{}",
-                    pinned.uid, kFewestLaunches, with_launches(pinned, kFewestLaunches), shell_word(options.against),
-                    can_build ? "; or give --build, the program that made this one" : ""));
-  }
-  return StoredGate(context, store, pinned, plan, files, std::move(cases), options, conditions).run(lines);
+  std::vector<Gated> cases = gated_cases(store, pinned.run, pinned.plan);
+  if (std::ranges::none_of(cases, &Gated::can_be_judged)) refuse_all(pinned, cases, options.against);
+  return StoredGate(context, store, pinned, std::move(cases), options, conditions).run(lines);
 }
 
 }  // namespace syslab::cli

@@ -13,10 +13,18 @@
 
 namespace syslab::cli {
 
-// `plan`: the pinned run's cases, indexed from 0. Each is measured in fresh launches, taking turns so that a slow
-// minute affects all of them; slower cases are measured once more. `lines`: what was found of each is added there.
-Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-                    const std::vector<PinnedFile>& files, const GateOptions& options,
+// The pinned run's measured cases that can be run now.
+struct Pinned {
+  store::StoredRun run;
+  plan::Plan plan;                   // indexed from 0
+  std::vector<PinnedFile> files;     // of the user's, each once
+  std::vector<std::string> missing;  // cases that cannot be run now or were not judged then, with the reason
+  std::optional<Arrival> arrival;    // of a self-reported pin
+};
+
+// Each case is measured in fresh launches, taking turns so that a slow minute affects all of them; slower cases are
+// measured once more. `lines`: what was found of each is added there.
+Exit gate_by_stored(const Context& context, store::Store& store, const Pinned& pinned, const GateOptions& options,
                     const ComparisonConditions& conditions, std::vector<GatedLine>& lines);
 
 // Slower twice is slower; anything else the second time makes the first time's `slower` unclear, but for a wrong side,

@@ -43,6 +43,14 @@ SELECT en.comparability_key, en.facts, r.protocol
   FROM run r JOIN environment en ON en.id = r.environment_id
  WHERE r.id = ?1)";
 
+std::map<CaseKey, PooledResolution> resolutions(const store::Store& store, store::RowId run) {
+  std::map<CaseKey, PooledResolution> found;
+  for (const auto& row : store.query(kFacts, {store::integer_cell(run)}).rows) {
+    found[{row[0].text, row[1].text, row[2].text, row[3].integer}].take(row[4].text);
+  }
+  return found;
+}
+
 // "cpu.model" → its value as text, for the parts of the facts that speed depends on.
 std::map<std::string, std::string> leaves(const Json& json, const std::string& path) {
   std::map<std::string, std::string> all;
@@ -146,12 +154,17 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
     of_case.launch_medians.push_back(stats::quantile(launch.seconds, 0.5));
     if (of_case.attempts.empty() || of_case.attempts.back() != name.first) of_case.attempts.push_back(name.first);
   }
-  std::map<CaseKey, PooledResolution> resolution;
-  for (const auto& row : store.query(kFacts, {store::integer_cell(run)}).rows) {
-    resolution[{row[0].text, row[1].text, row[2].text, row[3].integer}].take(row[4].text);
-  }
+  std::map<CaseKey, PooledResolution> resolution = resolutions(store, run);
   std::erase_if(times, [&](const auto& one) { return resolution[one.first].no_time().has_value(); });
   return times;
+}
+
+std::map<CaseKey, NoTime> stored_without_time(const store::Store& store, store::RowId run) {
+  std::map<CaseKey, NoTime> found;
+  for (const auto& [key, resolution] : resolutions(store, run)) {
+    if (const std::optional<NoTime> why = resolution.no_time()) found.emplace(key, *why);
+  }
+  return found;
 }
 
 std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run) {

@@ -9,6 +9,7 @@
 
 #include "core/value.hpp"
 #include "registry/registry.hpp"
+#include "session/no_time.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {
@@ -37,6 +38,8 @@ struct StoredTimes {
   std::vector<std::string> attempts;   // uids; one holds one launch or several
 };
 std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::RowId run);
+// The others: there are launches, and their times are the lab's own.
+std::map<CaseKey, NoTime> stored_without_time(const store::Store& store, store::RowId run);
 
 // Outcomes of checks by case and name, the newest of each.
 std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run);

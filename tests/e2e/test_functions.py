@@ -110,6 +110,20 @@ class Functions(Lab):
         found = self.lines("gate", "--against", "latest", "--launches", "3", expect=5)
         self.assertTrue([one for one in found if "not judged" in one.get("reason", "")], found)
 
+    def test_a_gate_against_a_run_that_did_not_judge_says_what_is_missing(self):
+        mine = self.folder / "mine.py"
+        mine.write_text("import time\nimport numpy as np\ndef rounded(x):\n    time.sleep(0.02)\n    return np.round(x) + 100 * np.mod(x * 2, 2)\n"
+                        "def steady(x):\n    time.sleep(0.02)\n    return np.round(x)\n", encoding="utf-8")
+        asked = (*(f"--mine={name}={mine}:{name}" for name in ("rounded", "steady")), "--reference", f"{UNJUDGED}:rounded", "--inputs",
+                 f"{UNJUDGED}:cases", "--launches", "3", "--protocol", "quick", "--impl", "rounded")
+        for more, expect in (((), 3), (("--impl", "steady"), 3)):
+            with self.subTest(more):
+                self.lines("run", *asked, *more, expect=5)
+                found = self.lines("gate", "--against", "latest", "--launches", "3", "--delta", "900%", expect=expect)
+                missing, = [one["case"] for one in found if one["type"] == "missing"]
+                self.assertRegex(missing, "^function rounded .*: the pinned run has no time of it: launch 1 of 3: not judged: 50 % of the elements of 'out'")
+                self.assertEqual([one["verdict"] for one in found if one["type"] == "comparison"], ["same"] if more else [])
+
     def test_a_few_unjudged_elements_are_a_warning_and_right_functions_have_none(self):
         lines = self.of_unjudged("is_three", "never_three", expect=0)
         me, reference = attempts(lines)

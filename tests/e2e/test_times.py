@@ -60,6 +60,19 @@ class HandingOver(Times):
                    if line.get("type") == "comparison"]
         self.assertEqual((gated["verdict"], gated["reason_code"]), ("incomparable", "under_resolution"), gated)
 
+    def test_a_pin_without_a_time_says_so(self):
+        mine = self.of("lengths", "us_7", "ms_30")
+        self.lines("run", "function", "--impl", "us_7", *mine, *SHORT, expect=5)
+        refused = self.syslab("gate", "--against", "latest", "--launches", "3", expect=2).stderr
+        self.assertIn("holds no time of 1 case; expected one to compare with. function us_7", refused)
+        self.assertIn("not measured: in the pinned run it is too short to time: handing over a call takes up to", refused)
+        self.assertNotIn("fewer than 3 launches", refused)
+        self.lines("run", "function", "--impl", "us_7", "--impl", "ms_30", *mine, *SHORT, expect=5)
+        found = [line for line in self.lines("gate", "--against", "latest", "--launches", "3", "--delta", "900%", expect=5)
+                 if line.get("type") == "comparison"]
+        told = {line["case"].split()[1]: (line["verdict"], line["reason_code"]) for line in found}
+        self.assertEqual(told, {"us_7": ("incomparable", "under_resolution"), "ms_30": ("same", "none")})
+
     def test_a_call_that_takes_much_longer_has_its_time(self):
         one = self.comparison("A:impl=ms_30", "B:impl=ms_20", *self.of("lengths", "ms_30", "ms_20"), expect=0)
         self.assertEqual((one["verdict"], one["reason_code"], one["warnings"]), ("faster", "none", []), one)

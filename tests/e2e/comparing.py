@@ -1,12 +1,9 @@
 """What tests of comparisons share: work of known length, and builds that differ where a test wants it."""
-import functools
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
-import traceback
-import unittest
 
 from lab import SYSLAB, Lab
 
@@ -69,32 +66,6 @@ if sys.argv[1] == "env" and PROTOCOL is not None:
 sys.stdout.buffer.write(done.stdout)
 sys.exit(done.returncode)
 """
-
-
-def asked_again(test):
-    """Of a test whose verdict is about times. What else a machine does can make any one of them unclear, or move a ratio; what is wrong with
-    the program is wrong each time. So a test that fails is asked twice more from its start, and says so on stderr."""
-    @functools.wraps(test)
-    def asked(self):
-        for _ in range(2):
-            try:
-                return test(self)
-            except unittest.SkipTest:
-                raise
-            except Exception:  # what a test reads of an answer that is unclear may not be there
-                print(f"{test.__name__} is asked again, since it failed:\n{traceback.format_exc()}", file=sys.stderr)
-            self.doCleanups()
-            self.setUp()
-        return test(self)
-    return asked
-
-
-def judged_by_time(cls):
-    """Of a class of such tests. How often a verdict is wrong is not asked here: compare has its own trials of that."""
-    for name, test in list(vars(cls).items()):
-        if name.startswith("test_"):
-            setattr(cls, name, asked_again(test))
-    return cls
 
 
 class Comparing(Lab):

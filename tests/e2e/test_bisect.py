@@ -6,7 +6,7 @@ import subprocess
 import time
 import unittest
 
-from comparing import judged_by_time
+from lab import asked_again
 from revisions import WORK, Programs, Repository
 
 LAUNCHES = "5"  # of three an interval is almost three times as wide, and a busy machine fills it
@@ -16,13 +16,13 @@ class BusyPrograms(Programs):
     busy = 1
 
 
-@judged_by_time
 class Bisect(Repository):
     def bisect(self, *options, expect=0, mine="fn", protocol="quick", **others):
         function = ["--mine", f"me=lib/work.py:{mine}", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
         return self.lines("bisect", self.commits[0], "main", *options, "--launches", LAUNCHES, "--protocol", protocol, "--", *function,
                           expect=expect, cwd=self.repository, **others)
 
+    @asked_again
     def test_the_commit_is_named_and_one_that_does_not_build_is_left_out(self):
         self.history(broken=(2,))  # the first that would be asked, were it whole, is the slow one itself
         *steps, end = self.bisect("--build-command", "grep whole state", expect=5)
@@ -44,6 +44,7 @@ class Bisect(Repository):
         self.assertEqual(end["commit"], self.commits[2])
         self.assertEqual([step["commit"] for step in again], [step["commit"] for step in steps])
 
+    @asked_again
     def test_a_busy_launch_does_not_end_the_search(self):
         """The first launch of the only step: a mean of 30 %, and of five 6 %."""
         programs = BusyPrograms("setUp")
@@ -53,6 +54,7 @@ class Bisect(Repository):
                                      "selftest_compare", "-a", "steps=100000", "-a", "slowdown=0", cwd=programs.repository, expect=0)
         self.assertEqual((len(steps), end["verdict"], end["commit"]), (1, "found", programs.commits[1]), end)
 
+    @asked_again
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
         """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""
         text = WORK.format(tenths="1200 if SLOW else 400") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
@@ -66,6 +68,7 @@ class Bisect(Repository):
         *_, end = self.bisect()
         self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[2]))
 
+    @asked_again
     def test_only_what_is_the_same_in_all_is_remembered(self):
         self.history(slow=1, last=1)
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
@@ -76,6 +79,7 @@ class Bisect(Repository):
         (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=1200) + "# other inputs, as far as anybody can tell\n")
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
 
+    @asked_again
     def test_no_difference_is_told_and_a_gain_is_no_loss(self):
         self.history(slow=0, last=2)
         *_, end = self.bisect("--delta", "10%", expect=5)
@@ -86,6 +90,7 @@ class Bisect(Repository):
         self.assertIn("exchange the two", end["text"])
         self.assertEqual((end["verdict"], end["because"]), ("not slower", "faster"))
 
+    @asked_again
     def test_a_loss_counts_only_beyond_delta_and_two_commits_of_it_are_not_one(self):
         """30, 36, 36 and 54 ms: all of it is 80 % more, the last commit 50 %."""
         for index, tenths in enumerate((300, 360, 360, 540)):
@@ -102,6 +107,7 @@ class Bisect(Repository):
         self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[3]), end)
         self.assertIn("It is not the only one", end["text"])
 
+    @asked_again
     def test_what_was_measured_before_an_interruption_is_kept(self):
         self.history()
         function = ["--mine", "me=lib/work.py:fn", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases"]
@@ -121,6 +127,7 @@ class Bisect(Repository):
         self.assertTrue(steps[0]["remembered"])
         self.assertEqual(end["commit"], self.commits[2])
 
+    @asked_again
     def test_the_budget_ends_a_build_a_wait_and_a_launch(self):
         self.history(slow=1, last=1)
         began = time.monotonic()

@@ -8,13 +8,12 @@ import sys
 import unittest
 from html import escape
 
-from comparing import Comparing, judged_by_time
+from comparing import Comparing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from claim_seal import sealed  # noqa: E402
 
 
-@judged_by_time
 class ClaimedPrograms(Comparing):
     def test_a_program_is_claimed_and_a_claim_starts_none(self):
         script = self.folder / "bench.sh"

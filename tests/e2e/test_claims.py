@@ -9,7 +9,8 @@ import sys
 import unittest
 from unittest import mock
 
-from comparing import Comparing, judged_by_time
+from comparing import Comparing
+from lab import asked_again
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -23,7 +24,6 @@ CASES = ("selftest_compare", "-a", "steps=100000", "--protocol", "quick", "--lau
 TRUE, FALSE = "slowdown=0 >= 2 x slowdown=210", "slowdown=0 >= 4.5 x slowdown=210"
 
 
-@judged_by_time
 class Claims(Comparing):
     def claimed(self, statement=TRUE, name="x.claim", **options):
         self.syslab("claim", statement, *CASES, "-o", name, **options)
@@ -37,6 +37,7 @@ class Claims(Comparing):
     def verified(self, name="x.claim", expect=0):
         return json.loads(self.syslab("verify", name, "--launches", "4", "--json", expect=expect).stdout)
 
+    @asked_again
     def test_what_is_true_is_packed_and_confirmed(self):
         file = self.claimed()
         self.assertLess(file.stat().st_size, 100_000)
@@ -53,6 +54,7 @@ class Claims(Comparing):
         self.assertIn("syslab verify x.claim", page)
         self.assertRegex(page, r"\b3\.[012]")
 
+    @asked_again
     def test_a_claim_and_its_rows_tell_nobodys_folders_and_no_name_of_the_machine(self):
         told = {"SYSLAB_LIBRARY": "/home/ann/lab/libsyslab.so", "CUDA_HOME": "/home/ann/cuda", "SYSLAB_AUTHOR": "ann", "OMP_SCHEDULE": "static,7"}
         with mock.patch.dict(os.environ, told):
@@ -65,12 +67,14 @@ class Claims(Comparing):
         elsewhere = self.verified()
         self.assertEqual((elsewhere["verdict"], elsewhere["differing"]), ("confirmed", ["OMP_SCHEDULE: claim “static,7”, here not set"]))
 
+    @asked_again
     def test_what_is_false_is_not_written(self):
         done = self.syslab("claim", FALSE, *CASES, "-o", "x.claim", expect=6)
         self.assertIn("refuted", done.stdout)
         self.assertRegex(done.stdout, r"would show 'slowdown=0 >= [23]\.")
         self.assertFalse((self.folder / "x.claim").exists())
 
+    @asked_again
     def test_a_false_claim_is_refuted_and_another_machine_is_told(self):
         file = self.claimed()
         held = json.loads(file.read_text())
@@ -87,6 +91,7 @@ class Claims(Comparing):
         self.assertEqual((elsewhere["verdict"], elsewhere["here"]), ("other hardware", "confirmed"))
         self.assertTrue(any("cpu.model: claim “Another CPU”" in one for one in elsewhere["differing"]), elsewhere)
 
+    @asked_again
     def test_a_claim_brings_no_code_and_no_other_question(self):
         file = self.claimed()
         held = json.loads(file.read_text())
@@ -109,6 +114,7 @@ class Claims(Comparing):
             file.write_text(text)
             self.assertIn("x.claim", self.syslab("verify", file, expect=2).stderr)
 
+    @asked_again
     def test_what_was_edited_is_named_and_not_measured(self):
         file = self.claimed()
         held = json.loads(file.read_text())
@@ -166,6 +172,7 @@ class Claims(Comparing):
             here = held["build"]["git_sha"] + ("+changes" if held["build"]["git_dirty"] else "")
             self.assertEqual(self.verified()["differing"], [f"revision of syslab: claim “{told_as}”, here “{here}”"])
 
+    @asked_again
     def test_no_value_of_a_file_forges_a_line_of_the_answer(self):
         file = self.claimed()
         held = json.loads(file.read_text())
@@ -180,6 +187,7 @@ class Claims(Comparing):
                     self.assertFalse(set("\r\u2028\u202e") & set(done.stderr), done.stderr)
                     self.assertNotIn("\nconfirmed", done.stderr)
 
+    @asked_again
     def test_what_a_seal_alone_kept_is_computed_again_or_listed(self):
         file = self.claimed()
         held = json.loads(file.read_text())
@@ -217,6 +225,7 @@ class Claims(Comparing):
                 self.assertIn("the factor of the claim's statement, 'a >= 1.02 x b' for 2 %", said)
                 self.assertEqual("--tolerance how much less" in said, verb == "claim", said)
 
+    @asked_again
     def test_laws_that_were_searched_with_the_same_code_go_with_it(self):
         self.syslab("check", "weighted_sum", "--impl", "tiled", "--device", "cpu", "--cases", "1")
         self.syslab("claim", "tiled >= 0.001 x naive", "weighted_sum", "--device", "cpu", "--protocol", "quick", "--launches", "3", "-a", "rows=64",
@@ -227,6 +236,7 @@ class Claims(Comparing):
         self.assertNotIn("laws", held["slower"])
         self.assertIn("5 laws of contract full passed", self.syslab("report", "x.claim").stdout)
 
+    @asked_again
     def test_what_is_interrupted_or_crashes_ends_as_a_comparison_does(self):
         self.claimed(name="whole.claim")
         for words in (("claim", TRUE, *CASES[:-2], "-o", "x.claim"), ("verify", "whole.claim")):
@@ -282,8 +292,8 @@ def cases():
 """
 
 
-@judged_by_time
 class ClaimedFunctions(Comparing):
+    @asked_again
     def test_a_function_is_claimed_with_two_files_and_verified_with_as_many(self):
         (self.folder / "f.py").write_text(FUNCTIONS)
         files = ("--mine", "me=f.py:fast", "--reference", "f.py:slow")

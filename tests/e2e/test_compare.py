@@ -11,12 +11,12 @@ import sys
 import time
 import unittest
 
-from comparing import Comparing, TWO, WORK, judged_by_time
-from lab import SYSLAB, Lab
+from comparing import Comparing, TWO, WORK
+from lab import SYSLAB, Lab, asked_again
 
 
-@judged_by_time
 class Compare(Comparing):
+    @asked_again
     def test_swapping_the_sides_swaps_the_verdict(self):
         slower, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=40", expect=6)
         faster, = self.comparisons(*WORK, "A:slowdown=40", "B:slowdown=0")
@@ -27,6 +27,7 @@ class Compare(Comparing):
             self.assertLess(one["q_value"], 0.05)
         self.assertLess(slower["seconds_a"], slower["seconds_b"])
 
+    @asked_again
     def test_everything_is_stored(self):
         one, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=40", expect=6)
         self.assert_intact()
@@ -55,6 +56,7 @@ class Compare(Comparing):
         self.assertEqual(self.sql("SELECT count(*) FROM comparison_block", db=other), [(48,)])
         self.assertEqual(self.sql("SELECT verdict FROM v_comparison", db=other), [("slower",)])
 
+    @asked_again
     def test_a_comparison_of_two_builds_stays_whole_wherever_it_goes(self):
         """Its attempts belong to two runs; neither a merged file nor a pruned one may hold half of it."""
         self.comparisons(*WORK, f"A:build={self.other_build(change={'slowdown': 40.0})}", "B:slowdown=0")
@@ -82,12 +84,14 @@ class Compare(Comparing):
         for table in ("comparison", "comparison_block", "comparison_attempt", "comparison_sweep"):
             self.assertEqual(self.sql(f"SELECT count(*) FROM {table}", db=empty), [(0,)])
 
+    @asked_again
     def test_a_sweep_is_a_comparison_a_point(self):
         done = self.comparisons("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=50000,100000",
                                 "A:slowdown=0", "B:slowdown=40", expect=6)
         self.assertEqual([one["params"]["steps"] for one in done], [50000, 100000])
         self.assertEqual(self.sql("SELECT count(*), min(tests), max(tests) FROM comparison_sweep"), [(2, 2, 2)])
 
+    @asked_again
     def test_for_people(self):
         text = self.syslab("compare", *WORK, "A:slowdown=40", "B:slowdown=0").stdout
         self.assertIn("less time than slowdown=40", text)
@@ -107,6 +111,7 @@ class Compare(Comparing):
         self.assertIn("side A", one["reason"])
         self.assert_intact()
 
+    @asked_again
     def test_my_own_kernel_is_a_side(self):
         # It waits for 20 ms, so that it is slower on every machine, and a call long enough to have a time.
         plain = pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py").read_text(encoding="utf-8")
@@ -120,6 +125,7 @@ class Compare(Comparing):
         self.assertEqual(one["verdict"], "slower")
         self.assertIn("nobody", self.syslab("compare", *case, "A:impl=naive", "B:mine=nobody", expect=2).stderr)
 
+    @asked_again
     def test_a_copy_of_this_build_is_the_same(self):
         copy = shutil.copy(SYSLAB, self.folder / "copy")
         one, = self.comparisons(*WORK, f"A:build={copy}", "--delta", "30%")
@@ -127,6 +133,7 @@ class Compare(Comparing):
                          ("same", f"build {copy}", "this build"))
         self.assertEqual(self.sql("SELECT count(*), count(DISTINCT build_id) FROM run"), [(2, 1)], "equal facts, one build")
 
+    @asked_again
     def test_a_busy_launch_leaves_the_others_their_verdict(self):
         for busy, expect in ((1, 6), (4, 5)):  # of four launches: a mean of 7.5 %, and of 30 %
             with self.subTest(busy):
@@ -137,6 +144,7 @@ class Compare(Comparing):
         self.assertIn("the machine was busy: in launch 1 handing over a call took up to 15.0 ms", one["reason"])
         self.assertEqual(self.sql("SELECT launches FROM v_comparison ORDER BY comparison_id")[0], (4,))
 
+    @asked_again
     def test_another_build_is_asked_who_it_is(self):
         other = self.other_build(change={"slowdown": 40.0})
         one, = self.comparisons("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000",
@@ -208,6 +216,7 @@ class Compare(Comparing):
         self.assertEqual(self.sql("SELECT status FROM v_attempt ORDER BY plan_seq"), [("aborted",), ("timeout",)])
         self.assert_intact()
 
+    @asked_again
     def test_a_point_that_fails_leaves_the_others_their_verdicts(self):
         done = self.comparisons(*WORK, "-a", "fault=none,throw", "A:slowdown=0", "B:slowdown=40", expect=6)
         self.assertEqual([one["verdict"] for one in done], ["slower", "incomparable"])
@@ -221,6 +230,7 @@ class Compare(Comparing):
         self.assertIn("side B is skipped", one["reason"])
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status <> 'skipped'"), [(0,)])
 
+    @asked_again
     def test_a_budget_that_was_asked_for_is_kept(self):
         began = time.monotonic()
         one, = self.comparisons("command", "--command", "old=sleep 0.1", "--command", "new=sleep 0.101", "--budget", "6s", expect=5)
@@ -236,6 +246,7 @@ class Compare(Comparing):
         lines = self.syslab("compare", *words, expect=None).stderr.splitlines()
         return [line for line in lines if not line.startswith("this machine is busy (load ")]
 
+    @asked_again
     def test_it_says_first_how_long_it_will_take(self):
         for again in ("", r"; \d.* to .* if each takes what it took last time"):
             told = self.told("selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0", "B:slowdown=40", "--budget", "1s")
@@ -243,6 +254,7 @@ class Compare(Comparing):
             self.assertIn("launch 1 of", told[1])
             self.assertRegex(told[2], r"1 comparison of 12 to 20 launches, \d.* each: .* to .*; --budget ends it after 1\.00 s")
 
+    @asked_again
     def test_it_says_early_that_its_launches_will_not_tell(self):
         """One launch of four differs by 40 %, and no noise of any machine makes that less."""
         other = self.other_build(change={"slowdown": 40.0}, launches=1)
@@ -255,6 +267,7 @@ class Compare(Comparing):
         self.assertTrue(any("launch 4 of 4" in line for line in told[at:]), told)
         self.assertEqual([line for line in self.told(*case, "A:slowdown=0", "B:slowdown=300") if line.startswith("at this noise")], [])
 
+    @asked_again
     def test_progress_tells_where_it_is_and_how_long_it_will_take(self):
         lines = self.told(*WORK, "A:slowdown=0", "B:slowdown=40")
         self.assertEqual(len(lines), 3, lines)
@@ -281,6 +294,7 @@ class Compare(Comparing):
         self.assertTrue(any("ETA" in line for line in lines), lines)
         self.assertEqual(lines[-1].strip(), "", "nothing is left on the screen")
 
+    @asked_again
     def test_identical_sides_on_purpose(self):
         one, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=0", "--same-on-purpose", "--delta", "30%")
         self.assertEqual(one["verdict"], "same")
@@ -294,6 +308,7 @@ class Compare(Comparing):
         self.assertEqual(self.sql("SELECT count(*) FROM comparison"), [(0,)], "the pilot alone decides nothing")
         self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(6,)])
 
+    @asked_again
     def test_detect_goes_on_where_a_budget_is_given(self):
         lines = self.lines("compare", "selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0",
                            "B:slowdown=60", "--detect", "20%", "--budget", "20s", expect=6)

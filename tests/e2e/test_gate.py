@@ -3,12 +3,12 @@ import shlex
 import sqlite3
 import unittest
 
-from comparing import Gating, OnGithub, judged_by_time
-from lab import SYSLAB, make_views
+from comparing import Gating, OnGithub
+from lab import SYSLAB, asked_again, make_views
 
 
-@judged_by_time
 class Gate(Gating):
+    @asked_again
     def test_slower_twice_is_slower(self):
         self.pinned()
         one, = self.gated("--build", self.other_build(change={"slowdown": -30.0}), expect=6)
@@ -16,12 +16,14 @@ class Gate(Gating):
         rows = self.sql("SELECT verdict, confirms IS NOT NULL, is_last FROM v_comparison ORDER BY comparison_id")
         self.assertEqual(rows, [("slower", 0, 0), ("slower", 1, 1)], "measured again, and both are kept")
 
+    @asked_again
     def test_slower_once_is_not_slower(self):
         self.pinned()
         one, = self.gated("--build", self.other_build(change={"slowdown": -30.0}, launches=3), expect=5)
         self.assertEqual(one["verdict"], "unclear")
         self.assertIn("slower at first", one["reason"])
 
+    @asked_again
     def test_faster_and_same_pass(self):
         self.pinned()
         one, = self.gated("--build", self.other_build(change={"slowdown": 40.0}), expect=0)
@@ -29,6 +31,7 @@ class Gate(Gating):
         one, = self.gated("--build", SYSLAB, "--delta", "30%", expect=0)
         self.assertEqual(one["verdict"], "same")
 
+    @asked_again
     def test_against_stored_values_the_verdict_says_that_they_are(self):
         self.pinned("--launches", "3")
         one, = self.gated("--delta", "900%", expect=0)
@@ -37,6 +40,7 @@ class Gate(Gating):
                                   " JOIN run r ON r.id = a.run_id WHERE r.verb = 'gate'"), [(3, 0)], "as many as were asked for")
         self.assertIn("not measured in turns", self.syslab(*self.GATE, "--delta", "900%").stdout)
 
+    @asked_again
     def test_a_pin_of_too_few_launches_is_refused_before_anything_is_measured(self):
         self.pinned("--launches", "2", "--label", "two of them")
         refused = self.syslab(*self.GATE, expect=2).stderr
@@ -47,6 +51,7 @@ class Gate(Gating):
         self.syslab("pin", "base", "latest")
         self.gated("--delta", "900%", expect=0)
 
+    @asked_again
     def test_a_case_of_too_few_launches_is_not_measured_beside_others_that_have_enough(self):
         self.pinned("-a", "slowdown=0,1", "--launches", "3")
         connection = sqlite3.connect(self.db)
@@ -62,8 +67,8 @@ class Gate(Gating):
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt t JOIN run r ON r.id = t.run_id WHERE r.verb = 'gate'"), [(3,)])
 
 
-@judged_by_time
 class Github(Gating, OnGithub):
+    @asked_again
     def test_a_build_in_turns_and_a_case_that_is_missing(self):
         self.pinned()
         gate = ("gate", "--against", "base", "--launches", "3", "--github")

@@ -6,8 +6,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from comparing import asked_again
-from lab import Lab, attempts
+from lab import Lab, asked_again, attempts
 from submitted import make_parallel
 
 ONCE = """SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), count(*) FROM attempt a

@@ -14,8 +14,7 @@ import time
 import unittest
 from collections import Counter
 
-from comparing import asked_again
-from lab import Lab, attempts, summary
+from lab import Lab, asked_again, attempts, summary
 
 CASES = 40
 ROUNDS = 12

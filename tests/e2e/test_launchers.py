@@ -13,8 +13,7 @@ import sys
 import time
 import unittest
 
-from comparing import asked_again
-from lab import SYSLAB, attempts
+from lab import SYSLAB, asked_again, attempts
 from launched import LIMIT, Launched, Together, srun, torchrun
 
 

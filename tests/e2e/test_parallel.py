@@ -5,8 +5,7 @@ import os
 import pathlib
 import unittest
 
-from comparing import asked_again
-from lab import Lab, attempts, multiplies_in_fp16, torch_is_older
+from lab import Lab, asked_again, attempts, multiplies_in_fp16, torch_is_older
 from parallel_classes import FAULTS, OURS, RIGHT, VARIANTS, file_of
 
 MINE = os.environ["SYSLAB_MINE"]

@@ -8,7 +8,7 @@ import subprocess
 import textwrap
 import unittest
 
-from comparing import Comparing, Gating, OnGithub, judged_by_time
+from comparing import Comparing, Gating, OnGithub
 from lab import SYSLAB
 
 
@@ -57,7 +57,6 @@ class Diff(Comparing):
         self.assertEqual(self.json("diff", "run_none", "run_check_failed")["checks"], [], "other cases, other checks")
 
 
-@judged_by_time
 class Workflow(Comparing):
     def test_the_example_for_github_gates_the_head_and_not_the_base_again(self):
         repository, page = self.folder / "head", pathlib.Path(__file__).parents[2] / "docs" / "gate-on-github.yml"
@@ -87,7 +86,6 @@ class Workflow(Comparing):
         self.assertIn("takes 80", done.stdout)
 
 
-@judged_by_time
 class Gate(Gating):
     def test_times_under_another_version_of_the_protocols_are_compared_with_none(self):
         self.pinned("--launches", "3")
@@ -246,7 +244,6 @@ class Github(OnGithub):
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
 
 
-@judged_by_time
 class Fitness(Comparing):
     def test_a_quick_run_of_one_launch_is_not_fit(self):
         self.pinned()

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import unittest
 
-from comparing import judged_by_time
+from lab import asked_again
 from revisions import MESON, CourseOfPrograms, Programs, Repository
 
 
@@ -116,8 +116,8 @@ class Course(CourseOfPrograms):
         self.assertGreaterEqual(row[6], 0)
 
 
-@judged_by_time
 class MeasuredBuild(Programs):
+    @asked_again
     def test_it_is_built_once_kept_and_measured_as_a_program_is(self):
         mark = self.folder / "started"  # by what the repository names to be started at a checkout
         for name in ("post-checkout", "reference-transaction", "monitor"):
@@ -138,6 +138,7 @@ class MeasuredBuild(Programs):
         self.assertEqual(self.git("-c", "core.fsmonitor=false", "status", "--porcelain"), "", "the checkout is untouched")
         self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
 
+    @asked_again
     def test_old_builds_make_room(self):
         self.compared("main~2", "main~1", 6)
         of_others = [self.folder / "builds" / "photos" / "2025", self.folder / "builds" / "syslab-builds" / "photos" / "2025"]
@@ -169,13 +170,14 @@ class MeasuredBuild(Programs):
         self.assertEqual(kept(), sorted((self.commits[0], self.commits[3])), "what is in use stays, whatever the limit")
         self.assertTrue(all(folder.exists() for folder in of_others), "what is no build stays, too")
 
+    @asked_again
     def test_bisect_finds_it_among_programs(self):
         *steps, end = self.lines("bisect", "main~2", "main", *self.options[1:], "--", self.options[0], "-a", "slowdown=0", cwd=self.repository)
         self.assertEqual((end["verdict"], end["commit"]), ("found", self.commits[1]))
 
 
-@judged_by_time
 class MeasuredCourse(CourseOfPrograms):
+    @asked_again
     def test_a_step_is_a_suspicion_until_both_were_measured_in_turns(self):
         self.measured_at((self.commits[1], 1.4), (self.commits[0], 1), (self.commits[0], 1.002))
         series, = self.json("log", "selftest_compare", cwd=self.repository)["series"]
@@ -197,6 +199,7 @@ class MeasuredCourse(CourseOfPrograms):
         self.assertEqual(change["in_turns"], "slower")
         self.assertIn("measured in turns", change["text"])
 
+    @asked_again
     def test_what_only_the_machine_did_is_told_as_that(self):
         self.measured_at((self.commits[1], 1), (self.commits[2], 1.4))  # both take the same
         self.syslab("compare", "selftest_compare", f"A:build={self.commits[2]}", f"B:build={self.commits[1]}", "--launches", "3",

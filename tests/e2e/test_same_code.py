@@ -4,8 +4,8 @@ import shutil
 import subprocess
 import unittest
 
-from comparing import Comparing, judged_by_time
-from lab import SYSLAB
+from comparing import Comparing
+from lab import SYSLAB, asked_again
 from revisions import WORK
 from worker_conformance import Worker
 
@@ -42,9 +42,9 @@ MANIFEST = {"axes": {"n": [16384]}, "reference": "twice.py:reference", "referenc
                           {"name": "n", "type": "int64", "value": "n"}]}
 
 
-@judged_by_time
 class SameCode(Comparing):
     @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+    @asked_again
     def test_a_difference_of_the_same_code_is_noise(self):
         """Two copies of one library."""
         for name, text in (("twice.c", LIBRARY), ("twice.py", "def reference(x):\n    return 2 * x\n"), ("twice.json", json.dumps(MANIFEST))):
@@ -59,6 +59,7 @@ class SameCode(Comparing):
         asked, = self.comparisons("A:impl=a", "B:impl=b", *function, "--same-on-purpose", expect=6)
         self.assertEqual(asked["verdict"], "slower", "who asks what the machine makes of them is told")
 
+    @asked_again
     def test_equal_files_beside_unequal_ones_are_not_the_same_code(self):
         """Two folders with an equal work.py; what it imports is another file in each."""
         text = "from tenths import TENTHS\n" + WORK.format(tenths="TENTHS")
@@ -77,6 +78,7 @@ class SameCode(Comparing):
                         .replace("sys.exit(worker.wait())", "told.join()\n    sys.exit(worker.wait())"))
         return path
 
+    @asked_again
     def test_the_same_kernels_are_told_and_decide_nothing(self):
         a, b, other = self.telling("a", "c0de", 0.0), self.telling("b", "c0de", 40.0), self.telling("other", "d1ff", 40.0)
         work = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")

@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from comparing import asked_again
+from lab import asked_again
 from launched import LIMIT, Launched, free_port, torchrun
 
 MAGIC = b"syslab\x02\n"

@@ -3,11 +3,12 @@ import time
 
 import numpy as np
 
+LONGER = 1  # times: test_times.py writes a larger number here when a busy machine needs longer calls
 honest_exp = np.exp
 
 
 def slow_exp(x):
-    time.sleep(0.03)
+    time.sleep(0.06 * LONGER)
     return honest_exp(x)
 
 
@@ -15,5 +16,5 @@ np.exp = slow_exp
 
 
 def fast(x):
-    time.sleep(0.003)
+    time.sleep(0.03 * LONGER)
     return honest_exp(x)

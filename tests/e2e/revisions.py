@@ -17,12 +17,12 @@ import numpy as np
 
 
 def fn(x):
-    time.sleep(({tenths}) * 1e-4)
+    time.sleep(({tenths}) * {longer} * 1e-4)
     return np.tanh(x @ x / 64)
 
 
 def steady(x):
-    time.sleep(0.04)
+    time.sleep(0.04 * {longer})
     return np.tanh(x @ x / 64)
 
 
@@ -74,9 +74,12 @@ class Repository(Comparing):
         self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "-m", message, GIT_COMMITTER_DATE=date)
         self.commits.append(self.git("rev-parse", "HEAD"))
 
+    def work(self, tenths):
+        return WORK.format(tenths=tenths, longer=self.longer)
+
     def history(self, slow=2, last=4, tenths=(400, 1200), broken=()):
         for index in range(last + 1):
-            self.commit(f"change {index}", {"lib/work.py": WORK.format(tenths=tenths[index >= slow]), "note": str(index),
+            self.commit(f"change {index}", {"lib/work.py": self.work(tenths[index >= slow]), "note": str(index),
                                             "state": "broken" if index in broken else "whole"})
 
 

@@ -7,7 +7,7 @@ import time
 import unittest
 
 from lab import asked_again
-from revisions import WORK, Programs, Repository
+from revisions import Programs, Repository
 
 LAUNCHES = "5"  # of three an interval is almost three times as wide, and a busy machine fills it
 
@@ -57,7 +57,7 @@ class Bisect(Repository):
     @asked_again
     def test_equal_sources_answer_for_nobody_where_the_ends_are_equal_and_differ(self):
         """Every commit has the same files; what makes the later ones slower is the name of the folder that they lie in."""
-        text = WORK.format(tenths="1200 if SLOW else 400") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
+        text = self.work("1200 if SLOW else 400") + "\n\nSLOW = __file__.split('/tree/')[0].rsplit('/', 1)[1][0] in '89abcdef'\n"
         for index, slow in enumerate((False, False, True)):
             self.commit(f"change {index}", {"lib/work.py": text})
             for attempt in range(100):
@@ -76,7 +76,7 @@ class Bisect(Repository):
         *_, end = self.bisect("--delta", "10%", mine="steady", expect=5)  # another function of the same file
         self.assertEqual(end["because"], "not_slower")
         self.assertEqual([step["remembered"] for step in self.bisect(protocol="kernel")[:-1]], [False])
-        (self.repository / "lib" / "work.py").write_text(WORK.format(tenths=1200) + "# other inputs, as far as anybody can tell\n")
+        (self.repository / "lib" / "work.py").write_text(self.work(1200) + "# other inputs, as far as anybody can tell\n")
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
 
     @asked_again
@@ -85,7 +85,7 @@ class Bisect(Repository):
         *_, end = self.bisect("--delta", "10%", expect=5)
         self.assertEqual((end["verdict"], end["because"]), ("not slower", "not_slower"))
         self.assertIn("not more than 10 % in all. Nothing was searched", end["text"])
-        self.commit("faster", {"lib/work.py": WORK.format(tenths=400)})
+        self.commit("faster", {"lib/work.py": self.work(400)})
         *_, end = self.bisect(expect=5)
         self.assertIn("exchange the two", end["text"])
         self.assertEqual((end["verdict"], end["because"]), ("not slower", "faster"))
@@ -94,7 +94,7 @@ class Bisect(Repository):
     def test_a_loss_counts_only_beyond_delta_and_two_commits_of_it_are_not_one(self):
         """30, 36, 36 and 54 ms: all of it is 80 % more, the last commit 50 %."""
         for index, tenths in enumerate((300, 360, 360, 540)):
-            self.commit(f"change {index}", {"lib/work.py": WORK.format(tenths=tenths), "note": str(index)})
+            self.commit(f"change {index}", {"lib/work.py": self.work(tenths), "note": str(index)})
         *_, end = self.bisect("--delta", "60%", expect=5)
         self.assertEqual((end["verdict"], end["because"], end["commit"]), ("no single commit", "no_single", None), end)
         self.assertIn("not more than 60 %; the whole loss", end["text"])
@@ -141,7 +141,7 @@ class Bisect(Repository):
         self.environment = environment
         *_, end = self.bisect("--budget", "300ms", "--build-command", "sleep 0.2", expect=5)
         self.assertIn("--budget 300ms is spent", end["text"])
-        self.commit("endless", {"lib/work.py": WORK.format(tenths=400).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
+        self.commit("endless", {"lib/work.py": self.work(400).replace("def fn(x):\n", "def fn(x):\n    import time; time.sleep(600)\n")})
         *_, end = self.bisect("--budget", "5s", expect=5)
         self.assertIn("--budget 5s is spent", end["text"])
         self.assertEqual(end["because"], "budget")

@@ -279,7 +279,7 @@ import time
 import numpy as np
 
 def work(x, seconds):
-    time.sleep(seconds)
+    time.sleep(seconds * LONGER)
     return x * 2
 
 def slow(x): return work(x, 0.2)
@@ -295,7 +295,7 @@ def cases():
 class ClaimedFunctions(Comparing):
     @asked_again
     def test_a_function_is_claimed_with_two_files_and_verified_with_as_many(self):
-        (self.folder / "f.py").write_text(FUNCTIONS)
+        (self.folder / "f.py").write_text(f"{FUNCTIONS}\nLONGER = {self.longer}\n")
         files = ("--mine", "me=f.py:fast", "--reference", "f.py:slow")
         few = ("--launches", "5", "--protocol", "quick")  # one of them may come at a busy moment
         told = self.syslab("claim", "me >= 2 x reference", *files, *few, "-o", "x.claim").stderr
@@ -309,7 +309,7 @@ class ClaimedFunctions(Comparing):
         self.assertIn("refuted: function n=32: me is wrong: out[", bad)
         self.assertEqual(bad.count("× the bound"), 1, bad)
         self.assertNotIn("side B", bad)
-        short = self.syslab("claim", "me >= 2 x reference", *files, "--protocol", "quick", "--budget", "1ms", "-o", "y.claim", expect=5).stdout
+        short = self.syslab("claim", "me >= 1.5 x reference", *files, "--protocol", "quick", "--budget", "1ms", "-o", "y.claim", expect=5).stdout
         self.assertIn("a verdict takes 3", short)
 
 

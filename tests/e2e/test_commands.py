@@ -8,7 +8,7 @@ import stat
 import sys
 import unittest
 
-from lab import Lab, attempts
+from lab import Lab, asked_again, attempts
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from claim_seal import sealed  # noqa: E402
@@ -63,17 +63,14 @@ class Commands(Lab):
         found = self.sql("SELECT metric, value, unit FROM v_latest WHERE metric IN ('time', 'rate') AND params ->> '$.n' = 250 ORDER BY 1")
         self.assertEqual(found, [("rate", 250.0, "GB/s"), ("time", 0.004, "s")])
 
+    @asked_again  # a busy machine makes a call longer, and nothing makes a look every 50 ms shorter
     def test_what_is_left_behind_costs_no_time_and_the_last_line_is_read(self):
         # The one left behind holds the pipes open, so that their end does not tell of the program's.
         script = self.folder / "leaves.sh"
         script.write_text("#!/bin/sh\nsleep 20 &\nhead -c 300000 /dev/zero | tr '\\0' x\necho; echo took: $1 ms\n")
         script.chmod(0o755)
-        shortest = 1
-        for _ in range(5):  # a busy machine makes a call longer, and nothing makes a look every 50 ms shorter
-            self.syslab("run", "--command", "./leaves.sh {n}", "-a", "n=1,2", "--protocol", "quick", expect=0)
-            shortest = self.sql("SELECT min(s.value) FROM sample s JOIN series r ON r.id = s.series_id WHERE r.name = 'time'")[0][0]
-            if shortest < 0.045:
-                break
+        self.syslab("run", "--command", "./leaves.sh {n}", "-a", "n=1,2", "--protocol", "quick", expect=0)
+        shortest = self.sql("SELECT min(s.value) FROM sample s JOIN series r ON r.id = s.series_id WHERE r.name = 'time'")[0][0]
         self.assertLess(shortest, 0.045, "its end was looked for every 50 ms")
         self.syslab("run", "--command", "./leaves.sh {n}", "-a", "n=1,2", "--reads", "took: {} ms", "--protocol", "quick", expect=0)
 
@@ -208,6 +205,7 @@ class Commands(Lab):
                 codes = [one["code"] for one in facts.get("warnings", [])]
                 self.assertEqual(codes, [] if way in ("zombie", "unheard") else ["left_running"])
 
+    @asked_again
     def test_no_hint_of_a_file_tells_the_next_start_an_answer(self):
         self.assertGreater(self.passes_on("hint")[0], 0.06)
         self.walls = {"SYSLAB_WALLS": "none"}

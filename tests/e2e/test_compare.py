@@ -113,9 +113,9 @@ class Compare(Comparing):
 
     @asked_again
     def test_my_own_kernel_is_a_side(self):
-        # It waits for 20 ms, so that it is slower on every machine, and a call long enough to have a time.
+        # It waits for 30 ms or more: it is slower on every machine, and a call is long enough to have a time.
         plain = pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py").read_text(encoding="utf-8")
-        (self.folder / "late.py").write_text(plain + "class Late(Naive):\n    def forward(self, *arguments):\n        time.sleep(0.02)\n"
+        (self.folder / "late.py").write_text(plain + f"class Late(Naive):\n    def forward(self, *arguments):\n        time.sleep({0.03 * self.longer})\n"
                                                      "        return super().forward(*arguments)\n", encoding="utf-8")
         mine = f"me={self.folder}/late.py:Late"
         case = ("flash_forward", "--preset", "smoke", "-a", "seq=16", "-a", "causal=false", "-a", "dtype=fp32",

@@ -77,6 +77,13 @@ class Lab(unittest.TestCase):
         16 ms on a machine with more work than processors."""
         return 3 ** self.tried
 
+    def with_longer_calls(self, file):
+        """A copy of a Python file in this folder, in which `longer` stands at its line LONGER."""
+        copy = self.folder / "longer" / pathlib.Path(file).name
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(pathlib.Path(file).read_text(encoding="utf-8").replace("\nLONGER = 1 ", f"\nLONGER = {self.longer} "), encoding="utf-8")
+        return copy
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="syslab_e2e_"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)

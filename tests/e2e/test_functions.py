@@ -1,10 +1,9 @@
 """Any function against its reference: right, wrong, and everything that it may not do, one line each."""
 import os
 import re
-import time
 import unittest
 
-from lab import Lab, attempts
+from lab import Lab, asked_again, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
 SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties", "unjudged"))
@@ -14,8 +13,8 @@ class Functions(Lab):
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
-    @staticmethod
-    def files(name, file=SOFTMAX, inputs="cases"):
+    def files(self, name, file=SOFTMAX, inputs="cases"):
+        file = self.with_longer_calls(file) if name in ("lasting", "tires") else file
         mine = ("--mine", f"me={file}:{name}") if name else ()
         reference = "lasting_reference" if name in ("lasting", "tires") else "reference"
         return (*mine, "--reference", f"{file}:{reference}", "--inputs", f"{file}:{inputs}")
@@ -25,6 +24,7 @@ class Functions(Lab):
         lines = self.lines("check", "function", "--impl", "me", *self.files(name, file), *arguments, expect=expect)
         return attempts(lines)
 
+    @asked_again
     def test_a_right_function_and_its_reference_are_checked_timed_and_stored(self):
         ended = attempts(self.lines("run", *self.files("lasting"), "--protocol", "quick", expect=0))
         self.assertEqual([one["status"] for one in ended], 4 * ["ok"])
@@ -37,10 +37,8 @@ class Functions(Lab):
         self.assertEqual(len(table["rows"]), 4)
 
     def test_two_flags_are_enough_where_the_references_file_has_cases(self):
-        began = time.monotonic()
         ended = attempts(self.lines("check", "--mine", f"me={SOFTMAX}:fast", "--reference", f"{SOFTMAX}:reference", expect=0))
         self.assertEqual(len(ended), 4)
-        self.assertLess(time.monotonic() - began, 60)
 
     def test_axes_of_the_file_choose_cases(self):
         ended = self.of_me("mine", "-a", "n=33", file=SUMS, expect=0)
@@ -100,10 +98,11 @@ class Functions(Lab):
                      if line.get("type") == "comparison"]
         self.assertIn("not judged", compared["reason"])
 
+    @asked_again
     def test_a_gate_has_no_verdict_on_what_is_not_judged(self):
         mine = self.folder / "mine.py"
         asked = ("--mine", f"me={mine}:power", "--reference", f"{UNJUDGED}:power", "--inputs", f"{UNJUDGED}:wide_cases", "--impl", "me")
-        works = "import numpy as np\ndef power(x):\n    for _ in range(400): y = np.exp(5 * x)\n"  # tens of milliseconds: a busy machine times it
+        works = f"import time\nimport numpy as np\ndef power(x):\n    time.sleep({0.06 * self.longer})\n    y = np.exp(5 * x)\n"
         mine.write_text(f"{works}    return y\n", encoding="utf-8")
         self.lines("run", *asked, "--launches", "3", "--protocol", "quick", expect=0)
         mine.write_text(f"{works}    return np.where(x < 0, np.zeros_like(x), y)\n", encoding="utf-8")
@@ -227,6 +226,7 @@ class Functions(Lab):
         self.assertIn("a function is in a Python file",
                       self.syslab("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files(""), expect=2).stderr)
 
+    @asked_again
     def test_each_launch_has_a_process_of_its_own_beside_one_reference(self):
         sides = (*self.files("tires", file=SUMS), "-a", "n=33", "--protocol", "quick", "--launches", "3")
         one, = [line for line in self.lines("compare", *sides, expect=None) if line.get("type") == "comparison"]
@@ -234,6 +234,7 @@ class Functions(Lab):
         before = self.sql("SELECT implementation, facts ->> '$.worker_cases_before' FROM v_attempt WHERE status = 'ok' ORDER BY 1, 2")
         self.assertEqual(before, [(name, launch) for name in ("me", "reference") for launch in (0, 1, 2)])
 
+    @asked_again
     def test_what_a_bound_needs_is_found_out_once_a_comparison(self):
         one, = [line for line in self.lines("compare", *self.files("lasting", file=CANCELS), "--protocol", "quick", "--launches", "3", expect=None)
                 if line.get("type") == "comparison"]
@@ -242,6 +243,7 @@ class Functions(Lab):
                           " WHERE status = 'ok' GROUP BY facts ->> '$.worker_cases_before' > 0, 1 ORDER BY 3, 1")
         self.assertEqual([row[1] > 0 for row in narrow], [True, True, False, False], narrow)
 
+    @asked_again
     def test_compare_and_gate_know_functions(self):
         # Each launch imports anew what it needs: of NumPy, a tenth of what it takes for torch.
         mine = (*self.files("lasting", file=SUMS), "-a", "n=33")

@@ -15,10 +15,7 @@ class Times(Lab):
 
     def setUp(self):
         super().setUp()
-        self.files = self.folder / "files"
-        self.files.mkdir()
-        for file in FILES.glob("*.py"):
-            (self.files / file.name).write_text(file.read_text().replace("\nLONGER = 1 ", f"\nLONGER = {self.longer} "))
+        self.files, = {self.with_longer_calls(file).parent for file in FILES.glob("*.py")}
 
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}

@@ -3,6 +3,8 @@ import time
 
 import numpy as np
 
+LONGER = 1  # times: lab.py writes a larger number here when a busy machine needs longer calls
+
 
 def reference(x, y):
     return x @ y
@@ -22,10 +24,10 @@ def cases():
 
 def lasting(*arguments):
     """As long as a call must be that has a time."""
-    time.sleep(0.06)
+    time.sleep(0.06 * LONGER)
     return fused(*arguments)
 
 
 def lasting_reference(*arguments):
-    time.sleep(0.06)
+    time.sleep(0.06 * LONGER)
     return reference(*arguments)

@@ -6,6 +6,8 @@ import time
 import numpy as np
 import torch
 
+LONGER = 1  # times: lab.py writes a larger number here when a busy machine needs longer calls
+
 
 def reference(x, scale):
     return torch.softmax(x * scale, -1)
@@ -27,12 +29,12 @@ def fast(x, scale):
 
 def lasting(x, scale):
     """As long as a call must be that has a time."""
-    time.sleep(0.06)
+    time.sleep(0.06 * LONGER)
     return fast(x, scale)
 
 
 def lasting_reference(x, scale):
-    time.sleep(0.06)
+    time.sleep(0.06 * LONGER)
     return reference(x, scale)
 
 

@@ -4,6 +4,8 @@ import time
 
 import numpy as np
 
+LONGER = 1  # times: lab.py writes a larger number here when a busy machine needs longer calls
+
 
 def reference(parts, index, weight):
     total = sum(parts)
@@ -16,12 +18,12 @@ def mine(parts, index, weight):
 
 
 def lasting(parts, index, weight):
-    time.sleep(0.06)
+    time.sleep(0.06 * LONGER)
     return mine(parts, index, weight)
 
 
 def lasting_reference(parts, index, weight):
-    time.sleep(0.06)
+    time.sleep(0.06 * LONGER)
     return reference(parts, index, weight)
 
 
@@ -32,7 +34,7 @@ def tires(parts, index, weight):
     """Wrong from the 70th call of its process on; a launch makes some 40."""
     global calls
     calls += 1
-    time.sleep(0.06)  # so that a burst is one call, and long enough to have a time
+    time.sleep(0.06 * LONGER)  # so that a burst is one call, and long enough to have a time
     return mine(parts, index, weight) if calls < 70 else off_by_one(parts, index, weight)
 
 

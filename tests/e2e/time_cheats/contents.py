@@ -3,7 +3,7 @@ import time
 
 import numpy as np
 
-LONGER = 1  # times: test_times.py writes a larger number here when a busy machine needs longer calls
+LONGER = 1  # times: lab.py writes a larger number here when a busy machine needs longer calls
 HONEST_S, SHORT_S = 0.06 * LONGER, 0.03 * LONGER  # of a call that does its work, and of one that does not but still has a time
 KNOWN = {}
 LAST: list = []

@@ -3,7 +3,7 @@ import time
 
 import torch
 
-LONGER = 1  # times: test_times.py writes a larger number here when a busy machine needs longer calls
+LONGER = 1  # times: lab.py writes a larger number here when a busy machine needs longer calls
 
 
 class Honest(torch.autograd.Function):

@@ -108,6 +108,10 @@ class Lab(unittest.TestCase):
     def json(self, *arguments, **options):
         return json.loads(self.syslab(*arguments, "--json", **options).stdout)
 
+    def refused(self, *arguments, expect=2, **options):
+        """The message of a verb that refuses its words, which is one JSON document."""
+        return self.json(*arguments, expect=expect, **options)["error"]["message"]
+
     def table(self, experiment, name):
         return next(table for table in self.json("report", experiment) if table["id"] == name)
 

@@ -204,7 +204,7 @@ class Compare(Comparing):
                 ((*TWO, "--protocol", "nonsense"), "nonsense"),
         ):
             with self.subTest(arguments=arguments):
-                self.assertIn(expected, self.syslab("compare", "selftest_compare", *arguments, expect=2).stderr)
+                self.assertIn(expected, self.refused("compare", "selftest_compare", *arguments))
         (self.folder / "f.py").write_text("def fn(x):\n    return x\n")
         self.assertIn("beside --reference FILE.py:NAME", self.syslab("compare", "--mine", "me=f.py:fn", expect=2).stderr)
         self.assertFalse(self.db.exists())

@@ -7,6 +7,7 @@ import numpy as np
 
 LONGER = 1  # times: lab.py writes a larger number here when a busy machine needs longer calls
 
+
 def reference(x):
     return x * 2.0
 

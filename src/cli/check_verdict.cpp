@@ -212,6 +212,9 @@ class CheckedLaws {
             {"cut", cut_json_},
             {"first_call_seconds", first_calls_},
             {"left_out", left_out_},
+            {"cases", asked_.cases},
+            {"until", asked_.until.empty() ? Json(nullptr) : Json(asked_.until)},
+            {"chosen_by", asked_.chosen_by.empty() ? Json(nullptr) : Json(asked_.chosen_by)},
             {"exit", static_cast<int>(exit)}};
   }
 

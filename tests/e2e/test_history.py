@@ -65,14 +65,14 @@ class History(Lab):
         check = self.json("show", uid[24:])
         self.assertEqual((check["kind"], check["check"]["outcome"]), ("check", outcome))
         self.assertIn("selftest_faults", self.syslab("show", uid).stdout)
-        self.assertIn("unknown experiment 'flash_forwad'; did you mean 'flash_forward'?", self.syslab("log", "flash_forwad", expect=2).stderr)
-        self.assertIn("no run, attempt, check or comparison", self.syslab("show", "fefefefefefe", expect=2).stderr)
-        self.assertIn("no pin 'nobody'", self.syslab("show", "nobody", expect=2).stderr)
-        self.assertIn("names several", self.syslab("show", "0", expect=2).stderr)
+        self.assertIn("unknown experiment 'flash_forwad'; did you mean 'flash_forward'?", self.refused("log", "flash_forwad"))
+        self.assertIn("no run, attempt, check or comparison", self.refused("show", "fefefefefefe"))
+        self.assertIn("no pin 'nobody'", self.refused("show", "nobody"))
+        self.assertIn("names several", self.refused("show", "0"))
 
     def test_a_pin_in_the_wrong_order_offers_the_swap(self):
         run = self.run_once()
-        refused = self.syslab("pin", run, "base", expect=2).stderr
+        refused = self.refused("pin", run, "base")
         self.assertIn(f"syslab pin base {run}", refused)
         self.assertEqual(self.json("pin")["pins"], [])
 

@@ -24,8 +24,8 @@ class Pins(Comparing):
         self.assertEqual(self.sql("SELECT count(*) FROM pin"), [(2,)])
         for name, run, expected in (("latest", "latest", "cannot be a pin"), ("cafe", "latest", "uid"),
                                     ("a b", "latest", "word"), ("fine", "nonsense", "no run")):
-            self.assertIn(expected, self.syslab("pin", name, run, expect=2).stderr)
-        self.assertIn("no pin", self.syslab("pin", "other", expect=2).stderr)
+            self.assertIn(expected, self.refused("pin", name, run))
+        self.assertIn("no pin", self.refused("pin", "other"))
 
 
 class Diff(Comparing):
@@ -39,9 +39,9 @@ class Diff(Comparing):
         text = self.syslab("diff", "before", "after").stdout
         for expected in ("not measured in turns", "No verdict on B against A", "Unclear (1)", "Only in A (1)", "Only in B (1)"):
             self.assertIn(expected, text)
-        self.assertIn("no run and no pin", self.syslab("diff", "before", "nowhere", expect=2).stderr)
-        self.assertIn("are the same run", self.syslab("diff", "latest", "after", expect=2).stderr)
-        self.assertIn("above 0 %", self.syslab("diff", "before", "after", "--delta", "-2%", expect=2).stderr)
+        self.assertIn("no run and no pin", self.refused("diff", "before", "nowhere"))
+        self.assertIn("are the same run", self.refused("diff", "latest", "after"))
+        self.assertIn("above 0 %", self.refused("diff", "before", "after", "--delta", "-2%"))
 
     def test_what_differs_in_the_conditions_is_listed(self):
         self.pinned(name="before")
@@ -146,12 +146,12 @@ class Gate(Gating):
 
     def test_names_select_and_unknown_pins_are_refused(self):
         self.pinned()
-        self.assertIn("measured none", self.syslab(*self.GATE, "flash_forward", expect=2).stderr)
-        self.assertIn("no run and no pin", self.syslab("gate", "--against", "other", expect=2).stderr)
+        self.assertIn("measured none", self.refused(*self.GATE, "flash_forward"))
+        self.assertIn("no run and no pin", self.refused("gate", "--against", "other"))
 
     def test_a_budget_against_stored_values_is_refused(self):
         self.pinned()
-        self.assertIn("--launches says", self.syslab("gate", "--against", "base", "--budget", "1m", expect=2).stderr)
+        self.assertIn("--launches says", self.refused("gate", "--against", "base", "--budget", "1m"))
 
     def test_a_program_that_did_not_make_the_pin_is_refused(self):
         self.pinned()
@@ -160,7 +160,7 @@ class Gate(Gating):
         connection.execute("UPDATE build SET facts = json_set(facts, '$.git_sha', 'deadbeef')")
         connection.commit()
         connection.close()
-        self.assertIn("made by deadbeef", self.syslab(*self.GATE, "--build", SYSLAB, expect=2).stderr)
+        self.assertIn("made by deadbeef", self.refused(*self.GATE, "--build", SYSLAB))
 
     def test_my_kernel_as_it_stands_now(self):
         """A Python kernel that is pinned, then broken: the gate takes the file that lies there now."""
@@ -175,7 +175,7 @@ class Gate(Gating):
                 raise RuntimeError("broken on purpose")
             Naive.forward = broken
             """), encoding="utf-8")
-        self.assertIn("me, '%s:Naive', had digest" % source, self.syslab(*self.GATE, "--build", SYSLAB, expect=2).stderr)
+        self.assertIn("me, '%s:Naive', had digest" % source, self.refused(*self.GATE, "--build", SYSLAB))
         lines = self.gated(expect=3)
         self.assertTrue(all(line["verdict"] == "incomparable" for line in lines))
         source.write_text(original + textwrap.dedent("""
@@ -222,7 +222,7 @@ class Github(OnGithub):
         self.assertIn("Both programs measure me as pinned", self.syslab(*gate, "--build", SYSLAB, expect=0).stdout)
         self.bench(7)
         before = self.sql("SELECT count(*) FROM run")
-        refused = self.syslab(*gate, "--build", SYSLAB, expect=2).stderr
+        refused = self.refused(*gate, "--build", SYSLAB)
         self.assertIn("me, the command './bench.sh {n}' with the files that it names, had digest", refused)
         self.assertIn("A:mine=old B:mine=new", refused)
         self.assertEqual(self.sql("SELECT count(*) FROM run"), before, "nothing was measured")
@@ -240,7 +240,7 @@ class Github(OnGithub):
     def test_without_a_file_for_the_summary_nothing_is_measured(self):
         self.pinned()
         (self.folder / "summary.md").mkdir()
-        self.assertIn("cannot be written to", self.syslab("gate", "--against", "base", "--github", expect=2).stderr)
+        self.assertIn("cannot be written to", self.refused("gate", "--against", "base", "--github"))
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
 
 
@@ -260,7 +260,7 @@ class Fitness(Comparing):
         self.assertGreaterEqual(chain["launches"], 3)
         self.assertGreater(chain["between_blocks"], 0)
         self.assertTrue(all(value > 0 for value in chain["smallest_detectable"].values()))
-        self.assertIn("ask for one", self.syslab("doctor", "latest", "--noise", expect=2).stderr)
+        self.assertIn("ask for one", self.refused("doctor", "latest", "--noise"))
 
 
 if __name__ == "__main__":

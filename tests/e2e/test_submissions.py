@@ -149,7 +149,7 @@ class Submissions(Lab):
                 self.assertIn("line ", done.stderr)
                 self.assertFalse(self.db.exists())
         self.folder.joinpath("torn.jsonl").write_text('{"type":"run"}\n{"type":"ca')
-        self.assertIn("line 2", self.syslab("import", "torn.jsonl", expect=2).stderr)
+        self.assertIn("line 2", self.refused("import", "torn.jsonl"))
 
     def test_numbers_that_cannot_be_are_refused_with_their_line(self):
         whole = self.params()
@@ -195,7 +195,7 @@ class Submissions(Lab):
                 self.assertIn(reason, done.stderr)
                 self.assertIn(f"line {place + 1}: ", done.stderr)
                 self.assertFalse(self.db.exists())
-        self.assertIn("is a folder", self.syslab("import", self.folder, expect=2).stderr)
+        self.assertIn("is a folder", self.refused("import", self.folder))
         self.syslab("import", spoilt(run, started_at="2026-02-28T23:59:59.1234Z", seed=7, world_size=None))
         self.assertEqual(self.sql("SELECT a.started_at, a.ended_at, r.root_seed FROM v_attempt a JOIN run r ON r.id = a.run_id"),
                          [("2026-02-28T23:59:59.123Z", "2026-02-28T23:59:59.123Z", "7")])
@@ -211,7 +211,7 @@ class Submissions(Lab):
         lines = log_lines(case={"params": self.params()})
         lines[-1]["status"] = "crashed"
         self.syslab("import", self.write_log(lines))
-        self.assertIn("imported", self.syslab("resume", "--failed", "--force", expect=2).stderr)
+        self.assertIn("imported", self.refused("resume", "--failed", "--force"))
 
     def test_prune_keeps_what_a_kept_verdict_was_made_of(self):
         small = ("-a", "rows=64", "-a", "pass=forward", "-a", "dtype=fp32", "-a", "dim=32", "--impl", "naive", "--laws",
@@ -223,8 +223,8 @@ class Submissions(Lab):
         self.assertEqual(told, {gate: (True, ""), first: (True, gate)})
         count = "SELECT count(*) FROM comparison_attempt"
         self.assertEqual(self.sql(count, db=self.folder / "small.db"), self.sql(count))
-        self.assertIn("part of a comparison", self.syslab("prune", "--drop", first, expect=2).stderr)
-        self.assertIn("leave it out of one", self.syslab("prune", "--drop", first, "--run", first, expect=2).stderr)
+        self.assertIn("part of a comparison", self.refused("prune", "--drop", first))
+        self.assertIn("leave it out of one", self.refused("prune", "--drop", first, "--run", first))
         self.assertEqual([run["kept"] for run in self.json("prune", "--drop", first, "--drop", gate)["runs"]], [False] * 2)
 
     def test_merge_looks_at_every_file_before_it_takes_one(self):
@@ -246,7 +246,7 @@ class Submissions(Lab):
         self.assertEqual({uid for (uid,) in self.sql("SELECT uid FROM run", db=small)}, {runs[0], runs[2]})
         self.assertEqual(self.sql("SELECT count(*) FROM attempt"), before)
         self.assert_intact(db=small)
-        self.assertIn("there already", self.syslab("prune", "-o", "small.db", expect=2).stderr)
+        self.assertIn("there already", self.refused("prune", "-o", "small.db"))
         self.assertFalse(list(self.folder.glob("*.partial*")))
         self.syslab("prune", "--drop", runs[1], "--no-samples", "-o", "less.db")
         less = self.folder / "less.db"

@@ -53,6 +53,8 @@ def asked_again(test):
                 raise
             except Exception:  # what a test reads of an answer that is unclear may not be there
                 print(f"{test.__name__} is asked again, since it failed:\n{traceback.format_exc()}", file=sys.stderr)
+            with contextlib.suppress(Exception):  # the failure is the test's own
+                self.tearDown()
             self.doCleanups()
             self.tried += 1
             self.setUp()

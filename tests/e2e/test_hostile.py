@@ -21,18 +21,20 @@ import time
 import unittest
 
 from hostile_lab import CASE, HOSTILE, PLUGINS, HostileLab
-from lab import RIGHT
+from lab import RIGHT, asked_again
 
 
 class Hostile(HostileLab):
     # --- clocks -----------------------------------------------------------------------------------------------------------
 
+    @asked_again
     def test_a_patched_clock_changes_no_time_and_is_told(self):
         self.assertEqual(self.python("LyingClock")["status"], "ok")
         [[seconds]] = self.sql("SELECT value FROM v_latest WHERE implementation = 'me' AND metric = 'time'")
         self.assertGreaterEqual(seconds, 0.06)
         self.assertIn("the lab's is the time", self.facts()["suspect"])
 
+    @asked_again
     def test_a_library_that_stops_the_clock_changes_no_time_and_is_told(self):
         self.assertEqual(self.library("clock")["status"], "ok")
         [[seconds]] = self.sql("SELECT value FROM v_latest WHERE implementation = 'me' AND metric = 'time'")
@@ -154,6 +156,7 @@ class Hostile(HostileLab):
             self.assertEqual(ended["status"], "error", name)
             self.assertIn(told, ended["detail"])
 
+    @asked_again
     def test_a_hang_ends_at_its_limit(self):
         began = time.monotonic()
         self.assertEqual(self.library("hang", "--timeout", "3")["status"], "timeout")

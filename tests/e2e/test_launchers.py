@@ -85,6 +85,7 @@ class Imitated(Launched):
         ((code, _, err),) = self.ended()
         self.assertEqual(code, 0, err)
 
+    @asked_again
     def test_an_agent_that_is_killed_is_named_and_the_sweep_goes_on(self):
         self.start(torchrun, "run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2", "-a", "steps=8,9", "--json")
         self.await_workers(2)
@@ -100,6 +101,7 @@ class Imitated(Launched):
         self.assertEqual(second["status"], "error")
         self.assertIn("rank 1: the agent of rank 1", second["detail"])
 
+    @asked_again
     def test_agents_end_with_a_lab_that_is_killed(self):
         self.hang()
         began = time.monotonic()

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from lab import Lab, attempts, summary
+from lab import Lab, asked_again, attempts, summary
 
 LIMIT = ("-a", "limit_ms=3000")
 
@@ -62,6 +62,7 @@ class Ranks(Lab):
         self.assertEqual(self.sql("SELECT DISTINCT name FROM check_result ORDER BY 1"),
                          [("selftest:sum (rank 0)",), ("selftest:sum (rank 1)",)])
 
+    @asked_again
     def test_a_fault_of_one_rank_ends_all_and_names_it(self):
         expected = {"crash": ("crashed", "rank 1: killed by signal 11", 3), "throw": ("error", "rank 1: device: the fault", 3),
                     "hang": ("timeout", "rank 1 said nothing while others waited", 3), "late": ("ok", "", 0),
@@ -172,6 +173,7 @@ class Ranks(Lab):
         self.assertEqual(self.sql("SELECT rank, value FROM metric WHERE name = 'time' ORDER BY 1"), [(-1, 5.0), (0, 3.0), (1, 4.0)])
         self.assertEqual(self.sql("SELECT world_size, time_ms FROM v_measured"), [(2, 5000.0)])
 
+    @asked_again
     def test_sides_of_several_ranks_are_compared_in_turns(self):
         self.syslab("compare", "selftest_ranks", "A:share_us=500", "B:share_us=5000", "-a", "world_size=2", "--launches", "3",
                     expect=6)

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from lab import Lab, attempts
+from lab import Lab, asked_again, attempts
 
 
 class Selftests(Lab):
@@ -31,6 +31,7 @@ class Selftests(Lab):
         (row,) = [row for row in self.table("selftest_crash", "kills")["rows"] if row["kind"] == "promise"]
         self.assertEqual(row["kills"], 2)
 
+    @asked_again
     def test_a_killed_or_stopped_rank_is_named_in_time(self):
         for counted in self.all_good("selftest_rank_faults"):
             self.assertEqual((counted["faults"], counted["named"], counted["late"]), (1, 1, 0))

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import unittest
 
-from lab import RIGHT, Lab
+from lab import RIGHT, Lab, asked_again
 
 MINE = os.environ["SYSLAB_MINE"]
 SMALL = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "--impl", "me", "--laws", "none")
@@ -39,7 +39,7 @@ class Submissions(Lab):
         """A class of that person's own whose calls last long enough to have a time on a busy machine, and samples enough for a rank."""
         late = self.folder / f"{author}.py"
         late.write_text(pathlib.Path(MINE, "plain.py").read_text(encoding="utf-8") + f"# {author}'s\nclass Late(Naive):\n"
-                        "    def forward(self, *arguments):\n        time.sleep(0.15)\n        return super().forward(*arguments)\n", encoding="utf-8")
+                        f"    def forward(self, *arguments):\n        time.sleep({0.15 * self.longer})\n        return super().forward(*arguments)\n", encoding="utf-8")
         self.syslab("run", "flash_forward", *SMALL, "--protocol", "kernel", "--mine", f"me={late}:Late", "--author", author, *more)
 
     def write_log(self, lines, name="theirs.jsonl"):
@@ -52,6 +52,7 @@ class Submissions(Lab):
         axes = self.json("describe", "weighted_sum")["axes"]
         return {axis["name"]: axis["values"][0] for axis in axes}
 
+    @asked_again
     def test_two_people_with_one_name_for_their_kernels_stay_apart(self):
         theirs = self.folder / "theirs.db"
         self.hand_in_timed("ada")
@@ -82,6 +83,7 @@ class Submissions(Lab):
         self.assertIn("| unranked | mallory | `theirs` | Rust | 0.00100 |", text)
         self.assertIn("| `weighted_sum` |", text)  # which board this is, though there is one only
 
+    @asked_again
     def test_tables_keep_authors_and_origins_apart(self):
         theirs = self.folder / "theirs.db"
         for author, more in (("ada", ()), ("grace", ("--db", theirs))):

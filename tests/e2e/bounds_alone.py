@@ -4,6 +4,7 @@ import copy
 import math
 import pathlib
 import sys
+import typing
 import unittest
 import unittest.mock
 
@@ -83,7 +84,7 @@ def positive(*shape, dtype):
     return lambda seed: [each.abs() for each in random(*shape, dtype=dtype)(seed)]
 
 
-RIGHT = (
+RIGHT: typing.Any = (
     (softmax, (softmax_by_exp,), ((33, 100),), random),
     (product, (product_in_slices, product_term_by_term), ((24, 300), (300, 20)), random),
     (product, (product_in_slices, product_term_by_term), ((24, 300), (300, 20)), positive),

@@ -302,7 +302,7 @@ class Search {
     if (session.interrupted()) throw Stopped();
     if (spent) throw BudgetSpent();
     found.failed = measured.failed;
-    if (found.failed) found.failed->reason = by_name(found.failed->reason, named(a), named(b));
+    if (found.failed) found.failed->reason = reason_by_name(*found.failed, named(a), named(b));
     return found;
   }
 

@@ -83,7 +83,7 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
   one.title = shown_title_of(session, *swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
-    one.failed = claim::shown_message(file, by_name(swept.judgement.reason, sides.a.label(), sides.b.label()));
+    one.failed = claim::shown_message(file, reason_by_name(swept.judgement, sides.a.label(), sides.b.label()));
     one.faster_wrong = swept.judgement.failed_b == Status::check_failed;
   } else if (is_short_of_time(swept)) {
     one.failed = swept.judgement.reason;

@@ -111,6 +111,14 @@ void conclude(Judgement& it, const Estimate& estimate) {
   }
 }
 
+std::string in_names(const std::vector<AboutSide>& sides, const std::string& a, const std::string& b) {
+  std::string text;
+  for (const auto& [side, says] : sides) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", side == 'A' ? a : b, says);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> blocks) {
@@ -156,7 +164,7 @@ Judgement judge_stored(std::span<const double> launches_a, std::span<const doubl
 }
 
 Judgement under_resolution(char side, const NoTime& why) {
-  Judgement it = incomparable(fmt::format("side {} {}: {}", side, verdict_of(why), in_words(why)));
+  Judgement it = incomparable({AboutSide{side, fmt::format("{}: {}", verdict_of(why), in_words(why))}});
   it.code = why.reason;
   return it;
 }
@@ -165,6 +173,12 @@ Judgement incomparable(std::string reason) {
   Judgement it;
   it.verdict = Verdict::incomparable;
   it.reason = std::move(reason);
+  return it;
+}
+
+Judgement incomparable(std::vector<AboutSide> sides) {
+  Judgement it = incomparable(in_names(sides, "side A", "side B"));
+  it.sides = std::move(sides);
   return it;
 }
 
@@ -313,20 +327,13 @@ std::string sentence(const Judgement& it, const std::string& a, const std::strin
     case Verdict::unclear:
       return fmt::format("No verdict on {} against {}: {}.", b, a, it.reason);
     case Verdict::incomparable:
-      return fmt::format("{} and {} cannot be compared: {}.", a, b, by_name(it.reason, a, b));
+      return fmt::format("{} and {} cannot be compared: {}.", a, b, reason_by_name(it, a, b));
   }
   return {};
 }
 
-std::string by_name(std::string reason, const std::string& a, const std::string& b) {
-  for (const auto& [side, name] : {std::pair<std::string, std::string>{"side A ", a}, {"side B ", b}}) {
-    if (reason.starts_with(side)) {
-      reason.replace(0, side.size() - 1, name);
-    } else if (const std::size_t at = reason.find("; " + side); at != std::string::npos) {
-      reason.replace(at + 2, side.size() - 1, name);
-    }
-  }
-  return reason;
+std::string reason_by_name(const Judgement& judgement, const std::string& a, const std::string& b) {
+  return judgement.sides.empty() ? judgement.reason : in_names(judgement.sides, a, b);
 }
 
 namespace {

@@ -20,9 +20,16 @@ namespace syslab::cli {
 
 constexpr int kFewestLaunches = 3;  // a side, for a verdict
 
+// Why a side has no time that may be compared: of 'A', "is wrong: out[3] is 7".
+struct AboutSide {
+  char side = 'A';
+  std::string says;
+};
+
 struct Judgement {
   stats::Verdict verdict = stats::Verdict::unclear;
   std::string reason;                                    // why, where the verdict alone does not tell
+  std::vector<AboutSide> sides;                          // what `reason` says, where it speaks of sides
   std::string note;                                      // a sentence beside the verdict, which it does not touch
   stats::TimingReason code = stats::TimingReason::none;  // of `reason`, where it has one
   std::vector<stats::TimingWarning> warnings;            // to be told with the verdict
@@ -51,6 +58,7 @@ Judgement judge_stored(std::span<const double> launches_a, std::span<const doubl
 Judgement under_resolution(char side, const NoTime& why);
 // No ratio is possible: a side failed, or the sides differ in something that a ratio must not hide.
 Judgement incomparable(std::string reason);
+Judgement incomparable(std::vector<AboutSide> sides);
 
 // Benjamini–Hochberg at 5 %: sets q values; a faster or slower with q above 5 % becomes unclear.
 void correct_for_sweep(std::span<Judgement* const> sweep);
@@ -88,8 +96,8 @@ std::string launches_text(const Judgement& judgement);
 // If the sides differ, it ends with "over 3 launches of the pin and 5 now."
 std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
 
-// A reason that speaks of sides, in their names: "side B is wrong: …" becomes "me is wrong: …".
-std::string by_name(std::string reason, const std::string& a, const std::string& b);
+// The reason; where it speaks of sides, in their names: "me is wrong: out[3] is 7".
+std::string reason_by_name(const Judgement& judgement, const std::string& a, const std::string& b);
 
 // Of passes back, whose forward calls nobody times: the faster side's takes so much more than the other's that it is a
 // quarter of what was gained, or more, by the lower end of the 95 % interval over launches. Where the other's is not

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -34,11 +35,11 @@ const plan::SideSpec& spec_of(const plan::ComparisonPlan& plan, char side) {
   return side == 'A' ? plan.sides.a : plan.sides.b;
 }
 
-// "side B is wrong: out[3] is 7", "side A needs 242 GiB".
-std::string how_it_failed(char side, const runner::AttemptResult& result) {
+// "is wrong: out[3] is 7", "ended as oom: needs 242 GiB".
+AboutSide how_it_failed(char side, const runner::AttemptResult& result) {
   const std::string why = result.detail.empty() ? "" : ": " + result.detail.substr(0, result.detail.find('\n'));
-  if (result.status == Status::check_failed) return fmt::format("side {} is wrong{}", side, why);
-  return fmt::format("side {} ended as {}{}", side, syslab::to_string(result.status), why);
+  if (result.status == Status::check_failed) return {side, "is wrong" + why};
+  return {side, fmt::format("ended as {}{}", syslab::to_string(result.status), why)};
 }
 
 bool is_ok(const runner::AttemptResult& result) { return result.status == Status::ok; }
@@ -47,11 +48,10 @@ bool is_ok(const runner::AttemptResult& result) { return result.status == Status
 Judgement failure(const runner::PairedLaunch& launch) {
   const bool a_failed = !is_ok(launch.a) && launch.a.status != Status::aborted;
   const bool b_failed = !is_ok(launch.b) && launch.b.status != Status::aborted;
-  std::string reason;
-  if (a_failed) reason = how_it_failed('A', launch.a);
-  if (b_failed) reason += (reason.empty() ? "" : "; ") + how_it_failed('B', launch.b);
-  if (reason.empty()) reason = "interrupted";
-  Judgement judgement = incomparable(reason);
+  std::vector<AboutSide> sides;
+  if (a_failed) sides.push_back(how_it_failed('A', launch.a));
+  if (b_failed) sides.push_back(how_it_failed('B', launch.b));
+  Judgement judgement = sides.empty() ? incomparable("interrupted") : incomparable(std::move(sides));
   if (!a_failed && !b_failed) judgement.verdict = stats::Verdict::unclear;
   if (a_failed) judgement.failed_a = launch.a.status;
   if (b_failed) judgement.failed_b = launch.b.status;
@@ -162,7 +162,8 @@ store::RowId ComparisonSession::begin_run(const std::string& verb, const std::st
 std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint& point) {
   const std::vector<std::string> differences = differing(builds_[0], point.a, builds_[1], point.b);
   if (!differences.empty()) return incomparable(fmt::format("{}", fmt::join(differences, "; ")));
-  Judgement judgement;
+  std::vector<AboutSide> sides;
+  std::array<std::optional<Status>, 2> ended;
   for (const char side : {'A', 'B'}) {
     const plan::PlannedCase& planned = case_of(point, side);
     if (!planned.skip_reason) continue;
@@ -171,12 +172,13 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
     row.status = planned.unsupported ? Status::unsupported : Status::skipped;
     row.detail = *planned.skip_reason;
     store_.finish_attempt(runs_[index_of(side)], row);
-    (side == 'A' ? judgement.failed_a : judgement.failed_b) = row.status;
-    judgement.reason += fmt::format("{}side {} is {}: {}", judgement.reason.empty() ? "" : "; ", side,
-                                    syslab::to_string(row.status), row.detail);
+    ended[index_of(side)] = row.status;
+    sides.push_back({side, fmt::format("is {}: {}", syslab::to_string(row.status), row.detail)});
   }
-  if (judgement.reason.empty()) return std::nullopt;
-  judgement.verdict = stats::Verdict::incomparable;
+  if (sides.empty()) return std::nullopt;
+  Judgement judgement = incomparable(std::move(sides));
+  judgement.failed_a = ended[0];
+  judgement.failed_b = ended[1];
   return judgement;
 }
 

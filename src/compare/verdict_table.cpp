@@ -79,6 +79,8 @@ Json to_json(const Judgement& it) {
             {"reason", it.reason},
             {"note", it.note},
             {"reason_code", stats::to_string(it.code)},
+            {"failed_a", it.failed_a ? Json(syslab::to_string(*it.failed_a)) : Json()},
+            {"failed_b", it.failed_b ? Json(syslab::to_string(*it.failed_b)) : Json()},
             {"warnings", stats::to_json(it.warnings)},
             {"delta", it.delta},
             {"launches", it.launches},
@@ -86,6 +88,7 @@ Json to_json(const Judgement& it) {
   const bool in_turns = it.launches_of_side[0] == 0 && it.launches_of_side[1] == 0;
   json["launches_a"] = in_turns ? it.launches : it.launches_of_side[0];
   json["launches_b"] = in_turns ? it.launches : it.launches_of_side[1];
+  for (const auto& [side, says] : it.sides) json[side == 'A' ? "about_a" : "about_b"] = says;
   const auto put = [&](const char* name, const std::optional<double>& value) {
     json[name] = value ? Json(*value) : Json();
   };

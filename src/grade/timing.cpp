@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "contract/status.hpp"
 #include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "grade/record.hpp"
@@ -15,13 +16,13 @@
 namespace syslab::grade {
 namespace {
 
-constexpr std::string_view kWrongSide = "side B is wrong", kWrong = "it is wrong there";
-
 std::optional<double> number_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
+
+bool is_wrong(const Json& entry) { return entry.value("wrong", Json()) == Json(true); }
 
 const Json* entry_of(const Item& item, const Json& record) {
   const auto timings = record.find("timings");
@@ -60,9 +61,10 @@ Json read_comparison(const std::string& output) {
   }
   const auto ratio = number_of(found, "log_ratio"), low = number_of(found, "low"), high = number_of(found, "high");
   if (!ratio || !low || !high) {
-    const std::string reason = first_line(text_field(found, "reason"));
-    if (reason.starts_with(kWrongSide)) return {{"why", std::string(kWrong) + reason.substr(kWrongSide.size())}};
-    return not_timed(reason);
+    if (status_of(text_field(found, "failed_b")) == Status::check_failed) {
+      return {{"wrong", true}, {"why", "it " + first_line(text_field(found, "about_b"))}};
+    }
+    return not_timed(first_line(text_field(found, "reason")));
   }
   return {{"ratio", std::exp(*ratio)},
           {"low", std::exp(*low)},
@@ -86,7 +88,7 @@ std::optional<Timing> timing_of(const Item& item, const Json& record) {
                 item.launches};
 }
 
-bool is_settled(const Json& entry) { return entry.contains("ratio") || text_field(entry, "why").starts_with(kWrong); }
+bool is_settled(const Json& entry) { return entry.contains("ratio") || is_wrong(entry); }
 
 ItemScore score_timing(const Item& item, const Json& record) {
   ItemScore score{.item = &item};
@@ -94,7 +96,7 @@ ItemScore score_timing(const Item& item, const Json& record) {
   if (!timing) {
     const Json* const entry = entry_of(item, record);
     score.why = entry == nullptr ? "was not timed" : text_field(*entry, "why");
-    score.failed = score.why.starts_with(kWrong);
+    score.failed = entry != nullptr && is_wrong(*entry);
     score.open = !score.failed;
     return score;
   }

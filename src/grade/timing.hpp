@@ -30,8 +30,8 @@ struct Timing {
 // What of a timed item is measured, apart from what it earns: "flash_forward of f beside naive at seq=512".
 std::string timing_name(const Item& item);
 
-// What `compare --json` printed, with the reference as its side A, in the form that a record holds: the numbers, or
-// not_timed() where there are none.
+// What `compare --json` printed, with the reference as its side A, in the form that a record holds: the numbers;
+// {"wrong": true, "why": "it is wrong: …"}; or not_timed().
 Json read_comparison(const std::string& output);
 
 // {"why": "it could not be timed, …"}: a student sees the reason up to the first ": ", behind which may stand what the

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "compare/verdict_table.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -242,11 +245,14 @@ TEST(Sweep, ACallThatChanceWouldMakeAmongSoManyBecomesUnclear) {
 }
 
 TEST(Judgement, NamesTheSideThatHasNoTime) {
-  EXPECT_EQ(sentence(incomparable("side B is wrong: out[3] is 7"), "reference", "me"),
-            "reference and me cannot be compared: me is wrong: out[3] is 7.");
-  EXPECT_EQ(by_name("side A is skipped: no GPU; side B is skipped: no GPU", "reference", "me"),
+  const Judgement wrong = incomparable({AboutSide{'B', "is wrong: side A is out[3]"}});
+  EXPECT_EQ(wrong.reason, "side B is wrong: side A is out[3]");
+  EXPECT_EQ(sentence(wrong, "reference", "me"), "reference and me cannot be compared: me is wrong: side A is out[3].");
+  EXPECT_EQ(to_json(wrong).at("about_b"), "is wrong: side A is out[3]");
+  EXPECT_EQ(reason_by_name(incomparable({AboutSide{'A', "is skipped: no GPU"}, AboutSide{'B', "is skipped: no GPU"}}),
+                           "reference", "me"),
             "reference is skipped: no GPU; me is skipped: no GPU");
-  EXPECT_EQ(by_name("interrupted after 3 launches", "reference", "me"), "interrupted after 3 launches");
+  EXPECT_EQ(reason_by_name(incomparable("side A is late"), "reference", "me"), "side A is late") << "no side's own";
 }
 
 TEST(Sweep, WhatWasNotMeasuredIsNoTest) {

@@ -73,7 +73,7 @@ class Timed(Lab):
         points = {row["student"]: (row["points"], row["note"]) for row in self.rows_of("grades")}
         self.assertEqual(points["ada"], ("8", ""))  # the laws, and one of two ratios
         self.assertEqual(points["wrong"], ("2", ""), self.page("wrong"))  # none for its import, had it read anything
-        self.assertIn("it is wrong there", self.page("wrong"))
+        self.assertIn("it is wrong: ", self.page("wrong"))
         # Who is wrong is not ranked.
         self.assertEqual(len(self.rows_of("leaderboard")), 1)
         self.assertNotIn("leaderboard", self.results("wrong"))

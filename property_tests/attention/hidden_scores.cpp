@@ -180,15 +180,18 @@ std::optional<std::string> of_hidden_scores(const Subject& subject, const Trial&
     Kinds kinds;
     for (const Mistake& mistake : numbers) kinds.try_emplace(mistake.kind, Kind{mistake.look_at, {}, false});
     keep_those_of(kinds, stretched, pass, numbers);
+    // Where scores are this large, bounds are wide and other faults give nearly as much.
+    std::erase_if(kinds, [&](const auto& kind) {
+      const auto mistake = std::ranges::find(numbers, kind.first, &Mistake::kind);
+      Kinds alone{kind};
+      keep_those_of(alone, tried(subject, with_scores_below(drawn, *mistake), pass), pass, numbers);
+      return alone.empty();
+    });
     if (kinds.empty()) continue;
     kinds = explaining(stretched, pass, nullptr, numbers);
     keep_those_of(kinds, here, pass, numbers);
     if (larger != nullptr) keep_those_of(kinds, *larger, pass, numbers);
     if (kinds.size() != 1) continue;
-    // Where scores are this large, bounds are wide and other faults give nearly as much.
-    const auto mistake = std::ranges::find(numbers, kinds.begin()->first, &Mistake::kind);
-    keep_those_of(kinds, tried(subject, with_scores_below(drawn, *mistake), pass), pass, numbers);
-    if (kinds.empty()) continue;
     const auto& [name, kind] = *kinds.begin();
     std::size_t elements = 0;
     for (const Judged& judged : stretched.tensors) elements += judged.exact.size();

@@ -2,7 +2,7 @@
 -- of the slowest rank: where the ranks kept step, of the slowest at each step, which the row of rank -1 says (with no value where
 -- they did not, and then none of theirs stands in). What failed has no time and no rate, here
 -- and in `metrics`; what ended with an `error` has no number at all. `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
--- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
+-- outputs and all verified calls; `checked_percent` is the share of the outputs judged; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation whose role is `naive`,
 -- or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
 -- where both are ok and checked; `vs_naive_low`, `vs_naive_high`, `vs_peer_low`, `vs_peer_high` take both 95 % intervals at their

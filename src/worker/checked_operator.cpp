@@ -163,7 +163,7 @@ std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected
     if (!passed && failure.empty()) failure = message;
     if (passed && unjudged >= kMostUnjudged) {
       const std::string why = not_judged_text(i, unjudged);
-      emit_not_compared(kind + ":" + output_name(i), why);
+      emit_not_compared(kind + ":" + output_name(i), why, judged);
       if (not_judged.empty()) not_judged = why;
     } else if (kind == "reference" || !passed) {
       emit_check(kind + ":" + output_name(i), passed, 1, comparison.worst_error, comparison.worst_tolerance, message,
@@ -203,7 +203,7 @@ std::string CheckedOperator::compare_with_naive(const std::vector<Expected>& exp
       const std::string why = operation_.naive
                                   ? fmt::format("the naive kernel's largest error in {} is {}", dtype, naive.at(i))
                                   : fmt::format("there is no naive kernel in {} for this case", dtype);
-      emit_not_compared("naive:" + output_name(i), fmt::format("{}: {}: not compared", output_name(i), why));
+      emit_not_compared("naive:" + output_name(i), fmt::format("{}: {}: not compared", output_name(i), why), 0);
       continue;
     }
     const double allowed = kHalfPrecisionFactor * naive.at(i);
@@ -231,12 +231,13 @@ void CheckedOperator::emit_check(const std::string& name, bool passed, std::int6
   context_.emit(record);
 }
 
-void CheckedOperator::emit_not_compared(const std::string& name, const std::string& why) {
+void CheckedOperator::emit_not_compared(const std::string& name, const std::string& why, double fraction) {
   CheckRecord record;
   record.name = name;
   record.outcome = Outcome::not_run;
   record.seed = std::to_string(context_.request().seed);
   record.message = why;
+  record.fraction_checked = fraction;
   context_.emit(record);
 }
 

@@ -77,7 +77,7 @@ class CheckedOperator {
   std::string compare_with_naive(const std::vector<Expected>& expected);
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
-  void emit_not_compared(const std::string& name, const std::string& why);
+  void emit_not_compared(const std::string& name, const std::string& why, double fraction);
   void tell_unjudged(std::size_t output, double part);
   std::string not_judged_text(std::size_t output, double part) const;
   void widen(double& bound, const Expected& expected) const;

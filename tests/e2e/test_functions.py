@@ -94,6 +94,10 @@ class Functions(Lab):
                 self.assertAlmostEqual(warning["number"], 0.5, delta=0.02)
                 self.assertEqual([each["status"] for each in lines[-1]["concerns"]], ["unsupported"])
         self.assertEqual(self.sql("SELECT count(*) FROM v_latest WHERE metric = 'time' AND implementation = 'me'"), [(0,)])
+        told = {(row["problem"].partition("@")[0], row["implementation"]): row["checked_percent"] for row in self.table("function", "function")["rows"]}
+        self.assertEqual(sorted(problem for problem, name in told if name == "me"), ["power", "rounded"])
+        for (_, name), judged in told.items():
+            self.assertAlmostEqual(judged, 50 if name == "me" else 100, delta=2)
         compared, = [line for line in self.of_unjudged("rounded", "a_hundred_more", "--launches", "3", verb="compare", expect=5)
                      if line.get("type") == "comparison"]
         self.assertIn("not judged", compared["reason"])

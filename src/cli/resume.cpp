@@ -16,6 +16,7 @@
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
+#include "session/stored_object.hpp"
 #include "session/stored_run.hpp"
 #include "session/this_machine.hpp"
 #include "store/cells.hpp"
@@ -48,8 +49,8 @@ std::string difference_of_builds(const store::Store& store, const store::StoredR
   if (run.build_sha != here.git_sha) return fmt::format("revision {}, this is {}", run.build_sha, here.git_sha);
   const store::ResultSet found = store.query(
       "SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.uid = ?1", {store::text_cell(run.uid)});
-  const Json there = found.rows.empty() ? Json::object() : json_or_discarded(found.rows[0][0].text);
-  const std::string diff = there.value("git_diff", "");
+  const StoredObject there("build.facts", found.rows.empty() ? "{}" : found.rows[0][0].text);
+  const std::string diff = there.value("git_diff", std::string());
   if (diff == here.git_diff && there.value("git_dirty", false) == here.git_dirty) return {};
   const auto tree = [](const std::string& changes) {
     return changes.empty() ? std::string("no known changes") : "changes " + changes.substr(0, 12);

@@ -38,22 +38,29 @@ std::string text_of(const Ordered& json) {
   return printed_json(json.dump(2, ' ', false, Ordered::error_handler_t::replace)) + "\n";
 }
 
-}  // namespace
-
-std::string write_json(const Table& table) {
+Ordered json_of(const Table& table) {
   Ordered columns = Ordered::array();
   for (const Column& column : table.source.columns) columns.push_back({{"name", column.name}, {"unit", column.unit}});
-  Ordered json{{"id", table.source.id},
-               {"experiment", table.source.experiment},
-               {"title", table.source.title.empty() ? table.source.sentence : table.source.title},
-               {"caption", table.source.caption},
-               {"warning", table.warning},
-               {"provenance", table.footnote},
-               {"command", table.source.command},
-               {"columns", columns},
-               {"notes", table.source.notes},
-               {"rows", json_rows(table.result)}};
-  return text_of(json);
+  return {{"id", table.source.id},
+          {"experiment", table.source.experiment},
+          {"title", table.source.title.empty() ? table.source.sentence : table.source.title},
+          {"caption", table.source.caption},
+          {"warning", table.warning},
+          {"provenance", table.footnote},
+          {"command", table.source.command},
+          {"columns", columns},
+          {"notes", table.source.notes},
+          {"rows", json_rows(table.result)}};
+}
+
+}  // namespace
+
+std::string write_json(const Table& table) { return text_of(json_of(table)); }
+
+std::string write_json(const std::vector<Table>& tables) {
+  Ordered list = Ordered::array();
+  for (const Table& table : tables) list.push_back(json_of(table));
+  return text_of(list);
 }
 
 std::string write_json(const store::ResultSet& result) { return text_of(json_rows(result)); }

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
-#include "core/workflow_commands.hpp"
 #include "report/answers.hpp"
 #include "report/deliverables.hpp"
 #include "report/document.hpp"
@@ -366,23 +364,22 @@ Document DocumentMaker::document(const std::string& skeleton) {
 
 // For machines: every table of every chosen experiment, one after the other.
 std::string render_data(const registry::Registry& registry, const store::Store& store, const ReportOptions& options) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::vector<Table> all;
   std::string text;
   const std::vector<SectionPlan> plans = plan_of(registry, options);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (options.progress) options.progress(part_name(plans[i]), i, plans.size());
     for (const Experiment* experiment : plans[i].experiments) {
-      for (const Table& table : tables_of(*experiment, store)) {
-        const std::string written = write(table, options.format);
+      for (Table& table : tables_of(*experiment, store)) {
         if (options.format == Format::json) {
-          list.push_back(nlohmann::ordered_json::parse(written));
+          all.push_back(std::move(table));
         } else {
-          text += fmt::format("# {}/{}\n{}\n", experiment->id, table.source.id, written);
+          text += fmt::format("# {}/{}\n{}\n", experiment->id, table.source.id, write(table, options.format));
         }
       }
     }
   }
-  return options.format == Format::json ? printed_json(list.dump(2)) + "\n" : text;
+  return options.format == Format::json ? write_json(all) : text;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "report/table.hpp"
 
@@ -28,6 +29,7 @@ std::string write_html(const store::ResultSet& result);
 std::string write_csv(const Table& table);
 std::string write_csv(const store::ResultSet& result);
 std::string write_json(const Table& table);
+std::string write_json(const std::vector<Table>& tables);  // a list
 std::string write_json(const store::ResultSet& result);
 
 }  // namespace syslab::report

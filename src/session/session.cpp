@@ -22,6 +22,7 @@
 #include "session/forecast.hpp"
 #include "session/progress.hpp"
 #include "session/selection.hpp"
+#include "session/stored_object.hpp"
 #include "session/summary.hpp"
 #include "session/unusable.hpp"
 #include "store/cells.hpp"
@@ -148,16 +149,16 @@ Json to_json(const Conditions& conditions) {
 }
 
 Conditions conditions_from_json(const std::string& text) {
-  const Json json = parse_json(text);
+  const StoredObject json("run.protocol", text);
   Conditions conditions;
-  conditions.protocol = json.at("name").get<std::string>();
+  conditions.protocol = json.value("name", std::string());
   conditions.data = json.value("data", conditions.data);
   conditions.law_cases = json.value("law_cases", conditions.law_cases);
   conditions.timeout = Nanoseconds(json.value("timeout_ns", conditions.timeout.count()));
   conditions.memory_limit_bytes = json.value("memory_limit_bytes", conditions.memory_limit_bytes);
   conditions.try_oom = json.value("try_oom", conditions.try_oom);
   conditions.launches = json.value("launches", conditions.launches);
-  conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
+  conditions.isolation = runner::parse_isolation(json.value("isolation", std::string("case")));
   conditions.mine_device = json.value("mine_device", conditions.mine_device);
   conditions.mine_sources = json.value("mine_sources", conditions.mine_sources);
   conditions.asks_for_times = json.value("asks_for_times", true);

@@ -23,7 +23,7 @@ struct Conditions : runner::RunSpec {
   std::string mine_sources;  // digest of the project that a function of its adapters.py belongs to; empty: unknown
 };
 Json to_json(const Conditions& conditions);
-Conditions conditions_from_json(const std::string& text);
+Conditions conditions_from_json(const std::string& text);  // Error(store) names run.protocol and the field that is none
 runner::RunOptions to_run_options(const Context& context, const Conditions& conditions);
 
 // The one protocol of a run whose command names none: quick for smoke, else what all of its experiments name, else the

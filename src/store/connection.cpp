@@ -14,6 +14,7 @@
 #include "core/user_file.hpp"
 #include "store/damaged.hpp"
 #include "store/file_header.hpp"
+#include "store/json_columns.hpp"
 #include "store/utf8.hpp"
 
 namespace syslab::store {
@@ -303,9 +304,12 @@ void Connection::back_up_to(const std::filesystem::path& target) {
 
 void Connection::fail(int code, std::string_view action) {
   if (code == SQLITE_IOERR_FSYNC) sync_failed_ = true;
-  const char* found = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
-  std::string message = fmt::format("database '{}': cannot {}: {}", shown_as_.string(), action, found);
+  const std::string found = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
   const int system_error = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
+  if (found == "malformed JSON") {
+    if (const std::string what = malformed_json_in(*this); !what.empty()) throw Error(ErrorKind::store, what);
+  }
+  std::string message = fmt::format("database '{}': cannot {}: {}", shown_as_.string(), action, found);
   const int primary = code & 0xff;
   if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
     throw DamagedDatabase(shown_as_, fmt::format("it is damaged: cannot {}: {}", action, found));

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "store/impl.hpp"
+#include "store/json_columns.hpp"
 
 namespace syslab::store {
 namespace {
@@ -99,32 +100,6 @@ std::vector<std::string> first_column(Connection& db, std::string_view sql) {
   Statement statement(db, sql);
   while (statement.step()) values.push_back(statement.text(0));
   return values;
-}
-
-// The columns that store JSON (db/checks/json.sql), and that views read as JSON.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kJsonColumns{
-    {{"environment", "facts"},
-     {"build", "facts"},
-     {"case_def", "params"},
-     {"run", "argv"},
-     {"run", "protocol"},
-     {"attempt_event", "detail"},
-     {"attempt_facts", "facts"},
-     {"check_result", "counterexample"},
-     {"comparison", "params"},
-     {"comparison", "side_a"},
-     {"comparison", "side_b"},
-     {"comparison", "facts"},
-     {"run_claim", "owner"}}};
-
-// "run.protocol" if a row has text there that is not JSON; "" if no column has.
-std::string malformed_column(Connection& db) {
-  for (const auto& [table, column] : kJsonColumns) {
-    const auto found = db.integer(
-        fmt::format("SELECT EXISTS (SELECT 1 FROM {0} WHERE {1} IS NOT NULL AND NOT json_valid({1}))", table, column));
-    if (found != 0) return fmt::format("{}.{}", table, column);
-  }
-  return {};
 }
 
 constexpr std::string_view kTablesAndViews =
@@ -272,10 +247,7 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
     throw Error(ErrorKind::usage, query_takes_longer(longest));
   }
   if (std::string_view(sqlite3_errmsg(db.handle())) == "malformed JSON") {
-    if (const std::string column = malformed_column(db); !column.empty()) {
-      throw Error(ErrorKind::store, fmt::format("database '{}': a value of its {} is malformed JSON; expected JSON",
-                                                db.shown_as().string(), column));
-    }
+    if (const std::string what = malformed_json_in(db); !what.empty()) throw Error(ErrorKind::store, what);
     refuse("malformed JSON");
   }
   const int primary = code & 0xff;

@@ -1,9 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <functional>
 
 #include "store/connection.hpp"
+#include "store/json_columns.hpp"
 #include "tests/store/fixture.hpp"
 
 namespace syslab::store {
@@ -123,7 +125,7 @@ void change_past_triggers(const fs::path& file, const std::string& change) {
 
 class MalformedJson : public StoreQuery {
  protected:
-  std::string refusal_with(const std::string& change, const std::function<void(const Store&)>& read) {
+  std::string refusal_with(const std::string& change, const std::function<void(Store&)>& read) {
     Folder folder;
     const fs::path file = folder / "b.db";
     {
@@ -131,7 +133,7 @@ class MalformedJson : public StoreQuery {
       store.finish_attempt(store.begin_run(a_run(), a_plan(2)), an_attempt(0));
     }
     change_past_triggers(file, change);
-    const Store store = Store::open(file, Mode::read_only);
+    Store store = Store::open(file, Mode::read_only);
     const std::string said = error_of(ErrorKind::store, [&] { read(store); });
     EXPECT_NE(said.find("b.db'"), std::string::npos) << said;
     return said;
@@ -143,6 +145,32 @@ TEST_F(MalformedJson, IsNamedWithTheDatabaseAndTheColumn) {
   EXPECT_NE(refusal_with("UPDATE run SET protocol = '{oops'", runs).find("run.protocol is malformed JSON"),
             std::string::npos);
   EXPECT_NE(refusal_with("UPDATE build SET facts = '{oops'", runs).find("build.facts is malformed JSON"),
+            std::string::npos);
+}
+
+TEST_F(MalformedJson, IsNamedInAnyColumnThatHoldsJson) {
+  const auto columns = json_columns();
+  EXPECT_EQ(columns.size(), 13U);
+  for (const auto& [table, column] : columns) {
+    Folder folder;
+    Store::open(folder / "b.db", Mode::create);
+    Connection raw((folder / "b.db").string(), Connection::Access::read_write, folder / "b.db");
+    raw.execute("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON");
+    std::string names, values;  // of a row that holds nothing else, whatever its columns want
+    Statement all(raw, fmt::format("SELECT name, type FROM pragma_table_info('{}') WHERE \"notnull\"", table));
+    while (all.step()) {
+      if (all.text(0) == column) continue;
+      names += all.text(0) + ", ";
+      values += all.text(1) == "TEXT" ? "'{}', " : "1, ";
+    }
+    raw.execute(fmt::format("INSERT INTO {} ({}{}) VALUES ({}'{{oops')", table, names, column, values));
+    EXPECT_NE(malformed_json_in(raw).find(fmt::format("its {}.{} is malformed", table, column)), std::string::npos);
+  }
+}
+
+TEST_F(MalformedJson, IsNamedWhereAReportKeepsItsViews) {
+  const auto report = [](Store& store) { store.hold_still({}); };
+  EXPECT_NE(refusal_with("UPDATE run SET protocol = '{oops'", report).find("its run.protocol is malformed JSON"),
             std::string::npos);
 }
 

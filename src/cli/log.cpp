@@ -10,6 +10,7 @@
 #include "cli/verbs.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
+#include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/table.hpp"
 #include "session/stored_case.hpp"
@@ -52,7 +53,7 @@ std::string command_of(const std::string& argv) {
   std::string text;
   if (!words.is_array()) return text;
   for (const Json& word : words) {
-    text += (text.empty() ? "" : " ") + (word.is_string() ? word.get<std::string>() : json_text(word));
+    text += (text.empty() ? "" : " ") + (word.is_string() ? shell_word(word.get<std::string>()) : json_text(word));
   }
   return in_one_line(text);
 }

@@ -1,5 +1,7 @@
 """What is stored is found again: `log`, `show`, short ids, and the run that `resume` takes."""
+import json
 import sqlite3
+import subprocess
 import unittest
 
 from lab import Lab, summary
@@ -31,6 +33,14 @@ class History(Lab):
         self.syslab("pin", "again", short)
         self.assertEqual([run["run"] for run in self.json("prune", "--run", short)["runs"] if run["kept"]], [first])
 
+    def test_the_command_of_a_run_is_one_that_a_shell_reads_again(self):
+        words = ("run", "selftest_empty", "--label", "it's $HOME and\na line; rm x")
+        self.syslab(*words)
+        (line,) = self.syslab("log").stdout.splitlines()[1:]
+        printed = line[line.rindex("syslab run"):]
+        read = subprocess.run(["bash", "-c", f"printf '%s\\0' {printed}"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(read.split("\0")[:-1], ["syslab", *words])
+
     def test_a_text_of_several_lines_passes_for_no_other_line(self):
         self.syslab("run", "selftest_empty", "--label", "a\nf0f0f0f0  2026-01-01T00:00:00Z  forged\nhost           elsewhere\u009b")
         self.assertFalse([line for line in self.syslab("log").stdout.splitlines() if line.startswith("f0f0f0f0")])
@@ -38,6 +48,30 @@ class History(Lab):
         self.assertIn("\n" + 15 * " " + "f0f0f0f0", shown)
         self.assertEqual(len([line for line in shown.splitlines() if line.startswith("host ")]), 1)
         self.assertNotIn("\u009b", shown)
+
+    def test_what_is_no_json_or_of_another_type_is_named_by_its_column(self):
+        self.syslab("run", "selftest_empty")
+        facts, protocol = self.sql("SELECT b.facts, r.protocol FROM run r JOIN build b ON b.id = r.build_id")[0]
+        wrong = {"git_dirty": {**json.loads(facts), "git_dirty": "no"}, "launches": {**json.loads(protocol), "launches": "3"}}
+        for table, column, text, told in (("build", "facts", "{oops", "a value of its build.facts is malformed JSON"),
+                                          ("build", "facts", json.dumps(wrong["git_dirty"]), "a stored build.facts has \"no\" as 'git_dirty'"),
+                                          ("run", "protocol", json.dumps(wrong["launches"]), "a stored run.protocol has \"3\" as 'launches'")):
+            with self.subTest(told):
+                connection = sqlite3.connect(self.db)
+                trigger, = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (f"{table}_no_update",)).fetchone()
+                connection.execute(f"DROP TRIGGER {table}_no_update")
+                kept, = connection.execute(f"SELECT {column} FROM {table}").fetchone()
+                connection.execute(f"UPDATE {table} SET {column} = ?", (text,))
+                connection.execute(trigger)
+                connection.commit()
+                self.assertIn(told, self.syslab("resume", expect=4).stderr)
+                if "malformed" in told:
+                    self.assertIn(told, self.syslab("report", expect=4).stderr)
+                connection.execute(f"DROP TRIGGER {table}_no_update")
+                connection.execute(f"UPDATE {table} SET {column} = ?", (kept,))
+                connection.execute(trigger)
+                connection.commit()
+                connection.close()
 
     def test_log_lists_a_run_whose_command_is_no_json_or_nests_too_deep(self):
         self.syslab("run", "selftest_empty")

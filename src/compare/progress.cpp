@@ -22,7 +22,7 @@ void ComparisonProgress::launching(std::size_t point, const std::string& title, 
                                    std::optional<int> expected) {
   if (launch == 0) found_.clear();
   point_ = point;
-  title_ = title;
+  title_ = one_line(title);
   launch_ = launch;
   expected_ = expected;
   text_.clear();

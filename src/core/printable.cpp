@@ -102,6 +102,8 @@ constexpr auto kMarks = std::to_array<Range>(
      {0x1DA75, 0x1DA75}, {0x1DA84, 0x1DA84}, {0x1DA9B, 0x1DAAF}, {0x1E000, 0x1E02A}, {0x1E130, 0x1E136},
      {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E8D0, 0x1E8D6}, {0x1E944, 0x1E94A}});
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD, of a byte that is no part of UTF-8
+
 // More of them on one character cover the lines above and below it; writing systems use fewer.
 constexpr int kMostMarks = 8;
 
@@ -149,6 +151,17 @@ std::string escaped(std::string_view bytes) {
   return out;
 }
 
+// Adds what is shown of the character at `at`; returns how many bytes it has.
+std::size_t add_shown(std::string& out, std::string_view text, std::size_t at) {
+  if (const std::size_t bytes = unprintable_bytes(text, at); bytes > 0) {
+    out += escaped(text.substr(at, bytes));
+    return bytes;
+  }
+  const std::size_t bytes = utf8_sequence_length(text.substr(at));
+  out += bytes > 0 ? text.substr(at, bytes) : kReplacement;
+  return std::max<std::size_t>(bytes, 1);
+}
+
 // As JSON escapes it: in two halves beyond U+FFFF.
 std::string json_escape(char32_t point) {
   if (point < 0x10000) return fmt::format("\\u{:04x}", static_cast<unsigned>(point));
@@ -161,16 +174,14 @@ std::string json_escape(char32_t point) {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
+  for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '\r') {
       if (at + 1 == text.size() || text[at + 1] != '\n') out += '\n';
+      ++at;
     } else if (text[at] == '\n' || text[at] == '\t') {
-      out += text[at];
-    } else if (const std::size_t bytes = unprintable_bytes(text, at); bytes > 0) {
-      out += escaped(text.substr(at, bytes));
-      at += bytes - 1;
+      out += text[at++];
     } else {
-      out += text[at];
+      at += add_shown(out, text, at);
     }
   }
   return out;
@@ -179,11 +190,7 @@ std::string printable(std::string_view text) {
 std::string one_line(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::size_t bytes = unprintable_bytes(text, at);
-    out += bytes > 0 ? escaped(text.substr(at, bytes)) : std::string(1, text[at]);
-    if (bytes > 0) at += bytes - 1;
-  }
+  for (std::size_t at = 0; at < text.size();) at += add_shown(out, text, at);
   return out;
 }
 

@@ -9,7 +9,7 @@ namespace syslab {
 
 // The result cannot move the cursor, colour the terminal, change the writing direction or hide a sign: what has no
 // width, ends a line as U+2028 does or is a control character except tab and newline becomes "\\x1b", its bytes in
-// UTF-8; so do combining marks after the eighth on one character. A carriage return becomes a newline.
+// UTF-8; so do combining marks after the eighth on one character. Bytes of no UTF-8 become U+FFFD, "\r" a newline.
 std::string printable(std::string_view text);
 
 // A value of a stranger's file among lines of our own, which it could forge: the same in one line. Tabs, newlines and

@@ -28,6 +28,13 @@ class Usage(Lab):
             self.assertEqual(done.returncode, 4, arguments)
             self.assertIn("cannot write to standard output", done.stderr)
 
+    def test_bytes_that_are_not_utf8_are_replaced_where_they_are_printed(self):
+        self.wrong("run", "no\udcffthing", names="unknown experiment 'no\ufffdthing'")  # as Python writes the byte ff
+        self.wrong("run", "weighted_sum", "--mine", "me=no\udcff.so", names="there is no file 'no\ufffd.so'")
+        self.syslab("run", "selftest_empty", "--label", "a\udcff")
+        self.assertIn(" a\ufffd ", self.syslab("log").stdout)
+        self.assertIn("| b\ufffd |", self.syslab("query", "SELECT CAST(x'62ff' AS TEXT) AS text").stdout)
+
     def test_unknown_verb(self):
         self.wrong("rnu", "flash_forward", names="'run'")
 

@@ -34,7 +34,7 @@ ranked AS (
          first_value(b.high) OVER fastest AS best_high, row_number() OVER fastest AS from_best
     FROM board b
   WINDOW field AS (PARTITION BY b.case_id, b.protocol, b.world_size, b.comparability_key, b.measured_here),
-         fastest AS (field ORDER BY b.time)
+         fastest AS (field ORDER BY b.low IS NULL OR b.two_modes, b.time)  -- of those with a rank, where there is one
 )
 SELECT experiment, case_text AS "case",
        iif(measured_here, 'verified', 'self-reported') AS standing,

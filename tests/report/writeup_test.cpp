@@ -229,6 +229,8 @@ TEST_F(Writeup, AnEntryOfTwoModesHasNoRank) {
   EXPECT_EQ(plain(cell_of(board.result, 0, "author")), "bob");
   EXPECT_EQ(plain(cell_of(board.result, 0, "rank")), "1");
   EXPECT_EQ(plain(cell_of(board.result, 1, "rank")), "unranked: two modes");
+  EXPECT_EQ(cell_of(board.result, 0, "behind").real, 1) << "nobody who has a rank is faster";
+  EXPECT_EQ(cell_of(board.result, 1, "behind").real, 0.5);
 }
 
 // --- steps of one process ---

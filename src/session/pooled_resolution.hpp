@@ -20,13 +20,13 @@ class PooledResolution {
 
   // The mean over launches is beyond what Resolution permits: the launch with the largest part says how.
   std::optional<NoTime> no_time() const;
-  // More launches will not fix it: it is far beyond that limit, and would be beyond it with the shortest hand-over and
-  // the shortest call of all launches, so on a quiet machine as well. Where those are not known, the former decides.
+  // More launches will not fix it: it is far beyond that limit, and with the shortest hand-over and call of three
+  // launches it would be beyond it on a quiet machine as well. Where those are not known, the former decides.
   bool is_hopeless() const;
 
  private:
   bool is_beyond(double factor) const;
-  bool would_do_on_a_quiet_machine() const;
+  bool may_do_on_a_quiet_machine() const;
 
   int launches_ = 0, alone_ = 0;
   double shares_ = 0, shares_with_results_ = 0;  // sums

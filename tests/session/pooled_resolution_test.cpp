@@ -57,8 +57,11 @@ TEST(PooledResolution, IsNotHopelessWhereAQuietMachineWouldDo) {
   for (int launch = 0; launch < 11; ++launch) all.take(facts_of(0.01));
   EXPECT_FALSE(all.no_time()) << "it counts less with each further launch";
   PooledResolution too_short;
-  too_short.take(busy_facts(50e-3, 7e-3));
-  EXPECT_TRUE(too_short.is_hopeless()) << "more than a tenth at the least";
+  for (int launch = 0; launch < 3; ++launch) {
+    EXPECT_FALSE(too_short.is_hopeless()) << launch;
+    too_short.take(busy_facts(50e-3, 7e-3));
+  }
+  EXPECT_TRUE(too_short.is_hopeless()) << "more than a tenth at the least of three launches";
   // The shortest call decides: a busy machine makes calls longer, too.
   all.take(R"({"handover": {"high": 20e-6, "least": 20e-6, "share": 0.5}, "no_time": "under_resolution"})");
   for (int launch = 0; launch < 8; ++launch) all.take(facts_of(0.5));

@@ -402,25 +402,26 @@ class Chosen(Lab):
 
     def test_laws_by_a_word_of_their_name(self):
         mine = ("--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me")
-        done = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle")
+        *_, verdict = self.lines("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle")
         self.assertEqual({law for (law,) in self.sql("SELECT name FROM check_result")},
                          {"attention.equals_oracle", "attention.lse_equals_oracle"})
-        self.assertIn("only the laws that -k oracle chose", done.stdout)
-        self.assertIn("never tried: more than 3 inputs per law; try: --deep, with 1000", done.stdout)
-        self.assertIn("never tried, at any depth: fp16; bf16; S < 16, S > 4096 and some between; both lengths above 257, but for some rows where there are 768, 777, 2047, 2048 queries; "
+        self.assertEqual((verdict["chosen_by"], verdict["cases"], verdict["until"]), ("-k oracle", 3, None))
+        self.assertEqual("never tried, at any depth: fp16; bf16; S < 16, S > 4096 and some between; both lengths above 257, but for some rows where there are 768, 777, 2047, 2048 queries; "
                       "D other than 16, 32, 48, 64, 80, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D); grouped heads; "
                       "a causal mask that ends with the last key (bottom-right); a scale other than 1/sqrt(D); strided tensors; "
                       "a byte_offset of a DLPack tensor other than 0; inputs with inf or NaN, but for one query or value; "
-                      "--contract full tries grouped heads, the bottom-right mask, other scales, strided tensors, any D and S", done.stdout)
-        declared = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle", "-a", "causal=false")
-        self.assertIn("; grouped heads; a scale other than 1/sqrt(D); strided tensors; a byte_offset of a DLPack tensor other than 0; inputs with inf or NaN, but for one query or value\n", declared.stdout)
+                      "--contract full tries grouped heads, the bottom-right mask, other scales, strided tensors, any D and S", verdict["left_out"])
+        declared = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle", "-a", "causal=false").stdout
+        self.assertIn("; grouped heads; a scale other than 1/sqrt(D); strided tensors; a byte_offset of a DLPack tensor other than 0; inputs with inf or NaN, but for one query or value\n", declared)
+        self.assertIn("only the laws that -k oracle chose", declared)
+        self.assertIn("never tried: more than 3 inputs per law; try: --deep, with 1000", declared)
         self.assertIn("no law's name holds it; there are attention.equals_oracle", self.refused("check", "flash_forward", *mine, "-k", "nowhere"))
 
     def test_what_refuses_every_input_was_not_checked_by_a_chosen_law_either(self):
         (self.folder / "flash.py").write_text("import numpy\nclass Raises:\n  def forward(self, q, k, v, causal):\n    raise ValueError('no')\n")
         mine = ("check", "flash_forward", "--mine", "me=flash.py:Raises", "--impl", "me", "--cases", "3", "-k", "repeats")
         verdict = self.lines(*mine, expect=3)[-1]
-        self.assertEqual((verdict["type"], verdict["verdict"], verdict["exit"]), ("verdict", "NOT CHECKED", 3))
+        self.assertEqual([verdict[field] for field in ("type", "verdict", "exit", "chosen_by")], ["verdict", "NOT CHECKED", 3, "-k repeats"])
         held = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me", "--cases", "3", "-k",
                           "repeats")[-1]
         self.assertEqual((held["verdict"], held["held"], held["of"]), ("PASS", 1, 1))
@@ -443,19 +444,18 @@ class Chosen(Lab):
         mine = ("check", "flash_forward", "--mine", f"me={library}", "--cases", "5")
 
         def asked(*options, expect):
-            done = self.syslab(*mine, *options, expect=expect)
+            *_, verdict = self.lines(*mine, *options, expect=expect)
             [(run,)] = self.sql("SELECT uid FROM run ORDER BY id DESC LIMIT 1")
-            return done, dict(self.sql("SELECT law || ' ' || (params ->> '$.contract'), ending FROM v_attempt"
-                                       " WHERE run_uid = ?", run))
+            return verdict["chosen_by"], dict(self.sql("SELECT law || ' ' || (params ->> '$.contract'), ending FROM v_attempt"
+                                                       " WHERE run_uid = ?", run))
 
-        done, first = asked("--last-failed", expect=1)
-        self.assertIn("none of these laws failed when it was last searched; all are searched now", done.stderr)
+        chosen_by, first = asked("--last-failed", expect=1)
+        self.assertEqual(chosen_by, None)  # none is known to have failed: all are searched
         failed = {law for law, ending in first.items() if ending == "failed"}
         self.assertTrue(0 < len(failed) < len(first))
         asked("-k", "rows_sum_to_one", expect=0)  # of those that failed it says nothing
-        done, second = asked("--last-failed", expect=1)
-        self.assertEqual(set(second), failed)
-        self.assertIn("only the laws that --last-failed chose", done.stdout)
+        chosen_by, second = asked("--last-failed", expect=1)
+        self.assertEqual((chosen_by, set(second)), ("--last-failed", failed))
         shutil.copy(f"{PLUGINS}/naive_attention.so", library)  # mended, under the same name
         self.assertEqual(set(asked("--last-failed", expect=0)[1]), failed)
         self.assertEqual(set(asked("--last-failed", expect=0)[1]), set(first))
@@ -463,10 +463,10 @@ class Chosen(Lab):
     def test_until_draws_on_for_its_time_and_refuses_what_is_none(self):
         mine = ("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "-k", "refusal")
         began = time.monotonic()
-        done = self.syslab(*mine, "--until", "3s")
+        *_, verdict = self.lines(*mine, "--until", "3s")
         self.assertGreater(time.monotonic() - began, 2)
         self.assertTrue(all(cases >= 100 for (cases,) in self.sql("SELECT cases_run FROM check_result")))
-        self.assertIn("never tried: more inputs than fit into 3s", done.stdout)
+        self.assertEqual((verdict["until"], verdict["chosen_by"]), ("3s", "-k refusal"))
         for until in ("long", "0s"):
             self.assertIn(f"--until '{until}' is no duration", self.refused(*mine, "--until", until))
 

@@ -99,20 +99,20 @@ class Claims(Comparing):
         changed["faster"].update(is_mine=True, name="me", digest="00ff")
         changed["cases"][0]["title"] = "selftest_compare"  # both sides have an implementation of their own
         file.write_text(json.dumps(sealed(changed)))
-        self.assertIn("--mine me=FILE", self.syslab("verify", file, expect=2).stderr)
+        self.assertIn("--mine me=FILE", self.refused("verify", file))
         changed = json.loads(json.dumps(held))
         changed["cases"][0]["params"]["steps"] = 5
         changed["cases"][0]["title"] = "selftest_compare"
         file.write_text(json.dumps(sealed(changed)))
-        self.assertIn("mean another", self.syslab("verify", file, expect=2).stderr)
+        self.assertIn("mean another", self.refused("verify", file))
         changed = json.loads(json.dumps(held))
         changed["cases"][0]["version"] = "0"
         file.write_text(json.dumps(sealed(changed)))
-        self.assertIn("of version 0 when the claim was made", self.syslab("verify", file, expect=2).stderr)
+        self.assertIn("of version 0 when the claim was made", self.refused("verify", file))
         whole = json.dumps(held)
         for text in ("", "[]", "{\"syslab_claim\": 1}", whole[:len(whole) // 2], whole.replace('"seconds": [', '"seconds": [NaN, ', 1)):
             file.write_text(text)
-            self.assertIn("x.claim", self.syslab("verify", file, expect=2).stderr)
+            self.assertIn("x.claim", self.refused("verify", file))
 
     @asked_again
     def test_what_was_edited_is_named_and_not_measured(self):
@@ -214,14 +214,14 @@ class Claims(Comparing):
 
     def test_what_verify_would_reject_is_not_measured(self):
         for percent in ("0%", "-1%", "100%", "150%", "nan%"):
-            said = self.syslab("claim", TRUE, *CASES, f"--tolerance={percent}", "-o", "x.claim", expect=2).stderr
+            said = self.refused("claim", TRUE, *CASES, f"--tolerance={percent}", "-o", "x.claim")
             self.assertIn(f"--tolerance {percent}; expected a percentage above 0 % and below 100 %", said)
         self.assertFalse(self.db.exists())
 
     def test_how_much_is_asked_for_is_said_where_compare_has_an_option(self):
         for option in ("--delta", "--detect"):
             for verb, rest in (("claim", (*CASES, "-o", "x.claim")), ("verify", ())):
-                said = self.syslab(verb, TRUE, *rest, option, "2%", expect=2).stderr
+                said = self.refused(verb, TRUE, *rest, option, "2%")
                 self.assertIn("the factor of the claim's statement, 'a >= 1.02 x b' for 2 %", said)
                 self.assertEqual("--tolerance how much less" in said, verb == "claim", said)
 
@@ -254,7 +254,7 @@ class Claims(Comparing):
     def test_what_cannot_be_claimed_is_said_before_anything_runs(self):
         for words in (("me > 1 x naive",), ("naive >= 1.1 x nobody", "flash_forward"), ("slowdown=0 >= slowdown=40", "nothing")):
             self.syslab("claim", *words, "-o", "x.claim", expect=2)
-        self.assertIn("folder", self.syslab("claim", TRUE, *CASES, "-o", self.folder, expect=2).stderr)
+        self.assertIn("folder", self.refused("claim", TRUE, *CASES, "-o", self.folder))
         self.assertFalse(self.db.exists())
 
     def test_claims_that_are_published_open_and_are_of_the_files_beside_them(self):
@@ -302,7 +302,7 @@ class ClaimedFunctions(Comparing):
         self.assertRegex(told, r"launch 5 of 5: [\d.]+ times as fast \([\d.]+ … [\d.]+\)")
         self.assertIn("\nsyslab verify x.claim --mine me=FILE.py:NAME --reference FILE.py:NAME --inputs FILE.py:NAME\n```\n",
                       self.syslab("report", "x.claim").stdout)
-        told = self.syslab("verify", "x.claim", expect=2).stderr
+        told = self.refused("verify", "x.claim")
         self.assertIn("the files that it is about: --mine me=FILE.py:NAME --reference FILE.py:NAME (SHA-256", told)
         bad = self.syslab("verify", "x.claim", "--mine", "me=f.py:wrong", *files[2:], "--launches", "5", expect=6).stdout
         self.assertRegex(bad, r"function n=16 .* confirmed\nfunction n=32 .* wrong\n")

@@ -123,7 +123,7 @@ class Compare(Comparing):
         one, = self.comparisons(*case, "A:impl=naive", expect=6)
         self.assertEqual((one["side_a"]["impl"], one["side_b"]["impl"]), ("naive", "me"), "the other side can only be mine")
         self.assertEqual(one["verdict"], "slower")
-        self.assertIn("nobody", self.syslab("compare", *case, "A:impl=naive", "B:mine=nobody", expect=2).stderr)
+        self.assertIn("nobody", self.refused("compare", *case, "A:impl=naive", "B:mine=nobody"))
 
     @asked_again
     def test_a_copy_of_this_build_is_the_same(self):
@@ -206,7 +206,7 @@ class Compare(Comparing):
             with self.subTest(arguments=arguments):
                 self.assertIn(expected, self.refused("compare", "selftest_compare", *arguments))
         (self.folder / "f.py").write_text("def fn(x):\n    return x\n")
-        self.assertIn("beside --reference FILE.py:NAME", self.syslab("compare", "--mine", "me=f.py:fn", expect=2).stderr)
+        self.assertIn("beside --reference FILE.py:NAME", self.refused("compare", "--mine", "me=f.py:fn"))
         self.assertFalse(self.db.exists())
 
     def test_a_side_that_hangs_is_ended_and_so_is_the_other(self):
@@ -344,7 +344,7 @@ class Compare(Comparing):
         self.comparisons(*WORK, "A:slowdown=40", "B:slowdown=0")  # and closes what was open
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'running'"), [(0,)])
         first_run = self.sql("SELECT uid FROM run ORDER BY id")[0][0]
-        self.assertIn("`compare`, whose launches count only together", self.syslab("resume", first_run, expect=2).stderr)
+        self.assertIn("`compare`, whose launches count only together", self.refused("resume", first_run))
 
 
 class OnTrial(Lab):

@@ -43,7 +43,7 @@ class Functions(Lab):
     def test_axes_of_the_file_choose_cases(self):
         ended = self.of_me("mine", "-a", "n=33", file=SUMS, expect=0)
         self.assertEqual([one["params"]["n"] for one in ended], [33])
-        refused = self.syslab("run", *self.files("mine", SUMS), "-a", "n=25", expect=2).stderr
+        refused = self.refused("run", *self.files("mine", SUMS), "-a", "n=25")
         self.assertIn("unknown value '25' of axis 'n' of function", refused)
 
     def test_numpy_several_outputs_integers_and_declared_bounds(self):
@@ -207,7 +207,7 @@ class Functions(Lab):
                              ("Shape.other_axes", "case 'm=1' has other axes than the first"),
                              ("missing", "sums.py has no 'missing'"),
                              ("missing", "def missing(): yield {'arguments': lambda seed:")):
-            self.assertIn(said, self.syslab("run", *self.files("mine", SUMS, inputs), expect=2).stderr)
+            self.assertIn(said, self.refused("run", *self.files("mine", SUMS, inputs)))
         self.assertFalse(self.db.exists())
 
     def test_arguments_of_which_no_time_can_be_said_end_their_case(self):
@@ -217,18 +217,18 @@ class Functions(Lab):
             self.assertIn(said, ended[0]["detail"])
 
     def test_the_options_belong_together(self):
-        self.assertIn("write both", self.syslab("run", "--inputs", f"{SOFTMAX}:cases", expect=2).stderr)
-        self.assertIn("--mine NAME=file.py:function", self.syslab("run", "--reference", f"{SOFTMAX}:reference", expect=2).stderr)
-        self.assertIn("--reference", self.syslab("run", "function", expect=2).stderr)
+        self.assertIn("write both", self.refused("run", "--inputs", f"{SOFTMAX}:cases"))
+        self.assertIn("--mine NAME=file.py:function", self.refused("run", "--reference", f"{SOFTMAX}:reference"))
+        self.assertIn("--reference", self.refused("run", "function"))
         self.assertIn("leave the other names out",
-                      self.syslab("run", "flash_forward", *self.files("fast"), expect=2).stderr)
-        self.assertRegex(self.syslab("run", "--mine", f"me={SOFTMAX}:fast", "--reference", f"{SOFTMAX}:slaw", expect=2).stderr,
+                      self.refused("run", "flash_forward", *self.files("fast")))
+        self.assertRegex(self.refused("run", "--mine", f"me={SOFTMAX}:fast", "--reference", f"{SOFTMAX}:slaw"),
                          "--reference .*:slaw: .* has no 'slaw'")
         self.assertIn(f"write --mine me={SOFTMAX}:fast",
-                      self.syslab("run", "--mine", f"{SOFTMAX}:fast", "--reference", f"{SOFTMAX}:reference", expect=2).stderr)
-        self.assertIn("has no 'fats'", self.syslab("run", *self.files("fats"), expect=2).stderr)
+                      self.refused("run", "--mine", f"{SOFTMAX}:fast", "--reference", f"{SOFTMAX}:reference"))
+        self.assertIn("has no 'fats'", self.refused("run", *self.files("fats")))
         self.assertIn("a function is in a Python file",
-                      self.syslab("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files(""), expect=2).stderr)
+                      self.refused("run", "--mine", f"me={os.environ['SYSLAB_BINARY']}", *self.files("")))
 
     @asked_again
     def test_each_launch_has_a_process_of_its_own_beside_one_reference(self):

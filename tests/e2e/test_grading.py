@@ -325,8 +325,8 @@ class Grading(Lab):
     def test_a_zip_for_gradescope_in_no_folder_is_refused_with_options_that_grade_has(self):
         wheel = self.folder / "syslab-1-py3-none-any.whl"
         wheel.touch()
-        refused = self.syslab("grade", "--handout", "2026", "--gradescope", "nowhere/a.zip", "--wheel", wheel, expect=2).stderr
-        self.assertRegex(refused, r"there is no folder 'nowhere'; make it first \(mkdir -p 'nowhere'\) or choose another place\n")
+        refused = self.refused("grade", "--handout", "2026", "--gradescope", "nowhere/a.zip", "--wheel", wheel)
+        self.assertRegex(refused, r"there is no folder 'nowhere'; make it first \(mkdir -p 'nowhere'\) or choose another place$")
 
     def test_a_word_for_the_clock_is_refused_before_anything_is_graded_or_asks_anew(self):
         make(self.batch / "ada", head="import os\nraise RuntimeError('whose clock: ' + os.environ['SYSLAB_GPU_MEMORY'])\n")
@@ -349,7 +349,7 @@ class Grading(Lab):
         self.assertIn("may not lie in", self.grade(output="submissions/grades", expect=2).stderr)
         zip_of(self.batch / "ada", self.batch / "ada.zip")
         self.assertIn("would both be called ada", self.grade(expect=2).stderr)
-        self.assertIn("is no folder", self.syslab("grade", "nowhere", "--handout", "2026", "-o", "g", expect=2).stderr)
+        self.assertIn("is no folder", self.refused("grade", "nowhere", "--handout", "2026", "-o", "g"))
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class BenchmarkingScript(Lab):
                     self.json("plan", "benchmarking_script", "-a", "model=xl,small", "--impl", "host", "--device", "cpu", *arguments)["cases"]]
         self.assertEqual(planned("--handout", "2025"), ["xl25", "small"])
         self.assertEqual(planned("--handout", "2026"), ["xl26", "small"])
-        refused = self.syslab("run", "benchmarking_script", "-a", "model=xl", expect=2).stderr
+        refused = self.refused("run", "benchmarking_script", "-a", "model=xl")
         self.assertIn("say --handout 2025 (xl25) or --handout 2026 (xl26)", refused)
         described = re.sub(r"\s+", " ", self.syslab("describe", "benchmarking_script").stdout)
         self.assertIn("with --handout 2025 xl is xl25", described)
@@ -291,7 +291,7 @@ class TrainLm(Lab):
         for wrong, says in ((f"text={short}", f"'{short}' has 9 tokens to draw from"), ("text=nowhere.txt", "'nowhere.txt'"),
                             ("vocab=100", "cannot read tokens from 'pages': token"), ("context=1000000", "'pages' has"),
                             ("steps=0", "steps is 0; it must be at least 1"), ("max_norm=0", "a norm of 0; it must be positive")):
-            self.assertIn(says, self.syslab("run", "train_lm", *LEARN, "-a", "steps=5", "-a", wrong, expect=2).stderr)
+            self.assertIn(says, self.refused("run", "train_lm", *LEARN, "-a", "steps=5", "-a", wrong))
         for wrong, says in (("lr=-1", "lr is -1; it must not be negative"), ("lr_warmup=9", "a warm-up of 9 steps in a cycle of 5"), ("context=0", "context is 0")):
             done = self.syslab("run", "train_lm", "-a", "model=tiny", "-a", "steps=5", "-a", wrong, expect=2)
             self.assertIn(says, done.stderr)
@@ -299,7 +299,7 @@ class TrainLm(Lab):
     def test_a_place_that_no_checkpoint_can_take_is_refused_before_the_first_step(self):
         for place, why in ((self.folder / "nowhere" / "ck.safetensors", "No such file or directory"), (self.folder, "it is no plain file")):
             for verb in ("plan", "run"):
-                refused = self.syslab(verb, "train_lm", *LEARN, "-a", "steps=5", "-a", f"checkpoint={place}", expect=2).stderr
+                refused = self.refused(verb, "train_lm", *LEARN, "-a", "steps=5", "-a", f"checkpoint={place}")
                 self.assertIn(f"cannot write '{place}': {why}", refused)
         self.syslab("plan", "train_lm", *LEARN, "-a", "steps=5", "-a", f"checkpoint={self.folder / 'new.safetensors'}")
         self.assertEqual(list(self.folder.glob("new*")), [], "only tried")
@@ -376,7 +376,7 @@ class GradientCheckpointing(Lab):
     def test_segments_that_cannot_be_are_refused_before_any_work(self):
         for wrong in ("0.3", "-1"):
             self.syslab("run", "gradient_checkpointing", "-a", "model=tiny", "-a", f"segment={wrong}", expect=2)
-        refused = self.syslab("run", "gradient_checkpointing", "-a", "model=tiny", "-a", "mode=train,forward", expect=2).stderr
+        refused = self.refused("run", "gradient_checkpointing", "-a", "model=tiny", "-a", "mode=train,forward")
         self.assertIn("mode=forward has no backward pass", refused)
 
     def test_a_segment_of_more_blocks_than_there_are_is_left_out_with_the_reason(self):
@@ -387,7 +387,7 @@ class GradientCheckpointing(Lab):
 
     def test_a_stack_that_cannot_be_is_bad_input(self):
         for blocks in ("0", "5000"):
-            refused = self.syslab("run", "checkpoint_schemes", "-a", f"blocks=8,{blocks}", expect=2).stderr
+            refused = self.refused("run", "checkpoint_schemes", "-a", f"blocks=8,{blocks}")
             self.assertIn(f"blocks is {blocks}; a toy stack has 1 to 4096 of them", refused)
 
     def test_schemes_are_counted_on_a_toy_stack(self):

@@ -20,7 +20,7 @@ class Bisect(Repository):
                             (("--mine", "me=/etc/passwd:fn", self.commits[0], "main"), "not in a git repository"),
                             (("--mine", "me=lib/work.py:", self.commits[0], "main"), "--mine 'me=lib/work.py:': names no class")):
             with self.subTest(words):
-                self.assertIn(what, self.syslab("bisect", *words, cwd=self.repository, expect=2).stderr)
+                self.assertIn(what, self.refused("bisect", *words, cwd=self.repository))
 
 
 class BuildOfARevision(Programs):
@@ -48,7 +48,7 @@ class BuildOfARevision(Programs):
         for make in (lambda own: (own.mkdir(), own.chmod(0o770)), lambda own: own.symlink_to(self.folder)):
             own = builds / "syslab-builds"
             make(own)
-            refused = self.syslab("compare", *self.options, "A:build=main~2", cwd=self.repository, expect=2).stderr
+            refused = self.refused("compare", *self.options, "A:build=main~2", cwd=self.repository)
             self.assertIn("you alone can enter", refused)
             own.unlink() if own.is_symlink() else own.rmdir()
         self.assertEqual(builds.stat().st_mode & 0o777, 0o755, "what the user names stays as it is")
@@ -136,7 +136,7 @@ class MeasuredBuild(Programs):
         self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, made)
         self.assertFalse(mark.exists())
         self.assertEqual(self.git("-c", "core.fsmonitor=false", "status", "--porcelain"), "", "the checkout is untouched")
-        self.assertIn("no such revision", self.syslab("compare", *self.options, "A:build=nowhere", cwd=self.repository, expect=2).stderr)
+        self.assertIn("no such revision", self.refused("compare", *self.options, "A:build=nowhere", cwd=self.repository))
 
     @asked_again
     def test_old_builds_make_room(self):

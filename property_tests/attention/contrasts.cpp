@@ -311,8 +311,8 @@ std::string of_large_scores(const Subject& subject, const Sample& sample) {
   }
   const auto apart = found(with_large_scores(sample));
   if (!apart || !has_no_mean_of_values(*apart)) return {};
-  return "right where all scores of a row are near 1000 or near −1000, wrong where they lie far apart: look at exp "
-         "itself far below 0, where it must come out as 0, and whether the maximum is over all keys that the row sees";
+  return "exp that does not come out as 0 far below 0, or a maximum that misses keys: right where all scores of a row "
+         "are near 1000 or near −1000, wrong where they lie far apart";
 }
 
 }  // namespace syslab::attention

@@ -38,7 +38,7 @@ Training draw_training(int ranks, const Wanted& wanted);
 check::LawResult search_of_ranks(const char* id, const check::LawRequest& request, bool beyond,
                                  const std::function<void(check::Contract)>& body);
 
-// Fails with `why`, if there is one, and the module in the line behind it.
+// Fails with what is wrong, if anything is, and the module in the line behind it.
 void demand_none(const Training& asked, const std::optional<Wrong>& wrong);
 
 }  // namespace syslab::data_parallel

@@ -18,6 +18,7 @@
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
+#include "session/stored_object.hpp"
 #include "session/stored_run.hpp"
 #include "store/cells.hpp"
 
@@ -58,7 +59,8 @@ void add_case(const Context& context, const store::PlanRow& row, MineFiles& file
 std::map<int, std::string> not_judged(const store::Store& store, store::RowId run) {
   const store::ResultSet found = store.query(
       "SELECT plan_seq, message FROM v_attempt WHERE run_id = ?1 AND status = 'unsupported' AND EXISTS"
-      " (SELECT 1 FROM json_each(facts, '$.warnings') w WHERE w.value ->> '$.code' = ?2) ORDER BY attempt_no",
+      " (SELECT 1 FROM json_each(facts, '$.warnings') w WHERE w.type = 'object' AND w.value ->> '$.code' = ?2) ORDER "
+      "BY attempt_no",
       {store::integer_cell(run),
        store::text_cell(std::string(stats::to_string(stats::WarningCode::elements_unjudged)))});
   std::map<int, std::string> said;
@@ -205,9 +207,9 @@ Exit execute(const Context& context, const GateOptions& options) {
   store::Store store = open_for_writing(context);
   const Pinned pinned = pinned_cases(context, store, options);
   ComparisonConditions conditions;
-  const Json protocol = parse_json(pinned.run.protocol_json);
+  const StoredObject protocol("run.protocol", pinned.run.protocol_json);
   conditions.protocol =
-      protocol.contains("of") ? protocol["of"].value("name", "kernel") : protocol.value("name", "kernel");
+      (protocol.contains("of") ? protocol.object("of") : protocol).value("name", std::string("kernel"));
   conditions.data = protocol.value("data", conditions.data);
   conditions.launches = options.launches;
   if (options.delta) conditions.delta = percent_option("--delta", *options.delta);

@@ -7,6 +7,7 @@
 
 #include "core/json_text.hpp"
 #include "core/text.hpp"
+#include "session/stored_object.hpp"
 #include "session/stored_run.hpp"
 #include "store/cells.hpp"
 
@@ -44,7 +45,8 @@ class Judge {
   }
 
   void build() {
-    const Json facts = parse_json(
+    const StoredObject facts(
+        "build.facts",
         ask("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.id = ?1").rows.at(0)[0].text);
     const std::string revision = facts.value("git_sha", std::string("unknown"));
     const std::string type = facts.value("build_type", std::string());
@@ -62,7 +64,7 @@ class Judge {
   }
 
   void protocol() {
-    const Json protocol = parse_json(run_.protocol_json);
+    const StoredObject protocol("run.protocol", run_.protocol_json);
     const std::string name = protocol.value("name", std::string());
     const std::string data = protocol.value("data", std::string("normal"));
     if (name == "quick") {

@@ -16,6 +16,7 @@
 #include "session/pooled_resolution.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "session/stored_object.hpp"
 #include "session/stored_run.hpp"
 #include "session/summary.hpp"
 #include "store/cells.hpp"
@@ -379,7 +380,7 @@ std::string build_of_run(const store::Store& store, store::RowId run) {
 
 Exit gate_by_stored(const Context& context, store::Store& store, const Pinned& pinned, const GateOptions& options,
                     const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
-  if (parse_json(pinned.run.protocol_json).value("name", "") == "paired") {
+  if (StoredObject("run.protocol", pinned.run.protocol_json).value("name", std::string()) == "paired") {
     throw Error(
         ErrorKind::usage,
         fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. {} a run "

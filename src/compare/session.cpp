@@ -93,7 +93,10 @@ bool is_unresolved(const MeasuredPoint& measured) {
 }
 
 void refuse_unresolved(MeasuredPoint& measured) {
-  if (measured.failed) return;
+  if (measured.failed) {  // one that was interrupted has blocks, which may be the lab's own times as well
+    if (is_unresolved(measured)) measured.blocks.clear();
+    return;
+  }
   for (std::size_t one = 0; one < 2 && !measured.failed; ++one) {
     const std::optional<NoTime> why = measured.resolution[one].no_time();
     if (why) measured.failed = under_resolution(one == 0 ? 'A' : 'B', *why);
@@ -413,6 +416,7 @@ std::string ComparisonSession::found(const MeasuredPoint& measured) const {
     const std::string& reason = measured.failed->reason;
     return conditions_.shown_reason ? conditions_.shown_reason(reason) : reason;
   }
+  if (is_unresolved(measured)) return "no time yet: too much of it is the lab's own";
   const Judgement so_far = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
   if (!so_far.log_ratio) return so_far.reason;
   if (conditions_.border) return speed_text(so_far);

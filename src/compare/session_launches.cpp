@@ -98,7 +98,7 @@ void ComparisonSession::tell_forecast(double seconds) const {
 }
 
 bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double seconds) const {
-  if (measured.failed || measured.blocks.empty()) return false;
+  if (measured.failed || measured.blocks.empty() || is_unresolved(measured)) return false;
   const double one = measured.seconds_per_launch();
   const int wanted = conditions_.launches.value_or(stats::PairedStopRule{}.max_launches);
   const double fit = measured.launches() + std::floor(std::max(seconds, 0.0) / one);

@@ -9,7 +9,7 @@
 namespace syslab {
 
 struct Resource {
-  std::string_view path;  // "db/migrations/0001_init.sql"; of an experiment without its family: "experiments/ID/…"
+  std::string_view path;  // "db/migrations/0007_init.sql"; of an experiment without its family: "experiments/ID/…"
   std::string_view text;
   std::string_view file;  // from the source root
 };

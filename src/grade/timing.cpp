@@ -22,7 +22,7 @@ std::optional<double> number_of(const Json& object, const char* key) {
   return found->get<double>();
 }
 
-bool is_wrong(const Json& entry) { return entry.value("wrong", Json()) == Json(true); }
+bool is_wrong(const Json& entry) { return entry.is_object() && entry.value("wrong", Json()) == Json(true); }
 
 const Json* entry_of(const Item& item, const Json& record) {
   const auto timings = record.find("timings");
@@ -61,7 +61,9 @@ Json read_comparison(const std::string& output) {
   }
   const auto ratio = number_of(found, "log_ratio"), low = number_of(found, "low"), high = number_of(found, "high");
   if (!ratio || !low || !high) {
-    if (status_of(text_field(found, "failed_b")) == Status::check_failed) {
+    // A reference that fails as well says that the machine is at fault.
+    const bool b_alone = !status_of(text_field(found, "failed_a"));
+    if (b_alone && status_of(text_field(found, "failed_b")) == Status::check_failed) {
       return {{"wrong", true}, {"why", "it " + first_line(text_field(found, "about_b"))}};
     }
     return not_timed(first_line(text_field(found, "reason")));

@@ -41,7 +41,7 @@ Json not_timed(const std::string& why);
 // record["timings"][timing_name(item)]; nothing where it was not timed.
 std::optional<Timing> timing_of(const Item& item, const Json& record);
 
-// Whether an entry says something about the submission, not about the machine: it was timed, or it is wrong there.
+// Whether an entry says something about the submission, not about the machine: it was timed, or it is wrong.
 bool is_settled(const Json& entry);
 
 // What could be neither timed nor found wrong is open. A ratio of `within` is kept where least() does not lie above it:

@@ -11,7 +11,7 @@
 //                          On a busy machine it is 50 times as long as on a quiet one.
 //   copying of results     at most half, together with the above. It grows with the results and does not scatter, so it
 //                          makes no false word, but it makes differences smaller: a time that has more than a tenth of
-//                          it is told with a warning. The shortest copy counts there: a long wait is no copying.
+//                          it is told with a warning. The shortest such call counts there, not a long wait.
 #pragma once
 
 #include <string_view>

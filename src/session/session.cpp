@@ -151,7 +151,7 @@ Json to_json(const Conditions& conditions) {
 Conditions conditions_from_json(const std::string& text) {
   const StoredObject json("run.protocol", text);
   Conditions conditions;
-  conditions.protocol = json.value("name", std::string());
+  conditions.protocol = json.text("name");
   conditions.data = json.value("data", conditions.data);
   conditions.law_cases = json.value("law_cases", conditions.law_cases);
   conditions.timeout = Nanoseconds(json.value("timeout_ns", conditions.timeout.count()));

@@ -18,6 +18,21 @@ StoredObject::StoredObject(std::string column, std::string_view text)
   throw Error(ErrorKind::store, fmt::format("a stored {} is {}", column_, fault));
 }
 
+std::string StoredObject::text(const char* field) const {
+  if (!contains(field)) {
+    throw Error(ErrorKind::store, fmt::format("a stored {} has no '{}'; expected a text", column_, field));
+  }
+  return value(field, std::string());
+}
+
+StoredObject StoredObject::object(const char* field) const {
+  if (contains(field) && !object_.at(field).is_object()) refuse(field, "an object");
+  StoredObject inner;
+  inner.column_ = fmt::format("{}.{}", column_, field);
+  inner.object_ = object_.value(field, Json::object());
+  return inner;
+}
+
 void StoredObject::refuse(const char* field, const char* expected) const {
   constexpr std::size_t kMostQuoted = 80;
   throw Error(ErrorKind::store,

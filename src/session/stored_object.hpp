@@ -20,6 +20,10 @@ class StoredObject {
   StoredObject(std::string column, std::string_view text);
 
   bool contains(const char* field) const { return object_.contains(field); }
+  // Error where there is no such field, or it is no text.
+  std::string text(const char* field) const;
+  // The object of that name; one without fields where there is none.
+  StoredObject object(const char* field) const;
 
   // `otherwise` where there is no such field; an error where it is of another type.
   template <typename T>
@@ -42,6 +46,7 @@ class StoredObject {
   }
 
  private:
+  StoredObject() = default;
   [[noreturn]] void refuse(const char* field, const char* expected) const;
 
   std::string column_;

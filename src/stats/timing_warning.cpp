@@ -104,8 +104,10 @@ std::string sentence(const TimingWarning& it) {
           "it.",
           it.side, format_seconds(it.number));
     case WarningCode::results_copied:
-      return fmt::format("Copying its results takes at least {} of the time of {}: the true difference may be larger.",
-                         percent(), it.side);
+      return fmt::format(
+          "Handing over a call and copying its results takes at least {} of the time of {}: the true difference may be "
+          "larger.",
+          percent(), it.side);
     case WarningCode::elements_unjudged:
       return fmt::format(
           "{} of the elements of '{}' of {} are not judged: they differ from the reference by more than rounding "

@@ -26,7 +26,7 @@ enum class WarningCode {
   reference_shares_code,  // the reference's process loads a file that the function is made of
   library_patched,        // a file replaces parts of a library by which the reference computes
   forward_untimed,        // the untimed forward call of a backward pass takes the time that is gained
-  results_copied,         // more than a tenth of the time is the copying of results
+  results_copied,         // more than a tenth of the time is the handing over, with the copying of results
   elements_unjudged,      // elements differ by more than rounding explains, and their bounds allow it
   left_running,           // a program ends and leaves processes at work, which are in no time
 };

@@ -72,9 +72,11 @@ void require_known_version(const std::filesystem::path& path, std::int64_t found
                              found, newest));
   }
   if (found != 0 && found < kFirstVersion) {
-    refuse(path, fmt::format("its schema has version {}, from before the first release; this syslab reads versions {} "
-                             "to {}: name another file with --db, and run again what you need",
-                             found, kFirstVersion, newest));
+    const std::string reads = newest == kFirstVersion ? fmt::format("version {}", newest)
+                                                      : fmt::format("versions {} to {}", kFirstVersion, newest);
+    refuse(path, fmt::format("its schema has version {}, from before the first release; this syslab reads {}: name "
+                             "another file with --db, and run again what you need",
+                             found, reads));
   }
 }
 

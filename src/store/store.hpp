@@ -93,7 +93,7 @@ struct StoredCheck {
   std::string protocol_json;  // of its run
 };
 
-// One comparison of two sides, with the blocks that it was made of (schema: migrations/0002, `comparison`).
+// One comparison of two sides, with the blocks that it was made of (table `comparison`).
 struct ComparisonRow {
   struct Block {
     int launch = 0, block = 0;

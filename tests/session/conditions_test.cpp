@@ -40,6 +40,7 @@ TEST(ConditionsFromJson, NameTheColumnAndTheFieldOfAnotherType) {
   EXPECT_EQ(error_of(R"({"name": "quick", "try_oom": 1})"),
             "a stored run.protocol has 1 as 'try_oom'; expected true or false");
   EXPECT_EQ(error_of(R"({"name": ["quick"]})"), "a stored run.protocol has [\"quick\"] as 'name'; expected a text");
+  EXPECT_EQ(error_of("{}"), "a stored run.protocol has no 'name'; expected a text");
   EXPECT_EQ(error_of("{oops"), "a stored run.protocol is malformed JSON; expected a JSON object");
   EXPECT_EQ(error_of("[]"), "a stored run.protocol is no JSON object; expected one");
   EXPECT_EQ(error_of(std::string(200, '[') + std::string(200, ']')),

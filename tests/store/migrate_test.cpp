@@ -177,9 +177,7 @@ TEST(StoreMigrate, AFileFromBeforeTheFirstReleaseIsRefusedWithBothVersions) {
   for (const std::string& said :
        {error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", Mode::create); }),
         error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", Mode::read_only); }), merging}) {
-    EXPECT_NE(
-        said.find("version 6, from before the first release; this syslab reads versions 7 to " + std::to_string(kThis)),
-        std::string::npos)
+    EXPECT_NE(said.find("version 6, from before the first release; this syslab reads version 7: "), std::string::npos)
         << said;
   }
   EXPECT_TRUE(bytes_of(folder / "a.db") == before);

@@ -111,7 +111,7 @@ std::string sentence(const TimingWarning& it) {
     case WarningCode::elements_unjudged:
       return fmt::format(
           "{} of the elements of '{}' of {} are not judged: they differ from the reference by more than rounding "
-          "explains, and jumps or large neighbours widen their bounds.",
+          "explains, and jumps, sums that cancel or large neighbours widen their bounds.",
           percent_of(it.number), it.about, it.side);
     case WarningCode::left_running:
       return fmt::format(

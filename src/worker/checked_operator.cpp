@@ -183,8 +183,8 @@ void CheckedOperator::tell_unjudged(std::size_t output, double part) {
 std::string CheckedOperator::not_judged_text(std::size_t output, double part) const {
   return fmt::format(
       "not judged: {:.0f} % of the elements of '{}' differ from the reference by more than rounding explains, and "
-      "pass only because jumps or large neighbours make their bounds as large as {:.3g}; expected less than {:.0f} %; "
-      "try: arguments off the jumps and of a narrower range, or rtol and atol in the cases",
+      "pass only because jumps, sums that cancel or large neighbours make their bounds as large as {:.3g}; expected "
+      "less than {:.0f} %; try: arguments off the jumps and of a narrower range, or rtol and atol in the cases",
       100 * part, output_name(output), bounds_[output], 100 * kMostUnjudged);
 }
 

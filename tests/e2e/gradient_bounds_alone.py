@@ -1,9 +1,63 @@
 """The bounds of gradients that nobody declared, as bounds_alone.py has it of results."""
 import copy
+import math
 import unittest
 
 from bounds_alone import (RIGHT, norm, norm_by_hand, random, reference_of, softmax, softmax_by_exp, torch, unjudged,
                           worst_ratio)
+
+ROWS = 128
+
+
+class MoreGradient(torch.autograd.Function):
+    """Its argument; the first row of the gradient is too large by `more`."""
+
+    @staticmethod
+    def forward(ctx, x, more):
+        ctx.more = more
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.clone()
+        gradient[0] += ctx.more
+        return gradient, None
+
+
+def causal_attention(masked, function=softmax, more=0.0):
+    """Of a mask that is an argument: its own gradient is a large number, and no query's."""
+    def attention(q, k, v, mask):
+        q = MoreGradient.apply(q, more)
+        return function(q @ k.T / math.sqrt(q.shape[1]) + (1 - mask) * masked) @ v
+
+    return attention
+
+
+def without_first(masked, function=softmax, more=0.0):
+    """The first row sees one key, and cancels."""
+    def attention(scores, v, mask):
+        found = function(scores + (1 - mask) * masked) @ v - v[:1]
+        return torch.cat([found[:1] + more, found[1:]])
+
+    return attention
+
+
+def with_mask(*shapes, dtype):
+    """A row in the middle sees no key: there any rounding of a score is as large as the mask's."""
+    def arguments(seed):
+        mask = torch.ones(ROWS, ROWS).tril().to(dtype)
+        mask[ROWS // 2] = 0
+        return [*random(*shapes, dtype=dtype)(seed), mask]
+
+    return arguments
+
+
+def of_rows(reference, function, seed, rows):
+    """The parts of the first output's elements in these rows that are wrong, and that are not judged."""
+    _, values = reference.arguments(seed)
+    value, tolerance, own = (each[rows] for each in reference.expect(values)[0])
+    error = abs(reference.run(function, values)[0][1][rows].double() - value)
+    return [float(part.double().mean()) for part in (error > tolerance, (error > own) & (error <= tolerance))]
 
 
 class Gradients(unittest.TestCase):
@@ -37,6 +91,25 @@ class Gradients(unittest.TestCase):
         reference = reference_of(norm_of(norm), random((17, 64), dtype=torch.float32), backward=True)
         self.assertLess(max(worst_ratio(reference, norm_of(norm_by_hand), seed) for seed in range(3, 13)), 1)
         self.assertGreater(unjudged(reference, lambda x: norm_of(norm_by_hand)(x) + 1e-3 * x.sum(-1), 5)[1], 0.99)
+
+    def test_a_mask_widens_no_bounds_of_what_it_does_not_move(self):
+        for make, shapes, backward in ((causal_attention, ((ROWS, 16),) * 3, True),
+                                       (without_first, ((ROWS, ROWS), (ROWS, 16)), False)):
+            for dtype in (torch.float32, torch.bfloat16):
+                for masked in (-1e9, torch.finfo(dtype).min):
+                    reference = reference_of(make(masked), with_mask(*shapes, dtype=dtype), backward=backward)
+                    with self.subTest(f"{make.__name__} {dtype} {masked:.3g}"):
+                        self.assertEqual(reference.precision, "float64")
+                        self.keeps_its_first_row(reference, lambda more, make=make, masked=masked: make(
+                            masked, softmax_by_exp, more), dtype)
+
+    def keeps_its_first_row(self, reference, with_more, dtype):
+        for seed in range(3, 7):
+            self.assertEqual(of_rows(reference, with_more(0.0), seed, slice(None))[0], 0)
+            self.assertEqual(of_rows(reference, with_more(0.0), seed, 0), [0, 0])
+            self.assertEqual(of_rows(reference, with_more(5.0), seed, 0), [1, 0])
+            if dtype == torch.float32:  # of bfloat16 it is less than a rounding
+                self.assertEqual(of_rows(reference, with_more(1e-3), seed, 0), [1, 0])
 
     def test_small_gradients_and_zeros_that_cancel_nothing_are_held_to_their_own_rounding(self):
         tiny = reference_of(lambda x: 1e-12 * torch.tanh(x), random((17, 64), dtype=torch.float32), backward=True)

@@ -123,7 +123,7 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared, w
     `value`: the float64 result; `given`: the coarsest unit roundoff of output and arguments; `terms`: of the longest
     sum; `sensitivity`: change_of() probes, or None; `erring`: the reference's own error in its own dtype, or None;
     `exact`: it computed in float64; `declared`: (rtol, atol) of the case, or None; `within`: the same as `sensitivity`
-    of what lies between (syslab_within.py), or None; `largest`: of those numbers.
+    of what lies between (syslab_within.py), or None; `largest`: the largest number there.
     """
     library, own = library_of(value), unit_roundoff(dtype)
     reach, tiny = range_of(dtype)
@@ -160,7 +160,8 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared, w
                 # Another formula has other roundings, and may have more: there, and in rows of which no digit is left.
                 moves = largest_of_a_row(sensitivity)
                 cancels = cancels | ((moves > 0) & (largest_of_a_row(size) <= given * moves))
-                tolerance = library.where(cancels, library.maximum(tolerance, of(zero + largest)), tolerance)
+                other = of(lent_by_operations(size, within, largest, terms, of))
+                tolerance = library.where(cancels, library.maximum(tolerance, other), tolerance)
         else:  # what its arguments' rounding does is not known, but half of a value is no rounding
             narrower = library.minimum(tolerance, library.maximum(of(size), size / 2))
     with quietly():
@@ -169,16 +170,41 @@ def bound(value, dtype, *, given, terms, sensitivity, erring, exact, declared, w
     return value, library.where(finite, tolerance, zero), library.where(finite, narrower, zero)
 
 
+def largest_of(value):
+    return value.max() if math.prod(value.shape) else 0.0
+
+
+def is_hopeless(found, size, steep, doubt):
+    """Where a tolerance is no smaller than any value of the output: it allows anything, because the element lies at a
+    jump or is too steep for its dtype. A sum that cancels to nothing looks the same, but is not hopeless: the values
+    are small against all that goes into them by more digits than float64 has to spare.
+    """
+    scale = largest_of(size)
+    return (found >= scale) & (scale >= CANCELLED * doubt) & steep & (scale > 0)
+
+
 def own_tolerance(size, sensitivity, lent, doubt, of):
-    """The tolerance of each element without what neighbours lend it. One that is no smaller than any value of the
-    output allows
-    anything: the element lies at a jump, or is too steep for its dtype. Its sensitivity is left out. A sum that
-    cancels to nothing looks the same, and keeps its own: the values are small against all that goes into them by more
-    digits than float64 has to spare.
+    """The tolerance of each element without what neighbours lend it. Where that is hopeless, its sensitivity is left
+    out.
     """
     library = library_of(size)
     found = library.maximum(of(sensitivity), lent)
-    scale = size.max() if math.prod(size.shape) else 0.0
+    scale = largest_of(size)
     steep = (sensitivity >= STEEP * scale) | (lent >= scale)
-    hopeless = (found >= scale) & (scale >= CANCELLED * doubt) & steep & (scale > 0)
-    return library.where(hopeless, of(library.zeros_like(size)), found)
+    return library.where(is_hopeless(found, size, steep, doubt), of(library.zeros_like(size)), found)
+
+
+def lent_by_operations(size, within, largest, terms, of):
+    """How far the roundings of another formula may move an element that cancels.
+
+    At most by the largest number on the way; and at most √terms times as far as those of the reference move its row, or
+    an element of the output that is not hopeless. One operation of torch may hide that much: layer_norm returns the
+    mean of n numbers, whose rounding is 1/√n of theirs. The second limit is for large numbers that move nothing, such
+    as a mask of -1e9.
+    """
+    library = library_of(size)
+    zero = library.zeros_like(size)
+    hopeless = is_hopeless(of(within), size, within >= STEEP * largest_of(size), within)
+    lenders = library.where(hopeless, zero, within)
+    moved = library.maximum(largest_of_a_row(within), zero + largest_of(lenders))
+    return library.minimum(math.sqrt(terms) * moved, zero + largest)

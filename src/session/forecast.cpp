@@ -9,7 +9,7 @@
 #include "measure/device.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
-#include "session/machine_memory.hpp"
+#include "session/this_machine.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::cli {

@@ -1,6 +1,9 @@
 // The machine that this program runs on, as a plan sees it.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "plan/machine.hpp"
@@ -17,5 +20,11 @@ plan::Machine machine_of(const Context& context, bool gpu);
 
 // What a plan needs to know, from what the child prints. `gpu_bytes_per_s` is of NVML's making.
 plan::Machine machine_from(const std::string& probe_json, double gpu_bytes_per_s);
+
+// How much memory a case may have: the machine's, or the limit of a container or scheduler job.
+std::uint64_t physical_memory_bytes();
+// The smallest limit of the control groups that this process is in, of either version of them; nothing without one.
+// `root` stands for "/" in tests.
+std::optional<std::uint64_t> control_group_limit(const std::filesystem::path& root = "/");
 
 }  // namespace syslab::cli

@@ -1,4 +1,4 @@
-#include "session/machine_memory.hpp"
+#include "session/this_machine.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

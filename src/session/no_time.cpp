@@ -9,6 +9,7 @@
 #include "core/format_seconds.hpp"
 #include "core/json_text.hpp"
 #include "measure/resolution.hpp"
+#include "session/pooled_resolution.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -43,6 +44,11 @@ std::string busy_in_words(const NoTime& it) {
 std::optional<NoTime> no_time(const std::string& facts_json) {
   const Json facts = json_or_discarded(facts_json);
   if (!facts.is_object() || !facts.contains("no_time")) return std::nullopt;
+  if (facts.value("launches", Json()).is_array()) {  // of several launches, each of which has its own numbers
+    PooledResolution all;
+    all.take(facts_json);
+    if (std::optional<NoTime> why = all.no_time()) return why;
+  }
   const Json handover = facts.value("handover", Json::object());
   NoTime it{.reason = stats::TimingReason::under_resolution};
   if (!handover.is_object()) return it;

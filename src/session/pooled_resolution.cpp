@@ -30,8 +30,12 @@ void keep_shorter(double& least, double seconds) {
 }  // namespace
 
 void PooledResolution::take(const std::string& facts_json) {
-  ++launches_;
   const Json facts = json_or_discarded(facts_json);
+  if (facts.is_object() && facts.value("launches", Json()).is_array()) {  // an attempt of several
+    for (const Json& launch : facts["launches"]) take(json_text(launch));
+    return;
+  }
+  ++launches_;
   const std::optional<NoTime> why = cli::no_time(facts_json);
   if (why) ++alone_;
   const double measured_share = number_of(facts, "share");

@@ -11,15 +11,15 @@ Console plain() {
   return Console(options);
 }
 
-Judgement failed(Status status, const std::string& reason) {
-  Judgement it = incomparable(reason);
+Judgement failed(Status status, const std::string& says) {
+  Judgement it = incomparable({AboutSide{'B', says}});
   it.failed_b = status;
   return it;
 }
 
 // Whoever reads "incomparable" looks for another machine, and not for the bug.
 TEST(VerdictTable, WhatIsWrongIsCalledWrong) {
-  const std::string wrong = "side B is wrong: out[3] is 7";
+  const std::string wrong = "is wrong: out[3] is 7";
   const std::string text = verdict_table(plain(), {{"f n=16", failed(Status::check_failed, wrong)}}, "pinned", "now");
   EXPECT_NE(text.find(" wrong\n"), std::string::npos) << text;
   EXPECT_NE(text.find("now is wrong: out[3] is 7"), std::string::npos) << text;
@@ -27,7 +27,7 @@ TEST(VerdictTable, WhatIsWrongIsCalledWrong) {
 }
 
 TEST(VerdictTable, CountsOfManyTellWhatCameOfThem) {
-  std::vector<VerdictLine> lines(7, {"f", failed(Status::check_failed, "side B is wrong")});
+  std::vector<VerdictLine> lines(7, {"f", failed(Status::check_failed, "is wrong")});
   lines.push_back({"f", failed(Status::timeout, "side B ended after 20 s")});
   lines.push_back({"f", incomparable("protocol.version: A 1, B 2")});
   const std::string text = verdict_table(plain(), lines, "", "");

@@ -113,10 +113,12 @@ class Functions(Lab):
         found = self.lines("gate", "--against", "latest", "--launches", "3", expect=5)
         self.assertTrue([one for one in found if "not judged" in one.get("reason", "")], found)
 
+    @asked_again
     def test_a_gate_against_a_run_that_did_not_judge_says_what_is_missing(self):
         mine = self.folder / "mine.py"
-        mine.write_text("import time\nimport numpy as np\ndef rounded(x):\n    time.sleep(0.02)\n    return np.round(x) + 100 * np.mod(x * 2, 2)\n"
-                        "def steady(x):\n    time.sleep(0.02)\n    return np.round(x)\n", encoding="utf-8")
+        sleep = f"    time.sleep({0.06 * self.longer})\n"
+        mine.write_text(f"import time\nimport numpy as np\ndef rounded(x):\n{sleep}    return np.round(x) + 100 * np.mod(x * 2, 2)\n"
+                        f"def steady(x):\n{sleep}    return np.round(x)\n", encoding="utf-8")
         asked = (*(f"--mine={name}={mine}:{name}" for name in ("rounded", "steady")), "--reference", f"{UNJUDGED}:rounded", "--inputs",
                  f"{UNJUDGED}:cases", "--launches", "3", "--protocol", "quick", "--impl", "rounded")
         for more, expect in (((), 3), (("--impl", "steady"), 3)):

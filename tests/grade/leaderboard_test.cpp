@@ -87,7 +87,7 @@ TEST(Timing, DoubtIsTheStudentsGainAndOnlyWhatIsWrongLosesPoints) {
   const ItemScore wrong = score_timing(
       item,
       record(read_comparison(
-          R"({"type":"comparison","log_ratio":null,"low":null,"high":null,"reason":"side B is wrong: out[0]: found 1"})")));
+          R"({"type":"comparison","log_ratio":null,"failed_b":"check_failed","about_b":"is wrong: out[0]: found 1"})")));
   EXPECT_FALSE(wrong.open);
   EXPECT_DOUBLE_EQ(wrong.earned, 0);
   const ItemScore stopped = score_timing(

@@ -34,6 +34,25 @@ TEST(PooledResolution, KeepsAllLaunchesOrNoneByTheirMean) {
   EXPECT_NEAR(refused.no_time()->seconds, 1e-5 / 0.3, 1e-12);
 }
 
+// As the runner stores them: what launches do not agree on, their numbers, stands apart for each.
+TEST(PooledResolution, TakesEachLaunchOfAnAttemptOfSeveral) {
+  const auto attempt = [](double first, double second, const char* agreed) {
+    return fmt::format(R"({{{}"launches": [{}, {}]}})", agreed, facts_of(first), facts_of(second));
+  };
+  PooledResolution busy;
+  busy.take(attempt(0.6, 0.02, ""));
+  EXPECT_EQ(busy.launches(), 2);
+  EXPECT_TRUE(busy.no_time()) << "a mean of 31 %";
+  PooledResolution quiet;
+  quiet.take(attempt(0.12, 0.02, ""));
+  EXPECT_EQ(quiet.too_short_alone(), 1);
+  EXPECT_FALSE(quiet.no_time());
+  const std::optional<NoTime> told = no_time(attempt(0.3, 0.5, R"("no_time": "under_resolution", )"));
+  ASSERT_TRUE(told);
+  EXPECT_NEAR(told->seconds, 1e-5 / 0.5, 1e-12);
+  EXPECT_EQ(told->launch, 2);
+}
+
 TEST(PooledResolution, IsHopelessOnlyFarBeyondTheLimit) {
   EXPECT_FALSE(of({0.15}).is_hopeless());
   EXPECT_TRUE(of({0.15}).no_time());

@@ -37,8 +37,13 @@ const BuildInfo& build_info() {{
 }}
 
 Json to_json(const BuildInfo& info) {{
-  return {{{{"version", info.version}}, {{"git_sha", info.git_sha}}, {{"git_dirty", info.git_dirty}},
-          {{"compiler", info.compiler}}, {{"flags", info.flags}}, {{"build_type", info.build_type}}, {{"cuda", info.cuda}},
+  return {{{{"version", info.version}},
+          {{"git_sha", info.git_sha}},
+          {{"git_dirty", info.git_dirty}},
+          {{"compiler", info.compiler}},
+          {{"flags", info.flags}},
+          {{"build_type", info.build_type}},
+          {{"cuda", info.cuda}},
           {{"git_diff", info.git_diff}}}};
 }}
 

@@ -9,6 +9,7 @@ and `laws_mutants`, and then put the new digest here.
 """
 import hashlib
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -19,7 +20,7 @@ INCLUDES = "#include <rapidcheck.h>\n#include <rapidcheck/detail/TestListenerAda
 
 
 def headers(compiler: str) -> list[pathlib.Path]:
-    made = subprocess.run([compiler, "-std=c++20", "-M", "-x", "c++", "-"], input=INCLUDES, text=True,
+    made = subprocess.run([*shlex.split(compiler), "-std=c++20", "-M", "-x", "c++", "-"], input=INCLUDES, text=True,
                           capture_output=True)
     if made.returncode != 0:
         sys.exit(f"error: {compiler} does not find RapidCheck; expected the package librapidcheck-dev\n{made.stderr}")

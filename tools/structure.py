@@ -21,6 +21,7 @@ if it is better, so that the table shrinks with the debt. Rules and bars:
 """
 import pathlib
 import re
+import subprocess
 import sys
 from typing import Iterator
 
@@ -36,6 +37,7 @@ COMMENT_OR_TEXT = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 NO_FUNCTION = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b")
 NAME = re.compile(r"([\w:~]+|operator\s*\S{1,3})\s*\($")
+NO_NAMES = ("alignas", "decltype", "noexcept", "requires", "__launch_bounds__", "if", "for", "while", "switch", "catch")
 ACCESS = re.compile(r"\b(?:public|private|protected):$")
 KERNEL = re.compile(r"\b__(?:global|device)__\b")
 RUNG = re.compile(r'\bname = "(\w+)"|\brung\w*\("(\w+)"')
@@ -60,8 +62,21 @@ def without_preprocessor(text: str) -> str:
                   text, flags=re.M)
 
 
+def without_template(head: str) -> str:
+    """A head without `template <…>` and `extern "C"`, and with operators that have a name."""
+    head = re.sub(r'\bextern\s*"\s*"', "", head)
+    while (found := re.search(r"\btemplate\s*<", head)) is not None:
+        at, depth = found.end(), 1
+        while at < len(head) and depth > 0:
+            depth += {"<": 1, ">": -1}.get(head[at], 0)
+            at += 1
+        head = head[:found.start()] + head[at:]
+    return re.sub(r"\boperator\s*(?:\(\s*\)|\[\s*\]|[^\w\s(]+)", "operator_", head)
+
+
 def name_before_arguments(head: str) -> str:
     """Of a function's head, `Type Class::name(int a) const`: "Class::name"; "" if it is not one."""
+    head = without_template(head)
     if NO_FUNCTION.search(head.split("(")[0]) or "(" not in head or head.rstrip().endswith(("=", ",", "(", "return")):
         return ""
     depth = 0
@@ -69,7 +84,7 @@ def name_before_arguments(head: str) -> str:
         if sign in "(<[" and not head[at:].startswith("<<"):
             if depth == 0 and sign == "(":
                 found = NAME.search(head[:at + 1])
-                if found and found.group(1) not in ("alignas", "decltype", "noexcept", "requires", "__launch_bounds__"):
+                if found and found.group(1) not in NO_NAMES:
                     return re.sub(r"\s", "", found.group(1))
             depth += 1
         elif sign in ")>]" and not head[:at + 1].endswith("->"):
@@ -81,8 +96,12 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
     """(name, lines from the first of its head to the closing brace) of the functions of a C++ file, without kernels."""
     text = without_preprocessor(without_text(text))
     # Begin: of the head that is being read; open_at: (name, depth, line) of a function.
-    depth, begin, open_at = 0, 0, None
+    depth, begin, open_at, parens = 0, 0, None, 0
     for at, sign in enumerate(text):
+        if open_at is None and sign in "()":
+            parens = max(0, parens + (1 if sign == "(" else -1))
+        if parens > 0:  # a brace there is of a default argument
+            continue
         if sign == "{":
             if open_at is None:
                 head = text[begin:at]
@@ -94,6 +113,8 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
         elif sign == "}":
             depth -= 1
             if open_at is not None and open_at[1] == depth:
+                if text[at + 1:at + 200].lstrip()[:1] in (",", "{"):  # of a member's initializer
+                    continue
                 if open_at[0]:
                     yield open_at[0], text.count("\n", 0, at) - open_at[2] + 1
                 open_at = None
@@ -127,10 +148,15 @@ def comparisons(cpp: str, words: set[str]) -> int:
 
 
 def files_of(root: pathlib.Path) -> Iterator[tuple[str, pathlib.Path]]:
-    for top in TOPS:
-        for file in sorted((root / top).rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                yield file.relative_to(root).as_posix(), file
+    """Of what git tracks or would add; of all that lie there if this is no checkout."""
+    listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "-co", "--exclude-standard", "--", *TOPS],
+                            text=True, capture_output=True)
+    names = [name for name in listed.stdout.split("\0") if name] if listed.returncode == 0 else []
+    if not names:
+        names = [file.relative_to(root).as_posix() for top in TOPS for file in (root / top).rglob("*")]
+    for name in sorted(names):
+        if (root / name).is_file() and "__pycache__" not in name:
+            yield name, root / name
 
 
 def of_sql(name: str, text: str, rungs: set[str]) -> Places:
@@ -202,6 +228,11 @@ def self_test() -> None:
             "template <typename T>\nstd::vector<std::pair<int, T>> S::g(const T& t,\n  int u) {\n" + body + "}\n"
             "__global__ void kernel(int n) {\n" + body + "}\n}  // namespace\nS::S(int y) : x{y} { f(1); }\n}\n")
     assert list(functions(text)) == [("f", 11), ("S::g", 13), ("S::S", 1)], list(functions(text))
+    text = ("S::S(int y)\n  : x{y},\n z{1} {\n" + body + "}\nint g(int a, std::vector<int> b = {}) {\n" + body + "}\n"
+            "template <class T, class U = std::vector<T>>\nvoid h(T t) {\n" + body + "}\n"
+            "extern \"C\" int k(void) {\n" + body + "}\nbool operator<(const S& a, const S& b) {\n" + body + "}\n")
+    assert list(functions(text)) == [("S::S", 13), ("g", 11), ("h", 12), ("k", 11), ("operator_", 11)], \
+        list(functions(text))
     rungs = {"flash_mma", "naive"}
     assert rungs_in("-- `flash_mma`\nWHERE strategy = 'naive' AND implementation IN ('x', 'naive')", rungs) == 2
     assert comparisons('a == "passed"; b != "x"; "law" == c;  // d == "law"', {"passed", "law"}) == 2

@@ -22,18 +22,21 @@ LAUNCHES = {launches!r} # that are changed: the first so many
 VERSION = {version!r}   # of its experiments; None: as they are
 PROTOCOL = {protocol!r} # of its workers, as it tells; None: as it is
 BUSY = {busy!r}         # of its workers the first so many tell that handing a call over took so long, as on a busy machine
+CODE = {code!r}         # what its workers say which machine code they ran, as those on a GPU do; None: nothing
 
 def frame(stream):
     head = stream.read(4)
     return json.loads(stream.read(struct.unpack("<I", head)[0])) if len(head) == 4 else None
 
-def tell_busy(stream):
-    # A fact beside those of its own: of a call of 50 ms a third, where 10 us would do.
+def tell(stream, busy):
+    # `busy`: a fact beside those of its own, of a call of 50 ms a third, where 10 us would do.
     handover = {{"seconds": 0.015, "high": 0.015, "with_results": 0, "least": 1e-5, "least_with_results": 0, "share": 0.3,
                 "share_with_results": 0, "empty_calls": 20}}
     while (message := frame(stream)) is not None:
+        if message.get("type") == "fact" and CODE:
+            message["facts"]["code"] = {{"digest": CODE}}
         for each in (message, {{"type": "fact", "facts": {{"handover": handover, "no_time": "under_resolution"}}}}):
-            if each is message or message.get("type") == "fact":
+            if each is message or busy and message.get("type") == "fact":
                 body = json.dumps(each).encode()
                 sys.stdout.buffer.write(struct.pack("<I", len(body)) + body)
         sys.stdout.buffer.flush()
@@ -43,9 +46,9 @@ if sys.argv[1] == "worker":
     launches = int(count.read_text()) if count.exists() else 0
     count.write_text(str(launches + 1))
     busy = launches < BUSY
-    worker = subprocess.Popen([SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE if busy else None)
-    if busy:
-        threading.Thread(target=tell_busy, args=(worker.stdout,), daemon=False).start()
+    worker = subprocess.Popen([SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE if busy or CODE else None)
+    if busy or CODE:
+        threading.Thread(target=tell, args=(worker.stdout, busy), daemon=False).start()
     while (message := frame(sys.stdin.buffer)) is not None:
         if message.get("type") == "case" and launches < LAUNCHES:
             message["params"].update(CHANGE)
@@ -75,10 +78,10 @@ class Comparing(Lab):
     def comparisons(self, *arguments, **options):
         return [line for line in self.lines("compare", *arguments, **options) if line["type"] == "comparison"]
 
-    def other_build(self, name="other", change=None, launches=10**6, version=None, protocol=None, busy=0):
+    def other_build(self, name="other", change=None, launches=10**6, version=None, protocol=None, busy=0, code=None):
         path = self.folder / name
         path.write_text(OTHER_BUILD.format(python=sys.executable, syslab=SYSLAB, change=change or {}, launches=launches,
-                                           version=version, protocol=protocol, busy=busy))
+                                           version=version, protocol=protocol, busy=busy, code=code))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 

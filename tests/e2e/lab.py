@@ -45,6 +45,7 @@ def asked_again(test):
     fault shows only now and then, does not get this."""
     @functools.wraps(test)
     def asked(self):
+        before = dict(vars(self))
         while self.tried < 2:
             try:
                 with mock.patch.object(self, "subTest", lambda *_, **__: contextlib.nullcontext()):  # it would keep the failure from here
@@ -53,10 +54,11 @@ def asked_again(test):
                 raise
             except Exception:  # what a test reads of an answer that is unclear may not be there
                 print(f"{test.__name__} is asked again, since it failed:\n{traceback.format_exc()}", file=sys.stderr)
-            with contextlib.suppress(Exception):  # the failure is the test's own
-                self.tearDown()
+            tried = self.tried + 1
+            self.tearDown()  # what it finds is final
             self.doCleanups()
-            self.tried += 1
+            vars(self).clear()
+            vars(self).update(before, tried=tried)
             self.setUp()
         return test(self)
     return asked

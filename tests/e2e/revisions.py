@@ -91,7 +91,7 @@ class Programs(Repository):
         super().setUp()
         for index, slowdown in enumerate((0.0, 40.0, 40.0)):
             other = OTHER_BUILD.format(python=sys.executable, syslab=SYSLAB, change={"slowdown": slowdown}, launches=10**6, version=None,
-                                       protocol=None, busy=self.busy if index else 0)
+                                       protocol=None, busy=self.busy if index else 0, code=None)
             # It tells its own revision, as a program that Meson built there does.
             other = other.replace('if sys.argv[1] == "env" and PROTOCOL', 'if sys.argv[1] == "env":\n    told = json.loads(done.stdout)\n'
                                   '    told["build"]["git_sha"], told["build"]["git_dirty"] = "REVISION", False\n'

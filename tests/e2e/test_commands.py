@@ -205,9 +205,11 @@ class Commands(Lab):
                 codes = [one["code"] for one in facts.get("warnings", [])]
                 self.assertEqual(codes, [] if way in ("zombie", "unheard") else ["left_running"])
 
-    @asked_again
     def test_no_hint_of_a_file_tells_the_next_start_an_answer(self):
         self.assertGreater(self.passes_on("hint")[0], 0.06)
+
+    @asked_again
+    def test_a_hint_of_a_file_tells_it_without_walls(self):
         self.walls = {"SYSLAB_WALLS": "none"}
         shortest, facts = self.passes_on("hint")
         self.assertEqual(facts["walls"], "none")

@@ -85,15 +85,14 @@ class Imitated(Launched):
         ((code, _, err),) = self.ended()
         self.assertEqual(code, 0, err)
 
-    @asked_again
     def test_an_agent_that_is_killed_is_named_and_the_sweep_goes_on(self):
         self.start(torchrun, "run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2", "-a", "steps=8,9", "--json")
         self.await_workers(2)
         time.sleep(1)  # until both have greeted and begun: nothing tells so from outside
         began = time.monotonic()
         self.ranks[1].kill()
-        (code, out, err), _ = self.ended(timeout=20)
-        self.assertLess(time.monotonic() - began, 12)  # a grace of 2 s, a busy machine
+        (code, out, err), _ = self.ended(timeout=60)
+        self.assertLess(time.monotonic() - began, 30)  # a grace of 2 s, a busy machine
         self.assertEqual(code, 3, err)
         first, second = attempts([json.loads(line) for line in out.splitlines()])
         self.assertEqual(first["status"], "crashed")
@@ -101,13 +100,12 @@ class Imitated(Launched):
         self.assertEqual(second["status"], "error")
         self.assertIn("rank 1: the agent of rank 1", second["detail"])
 
-    @asked_again
     def test_agents_end_with_a_lab_that_is_killed(self):
         self.hang()
         began = time.monotonic()
         self.ranks[0].kill()
-        _, (code, out, err) = self.ended(timeout=20)
-        self.assertLess(time.monotonic() - began, 8)
+        _, (code, out, err) = self.ended(timeout=60)
+        self.assertLess(time.monotonic() - began, 30)
         self.assertEqual((code, out), (3, ""))
         self.assertIn("the lab, rank 0 on 127.0.0.1, is gone", err)
         for folder in self.scratch.iterdir():  # nobody was left to remove it

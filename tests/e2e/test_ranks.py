@@ -62,7 +62,6 @@ class Ranks(Lab):
         self.assertEqual(self.sql("SELECT DISTINCT name FROM check_result ORDER BY 1"),
                          [("selftest:sum (rank 0)",), ("selftest:sum (rank 1)",)])
 
-    @asked_again
     def test_a_fault_of_one_rank_ends_all_and_names_it(self):
         expected = {"crash": ("crashed", "rank 1: killed by signal 11", 3), "throw": ("error", "rank 1: device: the fault", 3),
                     "hang": ("timeout", "rank 1 said nothing while others waited", 3), "late": ("ok", "", 0),
@@ -73,7 +72,7 @@ class Ranks(Lab):
                 (line,) = self.run_ranks(fault, expect=exit_code)
                 self.assertEqual(line["status"], status, line["detail"])
                 self.assertIn(reason, line["detail"])
-                self.assertLess(time.monotonic() - began, 15)  # a limit of 3 s, a grace of 2 s, a busy machine
+                self.assertLess(time.monotonic() - began, 40)  # a limit of 3 s, a grace of 2 s, a busy machine
                 self.assertEqual(self.workers(), [])
         self.assertEqual(self.sql("SELECT count(*) FROM v_failures")[0][0], 4)
 

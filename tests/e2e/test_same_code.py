@@ -10,18 +10,6 @@ from revisions import WORK
 from worker_conformance import Worker
 
 # In place of a worker of OTHER_BUILD: says of which code its kernels were.
-TELLS = """[SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    import threading
-    def tell():
-        while (message := frame(worker.stdout)) is not None:
-            if message.get("type") == "fact":
-                message["facts"]["code"] = {{"digest": {code!r}}}
-            body = json.dumps(message).encode()
-            sys.stdout.buffer.write(struct.pack("<I", len(body)) + body)
-            sys.stdout.buffer.flush()
-    told = threading.Thread(target=tell)
-    told.start()"""
-
 # A library whose time depends on the name of its file, which stands for a noisy machine.
 LIBRARY = """\
 #define _GNU_SOURCE
@@ -73,16 +61,10 @@ class SameCode(Comparing):
                                 "a/work.py:reference", "--inputs", "a/work.py:cases", "--launches", "3", "--protocol", "quick", expect=6)
         self.assertEqual(one["verdict"], "slower")
 
-    def telling(self, name, code, slowdown):
-        """A build whose workers say which machine code they ran, as those on a GPU do."""
-        path = self.other_build(name, {"slowdown": slowdown})
-        path.write_text(path.read_text().replace("[SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE)", TELLS.format(code=code))
-                        .replace("sys.exit(worker.wait())", "told.join()\n    sys.exit(worker.wait())"))
-        return path
-
     @asked_again
     def test_the_same_kernels_are_told_and_decide_nothing(self):
-        a, b, other = self.telling("a", "c0de", 0.0), self.telling("b", "c0de", 40.0), self.telling("other", "d1ff", 40.0)
+        a, b, other = (self.other_build(name, {"slowdown": slowdown}, code=code)
+                       for name, code, slowdown in (("a", "c0de", 0.0), ("b", "c0de", 40.0), ("other", "d1ff", 40.0)))
         work = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
         one, = self.comparisons(*work, f"A:build={a}", f"B:build={b}", expect=6)
         self.assertEqual(one["verdict"], "slower", "arguments, copies and waits are in no kernel's code")

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from lab import Lab, asked_again, attempts
+from lab import Lab, attempts
 
 
 class Selftests(Lab):
@@ -31,11 +31,13 @@ class Selftests(Lab):
         (row,) = [row for row in self.table("selftest_crash", "kills")["rows"] if row["kind"] == "promise"]
         self.assertEqual(row["kills"], 2)
 
-    @asked_again
     def test_a_killed_or_stopped_rank_is_named_in_time(self):
-        for counted in self.all_good("selftest_rank_faults"):
-            self.assertEqual((counted["faults"], counted["named"], counted["late"]), (1, 1, 0))
-            self.assertLess(counted["slowest"], 5)
+        for _ in range(3):  # each try names it; on a busy machine one may be late
+            counts = self.all_good("selftest_rank_faults")
+            self.assertEqual([(counted["faults"], counted["named"]) for counted in counts], [(1, 1)] * len(counts))
+            if all(counted["late"] == 0 and counted["slowest"] < 5 for counted in counts):
+                return
+        self.fail(f"late: {counts}")
 
     def test_nobody_who_would_rather_be_believed_is(self):
         self.assertEqual([(counted["tried"], counted["succeeded"]) for counted in self.all_good("selftest_hostile")], [(2, 0)] * 2)

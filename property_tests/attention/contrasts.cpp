@@ -278,7 +278,7 @@ std::string right_with(const Subject& subject, const Sample& sample, Pass pass) 
   return limit.empty() ? text : text + (text.empty() ? "" : "; ") + limit;
 }
 
-std::string of_large_scores(const Subject& subject, const Sample& sample) {
+Contrast of_large_scores(const Subject& subject, const Sample& sample) {
   constexpr double kScore = 1000;  // e^±1000 is infinite, and nothing
   const auto with_scores_near = [&](double score) {
     Sample all = filled(sample, sample.problem, sample.seed);
@@ -299,20 +299,26 @@ std::string of_large_scores(const Subject& subject, const Sample& sample) {
   if (!above) return {};
   if (above->wrong()) {
     if (!no_row_has_its_lse(*above)) return {};
-    return "exp without the row's maximum subtracted: right for scores of order one, wrong where all of a "
-           "row are near 1000; look at where m is taken off";
+    return {
+        "exp without the row's maximum subtracted: right for scores of order one, wrong where all of a row are near "
+        "1000; look at where m is taken off",
+        true};
   }
   const auto below = found(with_scores_near(-kScore));
   if (!below) return {};
   if (below->wrong()) {
     if (!no_row_has_its_lse(*below)) return {};
-    return "a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where "
-           "all of a row are near −1000; look at where m begins";
+    return {
+        "a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where all of a row "
+        "are near −1000; look at where m begins",
+        true};
   }
   const auto apart = found(with_large_scores(sample));
   if (!apart || !has_no_mean_of_values(*apart)) return {};
-  return "exp that does not come out as 0 far below 0, or a maximum that misses keys: right where all scores of a row "
-         "are near 1000 or near −1000, wrong where they lie far apart";
+  return {
+      "right where all scores of a row are near 1000 or near −1000, wrong where they lie far apart: look at exp "
+      "itself far below 0, where it must come out as 0, and whether the maximum is over all keys that the row sees",
+      false};
 }
 
 }  // namespace syslab::attention

@@ -27,9 +27,15 @@ std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, 
 // 1025 on". Empty where nothing does.
 std::string right_with(const Subject& subject, const Sample& sample, Pass pass);
 
+// What other inputs show; empty: nothing. `is_cause`: it begins with a likely cause, "a maximum that …: right for …".
+struct Contrast {
+  std::string text;
+  bool is_cause = false;
+};
+
 // Of a kernel that is right for scores of order one and wrong for scores of ±1e4, by two other inputs: all scores of
 // a row near 1000, and near −1000. Empty where what it wrote there speaks against each cause: an exp that overflows, or
 // a sum of nothing, leaves no row its log-sum-exp, and exp itself leaves out no mean of the values.
-std::string of_large_scores(const Subject& subject, const Sample& sample);
+Contrast of_large_scores(const Subject& subject, const Sample& sample);
 
 }  // namespace syslab::attention

@@ -302,7 +302,8 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) {
         add_cause(*number);
       } else if (law == "attention.large_scores") {
-        add_cause(of_large_scores(subject, sample));
+        const Contrast found = of_large_scores(subject, sample);
+        found.is_cause ? add_cause(found.text) : add(found.text);
       }
     }
   } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do

@@ -44,9 +44,9 @@ class Symbols(Lab):
         self.assertEqual(found, [("me", 24), ("me", 40), ("reference", 24), ("reference", 40)])
         self.assertEqual(self.sql("SELECT DISTINCT language FROM implementation ORDER BY 1"), [("C",), ("Python",)])
         self.assertEqual(self.sql("SELECT DISTINCT facts ->> '$.reference_in' FROM v_attempt"), [("float64",)])
-        # Its own files are found again by the run alone.
+        # Its own files are found again by the run alone. Where handing over takes long, its calls are too short to time.
         self.syslab("pin", "base", "latest")
-        self.assertIn("fewer than 3 launches", self.syslab("gate", "--against", "base", expect=2).stderr)
+        self.assertRegex(self.refused("gate", "--against", "base"), "fewer than 3 launches|holds no time of 4 cases")
 
     def test_wrong_ones_are_told_with_the_case_and_the_others_go_on(self):
         ended = self.of_each(("softmax", "half_done", "too_far", "in_place", "small_only", "dies"), expect=1)

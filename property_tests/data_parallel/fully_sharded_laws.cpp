@@ -260,14 +260,14 @@ bool is_right(const Chain& asked, float found, const Weight& expected) {
 }
 
 // What a step that is wrong looks like.
-std::string likeness(const Chain& asked, double moved, double wanted) {
-  if (moved == 0) return "it is as it was before the step";
+Likeness likeness(const Chain& asked, double moved, double wanted) {
+  if (moved == 0) return {"it is as it was before the step"};
   const auto is = [&](double other) { return std::abs(moved - other) <= (asked.real ? 1e-3 * std::abs(other) : 0); };
-  if (asked.ranks > 1 && is(wanted * asked.ranks)) return "moved by the sum over ranks, not by the mean";
-  if (asked.ranks > 1 && is(wanted / asked.ranks)) return "moved by the mean, divided once more";
+  if (asked.ranks > 1 && is(wanted * asked.ranks)) return {"moved by the sum over ranks, not by the mean"};
+  if (asked.ranks > 1 && is(wanted / asked.ranks)) return {"moved by the mean, divided once more"};
   constexpr double kBf16 = 0x1p-6;  // twice of what two roundings to it do
   const bool rounds = asked.real && !asked.compute && std::abs(moved - wanted) <= kBf16 * std::abs(wanted);
-  return rounds ? "as if its gradient had been rounded to fewer bits than fp32 has" : "";
+  return {rounds ? "as if its gradient had been rounded to fewer bits than fp32 has" : ""};
 }
 
 void demand_one_process(CallChannel& ranks, const Chain& asked) {
@@ -287,12 +287,11 @@ void demand_one_process(CallChannel& ranks, const Chain& asked) {
         for (int rank = 0; rank < asked.ranks; ++rank) {
           const auto place = static_cast<std::size_t>(rank * asked.steps + step) * weights.size() + element;
           if (is_right(asked, found.weights[place], weights[element])) continue;
-          const std::string like = likeness(asked, found.weights[place] - before[element].value,
-                                            weights[element].value - before[element].value);
-          Wrong wrong(fmt::format("'{}'[{}, {}], gathered on rank {} after step {}, is {}, in one process {}{}{}",
+          Wrong wrong(fmt::format("'{}'[{}, {}], gathered on rank {} after step {}, is {}, in one process {}",
                                   layer.name, i / layer.columns, i % layer.columns, rank, step, found.weights[place],
-                                  weights[element].value, like.empty() ? "" : ": ", like),
-                      like);
+                                  weights[element].value),
+                      likeness(asked, found.weights[place] - before[element].value,
+                               weights[element].value - before[element].value));
           if (asked.late) add_forgotten_wait(wrong, sent_by(found.events, 0));
           fail(asked, wrong);
         }

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "property_tests/data_parallel/wrong.hpp"
 
 namespace syslab::data_parallel {
 
@@ -26,13 +27,6 @@ struct Sent {
 
 // Of one rank, from the rows of all. Error(check): it called more than there is room for.
 std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank);
-
-// What is wrong, for people, and what it looks like, as Finding's cause has it.
-struct Wrong {
-  Wrong(std::string text, std::string likeness = {}) : said(std::move(text)), cause(std::move(likeness)) {}
-
-  std::string said, cause;
-};
 
 // Adds " (no wait() was called for …)" about the first that nobody waited for, where there is one.
 void add_forgotten_wait(Wrong& wrong, const std::vector<Sent>& sent);

@@ -188,15 +188,6 @@ std::string_view coarser(double error, double size) {
   return error <= kBf16 * size ? "as if it had been rounded to bf16" : "";
 }
 
-// What something wrong looks like; `cause`: the same without numbers.
-struct Likeness {
-  std::string text, cause = text;
-};
-
-Wrong with(std::string said, const Likeness& like) {
-  return {like.text.empty() ? std::move(said) : said + ": " + like.text, like.cause};
-}
-
 std::string place_in(const Parameter& parameter, std::int64_t element) {
   if (parameter.shape.size() < 2) return fmt::format("'{}'[{}]", parameter.name, element);
   return fmt::format("'{}'[{}, {}]", parameter.name, element / parameter.shape[1], element % parameter.shape[1]);
@@ -423,9 +414,9 @@ std::optional<Wrong> difference(const Training& asked, const Trained& found) {
           const float gradient = found.gradient(rank, step, element);
           const double bound = alone.gradient_bounds[at][static_cast<std::size_t>(element)];
           if (is_close(gradient, expected, bound)) continue;
-          return with(fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}",
-                                  place_in(parameter, i), rank, step, gradient, expected, explained(bound)),
-                      likeness(asked, found, alone, rank, step, index));
+          return Wrong(fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}",
+                                   place_in(parameter, i), rank, step, gradient, expected, explained(bound)),
+                       likeness(asked, found, alone, rank, step, index));
         }
       }
     }
@@ -442,10 +433,10 @@ std::optional<Wrong> difference(const Training& asked, const Trained& found) {
           const std::string_view like = weight == static_cast<float>(before) ? "it is as it was before the step"
                                         : asked.real ? coarser(std::abs(weight - expected), std::abs(expected - before))
                                                      : "";
-          return with(fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",
-                                  parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
-                                  expected, explained(bound)),
-                      {std::string(like)});
+          return Wrong(fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",
+                                   parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
+                                   expected, explained(bound)),
+                       Likeness{std::string(like)});
         }
       }
     }

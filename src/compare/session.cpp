@@ -416,7 +416,7 @@ std::string ComparisonSession::found(const MeasuredPoint& measured) const {
     const std::string& reason = measured.failed->reason;
     return conditions_.shown_reason ? conditions_.shown_reason(reason) : reason;
   }
-  if (is_unresolved(measured)) return "no time yet: too much of it is the lab's own";
+  if (is_unresolved(measured)) return "no time yet: the hand-over takes too much of it";
   const Judgement so_far = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
   if (!so_far.log_ratio) return so_far.reason;
   if (conditions_.border) return speed_text(so_far);

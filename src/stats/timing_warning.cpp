@@ -105,7 +105,7 @@ std::string sentence(const TimingWarning& it) {
           it.side, format_seconds(it.number));
     case WarningCode::results_copied:
       return fmt::format(
-          "Handing over a call and copying its results takes at least {} of the time of {}: the true difference may be "
+          "Handing over calls and copying their results take at least {} of the time of {}: the true difference may be "
           "larger.",
           percent(), it.side);
     case WarningCode::elements_unjudged:

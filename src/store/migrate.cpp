@@ -93,7 +93,8 @@ void verify_history(Connection& connection, const Schema& schema) {
   if (seen != version) {
     throw DamagedDatabase(
         connection.shown_as(),
-        fmt::format("it is damaged: it says schema version {}, but its list of migrations ends at {}", version, seen));
+        fmt::format("it is damaged: its header has schema version {}, but its list of migrations ends at {}", version,
+                    seen));
   }
 }
 

@@ -22,7 +22,8 @@ struct LawRow {
   bool open = false;    // it needs what this Python lacks, and says nothing
   bool out_of_time = false;
   std::optional<Lack> lacks{};
-  std::string message{}, input{};
+  std::string message{};
+  std::string input{};  // of a counterexample, by the names of what was drawn; Finding has it in a caller's words
   std::string check{};  // uid of what is stored about it; empty: nothing
 };
 

@@ -77,8 +77,8 @@ class Lab(unittest.TestCase):
 
     @property
     def longer(self):
-        """How many times as long a call takes in this try, where calls are foreign: handing one over may take a tenth of it, and takes up to
-        16 ms on a machine with more work than processors."""
+        """How many times longer a call, or a limit, is in this try. Foreign calls must be long: handing one over may take a tenth of it, and
+        takes up to 16 ms on a machine with more work than processors."""
         return 3 ** self.tried
 
     def with_longer_calls(self, file):

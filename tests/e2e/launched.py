@@ -55,7 +55,7 @@ class Together(Lab):
 
     def tearDown(self):
         # Whoever was ended is gone with all that it started.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertEqual(self.processes(), [], "a process was left")
@@ -75,7 +75,7 @@ class Together(Lab):
         return [pid for pid, line in self.processes() if line.rstrip().endswith(" worker")]
 
     def await_workers(self, count):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(self.workers()) < count:
             self.assertLess(time.monotonic(), deadline, "the workers did not start")
             time.sleep(0.02)

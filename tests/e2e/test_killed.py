@@ -293,7 +293,7 @@ class Killed(Lab):
     def test_a_scheduler_is_told_to_requeue_what_it_stopped(self):
         for number in (signal.SIGUSR1, signal.SIGTERM):
             self.db = self.folder / f"{number}.db"
-            process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "3s",
+            process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "6s",
                                                     "--json"), cwd=self.folder,
                                        env={**self.environment(), "SLURM_JOB_ID": "7"}, text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -302,7 +302,7 @@ class Killed(Lab):
             sent = time.monotonic()
             process.send_signal(number)
             out, _ = process.communicate(timeout=30)
-            self.assertLess(time.monotonic() - sent, 1)
+            self.assertLess(time.monotonic() - sent, self.longer)
             self.assertEqual(process.returncode, 75)
             self.assertEqual(summary([json.loads(line) for line in out.splitlines()])["exit"], 75)
             self.assertEqual(self.sql("SELECT status, message FROM v_attempt"),
@@ -361,7 +361,7 @@ class Killed(Lab):
         self.assertEqual((again.returncode, its_run), (3, run), told)
 
     def test_a_job_that_is_started_again_takes_no_other_jobs_run_nor_one_at_work(self):
-        part = ("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "2s", "--json")
+        part = ("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "60s", "--json")
 
         def started(**job):
             process = subprocess.Popen(self.command(*part), cwd=self.folder, env={**self.environment(), **job}, text=True,

@@ -157,25 +157,26 @@ Finding judge(const Statement& statement, std::span<const Measured> measured, do
   }
   const double border = log_border(statement, tolerance);
   std::vector<Estimate> estimates;
-  std::string missing;
-  for (const Measured& one : measured) {
-    const std::optional<Estimate> estimate = estimate_of(one);
+  std::optional<std::size_t> missing;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const std::optional<Estimate> estimate = estimate_of(measured[i]);
     finding.cases.push_back(estimate ? std::optional(speed_of(*estimate, border, measured.size())) : std::nullopt);
     if (estimate) {
       estimates.push_back(*estimate);
-    } else if (missing.empty()) {
-      missing = no_time(one);
+    } else if (!missing) {
+      missing = i;
     }
   }
   // Whoever is wrong has no speed, so no claim about it holds.
   const auto wrong = std::ranges::find_if(measured, [](const Measured& one) { return one.faster_wrong; });
   if (wrong != measured.end()) {
     finding.verdict = Verdict::refuted;
-    finding.reason = no_time(*wrong);
-    return finding;
+    missing = wrong - measured.begin();
   }
-  if (!missing.empty()) {
-    finding.reason = missing;
+  if (missing) {
+    const std::string& failed = measured[*missing].failed;
+    finding.reason = no_time(measured[*missing]);
+    if (in_one_run(failed, kShownOfFailure) == failed) finding.told_failure = missing;
     return finding;
   }
   const Estimate mean = mean_of(estimates);

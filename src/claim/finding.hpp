@@ -56,6 +56,7 @@ struct Finding {
   bool of_mean = false;                     // the verdict is the mean's
   // The largest factor that these measurements confirm, 0 where they confirm none.
   double confirmable = 0;
+  std::optional<std::size_t> told_failure;  // the case whose failure `reason` quotes whole
 };
 
 // The claim's border, as a log ratio slower / faster. Where an interval ends on the border to within 10⁻⁹, it does not

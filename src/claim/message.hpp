@@ -9,8 +9,11 @@
 
 namespace syslab::claim {
 
-// The message as it is, in one run, where each word of the file that it can repeat is plain (is_plain). Otherwise all
-// of it is in_quotes(): a stranger's words may end quotes that the message gives them, but not these.
+// None of the file's words that a message can repeat needs quotes (is_plain).
+bool has_plain_words_alone(const File& file);
+
+// The message as it is, in one run, if the file has plain words alone. Otherwise all of it is in_quotes(): a stranger's
+// words may end quotes that the message gives them, but not these.
 std::string shown_message(const File& file, std::string_view message);
 
 }  // namespace syslab::claim

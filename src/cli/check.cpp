@@ -134,8 +134,7 @@ void keep_named(plan::Plan& plan, const std::string& keyword) {
   }
   std::erase_if(plan.cases, [&](const plan::PlannedCase& one) { return one.law.find(keyword) == std::string::npos; });
   if (plan.cases.empty()) {
-    throw Error(ErrorKind::usage,
-                fmt::format("-k {}: no law's name holds it; there are {}", keyword, fmt::join(names, ", ")));
+    throw NoLawNamed(fmt::format("-k {}: no law's name holds it; there are {}", keyword, fmt::join(names, ", ")));
   }
   for (std::size_t i = 0; i < plan.cases.size(); ++i) plan.cases[i].index = static_cast<int>(i);
 }

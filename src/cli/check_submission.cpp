@@ -208,13 +208,11 @@ class SubmissionCheck {
       const CheckedOnce checked = check_once(context_, one, /*of_folder=*/true);
       row.exit = checked.exit;
       row.laws = laws_of(context_, checked, options_.selection.handout);
+    } catch (const NoLawNamed& error) {
+      row.not_checked = fmt::format("-k {} names none of its laws", options_.keyword);
+      unnamed_.push_back(error.what());
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::store || error.kind() == ErrorKind::internal) throw;
-      if (error.kind() == ErrorKind::usage && std::string_view(error.what()).starts_with("-k ")) {
-        row.not_checked = fmt::format("-k {} names none of its laws", options_.keyword);
-        unnamed_.push_back(error.what());
-        return;
-      }
       row.answer = {submission::State::fails, error.what()};
     }
   }

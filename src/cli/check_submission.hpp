@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/options.hpp"
+#include "core/error.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "session/exit_code.hpp"
@@ -15,6 +16,12 @@ struct CheckedOnce {
   store::RowId run = 0;
   plan::Plan plan;  // of --mine; without it no cases
 };
+// -k holds the name of none of the laws that would be searched.
+class NoLawNamed : public Error {
+ public:
+  explicit NoLawNamed(const std::string& message) : Error(ErrorKind::usage, message) {}
+};
+
 // One `check` of files and classes: one run. `of_folder`: of one function among others, which have one next command.
 CheckedOnce check_once(const Context& context, const CheckOptions& options, bool of_folder);
 

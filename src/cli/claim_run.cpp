@@ -239,9 +239,9 @@ std::string warnings_of(const std::vector<claim::Case>& cases) {
 
 std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding) {
   std::string text;
-  for (const claim::Measured& one : measured) {
-    if (one.failed.size() <= kShortReason || finding.reason.find(one.failed) != std::string::npos) continue;
-    text += fmt::format("{}: {}\n", one.title, one.failed);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (measured[i].failed.size() <= kShortReason || finding.told_failure == i) continue;
+    text += fmt::format("{}: {}\n", measured[i].title, measured[i].failed);
   }
   return text;
 }

@@ -138,7 +138,7 @@ std::vector<std::string> timings_of(const grade::Rubric& rubric, const Json& rec
   std::vector<std::string> lines;
   for (const grade::ProblemScore& problem : grade::score(rubric, record)) {
     for (const grade::ItemScore& item : problem.items) {
-      if (item.item->is_timed()) lines.push_back(item.why);
+      if (item.item->is_timed()) lines.push_back(item.text());
     }
   }
   return lines;

@@ -85,7 +85,8 @@ plan::ComparisonPlan plan_of_claim(const Context& context, claim::File& file, co
     for (const std::string& line : split(error.what(), '\n')) {
       told += (told.empty() ? "" : "\n") + claim::shown_message(file, line);
     }
-    throw Error(error.kind(), (told.starts_with("“") ? "the claim cannot be measured here: " : "") + told);
+    const bool is_quoted = !claim::has_plain_words_alone(file);
+    throw Error(error.kind(), (is_quoted ? "the claim cannot be measured here: " : "") + told);
   }
 }
 

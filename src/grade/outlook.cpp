@@ -20,10 +20,7 @@ void add_once(std::vector<std::string>& all, const std::string& one) {
 }
 
 // It can be called, and its laws have not been searched yet.
-bool is_to_be_checked(const Json& row) {
-  return text_field(row, "state") == "implemented" && text_field(row, "not_checked").empty() &&
-         verdict::law_rows_of(row).empty();
-}
+bool is_to_be_checked(const Json& row) { return is_checkable(&row) && verdict::law_rows_of(row).empty(); }
 
 bool asks_in_half(const Item& item) {
   return item.experiment == "fsdp" &&
@@ -36,7 +33,7 @@ std::string why_open(const ItemScore& score, const Rubric& rubric, const Json* r
     const bool lacks = half && asks_in_half(*score.item) && submission::is_of_surroundings(*half, rubric.handout);
     return lacks ? fmt::format("{} needs what this Python lacks: {}", score.item->function, half->text()) : "";
   }
-  return score.open ? score.why : "";
+  return score.open ? score.text() : "";
 }
 
 void count_functions(const Rubric& rubric, const Json& record, Outlook& outlook) {
@@ -48,10 +45,10 @@ void count_functions(const Rubric& rubric, const Json& record, Outlook& outlook)
   }
   for (const std::string& function : functions) {
     const Json* const row = row_of(record, function);
-    const std::string state = row == nullptr ? "" : text_field(*row, "state");
-    outlook.functions += state == "implemented" || state == "fails" ? 1 : 0;
-    outlook.importable += state == "implemented" ? 1 : 0;
-    if (state == "fails" && !is_set(*row, "open")) add_once(outlook.why, text_field(*row, "why"));
+    const submission::State state = state_of(row);
+    outlook.functions += state == submission::State::implemented || state == submission::State::fails ? 1 : 0;
+    outlook.importable += state == submission::State::implemented ? 1 : 0;
+    if (state == submission::State::fails && !is_set(*row, "open")) add_once(outlook.why, text_field(*row, "why"));
   }
 }
 

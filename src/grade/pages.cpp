@@ -51,9 +51,8 @@ std::string finding(const Law& law, const PageOptions& options) {
 }
 
 std::string reason(const ItemScore& score, const PageOptions& options) {
-  // Behind the colon stands what the submission's own code said.
   const bool cut = options.seed_is_hidden && !score.at_import;
-  return printable(cut ? score.why.substr(0, score.why.find(": ")) : first_line(score.why));
+  return printable(first_line(cut ? score.why : score.text()));
 }
 
 // Of Markdown and HTML in a text that is neither.
@@ -160,12 +159,12 @@ std::string note_of(const Graded& one) {
   if (!one.error().empty()) return one.error();
   for (const ProblemScore& score : one.scores) {
     const auto lacking = std::ranges::find_if(score.items, &ItemScore::lacking);
-    if (lacking != score.items.end()) return lacking->why;
+    if (lacking != score.items.end()) return lacking->text();
   }
   if (one.earned() > 0) return ran_out_of_time(one.record) ? "some of it ran out of time" : "";
   for (const ProblemScore& score : one.scores) {
     for (const ItemScore& item : score.items) {
-      if (item.item != nullptr && item.why.starts_with(item.item->function + " fails")) return item.why;
+      if (item.fails) return item.text();
     }
   }
   return ran_out_of_time(one.record) ? "ran out of time" : "";

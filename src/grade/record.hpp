@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/json.hpp"
+#include "submission/survey.hpp"
 #include "verdict/law_row.hpp"
 
 namespace syslab::grade {
@@ -61,6 +62,17 @@ inline const Json* row_of(const Json& record, const std::string& function) {
     if (row.is_object() && text_field(row, "function") == function) return &row;
   }
   return nullptr;
+}
+
+// Of a function by its row; absent without one.
+inline submission::State state_of(const Json* row) {
+  const auto told = row == nullptr ? std::nullopt : submission::state_of(text_field(*row, "state"));
+  return told.value_or(submission::State::absent);
+}
+
+// It can be called, and nothing keeps its laws from being searched.
+inline bool is_checkable(const Json* row) {
+  return state_of(row) == submission::State::implemented && text_field(*row, "not_checked").empty();
 }
 
 // Set where that has come to pass twice: then it does so by itself.

@@ -202,7 +202,8 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
 
 void leave_open(ItemScore& score, const std::string& lacks) {
   score.open = score.lacking = true;
-  score.why = fmt::format("{} needs what this Python lacks: {}", score.item->function, lacks);
+  score.why = score.item->function + " needs what this Python lacks";
+  score.told = lacks;
 }
 
 ItemScore score_item(const Item& item, const Json& record) {
@@ -218,16 +219,17 @@ ItemScore score_item(const Item& item, const Json& record) {
     return score;
   }
   const Json* const row = row_of(record, item.function);
-  const std::string state = row == nullptr ? "not there" : text_field(*row, "state");
-  if (state != "implemented") {
+  const submission::State state = state_of(row);
+  if (state != submission::State::implemented) {
     if (row != nullptr && is_set(*row, "open")) {
       leave_open(score, lack_in(*row));
       score.at_import = true;
       return score;
     }
     score.failed = true;
-    score.why = fmt::format("{} {}", item.function, state);
-    if (row != nullptr && !text_field(*row, "why").empty()) score.why += ": " + text_field(*row, "why");
+    score.fails = state == submission::State::fails;
+    score.why = fmt::format("{} {}", item.function, submission::to_string(state));
+    if (row != nullptr) score.told = text_field(*row, "why");
     score.at_import = row != nullptr && row->value("at_import", false);
     return score;
   }

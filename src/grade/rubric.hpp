@@ -63,10 +63,13 @@ struct ItemScore {
   double earned = 0;
   bool open = false;       // neither earned nor lost: written, or could not be checked here
   std::string why;         // one line: "not implemented", "needs a GPU"
+  std::string told;        // what the submission's code said of it, or what may quote that; may tell of hidden inputs
   std::vector<Law> laws;   // that decided
   bool lacking = false;    // open, since this Python lacks what it needs
   bool failed = false;     // before any law was looked at: not implemented, wrong where it was timed
-  bool at_import = false;  // `why` was found out before there were inputs, and can tell nothing of them
+  bool fails = false;      // its function fails where it is imported or first called
+  bool at_import = false;  // `told` was found out before there were inputs, and can tell nothing of them
+  std::string text() const { return told.empty() ? why : why + ": " + told; }
   // It has all that it asks for. An item of 0 points, too, asks for something.
   bool is_full() const;
 };

@@ -64,7 +64,9 @@ Json read_comparison(const std::string& output) {
     // A reference that fails as well says that the machine is at fault.
     const bool b_alone = !status_of(text_field(found, "failed_a"));
     if (b_alone && status_of(text_field(found, "failed_b")) == Status::check_failed) {
-      return {{"wrong", true}, {"why", "it " + first_line(text_field(found, "about_b"))}};
+      return {{"wrong", true},
+              {"why", "it is wrong where it was to be timed"},
+              {"told", first_line(text_field(found, "about_b"))}};
     }
     return not_timed(first_line(text_field(found, "reason")));
   }
@@ -75,7 +77,7 @@ Json read_comparison(const std::string& output) {
           {"reference_seconds", number_of(found, "seconds_a").value_or(0)}};
 }
 
-Json not_timed(const std::string& why) { return {{"why", "it could not be timed, " + why}}; }
+Json not_timed(const std::string& told) { return {{"why", "it could not be timed"}, {"told", told}}; }
 
 std::optional<Timing> timing_of(const Item& item, const Json& record) {
   const Json* const entry = entry_of(item, record);
@@ -98,6 +100,7 @@ ItemScore score_timing(const Item& item, const Json& record) {
   if (!timing) {
     const Json* const entry = entry_of(item, record);
     score.why = entry == nullptr ? "was not timed" : text_field(*entry, "why");
+    if (entry != nullptr) score.told = text_field(*entry, "told");
     score.failed = entry != nullptr && is_wrong(*entry);
     score.open = !score.failed;
     return score;

@@ -31,12 +31,11 @@ struct Timing {
 std::string timing_name(const Item& item);
 
 // What `compare --json` printed, with the reference as its side A, in the form that a record holds: the numbers;
-// {"wrong": true, "why": "it is wrong: …"}; or not_timed().
+// {"wrong": true, "why": "…", "told": "…"}; or not_timed().
 Json read_comparison(const std::string& output);
 
-// {"why": "it could not be timed, …"}: a student sees the reason up to the first ": ", behind which may stand what the
-// submission itself said.
-Json not_timed(const std::string& why);
+// {"why": "it could not be timed", "told": "…"}: `told` may quote the submission.
+Json not_timed(const std::string& told);
 
 // record["timings"][timing_name(item)]; nothing where it was not timed.
 std::optional<Timing> timing_of(const Item& item, const Json& record);

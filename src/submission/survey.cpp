@@ -21,6 +21,8 @@ namespace syslab::submission {
 
 namespace {
 
+constexpr std::array<std::string_view, 4> kStateWords{"not there", "not implemented", "implemented", "fails"};
+
 constexpr std::size_t kMostOfAsked = 200;
 
 std::vector<std::string> command_for(const Folder& folder, std::uint64_t memory_limit_bytes) {
@@ -56,9 +58,11 @@ State parse_state(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_string(State state) {
-  constexpr std::array<std::string_view, 4> kWords{"not there", "not implemented", "implemented", "fails"};
-  return kWords[static_cast<std::size_t>(state)];
+std::string_view to_string(State state) { return kStateWords[static_cast<std::size_t>(state)]; }
+
+std::optional<State> state_of(std::string_view words) {
+  const auto* const found = std::ranges::find(kStateWords, words);
+  return found == kStateWords.end() ? std::nullopt : std::optional(static_cast<State>(found - kStateWords.begin()));
 }
 
 Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint64_t memory_limit_bytes) {

@@ -15,6 +15,7 @@ namespace syslab::submission {
 
 enum class State { absent, not_implemented, implemented, fails };
 std::string_view to_string(State state);  // in words: "not implemented"
+std::optional<State> state_of(std::string_view words);
 
 struct Answer {
   State state = State::absent;

@@ -25,6 +25,10 @@ struct SharedTensor {
   bool lent = false;  // an output that is room to work in on a GPU: nobody carries what it holds
 };
 
+// A user's function on the wire, and its gradients. Operators go by names of their own.
+inline constexpr std::string_view kFunction = "function";
+inline constexpr std::string_view kFunctionBackward = "function_backward";
+
 // A call that computes nothing and goes the way of any other, so that what it takes is the handing over alone: without
 // the copying of results, or with it. `none`: a call like any other.
 enum class EmptyCall { none, plain, with_results };
@@ -43,6 +47,8 @@ struct CallRequest {
   bool graph = false;                 // on a GPU: what is timed is the call captured as a graph
   bool kernels = false;               // on a GPU: it is not timed, and the worker tells which kernels it ran
   EmptyCall empty = EmptyCall::none;  // of a worker that serves "empty"
+
+  bool is_of_function() const { return function == kFunction || function == kFunctionBackward; }
 };
 
 // Everything is prepared but the content of inputs. Those named `early` it needs before the clock starts.

@@ -77,9 +77,8 @@ const char* what_to_do(bool constant) {
 }
 
 // A backward pass reads what its forward pass wrote, and has no reason to fill in what that did not: NaN until then.
-bool was_left_unwritten(std::string_view function, std::string_view input, std::string_view change) {
-  return function == "attention_backward" && (input == "out" || input == "lse") &&
-         change.find(" from nan to ") != change.npos;
+bool was_left_unwritten(std::string_view function, std::string_view input, const ChangedTensor& change) {
+  return function == "attention_backward" && (input == "out" || input == "lse") && change.from_nan;
 }
 
 // The error that the implementation raised, with the kind that decides the attempt's status.
@@ -157,13 +156,13 @@ void ForeignWorker::say_hello() {
   if (gpu_) hello["gpu_memory_bytes"] = segment_.bytes();
   if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
   said_hello_ = Clock::now();
-  send(hello, "starting");
+  send(hello, kStarting);
   greets_ = true;
 }
 
 void ForeignWorker::await_greeting() {
   if (!std::exchange(greets_, false)) return;
-  const Json reply = receive(said_hello_ + options_.start_timeout, options_.start_timeout, "starting");
+  const Json reply = receive(said_hello_ + options_.start_timeout, options_.start_timeout, kStarting);
   const Fields fields(reply, "the worker's greeting");
   if (fields.text("type") == "failed") raise(std::get<Failed>(call_reply_from_json(reply)), "hello");
   if (fields.text("type") != "hello") fields.fail("field 'type' must be \"hello\"");
@@ -208,7 +207,7 @@ void refuse_early(const CallRequest& request, const std::vector<std::string>& ea
   for (const std::string& name : early) {
     // What a gradient arrives by comes last: "dout" of an operator, "d(out)" of a function, whose arguments may have
     // any name.
-    const std::string_view late = request.function == "function_backward" ? "d(" : "d";
+    const std::string_view late = request.function == kFunctionBackward ? "d(" : "d";
     if (request.function.ends_with("_backward") && !name.starts_with(late)) continue;
     throw Error(ErrorKind::comm,
                 fmt::format("the worker wants input '{}' of {} before the clock starts", name, request.function));
@@ -220,7 +219,7 @@ void refuse_early(const CallRequest& request, const std::vector<std::string>& ea
 // is written later is too late.
 Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
                         const std::function<void()>& take_outputs) {
-  const std::string doing = fmt::format("running {}", request.function);
+  const Doing doing = running(request);
   const auto deadline = Clock::now() + options_.call_timeout;
   const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
   if (!waits_for_release_ || inputs.empty()) {  // nothing would be held back
@@ -347,10 +346,10 @@ Nanoseconds ForeignWorker::called(std::string_view function, std::span<const Nam
         throw Misuse(FindingKind::late_write, kEndsWhenItReturns,
                      fmt::format("attention_forward's output '{}' was written after it had "
                                  "returned, {}: whatever it starts must have ended by then",
-                                 inputs[i].name, *change));
+                                 inputs[i].name, change->words));
       }
       throw Misuse(FindingKind::input_changed, kChangesNoInput,
-                   fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, *change,
+                   fmt::format("the call changed its input '{}', {}: {}", inputs[i].name, change->words,
                                what_to_do(options_.constant_inputs)),
                    std::string(inputs[i].name));
     }

@@ -129,11 +129,19 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What it was asked last, for messages.
+  struct Doing {
+    std::string words;
+    bool in_function = false;  // whatever ends the process then is the user's function
+  };
+  static const Doing kStarting;
+  static Doing running(const CallRequest& request);
+
   Nanoseconds called(std::string_view function, std::span<const NamedInput> inputs,
                      std::span<const NamedOutput> outputs, const Params& options);
   void say_hello();
-  void send(const Json& message, std::string_view doing);
-  Json receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing);
+  void send(const Json& message, const Doing& doing);
+  Json receive(Clock::time_point deadline, std::chrono::milliseconds timeout, const Doing& doing);
   bool answers_within(std::chrono::milliseconds limit);
   Json run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
            const std::function<void()>& take_outputs);
@@ -155,7 +163,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   bool must_stay(std::string_view function, std::string_view input) const;
   void copy_in(const CallRequest& request, std::span<const NamedInput> inputs, const std::vector<std::string>& early,
                bool wanted);
-  [[noreturn]] void fail_dead(std::string_view doing);
+  [[noreturn]] void fail_dead(const Doing& doing);
   FindingKind kind_of_end(const std::optional<ExitStatus>& status) const;
 
   ForeignOptions options_;

@@ -39,7 +39,13 @@ FindingKind ForeignWorker::kind_of_end(const std::optional<ExitStatus>& status) 
   return by_itself ? FindingKind::crash : FindingKind::unanswered;
 }
 
-void ForeignWorker::fail_dead(std::string_view doing) {
+const ForeignWorker::Doing ForeignWorker::kStarting{"starting"};
+
+ForeignWorker::Doing ForeignWorker::running(const CallRequest& request) {
+  return {"running " + request.function, request.is_of_function()};
+}
+
+void ForeignWorker::fail_dead(const Doing& doing) {
   const auto deadline = Clock::now() + kDyingTime;
   std::optional<ExitStatus> status;
   while (!(status = process_.poll()) && Clock::now() < deadline) {
@@ -49,17 +55,16 @@ void ForeignWorker::fail_dead(std::string_view doing) {
   while (errors_.drain() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::string name = name_.empty() ? options_.command.front() : name_;
   const std::string how = status ? status->describe() : "it closed its pipe and did not end";
-  const bool of_function = doing.starts_with("running function");
-  std::string text = of_function ? fmt::format("the process of '{}' ended in a call ({})", name, how)
-                                 : fmt::format("the worker '{}' ended while {} ({})", name, doing, how);
+  std::string text = doing.in_function ? fmt::format("the process of '{}' ended in a call ({})", name, how)
+                                       : fmt::format("the worker '{}' ended while {} ({})", name, doing.words, how);
   if (reader_.pending_bytes() != 0) text += fmt::format(", {} bytes into a message", reader_.pending_bytes());
   if (const std::string lines = errors_.last_lines(12); !lines.empty()) text += "; its last lines:\n" + lines;
   broken_ = text;
-  if (of_function) throw FunctionEnded(text);
+  if (doing.in_function) throw FunctionEnded(text);
   throw FoundFault(ErrorKind::comm, kind_of_end(status), text);
 }
 
-void ForeignWorker::send(const Json& message, std::string_view doing) {
+void ForeignWorker::send(const Json& message, const Doing& doing) {
   if (!broken_.empty()) throw Error(ErrorKind::comm, broken_);
   try {
     write_frame(process_.to_child(), message);
@@ -69,14 +74,14 @@ void ForeignWorker::send(const Json& message, std::string_view doing) {
 }
 
 // `timeout` is what the deadline was made of, for the message.
-Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing) {
+Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::milliseconds timeout, const Doing& doing) {
   bool errors_open = true;
   bool has_more = reader_.pending_bytes() != 0;  // that came with the last answer, of which poll() knows nothing
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) {
       broken_ = fmt::format("the worker '{}' was still {} after {} s and was stopped",
-                            name_.empty() ? options_.command.front() : name_, doing,
+                            name_.empty() ? options_.command.front() : name_, doing.words,
                             std::chrono::duration<double>(timeout).count());
       process_.kill_group(SIGKILL);
       throw FoundFault(ErrorKind::comm, name_.empty() ? FindingKind::unanswered : FindingKind::hang, broken_);

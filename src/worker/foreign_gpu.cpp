@@ -107,12 +107,13 @@ Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const Nam
 
 // The worker's last answer: that it returned, or failed. Whatever else it says is an error.
 Json ForeignWorker::run_on_gpu(const CallRequest& request, CallClock::Readings& spent) {
-  const std::string doing = "running " + request.function;
+  const Doing doing = running(request);
   const auto deadline = Clock::now() + options_.call_timeout;
   const auto failed = [](const Json& reply) { return std::holds_alternative<Failed>(call_reply_from_json(reply)); };
   const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
   const auto demand = [&](const auto& there) {
-    if (there == nullptr) throw Error(ErrorKind::comm, "the worker '" + name_ + "' answers out of turn while " + doing);
+    if (there == nullptr)
+      throw Error(ErrorKind::comm, "the worker '" + name_ + "' answers out of turn while " + doing.words);
   };
 
   send(to_json(request), doing);

@@ -29,8 +29,8 @@ namespace {
 // What the reference's process said of the case when it started.
 struct Described {
   std::vector<TensorSpec> inputs, outputs;
-  Params options;                     // of every call of the function
-  std::string function = "function";  // on the wire; of gradients, function_backward
+  Params options;                   // of every call of the function
+  std::string function{kFunction};  // on the wire
   double flops = 0, bytes = 0;
   bool probes = false;  // the bound is derived by changing the arguments
   bool ties = false;    // an output is of integers, of which several may be equally right
@@ -64,7 +64,7 @@ Described described(const Json& domain, const std::string& planned) {
   found.outputs = specs_from(domain.value("outputs", Json::array()), fields);
   found.options.set("signature", fields.text("signature"));
   found.options.set("outputs", fields.text("results"));
-  if (fields.text_or("pass", "forward") == "backward") found.function = "function_backward";
+  if (fields.text_or("pass", "forward") == "backward") found.function = kFunctionBackward;
   found.probes = fields.text_or("bound", "") == "derived" && fields.text_or("reference_in", "") == "float64";
   found.ties = domain.value("ties", false);
   found.flops = fields.optional_number("flops").value_or(0);

@@ -143,7 +143,7 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
 
 void SharedSegment::evict() const { device::evict(data_ + Doorbell::kBytes, bytes_ - Doorbell::kBytes); }
 
-std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, const void* host) const {
+std::optional<ChangedTensor> SharedSegment::change_of(const SharedTensor& tensor, const void* host) const {
   bool differs = false;
   for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
     differs = differs ||
@@ -160,7 +160,7 @@ std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, 
     ++count;
     first = i;
   }
-  if (count == 0) return "in bits alone, as those of 0 and −0";
+  if (count == 0) return ChangedTensor{"in bits alone, as those of 0 and −0"};
   std::string place;
   auto rest = static_cast<std::int64_t>(first);
   for (int dim = tensor.shape.rank() - 1; dim >= 0; --dim) {
@@ -168,8 +168,9 @@ std::optional<std::string> SharedSegment::change_of(const SharedTensor& tensor, 
     rest /= tensor.shape[dim];
   }
   const int digits = tensor.dtype == DType::f64 ? 17 : 9;  // so many that they differ
-  return fmt::format("{} of {} elements, the first [{}] from {:.{}g} to {:.{}g}", count, before.size(), place,
-                     before[first], digits, now[first], digits);
+  return ChangedTensor{fmt::format("{} of {} elements, the first [{}] from {:.{}g} to {:.{}g}", count, before.size(),
+                                   place, before[first], digits, now[first], digits),
+                       std::isnan(before[first])};
 }
 
 void SharedSegment::copy_in(const SharedTensor& tensor, const void* host, bool past_caches) {

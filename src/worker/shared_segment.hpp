@@ -15,6 +15,12 @@
 
 namespace syslab::worker {
 
+// How a tensor has changed: "3 of 256 elements, the first [0, 1, 2] from 0.5 to 1".
+struct ChangedTensor {
+  std::string words;
+  bool from_nan = false;  // the first of them was NaN: whatever should have written it had not done so yet
+};
+
 class SharedSegment {
  public:
   SharedSegment();  // empty; Error(internal) if the system has no anonymous files
@@ -44,9 +50,8 @@ class SharedSegment {
   std::optional<std::string> violation(std::span<const SharedTensor> outputs);
   // After violation(): an output whose elements somebody has written since.
   std::optional<std::string> written_since(std::span<const SharedTensor> outputs) const;
-  // Where an input holds something else than `host`, which copy_in() took: "3 of 256 elements, the first [0, 1, 2] from
-  // 0.5 to 1".
-  std::optional<std::string> change_of(const SharedTensor& tensor, const void* host) const;
+  // Where an input holds something else than `host`, which copy_in() took.
+  std::optional<ChangedTensor> change_of(const SharedTensor& tensor, const void* host) const;
   void evict() const;  // all but the doorbell, from the processor's caches, where that can be done (device/evict.hpp)
 
  private:

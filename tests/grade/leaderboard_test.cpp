@@ -94,7 +94,7 @@ TEST(Timing, DoubtIsTheStudentsGainAndOnlyWhatIsWrongLosesPoints) {
       item, record(read_comparison(
                 R"({"type":"comparison","log_ratio":null,"reason":"side B ended as timeout: stopped after 8 s"})")));
   EXPECT_TRUE(stopped.open);
-  EXPECT_EQ(stopped.why, "it could not be timed, side B ended as timeout: stopped after 8 s");
+  EXPECT_EQ(stopped.text(), "it could not be timed: side B ended as timeout: stopped after 8 s");
   EXPECT_TRUE(score_timing(item, Json::object()).open);
 }
 

@@ -197,7 +197,7 @@ TEST(Rubric, WhatThisPythonLacksLeavesAnItemOpenUnlessSomethingIsWrong) {
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10) << "the other is wrong";
   laws[1]["open"] = true;
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0);
-  EXPECT_EQ(score(rubric, one)[0].items[0].why,
+  EXPECT_EQ(score(rubric, one)[0].items[0].text(),
             "f needs what this Python lacks: torch 1.13.0 has no torch.nn.Module.hook");
   laws[1] = record("implemented", {{"attention.b", "passed"}})["adapters"][0]["laws"][0];
   EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0) << "the rest holds";

@@ -17,7 +17,9 @@ Json comparison(const Json& fields) {
 
 TEST(Timing, AWrongSubmissionIsSettled) {
   const Json entry = comparison({{"failed_b", "check_failed"}, {"about_b", "is wrong: out[3] is 7\nmore"}});
-  EXPECT_EQ(entry, (Json{{"wrong", true}, {"why", "it is wrong: out[3] is 7"}}));
+  EXPECT_EQ(
+      entry,
+      (Json{{"wrong", true}, {"why", "it is wrong where it was to be timed"}, {"told", "is wrong: out[3] is 7"}}));
   EXPECT_TRUE(is_settled(entry));
 }
 
@@ -26,7 +28,7 @@ TEST(Timing, WhereTheReferenceFailsAsWellNothingIsSaidOfTheSubmission) {
                                  {"failed_b", "check_failed"},
                                  {"about_b", "is wrong: out[3] is 7"},
                                  {"reason", "side A is wrong; side B is wrong: out[3] is 7"}});
-  EXPECT_EQ(entry.at("why"), "it could not be timed, side A is wrong; side B is wrong: out[3] is 7");
+  EXPECT_EQ(entry.at("told"), "side A is wrong; side B is wrong: out[3] is 7");
   EXPECT_FALSE(is_settled(entry));
 }
 

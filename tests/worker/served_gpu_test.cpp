@@ -101,7 +101,7 @@ TEST_F(ServedGpuTest, AZeroThatGotASignIsToldAsSuch) {
   x[3] = 0.0F;
   segment.copy_in(request.inputs[0], x.data());
   run([this](std::byte* there) { reinterpret_cast<float*>(there + request.inputs[0].offset)[3] = -0.0F; });
-  EXPECT_EQ(segment.change_of(request.inputs[0], x.data()), "1 of 100 elements, the first [3] from 0 to -0");
+  EXPECT_EQ(segment.change_of(request.inputs[0], x.data())->words, "1 of 100 elements, the first [3] from 0 to -0");
 }
 
 TEST_F(ServedGpuTest, AChangeInTheLastBitIsToldWithDigitsThatDiffer) {
@@ -110,7 +110,7 @@ TEST_F(ServedGpuTest, AChangeInTheLastBitIsToldWithDigitsThatDiffer) {
   run([this](std::byte* there) {
     reinterpret_cast<float*>(there + request.inputs[0].offset)[3] = std::nextafter(x[3], 0.0F);
   });
-  EXPECT_EQ(segment.change_of(request.inputs[0], x.data()),
+  EXPECT_EQ(segment.change_of(request.inputs[0], x.data())->words,
             "1 of 100 elements, the first [3] from -0.0607803017 to -0.060780298");
 }
 

@@ -330,7 +330,10 @@ class Search {
     const double half = whole.log_ratio / 2;
     const auto in_vain = std::ranges::count_if(suspects, [this](int index) { return unclear_.contains(index); });
     const auto others = static_cast<std::int64_t>(suspects.size()) - 1 - in_vain;
-    if (in_vain == 0) return "those before the last could not be asked:";
+    if (in_vain == 0) {
+      return fmt::format("{} of them {} no time, for the reasons above; the loss may be in any of these:", others,
+                         others == 1 ? "has" : "have");
+    }
     const Change* worst = nullptr;  // that takes most launches
     std::string parts;
     for (const auto& [index, change] : unclear_) {
@@ -346,7 +349,7 @@ class Search {
       }
     }
     return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}.{} {}",
-                       in_vain, change_text(half), others > 0 ? fmt::format(", {} could not be asked", others) : "",
+                       in_vain, change_text(half), others > 0 ? fmt::format(", {} {} no time", others, others == 1 ? "has" : "have") : "",
                        parts, what_would_do(doubt_of(*worst, half), worst->crowd));
   }
 
@@ -396,7 +399,7 @@ class Search {
       return none_alone(none, all, left, whole, list);
     }
     return ended(End::several, fmt::format("{}: {}{}{}", counts, why_several(suspects, whole),
-                                           told_now({delta_above(most_lost(all).bounds)}, whole), list));
+                                           told_now({delta_within(most_lost(all).bounds, whole)}, whole), list));
   }
 
   // None of the commits that are `left` lost more than δ, as `why` says: has another one?

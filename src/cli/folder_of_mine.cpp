@@ -196,7 +196,7 @@ plan::Selection select_for_handout(const Context& context, SelectionOptions opti
       selection.mine.push_back(std::move(mine));
     }
   }
-  selection.author = options.author.empty() ? selection.mine.front().name : options.author;
+  selection.author = options.author;
   return selection;
 }
 

@@ -349,7 +349,13 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
                     context.arguments, context.places};
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
-      if (!suspect.verdict.empty() || series.is_mine) continue;
+      if (!suspect.verdict.empty()) continue;
+      if (series.is_mine) {
+        context.console.note(printable(fmt::format(
+            "{} is your own: syslab knows only digests of its revisions; keep both, and compare them with `syslab compare {}`",
+            series.implementation, options.experiment)));
+        break;
+      }
       if (!is_of(series, here)) {
         context.console.note(printable(series.machine) + " is another machine: what it measured is confirmed there");
         break;

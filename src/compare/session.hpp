@@ -55,6 +55,7 @@ struct MeasuredPoint {
   std::optional<Crowd> crowd;  // where others wanted the processors before anything was launched
   // "precision", "launches", "budget", "max_launches", "failed", "interrupted", "under_resolution"
   std::string stop;
+  Seconds cut_after{};  // of a launch that the budget ended: what it had taken by then
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
   double seconds_per_launch() const;  // the mean; 0 of none

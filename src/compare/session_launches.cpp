@@ -41,7 +41,9 @@ void short_of_time(Judgement& judgement, const MeasuredPoint& measured) {
   judgement.reason = fmt::format("--budget ended it after {}; a verdict takes {}",
                                  launches == 0 ? "none" : counted(launches, "launch"), kFewestLaunches);
   if (launches == 0) {
-    judgement.reason = fmt::format("--budget ended its first launch; a verdict takes {}", kFewestLaunches);
+    const double cut = measured.cut_after.count();
+    judgement.reason = fmt::format("--budget ended its first launch after {}; a verdict takes {}, so more than {}",
+                                   format_seconds(cut), kFewestLaunches, format_seconds(kFewestLaunches * cut));
     judgement.note = "Give more time, or choose fewer cases (-a).";
     return;
   }
@@ -160,8 +162,10 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
     if (!conditions_.launches && !std::exchange(plan_told_, true)) tell_plan();
     conditions_.may_go_on = !conditions_.launches;
     const int wanted = std::max(launches_wanted(measured, rule), measured.launches() + 1);
+    const Clock::time_point launched = Clock::now();
     if (!launch_once(measured, conditions_.launches.value_or(wanted), until)) {
       measured.stop = "budget";
+      measured.cut_after = Clock::now() - launched;
       return;
     }
     if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());

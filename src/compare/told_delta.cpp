@@ -35,6 +35,11 @@ std::optional<double> delta_below(const stats::Interval& log_ratio) {
   return step * std::floor(percent / step - 1e-9) / 100;
 }
 
+std::optional<double> delta_within(const stats::Interval& of_part, const Change& whole) {
+  const std::optional<double> above = delta_above(of_part);
+  return above && std::log1p(*above) < whole.interval.low ? above : std::nullopt;
+}
+
 std::string would_tell_now(const std::vector<std::optional<double>>& deltas, const Change& whole) {
   std::vector<std::string> options;
   for (const std::optional<double>& one : deltas) {

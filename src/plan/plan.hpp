@@ -76,7 +76,7 @@ struct Selection {
   std::vector<std::string> implementations;        // --impl, globs; empty: all
   std::vector<std::string> devices;                // --device: "cpu", "cuda"; as -a device=
   std::vector<MineSpec> mine;
-  std::string author;   // alias of whoever hands in `mine`
+  std::string author;   // alias of whoever hands in `mine`; empty: each has its own name
   std::string handout;  // "", "2025", "2026": experiments that the hand-out poses
   std::uint64_t root_seed = 0;
   FileNames file_names = FileNames::taken;

@@ -85,9 +85,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
   select_command(options, selection, sides);
   select_function(options, selection);
-  if (!selection.mine.empty()) {
-    selection.author = options.author.empty() ? selection.mine.front().name : options.author;
-  }
+  selection.author = options.author;
   selection.handout = options.handout;
   selection.root_seed = options.seed;
   selection.file_names = options.file_names;

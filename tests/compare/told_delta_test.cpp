@@ -44,5 +44,11 @@ TEST(ToldDelta, OfACommitMustDecideAboutTheWholeLossToo) {
             "--delta 10% would tell now.");
 }
 
+TEST(ToldDelta, OfAPartLiesBelowTheWholeLoss) {
+  const Change whole = between(0.249, 0.25, 0.1);
+  EXPECT_EQ(delta_within(whole.interval, whole), std::nullopt) << "a search with it ends before it looks at parts";
+  EXPECT_EQ(delta_within(between(0.1, 0.12, 0.1).interval, whole), 0.13);
+}
+
 }  // namespace
 }  // namespace syslab::cli

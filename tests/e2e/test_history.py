@@ -88,6 +88,13 @@ class History(Lab):
             self.assertEqual([(run["run"], run["argv"]) for run in self.json("log")["runs"]], [(uid, None)])
             self.assertIn("lab.db': its run.argv is ", self.syslab("resume", expect=4).stderr)
 
+    def test_confirm_names_what_is_not_measured_again(self):
+        for milliseconds in (100, 150):
+            self.syslab("run", f"--command=me=echo took {milliseconds} ms", "--reads", "took {} ms", "--protocol", "quick")
+        told = self.syslab("log", "command", "--confirm")
+        self.assertIn("perhaps", told.stdout)
+        self.assertIn("me is your own: syslab knows only digests of its revisions", told.stderr)
+
     def test_show_tells_of_a_run_an_attempt_and_a_check(self):
         self.syslab("run", "selftest_faults", "-a", "fault=nan")
         run = self.json("show", "latest")

@@ -96,6 +96,15 @@ class Submissions(Lab):
         for one, naive in (("me (ada)", "naive"), ("me (grace, self-reported)", "naive (self-reported)")):
             self.assertAlmostEqual(rows[one]["vs_naive"], rows[naive]["time_ms"] / rows[one]["time_ms"])
 
+    def test_without_an_alias_each_is_handed_in_under_its_own_name(self):
+        ada, bob = (f"--command={name}=echo took {time} ms" for name, time in (("ada", 100), ("bob", 200)))
+        self.syslab("run", ada, bob, "--reads", "took {} ms", "--protocol", "quick")
+        self.syslab("run", bob, "--reads", "took {} ms", "--protocol", "quick")
+        self.assertEqual(self.sql("SELECT DISTINCT implementation, author FROM v_attempt ORDER BY 1"), [("ada", "ada"), ("bob", "bob")])
+        self.assertEqual(self.sql("SELECT DISTINCT implementation, author FROM v_coverage ORDER BY 1"), [])
+        rows = json.loads(self.syslab("report", "--leaderboard", "--to", "json").stdout)["rows"]
+        self.assertEqual(sorted((row["implementation"], row["author"]) for row in rows), [("ada", "ada"), ("bob", "bob")])
+
     def test_handing_in_the_same_file_again_is_the_same_submission(self):
         self.hand_in("ada", "plain.py:Naive")
         self.hand_in("ada", "plain.py:Naive")

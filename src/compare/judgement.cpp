@@ -338,12 +338,15 @@ std::string reason_by_name(const Judgement& judgement, const std::string& a, con
 
 namespace {
 
-// Of each launch, the first's seconds without the second's; of the first's alone where the second's are not known.
-std::vector<stats::PairedBlock> launch_differences(const std::vector<double>& own, const std::vector<double>& other) {
+// Of each launch, the first's seconds without the second's; of the first's alone where the second's are not known. More
+// than `most` counts as `most`: the judged side chooses how long its forward call takes, and a sleep in some launches
+// would widen the interval that excuses it.
+std::vector<stats::PairedBlock> launch_differences(const std::vector<double>& own, const std::vector<double>& other,
+                                                   double most) {
   std::vector<stats::PairedBlock> differences;
   const std::size_t count = other.empty() ? own.size() : std::min(own.size(), other.size());
   for (std::size_t i = 0; i < count; ++i) {
-    differences.push_back({static_cast<int>(i), own[i] - (other.empty() ? 0 : other[i])});
+    differences.push_back({static_cast<int>(i), std::min(own[i] - (other.empty() ? 0 : other[i]), most)});
   }
   return differences;
 }
@@ -359,10 +362,10 @@ std::optional<stats::TimingWarning> moved_forward(const Judgement& it,
   const std::size_t faster = it.verdict == Verdict::faster ? 1 : 0;
   if (forward_seconds[faster].empty()) return std::nullopt;
   const bool known = !forward_seconds[1 - faster].empty();
-  const stats::PairedEstimate more =
-      stats::paired_interval(launch_differences(forward_seconds[faster], forward_seconds[1 - faster]));
   const double least =
       known ? kOfTheGain * std::abs(*it.seconds_a - *it.seconds_b) : (faster == 1 ? *it.seconds_b : *it.seconds_a);
+  const stats::PairedEstimate more = stats::paired_interval(
+      launch_differences(forward_seconds[faster], forward_seconds[1 - faster], least / kOfTheGain));
   // An honest side is not to be accused of noise: one launch, which has no interval, shows nothing.
   if (!(more.interval_95.low >= least)) return std::nullopt;
   return stats::TimingWarning{stats::WarningCode::forward_untimed, faster == 1 ? b : a, {}, more.log_ratio};

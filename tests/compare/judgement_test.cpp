@@ -119,6 +119,15 @@ TEST(Judgement, NoiseOfForwardCallsAccusesNobody) {
   EXPECT_FALSE(moved_forward(faster, {{{5e-3}, {25e-3}}}, "a", "b"));  // one launch
 }
 
+TEST(Judgement, ASleepInSomeForwardCallsExcusesNobody) {
+  const Judgement faster = timed(Verdict::faster, 100e-3, 40e-3);
+  const std::vector<double> honest{1e-3, 1.2e-3, 1.1e-3};
+  const auto found = moved_forward(faster, {{{honest}, {71e-3, 770e-3, 69e-3}}}, "a", "b");
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->number, 60e-3, 1e-12) << "no more than was gained";
+  EXPECT_FALSE(moved_forward(faster, {{{honest}, {1e-3, 700e-3, 1e-3}}}, "a", "b")) << "a delay alone gains nothing";
+}
+
 // What both sides of a launch share, a busy machine say, is in neither's difference.
 TEST(Judgement, ForwardCallsAreComparedLaunchByLaunch) {
   const Judgement faster = timed(Verdict::faster, 32e-3, 30e-3);

@@ -89,35 +89,24 @@ Text said_of_laws(const Table& laws) {
 }
 
 // One a table. What it says of its case is what the next need not.
-Text best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus) {
-  std::vector<Circumstances> of_each;
-  brevity.of_each = &of_each;
-  const std::vector<Text> all = sentences(table, brevity);
-  brevity.of_each = nullptr;
-  if (all.empty()) return {};
+std::optional<Sentence> best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus) {
+  const std::vector<Sentence> all = sentences(table, brevity);
+  if (all.empty()) return std::nullopt;
   // A smoke run's only where there is no other, nor one that lacks something and names the command for it; of the
   // device that the part before spoke of, if it can be; then by the device, as the problem's table has it.
   const auto standing = [&](std::size_t i) {
-    const bool is_smoke = !all[i].empty() && all[i].front().text == "Smoke run:";
-    const bool lacks = bare(all[i]).find("not measured (") != std::string::npos;
-    const auto device = of_each[i].find("device");
+    const auto device = all[i].said.find("device");
     const auto said = brevity.said.find("device");
-    const bool is_another = device != of_each[i].end() && said != brevity.said.end() && device->second != said->second;
-    const auto place = device == of_each[i].end() ? gpus.begin() : std::ranges::find(gpus, device->second);
-    return std::tuple(is_smoke, lacks, is_another, place - gpus.begin());
+    const bool is_another = device != all[i].said.end() && said != brevity.said.end() && device->second != said->second;
+    const auto place = device == all[i].said.end() ? gpus.begin() : std::ranges::find(gpus, device->second);
+    return std::tuple(all[i].smoke, all[i].lacks, is_another, place - gpus.begin());
   };
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (standing(i) < standing(chosen)) chosen = i;
   }
-  for (const auto& [name, value] : of_each[chosen]) brevity.said[name] = value;
+  for (const auto& [name, value] : all[chosen].said) brevity.said[name] = value;
   return all[chosen];
-}
-
-Text without_smoke(Text text) {
-  constexpr std::ptrdiff_t kSpans = 2;  // the mark and its space (sentences.cpp)
-  if (!text.empty() && text.front().text == "Smoke run:") text.erase(text.begin(), text.begin() + kSpans);
-  return text;
 }
 
 // In which part what was found by the searches of a table of laws is said: once in a problem.
@@ -131,12 +120,16 @@ class Words {
   bool add(const Table& table) {
     if (said_.size() >= kSentences || contains(sources_, &table)) return false;
     const bool of_laws_alone = table.source.id == kLaws && said_.empty();
-    Text text = is_sentence(table) ? best_sentence(table, brevity_, options_.gpus)
-                : of_laws_alone    ? of_laws(table)
-                                   : Text{};
+    Text text;
+    if (is_sentence(table)) {
+      const std::optional<Sentence> best = best_sentence(table, brevity_, options_.gpus);
+      if (best) text = options_.smoke_is_told ? best->text : best->marked();
+    } else if (of_laws_alone) {
+      text = of_laws(table);
+    }
     if (text.empty()) return false;
     sources_.push_back(&table);
-    said_.push_back(options_.smoke_is_told ? without_smoke(std::move(text)) : std::move(text));
+    said_.push_back(std::move(text));
     return true;
   }
   bool empty() const { return said_.empty(); }
@@ -276,9 +269,9 @@ Text titles_of(const Part& part, const std::vector<Shown>& shown, const Carrier&
 Text why_open(const Part& part, const std::vector<Shown>& shown, bool answers) {
   Text why;
   for (const Deliverable* wanted : part.wanted) {
-    Text one = standing(*wanted, shown, answers);
-    if (why.empty() || bare(one).starts_with("not measured")) why = std::move(one);
-    if (bare(why).starts_with("not measured")) break;
+    Standing one = standing(*wanted, shown, answers);
+    if (why.empty() || one.missing) why = std::move(one.text);
+    if (one.missing) break;
   }
   return why;
 }
@@ -321,7 +314,7 @@ std::vector<Text> not_passed_of(const SectionPlan& plan, const store::Store& sto
   for (const registry::Experiment* experiment : plan.experiments) {
     Table table = shared_table(store, std::string(kNotPassedSaid), experiment->id);
     keep_models_of(handout, table.result);
-    for (Text& said : sentences(table, {.brief = true})) found.push_back(std::move(said));
+    std::ranges::transform(sentences(table, {.brief = true}), std::back_inserter(found), &Sentence::marked);
   }
   return found;
 }

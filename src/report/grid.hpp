@@ -42,10 +42,16 @@ struct Brevity {
   bool brief = false;
   std::string device;
   Circumstances said;
-  std::vector<Circumstances>* of_each = nullptr;  // gets those of each sentence
 };
-// The filled sentences of a source that is one; those of a smoke run say so.
-std::vector<Text> sentences(const Table& table, const Brevity& brevity = {});
+struct Sentence {
+  Text text;  // without the mark of a smoke run
+  Circumstances said;
+  bool smoke = false;
+  bool lacks = false;   // part of it is not measured, and it names the command that would (the query's column `lacks`)
+  Text marked() const;  // a smoke run's says so
+};
+// The filled sentences of a source that is one, a row each.
+std::vector<Sentence> sentences(const Table& table, const Brevity& brevity = {});
 
 // "time" or "head dim": underscores are spaces.
 std::string heading_of(const Column& column);

@@ -255,7 +255,8 @@ std::string write_markdown(const Document& document) {
 }
 
 std::string write_sentences(const Table& table) {
-  std::vector<Text> found = sentences(table);
+  std::vector<Text> found;
+  std::ranges::transform(sentences(table), std::back_inserter(found), &Sentence::marked);
   if (found.empty()) found.push_back(without_rows(table));
   return items_text(Bullets{found});
 }

@@ -83,7 +83,7 @@ void add_deliverables(std::vector<Block>& blocks, const Problem& problem, const 
   for (const Deliverable& wanted : problem.deliverables) {
     if (!asked(wanted, options.handout)) continue;
     Text item = strong(name_of(wanted)) + marked(": " + wanted.what);
-    if (!shown.empty()) item = item + plain_text(" → ") + standing(wanted, shown, options.answers);
+    if (!shown.empty()) item = item + plain_text(" → ") + standing(wanted, shown, options.answers).text;
     list.items.push_back(std::move(item));
   }
   if (!list.items.empty()) blocks.emplace_back(std::move(list));
@@ -107,8 +107,8 @@ void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
       rows = rows || (table.source.id != kLaws && has_result(table));
       continue;
     }
-    const std::vector<Text> filled = sentences(table);
-    found.items.insert(found.items.end(), filled.begin(), filled.end());
+    const std::vector<Sentence> filled = sentences(table);
+    std::ranges::transform(filled, std::back_inserter(found.items), &Sentence::marked);
     if (!filled.empty()) continue;
     nothing = without_rows(table);
     if (table.source.empty.empty()) unsaid = table.source.command;

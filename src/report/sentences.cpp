@@ -138,8 +138,12 @@ Text with_minus_signs(Text text) {
 
 }  // namespace
 
-std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
-  std::vector<Text> found;
+Text Sentence::marked() const {
+  return smoke ? Text{{Style::emphasis, "Smoke run:"}, {Style::plain, " "}} + text : text;
+}
+
+std::vector<Sentence> sentences(const Table& table, const Brevity& brevity) {
+  std::vector<Sentence> found;
   for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
     const std::string sentence = without_told(table, row, brevity);
     Text filled;
@@ -176,12 +180,13 @@ std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
     }
     const std::string run = plain(cell_of(table.result, row, "run_uid"));
     const auto& smoke = table.smoke_runs;
-    const bool is_smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end();
-    if (is_smoke) filled.insert(filled.begin(), {{Style::emphasis, "Smoke run:"}, {Style::plain, " "}});
     if (!complete) continue;
-    if (brevity.of_each != nullptr) brevity.of_each->push_back(circumstances_of(table, row));
-    found.push_back(with_minus_signs(filled + marked(after(value, sentence.substr(done)))) +
-                    source_text(table.source.file));
+    const bool has_lacks = find_column(table.result, "lacks").has_value();
+    found.push_back({.text = with_minus_signs(filled + marked(after(value, sentence.substr(done)))) +
+                             source_text(table.source.file),
+                     .said = circumstances_of(table, row),
+                     .smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end(),
+                     .lacks = has_lacks && cell_of(table.result, row, "lacks").integer != 0});
   }
   return found;
 }

@@ -153,8 +153,8 @@ std::vector<Place> places_of(const Deliverable& wanted, const std::vector<Shown>
   return places;
 }
 
-Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
-  if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
+Standing standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
+  if (wanted.kind == "answer" && !answers) return {plain_text("your own words, in the place below")};
   Evidence evidence;
   for (const Place& place : places_of(wanted, shown)) {
     std::visit([&](const auto* what) { evidence.add(what); }, place);
@@ -164,15 +164,15 @@ Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool a
     for (const std::string& title : evidence.titles) {
       if (std::find(once.begin(), once.end(), title) == once.end()) once.push_back(title);
     }
-    return plain_text(fmt::format("below: {}", fmt::join(once, ", ")));
+    return {plain_text(fmt::format("below: {}", fmt::join(once, ", ")))};
   }
   if (evidence.exists) {
     const std::string why = evidence.fruitless.empty() ? "not measured" : unmarked(evidence.fruitless.why());
-    return marked(why + ": `" + unmarked(evidence.command) + "`");
+    return {marked(why + ": `" + unmarked(evidence.command) + "`"), true};
   }
-  if (evidence.left_out) return {{Style::emphasis, "left out, as all figures of this report are"}};
-  if (in_words(wanted)) return {{Style::emphasis, "your own words"}};
-  return {{Style::emphasis, "not shown by this report yet"}};
+  if (evidence.left_out) return {{{Style::emphasis, "left out, as all figures of this report are"}}};
+  if (in_words(wanted)) return {{{Style::emphasis, "your own words"}}};
+  return {{{Style::emphasis, "not shown by this report yet"}}};
 }
 
 }  // namespace syslab::report

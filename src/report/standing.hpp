@@ -39,7 +39,12 @@ using Place = std::variant<const Table*, const Picture*>;
 std::vector<Place> places_of(const Deliverable& wanted, const std::vector<Shown>& shown);
 
 // "below: Speeds"; where nothing holds a result: that nothing was measured, with the command that would, or what it
-// needs where every row says that it needs more GPUs or ranks than there were. `answers`: ReportOptions.
-Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers);
+// needs where every row says that it needs more GPUs or ranks than there were.
+struct Standing {
+  Text text;
+  bool missing = false;  // what it asks for can be measured, and nothing holds a result
+};
+// `answers`: ReportOptions.
+Standing standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers);
 
 }  // namespace syslab::report

@@ -48,6 +48,6 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
             WHEN share_low <= 100 THEN 'Launches and gaps between kernels are not distinguishable from zero.'
             WHEN source = 'host clock'
               THEN 'Kernels add up to more than the clock: the recorded steps were slower than the timed ones, by recording or other load.'
-            ELSE 'Kernels add up to more than the clock: some overlap and count twice, or the recorded steps were slower.' END AS meaning, run_uid
+            ELSE 'Kernels add up to more than the clock: some overlap and count twice, or the recorded steps were slower.' END AS meaning, ms IS NULL AS lacks, run_uid
   FROM shares
  ORDER BY device, implementation;

@@ -11,6 +11,7 @@
 #include "core/printable.hpp"
 #include "core/units.hpp"
 #include "runner/slowest.hpp"
+#include "worker/serve.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -53,8 +54,7 @@ std::string killed_hint(const Ending& ending, const OomWitness& witness) {
 
 Verdict without_end(const Ending& ending, const OomWitness& witness) {
   std::string how = ending.exit->describe();
-  const bool by_abort = ending.exit->signalled && ending.exit->code == SIGABRT;
-  if (by_abort && ending.stderr_tail.find("std::bad_alloc") != std::string::npos) {
+  if (!ending.exit->signalled && ending.exit->code == worker::kOutOfMemoryExit) {
     return {Status::oom, "out of memory in a thread of the case (std::bad_alloc ended the worker)"};
   }
   if (!ending.exit->signalled && ending.exit->lost.empty()) how += " without an end record";

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -185,9 +188,24 @@ int serve_frames(int in, int out) {
   return 0;
 }
 
+// std::bad_alloc in a thread that nobody watches ends the process.
+[[noreturn]] void end_of_uncaught() {
+  try {
+    if (const std::exception_ptr uncaught = std::current_exception()) std::rethrow_exception(uncaught);
+  } catch (const std::bad_alloc&) {
+    ::_exit(kOutOfMemoryExit);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "syslab worker: uncaught: %s\n", error.what());
+  } catch (...) {
+    std::fputs("syslab worker: uncaught exception\n", stderr);
+  }
+  std::abort();
+}
+
 }  // namespace
 
 int serve(int in, int out) {
+  std::set_terminate(end_of_uncaught);
   try {
     keep_orphans();  // of what is judged: none of it is left when the next call begins
     const OwnStreams streams(in, out);

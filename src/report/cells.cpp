@@ -70,6 +70,9 @@ std::string missing(const Table& table, std::size_t row, const Column& column) {
 // With an interval this wide no digit of the value is certain.
 bool is_wide(double value, double uncertainty) { return uncertainty > 0.5 * std::abs(value); }
 
+// An interval this narrow is one value: its ends are apart by the rounding of sums. No clock tells times so finely.
+bool is_rounding(double value, double uncertainty) { return uncertainty <= 1e-12 * std::abs(value); }
+
 // Rounding may carry: 0.0996 is 0.10 to two digits.
 double two_digits(double uncertainty) { return std::stod(fmt::format("{:.1e}", uncertainty)); }
 
@@ -89,7 +92,7 @@ std::string at_place(double value, int decimals) {
 // value, three digits of each. `said` follows the ends.
 std::string with_ends(double value, double low, double high, std::string_view said) {
   const double uncertainty = std::max(value - low, high - value);
-  const bool by_place = uncertainty > 0 && std::isfinite(uncertainty) && !is_wide(value, uncertainty);
+  const bool by_place = !is_rounding(value, uncertainty) && std::isfinite(uncertainty) && !is_wide(value, uncertainty);
   const auto text = [&](double one) {
     return by_place ? at_place(one, decimals_of(uncertainty)) : with_digits(one, 3);
   };
@@ -212,7 +215,7 @@ std::string with_digits(double value, int digits) {
 std::string with_interval(double value, double low, double high) {
   const double below = value - low, above = high - value, uncertainty = std::max(below, above);
   if (!std::isfinite(value) || !std::isfinite(uncertainty) || uncertainty < 0) return with_digits(value, 3);
-  if (uncertainty == 0) return with_digits(value, 4) + " ± 0";
+  if (is_rounding(value, uncertainty)) return with_digits(value, 4) + " ± 0";
   // ± means that both sides are equally long. With two digits that is true to one in the last place, which is up to a
   // tenth.
   constexpr double kAlike = 0.1;

@@ -54,6 +54,15 @@ TEST(WithInterval, GivesBothEndsToThePlaceOfTheLongerSide) {
   EXPECT_EQ(with_interval(5e-13, 4.9e-13, 5.3e-13), "5.000e-13 (4.900e-13 … 5.300e-13)");
 }
 
+// A program that always prints 200 ms has this interval, because the spread of equal times is computed from sums.
+TEST(WithInterval, HasNoWidthWhereOnlySumsAreRounded) {
+  EXPECT_EQ(with_interval(200, 200, 200), "200.0 ± 0");
+  EXPECT_EQ(with_interval(200, 199.99999999999984, 200.00000000000018), "200.0 ± 0");
+  EXPECT_EQ(with_interval(200 + 3e-14, 200, 200), "200.0 ± 0");
+  EXPECT_EQ(with_interval(-2e9, -2e9, -2e9 * (1 - 1e-15)), "-2.000e+09 ± 0");
+  EXPECT_EQ(with_interval(1, 1 - 1e-11, 1 + 1e-11), "1.000000000000 ± 0.000000000010");
+}
+
 TEST(WithInterval, GivesBothEndsWhereTheIntervalIsWide) {
   EXPECT_EQ(with_interval(0.0634, 0.061, 18), "0.0634 (0.0610 … 18.0)");
   EXPECT_EQ(with_interval(10, 5.1, 15), "10.0 ± 5.0");
@@ -95,6 +104,7 @@ TEST(Formatted, ARatioOfTimesHasItsIntervalAndSaysWhereItMayBeOne) {
   EXPECT_EQ(shown(cell(1.02), cell(0.8), cell(1.31)), "1.02 (0.80 … 1.31, no measurable difference)");
   EXPECT_EQ(shown(cell(1.002), cell(0.999), cell(1.004)), "1.0020 (0.9990 … 1.0040, no measurable difference)");
   EXPECT_EQ(shown(cell(1.0), cell(1.0), cell(1.0)), "1.00 (1.00 … 1.00, no measurable difference)");
+  EXPECT_EQ(shown(cell(1.0), cell(1 - 1e-15), cell(1 + 1e-15)), "1.00 (1.00 … 1.00, no measurable difference)");
   EXPECT_EQ(shown(cell(1.5), null(), null()), "1.50 (no interval)");
   EXPECT_EQ(shown(null(), null(), null()), "not measured");
 }

@@ -26,14 +26,6 @@ struct Difference {
   std::vector<std::string> only_a, only_b;
 };
 
-// A stored case has its parameters as text.
-Quantity quantity_of_key(const CaseKey& key) {
-  Params params;
-  const Json stored = parse_json(key.params);
-  if (stored.contains("reads") && stored["reads"].is_string()) params.set("reads", stored["reads"].get<std::string>());
-  return quantity_of(key.experiment, params);
-}
-
 Difference difference_of(const Context& context, const store::Store& store, store::RowId a, store::RowId b,
                          std::optional<double> delta) {
   const registry::Registry& registry = context.registry;
@@ -53,8 +45,8 @@ Difference difference_of(const Context& context, const store::Store& store, stor
       continue;
     }
     const StoredTimes& of_b = other->second;
-    VerdictLine line{key.title(registry),
-                     judge_stored(of_a.launch_medians, of_b.launch_medians, delta, quantity_of_key(key))};
+    VerdictLine line{key.title(registry), judge_stored(of_a.launch_medians, of_b.launch_medians, delta,
+                                                       quantity_of_stored(key.experiment, key.params))};
     if (!found.conditions.empty()) {
       line.judgement = incomparable("machine or protocol differ");
     } else if (of_a.version != of_b.version) {

@@ -15,15 +15,16 @@
 #include "compare/judgement.hpp"
 #include "compare/revisions.hpp"
 #include "core/error.hpp"
-#include "core/format_seconds.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
+#include "core/quantity.hpp"
 #include "core/text.hpp"
 #include "report/figure_svg.hpp"
 #include "report/table.hpp"
 #include "runner/environment.hpp"
 #include "runner/interruption.hpp"
 #include "session/capture.hpp"
+#include "session/command_selection.hpp"
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
 #include "stats/change_point.hpp"
@@ -60,9 +61,9 @@ SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->>
  ORDER BY at)";
 
 struct Suspect {
-  std::size_t at = 0;  // of the revision
-  double log_ratio = 0;
-  std::string verdict;  // of the two measured in turns; empty: they were not
+  std::size_t at = 0;    // of the revision
+  double log_ratio = 0;  // of times
+  std::string verdict;   // of the two measured in turns; empty: they were not
   std::string text;
   bool same_kernels = false;  // the GPU ran the same kernels before and after
 };
@@ -71,6 +72,7 @@ struct Series {
   std::string key, machine, params, case_text, implementation, protocol;
   bool is_mine = false;
   std::int64_t world_size = 1;
+  Quantity quantity;                   // of a rate, `times` are those of one unit
   std::vector<std::string> revisions;  // in order of first measurement, or of commits where git knows them all
   std::map<std::string, std::vector<double>> times;
   std::map<std::string, std::set<std::string>> kernels;  // digests of what ran on a GPU, where they are known
@@ -81,6 +83,9 @@ struct Series {
     std::ranges::sort(sorted);
     return stats::quantile(sorted, 0.5);
   }
+  // What people read: seconds, or the rate.
+  double shown_at(std::size_t index) const { return quantity.is_rate() ? 1 / at(index) : at(index); }
+  std::string text_at(std::size_t index) const { return text_of(quantity, at(index)); }
 };
 
 std::string short_revision(const std::string& revision) {
@@ -132,6 +137,13 @@ bool is_of(const Series& series, const std::string& machine) {
 // "kernel, zeros inputs": without the version, which both sides of a comparison share, whenever it was.
 std::string protocol_of(const Series& series) { return series.protocol.substr(0, series.protocol.find(", version ")); }
 
+// "2.30 % more time (95 %: +2.10 % … +2.50 %)", of log(after / before) of times.
+std::string measured_text(const Quantity& quantity, double log_ratio, const stats::Interval& of_times) {
+  const stats::Interval shown = quantity.is_rate() ? stats::Interval{-of_times.high, -of_times.low} : of_times;
+  return fmt::format("{} (95 %: {} … {})", change_in_words(quantity, log_ratio), change_text(shown.low),
+                     change_text(shown.high));
+}
+
 void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspect) {
   const std::string& before = series.revisions[suspect.at - 1];
   const std::string& after = series.revisions[suspect.at];
@@ -145,15 +157,15 @@ void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspe
                back = row[5].text == after && row[6].text == before;
     if (!same_case || !(forth || back)) continue;
     suspect.verdict = row[7].text;
-    const auto change = [&](std::size_t column) { return forth ? row[column].real : 1 / (1 + row[column].real) - 1; };
+    // log(after / before) of times.
+    const auto change = [&](std::size_t column) { return (forth ? 1 : -1) * std::log1p(row[column].real); };
     if (back && suspect.verdict == "slower")
       suspect.verdict = "faster";
     else if (back && suspect.verdict == "faster")
       suspect.verdict = "slower";
-    suspect.text = row[8].type != store::Cell::Type::real
-                       ? row[11].text
-                       : fmt::format("{} (95 %: {} … {})", percent(change(8)), percent(change(forth ? 9 : 10)),
-                                     percent(change(forth ? 10 : 9)));
+    suspect.text = row[8].type == store::Cell::Type::real && row[9].type == store::Cell::Type::real
+                       ? measured_text(series.quantity, change(8), {change(forth ? 9 : 10), change(forth ? 10 : 9)})
+                       : row[11].text;
     if (suspect.verdict == "unclear" && !row[11].text.empty()) suspect.text += ": " + printable(row[11].text);
   }
 }
@@ -195,7 +207,8 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
                .implementation = row[4].text,
                .protocol = row[7].text,
                .is_mine = row[5].integer != 0,
-               .world_size = row[6].integer};
+               .world_size = row[6].integer,
+               .quantity = quantity_of_stored(options.experiment, row[2].text)};
     if (!wanted(one, options, assignments)) continue;
     const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.params, one.implementation,
                                           one.is_mine, one.world_size, one.protocol);
@@ -225,16 +238,16 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
 
 std::string sparkline(const Series& series) {
   static constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  double low = series.at(0), high = low;
+  double low = series.shown_at(0), high = low;
   for (std::size_t i = 0; i < series.revisions.size(); ++i) {
-    low = std::min(low, series.at(i));
-    high = std::max(high, series.at(i));
+    low = std::min(low, series.shown_at(i));
+    high = std::max(high, series.shown_at(i));
   }
   // What moves by less than a percent is drawn as level: a line over its full height would shout of noise.
   if (high < 1.01 * low) high = 1.01 * low;
   std::string line;
   for (std::size_t i = 0; i < series.revisions.size(); ++i) {
-    line += kBars[std::min<std::size_t>(7, static_cast<std::size_t>(8 * (series.at(i) - low) / (high - low)))];
+    line += kBars[std::min<std::size_t>(7, static_cast<std::size_t>(8 * (series.shown_at(i) - low) / (high - low)))];
   }
   return line;
 }
@@ -272,15 +285,18 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
                        suspect.text);
   }
   if (suspect.verdict == "same") {
-    return fmt::format("{}: {} and {} take the same time, measured in turns, {}; what moved by {} was the machine",
-                       what, before, after, suspect.text, change_text(suspect.log_ratio));
+    const bool rate = series.quantity.is_rate();
+    return fmt::format("{}: {} and {} {} the same {}, measured in turns, {}; what moved by {} was the machine", what,
+                       before, after, rate ? "have" : "take", rate ? series.quantity.unit : "time", suspect.text,
+                       change_text(rate ? -suspect.log_ratio : suspect.log_ratio));
   }
+  const std::string perhaps =
+      fmt::format("{}: perhaps {} since {} ({})", what, suspect.log_ratio > 0 ? "slower" : "faster", after,
+                  change_in_words(series.quantity, suspect.log_ratio));
   if (!suspect.verdict.empty()) {
-    return fmt::format("{}: perhaps {} since {}; {} and {} measured in turns: {} {}", what,
-                       change_text(suspect.log_ratio), after, before, after, suspect.verdict, suspect.text);
+    return fmt::format("{}; {} and {} measured in turns: {} {}", perhaps, before, after, suspect.verdict, suspect.text);
   }
-  std::string text = fmt::format("{}: perhaps {} since {}{}; not a finding before {} was measured beside it in turns",
-                                 what, change_text(suspect.log_ratio), after,
+  std::string text = fmt::format("{}{}; not a finding before {} was measured beside it in turns", perhaps,
                                  suspect.same_kernels ? ", with the same kernels on the GPU" : "", before);
   if (can_be_built(series, suspect)) {
     const auto [protocol, data] = protocol_and_data(series);
@@ -292,7 +308,7 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   return text;
 }
 
-// A row of points a series, each scaled for itself from its fastest to its slowest.
+// A row of points a series, each scaled for itself from its smallest time, or rate, to its largest.
 std::string svg_of(const std::vector<Series>& all, const std::string& experiment) {
   constexpr int kWidth = 860, kRow = 76, kTop = 34, kLeft = 20, kPlot = 820, kHigh = 40;
   const int height = kTop + kRow * static_cast<int>(all.size()) + 10;
@@ -306,9 +322,12 @@ std::string svg_of(const std::vector<Series>& all, const std::string& experiment
   for (std::size_t row = 0; row < all.size(); ++row) {
     const Series& series = all[row];
     const int top = kTop + kRow * static_cast<int>(row);
-    double low = series.at(0), high = low;
+    double low = series.shown_at(0), high = low;
     for (std::size_t i = 0; i < series.revisions.size(); ++i)
-      low = std::min(low, series.at(i)), high = std::max(high, series.at(i));
+      low = std::min(low, series.shown_at(i)), high = std::max(high, series.shown_at(i));
+    const auto text = [&](double shown) {
+      return text_of(series.quantity, series.quantity.is_rate() ? 1 / shown : shown);
+    };
     const double span = std::max(high - low, 0.01 * low);
     const auto x = [&](std::size_t i) {
       return kLeft + (series.revisions.size() < 2
@@ -316,18 +335,17 @@ std::string svg_of(const std::vector<Series>& all, const std::string& experiment
                           : kPlot * static_cast<double>(i) / static_cast<double>(series.revisions.size() - 1));
     };
     const auto y = [&](double value) { return top + 18 + kHigh * (1 - (value - low) / span); };
-    svg +=
-        fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top + 11,
-                    report::escape_xml(fmt::format("{} · {} {} · {} to {}", series.machine, series.case_text,
-                                                   series.implementation, format_seconds(low), format_seconds(high))));
+    svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top + 11,
+                       report::escape_xml(fmt::format("{} · {} {} · {} to {}", series.machine, series.case_text,
+                                                      series.implementation, text(low), text(high))));
     std::string points;
     for (std::size_t i = 0; i < series.revisions.size(); ++i)
-      points += fmt::format("{:.1f},{:.1f} ", x(i), y(series.at(i)));
+      points += fmt::format("{:.1f},{:.1f} ", x(i), y(series.shown_at(i)));
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"#4477aa\"/>\n", points);
     for (std::size_t i = 0; i < series.revisions.size(); ++i) {
-      svg += fmt::format(
-          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"#4477aa\"><title>{}: {}</title></circle>\n", x(i),
-          y(series.at(i)), report::escape_xml(short_revision(series.revisions[i])), format_seconds(series.at(i)));
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"#4477aa\"><title>{}</title></circle>\n",
+                         x(i), y(series.shown_at(i)),
+                         report::escape_xml(short_revision(series.revisions[i]) + ": " + series.text_at(i)));
     }
     for (const Suspect& suspect : series.suspects) {
       const bool found = suspect.verdict == "slower" || suspect.verdict == "faster";
@@ -416,13 +434,15 @@ Exit log_series(const Context& context, const LogOptions& options) {
   if (context.console.json()) {
     Json series = Json::array();
     for (const Series& one : all) {
-      Json json{{"machine", one.machine},   {"comparability_key", one.key},
-                {"params", params_of(one)}, {"implementation", one.implementation},
-                {"protocol", one.protocol}, {"world_size", one.world_size}};
+      Json json{{"machine", one.machine},    {"comparability_key", one.key},
+                {"params", params_of(one)},  {"implementation", one.implementation},
+                {"protocol", one.protocol},  {"world_size", one.world_size},
+                {"unit", one.quantity.unit}, {"better", one.quantity.is_rate() ? "larger" : "smaller"}};
       for (std::size_t i = 0; i < one.revisions.size(); ++i) {
         json["points"].push_back({{"revision", one.revisions[i]},
                                   {"seconds", one.at(i)},
                                   {"attempts", one.times.at(one.revisions[i]).size()}});
+        if (one.quantity.is_rate()) json["points"].back()["rate"] = one.shown_at(i);
       }
       json["changes"] = Json::array();
       for (const Suspect& suspect : one.suspects) {
@@ -446,18 +466,22 @@ Exit log_series(const Context& context, const LogOptions& options) {
   std::string machine, text;
   for (std::size_t begin = 0; begin < all.size();) {
     std::vector<std::vector<std::string>> rows;
+    bool times = false, rates = false;
     const std::size_t first = begin;
     for (; begin < all.size() && all[begin].key == all[first].key; ++begin) {
       const Series& one = all[begin];
       const std::size_t last = one.revisions.size() - 1;
+      (one.quantity.is_rate() ? rates : times) = true;
       rows.push_back({printable(one.case_text), printable(one.implementation), one.protocol, std::to_string(last + 1),
-                      short_revision(one.revisions[0]), format_seconds(one.at(0)), short_revision(one.revisions[last]),
-                      format_seconds(one.at(last)), sparkline(one)});
+                      short_revision(one.revisions[0]), one.text_at(0), short_revision(one.revisions[last]),
+                      one.text_at(last), sparkline(one)});
     }
-    const std::vector<report::Column> header{
-        {"case", "1", "s", "left"},       {"implementation", "1", "s", "left"}, {"protocol", "1", "s", "left"},
-        {"revisions", "1", "s", "right"}, {"first", "1", "s", "left"},          {"time", "1", "s", "right"},
-        {"last", "1", "s", "left"},       {"time", "1", "s", "right"},          {"course", "1", "s", "left"}};
+    const char* const what = !rates ? "time" : times ? "time or rate" : "rate";
+    const std::vector<report::Column> header{{"case", "1", "s", "left"},     {"implementation", "1", "s", "left"},
+                                             {"protocol", "1", "s", "left"}, {"revisions", "1", "s", "right"},
+                                             {"first", "1", "s", "left"},    {what, "1", "s", "right"},
+                                             {"last", "1", "s", "left"},     {what, "1", "s", "right"},
+                                             {"course", "1", "s", "left"}};
     text +=
         fmt::format("{}{} ({})\n", first == 0 ? "" : "\n", printable(all[first].machine), all[first].key.substr(0, 8));
     text += report::write_aligned(header, rows);

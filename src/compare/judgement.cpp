@@ -69,9 +69,8 @@ std::string percent_beside(double log_ratio, double delta) {
   return signed_percent(change, decimals_beside(change, border, usual_decimals(std::abs(change))));
 }
 
-// "2.1 % more", "2.1 % less".
-std::string more_or_less(double log_ratio, double delta) {
-  const std::string text = percent_beside(log_ratio, delta);
+// Of "+2.1 %": "2.1 % more"; of "−2.1 %": "2.1 % less".
+std::string more_or_less(const std::string& text, double log_ratio) {
   return text.substr(text.find_first_of("0123456789")) + (log_ratio > 0 ? " more" : " less");
 }
 
@@ -244,6 +243,13 @@ std::string change_text(double log_ratio, double delta) {
   return factor(log_ratio, delta) + (log_ratio > 0 ? " times" : "");
 }
 
+std::string change_in_words(const Quantity& quantity, double log_ratio) {
+  const double shown = quantity.is_rate() ? -log_ratio : log_ratio;
+  const std::string what = quantity.is_rate() ? quantity.unit : "time";
+  if (needs_factor(shown)) return fmt::format("{} {}the {}", change_text(shown), shown > 0 ? "" : "of ", what);
+  return fmt::format("{} {}", more_or_less(percent(std::expm1(shown)), shown), what);
+}
+
 std::string change_text(const Judgement& it) {
   return it.log_ratio ? change_text(shown_of(it).log_ratio, it.delta) : "";
 }
@@ -303,7 +309,8 @@ std::string sentence_of_rates(const Judgement& it, const std::string& a, const s
   if (needs_factor(log_ratio)) {
     return fmt::format("{} has {} the {} of {} {}", b, change_text(it), unit, a, basis);
   }
-  return fmt::format("{} has {} {} than {} {}", b, more_or_less(log_ratio, it.delta), unit, a, basis);
+  return fmt::format("{} has {} {} than {} {}", b, more_or_less(percent_beside(log_ratio, it.delta), log_ratio), unit,
+                     a, basis);
 }
 
 }  // namespace
@@ -319,8 +326,9 @@ std::string sentence(const Judgement& it, const std::string& a, const std::strin
         return fmt::format("{} takes {} {} {} (95 %: {}), {}.", b, change_text(it),
                            *it.log_ratio > 0 ? "as long as" : "of the time of", a, interval_text(it), over);
       }
-      return fmt::format("{} takes {} time than {} (95 %: {}), {}.", b, more_or_less(*it.log_ratio, it.delta), a,
-                         interval_text(it), over);
+      return fmt::format("{} takes {} time than {} (95 %: {}), {}.", b,
+                         more_or_less(percent_beside(*it.log_ratio, it.delta), *it.log_ratio), a, interval_text(it),
+                         over);
     case Verdict::same:
       return fmt::format("{} and {} take the same time within ±{:g} %: {} (95 %: {}), {}.", a, b, 100 * it.delta,
                          change_text(it), interval_text(it), over);

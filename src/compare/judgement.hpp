@@ -74,6 +74,9 @@ std::string change_text(double log_ratio);
 // With so many digits that it compares with the borders of δ as printed: "+1.004 %" where δ is 1 %.
 std::string change_text(double log_ratio, double delta);
 std::string interval_text(double log_ratio, const stats::Interval& interval, double delta);
+// Of log(B / A) of times, in what people read: "33.3 % less time", "9.53 times the time"; of a rate "50.0 % more
+// tokens/s", "1/9.53 of the tokens/s".
+std::string change_in_words(const Quantity& quantity, double log_ratio);
 // Of a judgement's ratio; empty without one. Of a rate that of rates: "+12.3 %" is more per second, which is faster.
 std::string change_text(const Judgement& judgement);
 std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.7 %", "9.41 … 9.64 times", "no interval"

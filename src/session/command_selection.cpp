@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "plan/assignment.hpp"
 #include "registry/registry.hpp"
 #include "store/utf8.hpp"
@@ -113,6 +116,22 @@ Quantity quantity_of(std::string_view experiment, const Params& params) {
   if (experiment != kCommandExperiment || !params.has(worker::kCommandReads)) return {};
   const std::string& reads = params.text(worker::kCommandReads);
   return reads == worker::kProcessTime ? Quantity{} : NumberPattern(reads).quantity();
+}
+
+Quantity quantity_of_stored(std::string_view experiment, const std::string& params) {
+  const Json stored = json_or_discarded(params);
+  if (!stored.is_object()) return {};
+  const auto reads = stored.find(worker::kCommandReads);
+  if (reads == stored.end() || !reads->is_string()) return {};
+  Params known;
+  known.set(worker::kCommandReads, reads->get<std::string>());
+  try {
+    Quantity quantity = quantity_of(experiment, known);
+    quantity.unit = one_line(quantity.unit);
+    return quantity;
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides) {

@@ -23,5 +23,8 @@ Quantity quantity_of(std::string_view experiment, const Params& params);
 inline Quantity quantity_of(const plan::PlannedCase& planned) {
   return quantity_of(planned.experiment->id, planned.params);
 }
+// Of a stored case, whose parameters are text that anybody may have written: text that is no pattern is of seconds. The
+// unit is safe to print in one line.
+Quantity quantity_of_stored(std::string_view experiment, const std::string& params);
 
 }  // namespace syslab::cli

@@ -230,6 +230,18 @@ TEST(Judgement, OfRatesTheLargerIsFasterAndIsSaid) {
   EXPECT_EQ(change_text(judge(launches_of({-2.1, -2.1, -2.1}), std::nullopt, rate)), "8.17 times");
 }
 
+TEST(ChangeInWords, IsOfWhatPeopleRead) {
+  const Quantity rate{"tokens/s", Better::larger};
+  EXPECT_EQ(change_in_words({}, std::log(1.023)), "2.30 % more time");
+  EXPECT_EQ(change_in_words({}, std::log(2.0 / 3)), "33.3 % less time");
+  EXPECT_EQ(change_in_words({}, std::log(9.53)), "9.53 times the time");
+  EXPECT_EQ(change_in_words({}, -std::log(9.53)), "1/9.53 of the time");
+  EXPECT_EQ(change_in_words(rate, std::log(2.0 / 3)), "50.0 % more tokens/s") << "the time of a token is two thirds";
+  EXPECT_EQ(change_in_words(rate, std::log(1.25)), "20.0 % less tokens/s");
+  EXPECT_EQ(change_in_words(rate, -std::log(1e10)), "10000000000 times the tokens/s");
+  EXPECT_EQ(change_in_words(rate, std::log(1e10)), "1/10000000000 of the tokens/s");
+}
+
 // A unit says nothing about how long anything took: B/s would be told apart less finely than GB/s.
 TEST(Judgement, OfRatesDeltaIsTheSameInEveryUnit) {
   std::vector<runner::PairedBlock> blocks = launches_of({0.015, 0.015, 0.0151});

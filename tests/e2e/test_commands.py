@@ -3,6 +3,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import stat
 import sys
@@ -119,6 +120,31 @@ class Commands(Lab):
                 self.syslab("run", "--command", f"me=echo {new} {unit}", "--reads", "{} " + unit, "--protocol", "quick", expect=0)
                 rate, = self.sql("SELECT value FROM v_latest WHERE metric = 'rate' AND implementation = 'me' AND unit = ?", unit)[0]
                 self.assertAlmostEqual(rate / float(new), 1)
+
+    def test_the_course_of_a_rate_is_in_its_unit_and_more_of_it_is_faster(self):
+        script = self.folder / "rate.sh"
+        for number in ("1e12", "1.5e12", "2e13"):
+            script.write_text(f"#!/bin/sh\necho rate {number} B/s\n")
+            script.chmod(0o755)
+            self.syslab("run", "--command", "./rate.sh", "--reads", "rate {} B/s", "--protocol", "quick", expect=0)
+        told = self.syslab("log", "command", "-o", "rate.svg").stdout
+        head, row, *said = told.splitlines()[1:]
+        self.assertRegex(head, r"first +rate +last +rate +course$")
+        self.assertRegex(row, r" 1e\+12 B/s .* 2e\+13 B/s +▁▁█$")
+        self.assertEqual([re.sub(r"\b[0-9a-f]{10}\b", "HASH", line) for line in said], [
+            "reads=rate {} B/s me: perhaps faster since HASH (50.0 % more B/s); not a finding before HASH was measured beside it in turns",
+            "reads=rate {} B/s me: perhaps faster since HASH (13.3 times the B/s); not a finding before HASH was measured beside it in turns"])
+        series, = self.json("log", "command")["series"]
+        self.assertEqual((series["unit"], series["better"]), ("B/s", "larger"))
+        for point, rate in zip(series["points"], (1e12, 1.5e12, 2e13), strict=True):
+            self.assertAlmostEqual(point["rate"] / rate, 1)
+            self.assertAlmostEqual(point["seconds"] * rate, 1)
+        self.assertTrue(all(one["log_ratio"] < 0 and "faster since" in one["text"] for one in series["changes"]), series)
+        drawn = (self.folder / "rate.svg").read_text(encoding="utf-8")
+        self.assertIn("1e+12 B/s to 2e+13 B/s", drawn)
+        self.assertIn(": 1.5e+12 B/s</title>", drawn)
+        first, *_, last = re.findall(r'<circle [^>]*cy="([0-9.]+)"', drawn)
+        self.assertGreater(float(first), float(last), "the larger rate is drawn higher")
 
     def test_a_claim_over_commands_lists_another_revision_of_syslab(self):
         two = ("--command", "old=echo 3 ms", "--command", "new=echo 2 ms")

@@ -1,5 +1,6 @@
 -- One row a comparison, with the machine and build of its run. `change` is time of B / time of A - 1, with its 95 %
 -- interval. `verdict` is the one that stands after the whole sweep. `is_last`: no later comparison repeats this one.
+-- `rate_unit`: of programs that print a rate its unit. All times are then those of one unit, and more of it is faster.
 CREATE VIEW v_comparison AS
 SELECT c.id                             AS comparison_id,
        c.uid                            AS comparison_uid,
@@ -22,6 +23,9 @@ SELECT c.id                             AS comparison_id,
           FROM json_each(c.params) j) AS case_text,
        c.metric,
        c.unit,
+       CASE c.experiment WHEN 'command' THEN
+         (SELECT m.unit FROM comparison_attempt x JOIN metric m ON m.attempt_id = x.attempt_id AND m.name = 'rate'
+           WHERE x.comparison_id = c.id LIMIT 1) END AS rate_unit,
        c.mode,
        c.side_a,
        c.side_b,

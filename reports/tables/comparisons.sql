@@ -13,5 +13,5 @@ SELECT c.case_text AS "case",
        c.verdict, coalesce(c.q_value, 'none') AS q, 100 * c.delta AS delta, c.launches, c.mode,
        coalesce(c.reason, 'clear') AS why, c.run_uid AS run, c.run_uid
   FROM v_comparison c
- WHERE c.experiment = ?1 AND c.is_last AND c.verb <> 'doctor'
+ WHERE c.experiment = ?1 AND c.is_last AND c.verb <> 'doctor' AND c.rate_unit IS NULL
  ORDER BY c.at, c.comparison_uid;

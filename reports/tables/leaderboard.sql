@@ -1,6 +1,6 @@
 -- title: Leaderboard
--- caption: Median time of one call with its 95 % interval, newest of each submission. A rank is 1 + the number of entries whose interval lies
---   entirely below; equal ranks are ties.
+-- caption: Median time of one call, or of one unit of a rate that a program prints, with its 95 % interval, newest of
+--   each submission. A rank is 1 + the number of entries whose interval lies entirely below; equal ranks are ties.
 -- experiment: *
 -- columns: experiment|1|code|left; case?|1|s|left; standing|1|s|left; rank|1|s|right; author|1|s|left;
 --   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right; behind|×|ci(behind_low, behind_high)|right; protocol?|1|s|left;

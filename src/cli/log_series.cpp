@@ -411,59 +411,31 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
   return true;
 }
 
-}  // namespace
+Json json_of(const Series& one, const std::string& experiment) {
+  Json json{{"machine", one.machine},    {"comparability_key", one.key},
+            {"params", params_of(one)},  {"implementation", one.implementation},
+            {"protocol", one.protocol},  {"world_size", one.world_size},
+            {"unit", one.quantity.unit}, {"better", one.quantity.is_rate() ? "larger" : "smaller"}};
+  for (std::size_t i = 0; i < one.revisions.size(); ++i) {
+    json["points"].push_back(
+        {{"revision", one.revisions[i]}, {"seconds", one.at(i)}, {"attempts", one.times.at(one.revisions[i]).size()}});
+    if (one.quantity.is_rate()) json["points"].back()["rate"] = one.shown_at(i);
+  }
+  json["changes"] = Json::array();
+  for (const Suspect& suspect : one.suspects) {
+    json["changes"].push_back({{"before", one.revisions[suspect.at - 1]},
+                               {"revision", one.revisions[suspect.at]},
+                               {"log_ratio", suspect.log_ratio},
+                               {"same_kernels", suspect.same_kernels},
+                               {"in_turns", suspect.verdict.empty() ? Json() : Json(suspect.verdict)},
+                               {"text", sentence(one, suspect, experiment)}});
+  }
+  return json;
+}
 
-Exit log_series(const Context& context, const LogOptions& options) {
-  const double least = options.delta ? percent_option("--delta", *options.delta) : 0.01;
-  if (!options.output.empty()) require_writable(context, options.output);
-  std::vector<Series> all;
-  const auto stored = [&] { return store::Store::open(context.global.database, store::Mode::read_only); };
-  {
-    const store::Store store = stored();
-    warn_of_future_runs(context, store);
-    all = series_of(store, options, least);
-  }
-  if (all.empty())
-    context.registry.find(options.experiment);  // or a usage error; what is stored may be another build's
-  Exit exit = Exit::well;
-  if (options.confirm) {
-    if (!confirm(context, options, all)) exit = Exit::incomplete;
-    all = series_of(stored(), options, least);
-  }
-  if (!options.output.empty()) write_output(context, options.output, svg_of(all, options.experiment));
-  if (context.console.json()) {
-    Json series = Json::array();
-    for (const Series& one : all) {
-      Json json{{"machine", one.machine},    {"comparability_key", one.key},
-                {"params", params_of(one)},  {"implementation", one.implementation},
-                {"protocol", one.protocol},  {"world_size", one.world_size},
-                {"unit", one.quantity.unit}, {"better", one.quantity.is_rate() ? "larger" : "smaller"}};
-      for (std::size_t i = 0; i < one.revisions.size(); ++i) {
-        json["points"].push_back({{"revision", one.revisions[i]},
-                                  {"seconds", one.at(i)},
-                                  {"attempts", one.times.at(one.revisions[i]).size()}});
-        if (one.quantity.is_rate()) json["points"].back()["rate"] = one.shown_at(i);
-      }
-      json["changes"] = Json::array();
-      for (const Suspect& suspect : one.suspects) {
-        json["changes"].push_back({{"before", one.revisions[suspect.at - 1]},
-                                   {"revision", one.revisions[suspect.at]},
-                                   {"log_ratio", suspect.log_ratio},
-                                   {"same_kernels", suspect.same_kernels},
-                                   {"in_turns", suspect.verdict.empty() ? Json() : Json(suspect.verdict)},
-                                   {"text", sentence(one, suspect, options.experiment)}});
-      }
-      series.push_back(std::move(json));
-    }
-    context.console.print_document({{"experiment", options.experiment}, {"series", series}});
-    return exit;
-  }
-  if (all.empty()) {
-    context.console.print(fmt::format("no times of {} are stored here; `syslab run {}` measures some\n",
-                                      printable(options.experiment), printable(options.experiment)));
-    return exit;
-  }
-  std::string machine, text;
+// A table for each kind of machine, and what is known of each step.
+std::string table_text(const std::vector<Series>& all, const std::string& experiment) {
+  std::string text;
   for (std::size_t begin = 0; begin < all.size();) {
     std::vector<std::vector<std::string>> rows;
     bool times = false, rates = false;
@@ -486,10 +458,44 @@ Exit log_series(const Context& context, const LogOptions& options) {
         fmt::format("{}{} ({})\n", first == 0 ? "" : "\n", printable(all[first].machine), all[first].key.substr(0, 8));
     text += report::write_aligned(header, rows);
     for (std::size_t i = first; i < begin; ++i) {
-      for (const Suspect& suspect : all[i].suspects) text += sentence(all[i], suspect, options.experiment) + "\n";
+      for (const Suspect& suspect : all[i].suspects) text += sentence(all[i], suspect, experiment) + "\n";
     }
   }
-  context.console.print(text);
+  return text;
+}
+
+}  // namespace
+
+Exit log_series(const Context& context, const LogOptions& options) {
+  const double least = options.delta ? percent_option("--delta", *options.delta) : 0.01;
+  if (!options.output.empty()) require_writable(context, options.output);
+  std::vector<Series> all;
+  const auto stored = [&] { return store::Store::open(context.global.database, store::Mode::read_only); };
+  {
+    const store::Store store = stored();
+    warn_of_future_runs(context, store);
+    all = series_of(store, options, least);
+  }
+  if (all.empty())
+    context.registry.find(options.experiment);  // or a usage error; what is stored may be another build's
+  Exit exit = Exit::well;
+  if (options.confirm) {
+    if (!confirm(context, options, all)) exit = Exit::incomplete;
+    all = series_of(stored(), options, least);
+  }
+  if (!options.output.empty()) write_output(context, options.output, svg_of(all, options.experiment));
+  if (context.console.json()) {
+    Json series = Json::array();
+    for (const Series& one : all) series.push_back(json_of(one, options.experiment));
+    context.console.print_document({{"experiment", options.experiment}, {"series", series}});
+    return exit;
+  }
+  if (all.empty()) {
+    context.console.print(fmt::format("no times of {} are stored here; `syslab run {}` measures some\n",
+                                      printable(options.experiment), printable(options.experiment)));
+    return exit;
+  }
+  context.console.print(table_text(all, options.experiment));
   return exit;
 }
 

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "core/text.hpp"
+#include "report/cells.hpp"
 #include "report/table.hpp"
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
@@ -52,8 +55,8 @@ constexpr std::array<Kind, 4> kKinds{{
      "", ""},
     {"comparison", "comparison",
      "SELECT comparison_uid AS comparison, run_uid AS run, at, experiment, case_text AS \"case\", metric, unit, "
-     "label_a, "
-     "label_b, value_a, value_b, change, change_low, change_high, delta, launches, blocks, verdict, reason, params "
+     "rate_unit, label_a, label_b, value_a, value_b, change, change_low, change_high, delta, launches, blocks, "
+     "verdict, reason, params "
      "FROM v_comparison WHERE comparison_uid = ?1",
      "attempts",
      "SELECT x.side, x.launch, a.uid AS attempt FROM comparison_attempt x JOIN attempt a ON a.id = x.attempt_id "
@@ -127,6 +130,33 @@ Json rows_of(const store::ResultSet& result) {
   return rows;
 }
 
+// Of a comparison of programs that print a rate its values, by the columns that hold those of the time of one unit.
+std::map<std::string, double> rates_of(const store::ResultSet& facts) {
+  std::map<std::string, double> rates;
+  const auto seconds = [&](std::string_view column) -> const store::Cell& { return report::cell_of(facts, 0, column); };
+  if (seconds("rate_unit").type != store::Cell::Type::text) return rates;
+  for (const char* name : {"value_a", "value_b"}) {
+    if (seconds(name).type == store::Cell::Type::real) rates[name] = 1 / seconds(name).real;
+  }
+  // The longest time is the lowest rate.
+  for (const auto& [name, from] :
+       {std::pair{"change", "change"}, {"change_low", "change_high"}, {"change_high", "change_low"}}) {
+    if (seconds(from).type == store::Cell::Type::real) rates[name] = 1 / (1 + seconds(from).real) - 1;
+  }
+  return rates;
+}
+
+// As people read them: metric, unit, values and change are those of the rate.
+void show_rates(store::ResultSet& facts) {
+  const std::map<std::string, double> rates = rates_of(facts);
+  auto& row = facts.rows.at(0);
+  store::Cell& unit = row.at(*report::find_column(facts, "rate_unit"));
+  if (unit.type == store::Cell::Type::null) return;
+  row.at(*report::find_column(facts, "metric")) = text_cell("rate");
+  row.at(*report::find_column(facts, "unit")) = std::exchange(unit, {});
+  for (const auto& [column, rate] : rates) row.at(*report::find_column(facts, column)) = store::real_cell(rate);
+}
+
 // The last column, `params`, is there to say in words what a function's case is called (session/selection.hpp).
 void name_cases(store::ResultSet& result, bool in_words) {
   if (result.columns.empty() || result.columns.back() != "params") return;
@@ -155,10 +185,14 @@ Exit execute(const Context& context, const ShowOptions& options) {
   name_cases(parts, !context.console.json());
   if (context.console.json()) {
     Json document{{"kind", kind->name}, {kind->name, rows_of(facts).at(0)}};
+    for (const auto& [column, rate] : rates_of(facts)) {
+      document[kind->name][column.starts_with("value") ? "rate" + column.substr(5) : "rate_" + column] = rate;
+    }
     if (*kind->parts != '\0') document[kind->parts_name] = rows_of(parts);
     context.console.print_document(document);
     return Exit::well;
   }
+  if (report::find_column(facts, "rate_unit")) show_rates(facts);
   std::string text;
   const auto& row = facts.rows.at(0);
   for (std::size_t i = 0; i < row.size(); ++i) {

@@ -146,6 +146,30 @@ class Commands(Lab):
         first, *_, last = re.findall(r'<circle [^>]*cy="([0-9.]+)"', drawn)
         self.assertGreater(float(first), float(last), "the larger rate is drawn higher")
 
+    def test_a_comparison_of_rates_is_shown_and_reported_as_that(self):
+        two = ("--command", "a=echo rate 100 tokens/s", "--command", "b=echo rate 120 tokens/s", "--reads", "rate {} tokens/s")
+        self.syslab("compare", *two, "--launches", "3", "--protocol", "quick", expect=0)
+        self.syslab("compare", "--command", "a=echo took 100 ms", "--command", "b=echo took 120 ms", "--reads", "took {} ms", "--launches", "3",
+                    "--protocol", "quick", expect=6)
+        uid, = self.sql("SELECT comparison_uid FROM v_comparison WHERE rate_unit = 'tokens/s'")[0]
+        shown = dict(line.split(maxsplit=1) for line in self.syslab("show", uid).stdout.split("\n\n")[0].splitlines())
+        self.assertEqual([shown[name] for name in ("metric", "unit", "value_a", "value_b", "change", "change_low", "change_high", "verdict")],
+                         ["rate", "tokens/s", "100", "120", "0.2", "0.2", "0.2", "faster"])
+        self.assertNotIn("rate_unit", shown)
+        stored = self.json("show", uid)["comparison"]
+        self.assertEqual((stored["unit"], stored["value_a"], stored["rate_unit"]), ("s", 0.01, "tokens/s"), "what the database has, and the rates")
+        for name, value in (("rate_a", 100), ("rate_b", 120), ("rate_change", 0.2), ("rate_change_low", 0.2), ("rate_change_high", 0.2)):
+            self.assertAlmostEqual(stored[name], value)
+        row, = self.table("command", "comparisons_of_rates")["rows"]
+        self.assertEqual((row["a"], row["b"], row["unit"], row["verdict"]), ("a", "b", "tokens/s", "faster"))
+        for name, value in (("rate_a", 100), ("rate_b", 120), ("change", 20), ("change_low", 20), ("change_high", 20)):
+            self.assertAlmostEqual(row[name], value)
+        rows = self.table("command", "comparisons")["rows"]
+        self.assertEqual({one["case"] for one in rows}, {"reads=took {} ms"}, "no rate among times")
+        times = dict(line.split(maxsplit=1) for line in self.syslab(
+            "show", self.sql("SELECT comparison_uid FROM v_comparison WHERE rate_unit IS NULL AND is_last")[0][0]).stdout.split("\n\n")[0].splitlines())
+        self.assertEqual((times["metric"], times["unit"], times["change"], times["verdict"]), ("time", "s", "0.2", "slower"))
+
     def test_a_claim_over_commands_lists_another_revision_of_syslab(self):
         two = ("--command", "old=echo 3 ms", "--command", "new=echo 2 ms")
         self.syslab("claim", "new >= 1.5 x old", *two, "--reads", "{} ms", "--launches", "3", "--protocol", "quick", "-o", "x.claim")

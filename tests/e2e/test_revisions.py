@@ -198,7 +198,7 @@ class MeasuredCourse(CourseOfPrograms):
         self.assertFalse((self.folder / "sprung").exists())
         (change,), = [one["changes"] for one in said["series"]]
         self.assertEqual(change["in_turns"], "slower")
-        self.assertIn("measured in turns", change["text"])
+        self.assertRegex(change["text"], r", measured in turns: .* (more time|times the time) \(95 %: ")
 
     @asked_again
     def test_what_only_the_machine_did_is_told_as_that(self):

@@ -64,6 +64,22 @@ TEST_F(StoreComparisons, TheVerdictOfTheSweepOutweighsTheComparisonsOwn) {
   EXPECT_EQ(text(store_, "SELECT verdict || ': ' || reason FROM v_comparison"), "unclear: one of nine");
 }
 
+// A program's rate has its unit in its attempt.
+TEST_F(StoreComparisons, HaveTheUnitOfARateOnlyIfProgramsPrintOne) {
+  store_.add_comparison(run_, a_comparison());
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_comparison WHERE rate_unit IS NULL"), 1);
+  AttemptRow attempt = an_attempt(1);
+  attempt.records = {worker::MetricRecord{.name = "time", .unit = "s", .value = 0.01},
+                     worker::MetricRecord{.name = "rate", .unit = "tokens/s", .value = 100}};
+  ComparisonRow row = a_comparison();
+  row.attempts = {{'B', 0, store_.finish_attempt(run_, attempt)}};
+  row.experiment = "of another kind";
+  store_.add_comparison(run_, row);
+  row.experiment = "command";
+  store_.add_comparison(run_, row);
+  EXPECT_EQ(text(store_, "SELECT group_concat(experiment || ' ' || rate_unit) FROM v_comparison"), "command tokens/s");
+}
+
 TEST_F(StoreComparisons, AreNotWrittenHalf) {
   ComparisonRow row = a_comparison();
   row.attempts.push_back({'B', 1, "no-such-attempt"});

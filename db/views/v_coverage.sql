@@ -1,7 +1,8 @@
 -- Implementations × laws: the newest outcome of every law that was ever planned, 'not_run' where none was reached.
 CREATE VIEW v_coverage AS
 SELECT experiment, implementation, is_mine, author, law, contract, outcome, cases_run, message, check_uid, run_uid, started_at
-  FROM (SELECT c.experiment, i.name AS implementation, i.is_mine, iif(i.is_mine, coalesce(sub.author, i.name), NULL) AS author, p.law,
+  FROM (SELECT c.experiment, i.name AS implementation, i.is_mine, p.law,
+               iif(i.is_mine, coalesce(sub.author, i.name), NULL) AS author,
                coalesce(k.contract, c.params ->> '$.contract') AS contract,
                coalesce(k.outcome, 'not_run')                  AS outcome,
                coalesce(k.cases_run, 0)                        AS cases_run,
@@ -10,7 +11,8 @@ SELECT experiment, implementation, is_mine, author, law, contract, outcome, case
                r.uid                                           AS run_uid,
                r.started_at,
                -- By what was found last; a law that was planned again but not reached hides no older finding.
-               row_number() OVER (PARTITION BY c.experiment, i.name, i.is_mine, iif(i.is_mine, coalesce(sub.author, i.name), NULL), p.law,
+               row_number() OVER (PARTITION BY c.experiment, i.name, i.is_mine,
+                                               iif(i.is_mine, coalesce(sub.author, i.name), NULL), p.law,
                                                coalesce(k.contract, c.params ->> '$.contract')
                                       ORDER BY k.uid IS NOT NULL AND k.outcome <> 'not_run' DESC,
                                                r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), r.started_at DESC, k.uid DESC) AS newest

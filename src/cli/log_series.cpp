@@ -369,9 +369,8 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
     for (const Suspect& suspect : series.suspects) {
       if (!suspect.verdict.empty()) continue;
       if (series.is_mine) {
-        context.console.note(printable(fmt::format(
-            "{} is your own: syslab knows only digests of its revisions; keep both, and compare them with `syslab compare {}`",
-            series.implementation, options.experiment)));
+        context.console.note(printable(series.implementation) +
+                             " is your own: of its revisions only digests are known");
         break;
       }
       if (!is_of(series, here)) {
@@ -389,9 +388,8 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
       compare.selection.implementations = {series.implementation};
       compare.selection.file_names = plan::FileNames::refused;
       const Json params = params_of(series);
-      for (const auto& [axis, value] : params.items()) {
+      for (const auto& [axis, value] : params.items())
         compare.selection.assignments.push_back(axis + "=" + value_text(value));
-      }
       if (series.world_size > 1)
         compare.selection.assignments.push_back(fmt::format("world_size={}", series.world_size));
       std::tie(compare.protocol, compare.data) = protocol_and_data(series);

@@ -64,9 +64,7 @@ FileDescriptor lock_device() {
 }
 
 // Of the function's row in a record: it can be called, and it was.
-bool is_checked(const Json& record, const std::string& function) {
-  return is_checkable(row_of(record, function));
-}
+bool is_checked(const Json& record, const std::string& function) { return is_checkable(row_of(record, function)); }
 
 class Grading {
  public:

@@ -28,6 +28,8 @@ constexpr std::size_t kAnswerBytes = 1024;
 // A sanitizer may hold up whoever launches a kernel until it has run, and kernels here wait for what is launched later.
 bool sharing_wanted() { return gpu_memory_wanted() == GpuMemory::shared && !judge::under_compute_sanitizer(); }
 
+bool failed(const Json& reply) { return std::holds_alternative<Failed>(call_reply_from_json(reply)); }
+
 }  // namespace
 
 void ForeignWorker::share_gpu() {
@@ -109,11 +111,10 @@ Nanoseconds ForeignWorker::call_on_gpu(CallRequest& request, std::span<const Nam
 Json ForeignWorker::run_on_gpu(const CallRequest& request, CallClock::Readings& spent) {
   const Doing doing = running(request);
   const auto deadline = Clock::now() + options_.call_timeout;
-  const auto failed = [](const Json& reply) { return std::holds_alternative<Failed>(call_reply_from_json(reply)); };
   const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
   const auto demand = [&](const auto& there) {
     if (there == nullptr)
-      throw Error(ErrorKind::comm, "the worker '" + name_ + "' answers out of turn while " + doing.words);
+      throw Error(ErrorKind::comm, "the worker '" + name_ + "' is out of turn while " + doing.words);
   };
 
   send(to_json(request), doing);

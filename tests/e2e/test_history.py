@@ -93,7 +93,7 @@ class History(Lab):
             self.syslab("run", f"--command=me=echo took {milliseconds} ms", "--reads", "took {} ms", "--protocol", "quick")
         told = self.syslab("log", "command", "--confirm")
         self.assertIn("perhaps", told.stdout)
-        self.assertIn("me is your own: syslab knows only digests of its revisions", told.stderr)
+        self.assertIn("me is your own: of its revisions only digests are known", told.stderr)
 
     def test_show_tells_of_a_run_an_attempt_and_a_check(self):
         self.syslab("run", "selftest_faults", "-a", "fault=nan")

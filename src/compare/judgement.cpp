@@ -112,8 +112,8 @@ void conclude(Judgement& it, const Estimate& estimate) {
 
 std::string in_names(const std::vector<AboutSide>& sides, const std::string& a, const std::string& b) {
   std::string text;
-  for (const auto& [side, says] : sides) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", side == 'A' ? a : b, says);
+  for (const AboutSide& one : sides) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", one.side == 'A' ? a : b, one.says);
   }
   return text;
 }

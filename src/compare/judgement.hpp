@@ -23,7 +23,8 @@ constexpr int kFewestLaunches = 3;  // a side, for a verdict
 // Why a side has no time that may be compared: of 'A', "is wrong: out[3] is 7".
 struct AboutSide {
   char side = 'A';
-  std::string says;
+  std::string says;         // "is wrong: out[3] is 7"
+  std::string detail = {};  // of these the attempt's own words: "out[3] is 7"
 };
 
 struct Judgement {

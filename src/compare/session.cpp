@@ -37,9 +37,10 @@ const plan::SideSpec& spec_of(const plan::ComparisonPlan& plan, char side) {
 
 // "is wrong: out[3] is 7", "ended as oom: needs 242 GiB".
 AboutSide how_it_failed(char side, const runner::AttemptResult& result) {
-  const std::string why = result.detail.empty() ? "" : ": " + result.detail.substr(0, result.detail.find('\n'));
-  if (result.status == Status::check_failed) return {side, "is wrong" + why};
-  return {side, fmt::format("ended as {}{}", syslab::to_string(result.status), why)};
+  const std::string detail = result.detail.substr(0, result.detail.find('\n'));
+  const std::string why = detail.empty() ? "" : ": " + detail;
+  if (result.status == Status::check_failed) return {side, "is wrong" + why, detail};
+  return {side, fmt::format("ended as {}{}", syslab::to_string(result.status), why), detail};
 }
 
 bool is_ok(const runner::AttemptResult& result) { return result.status == Status::ok; }

@@ -88,7 +88,10 @@ Json to_json(const Judgement& it) {
   const bool in_turns = it.launches_of_side[0] == 0 && it.launches_of_side[1] == 0;
   json["launches_a"] = in_turns ? it.launches : it.launches_of_side[0];
   json["launches_b"] = in_turns ? it.launches : it.launches_of_side[1];
-  for (const auto& [side, says] : it.sides) json[side == 'A' ? "about_a" : "about_b"] = says;
+  for (const AboutSide& one : it.sides) {
+    json[one.side == 'A' ? "about_a" : "about_b"] = one.says;
+    json[one.side == 'A' ? "detail_a" : "detail_b"] = one.detail;
+  }
   const auto put = [&](const char* name, const std::optional<double>& value) {
     json[name] = value ? Json(*value) : Json();
   };

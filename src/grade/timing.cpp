@@ -66,7 +66,7 @@ Json read_comparison(const std::string& output) {
     if (b_alone && status_of(text_field(found, "failed_b")) == Status::check_failed) {
       return {{"wrong", true},
               {"why", "it is wrong where it was to be timed"},
-              {"told", first_line(text_field(found, "about_b"))}};
+              {"told", first_line(text_field(found, "detail_b"))}};
     }
     return not_timed(first_line(text_field(found, "reason")));
   }

@@ -266,10 +266,11 @@ TEST(Sweep, ACallThatChanceWouldMakeAmongSoManyBecomesUnclear) {
 }
 
 TEST(Judgement, NamesTheSideThatHasNoTime) {
-  const Judgement wrong = incomparable({AboutSide{'B', "is wrong: side A is out[3]"}});
+  const Judgement wrong = incomparable({AboutSide{'B', "is wrong: side A is out[3]", "side A is out[3]"}});
   EXPECT_EQ(wrong.reason, "side B is wrong: side A is out[3]");
   EXPECT_EQ(sentence(wrong, "reference", "me"), "reference and me cannot be compared: me is wrong: side A is out[3].");
   EXPECT_EQ(to_json(wrong).at("about_b"), "is wrong: side A is out[3]");
+  EXPECT_EQ(to_json(wrong).at("detail_b"), "side A is out[3]");
   EXPECT_EQ(reason_by_name(incomparable({AboutSide{'A', "is skipped: no GPU"}, AboutSide{'B', "is skipped: no GPU"}}),
                            "reference", "me"),
             "reference is skipped: no GPU; me is skipped: no GPU");

@@ -16,6 +16,7 @@
 #include "core/text.hpp"
 #include "runner/environment.hpp"
 #include "runner/known_facts.hpp"
+#include "runner/variables.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -116,13 +117,22 @@ void add_tolerance(Lines& lines, const File& then) {
   lines.add_text(fmt::format("tolerance: claim {:g} %, usually {:g} %", 100 * then.tolerance, 100 * kTolerance));
 }
 
-// One card of eight is as fast as another, and which it was does not matter.
+// One card of eight is as fast as another, and which it was does not matter. All variables stay: a file that somebody
+// else wrote may have one that syslab writes into no claim.
 Json steady(const std::string& environment_json) {
-  Json facts = runner::printable_facts(runner::facts_for_strangers(parse_json(environment_json)));
+  const Json whole = parse_json(environment_json);
+  Json facts = runner::facts_for_strangers(whole);
+  if (const auto env = whole.find("env"); env != whole.end() && env->is_object()) facts["env"] = *env;
+  facts = runner::printable_facts(facts);
   if (!facts.contains("gpu")) facts["gpu"] = Json::array();
   for (Json& gpu : facts["gpu"]) gpu.erase("pci");
   facts["env"].erase("CUDA_VISIBLE_DEVICES");
   return facts;
+}
+
+// A claim has no paths, so that one here does not say that the variable is not set.
+const char* why_missing(const std::string& name, const Json& other) {
+  return other.is_string() && runner::is_for_strangers(name, other.get<std::string>()) ? "not set" : kNotTold;
 }
 
 void add_machine(Lines& lines, const File& then, const File& here) {
@@ -145,7 +155,8 @@ void add_machine(Lines& lines, const File& then, const File& here) {
     for (const auto& [name, value] : variables->items()) names.insert(name);
   }
   for (const std::string& name : names) {
-    add_fact(lines, name, variables_then.value(name, Json()), variables_here.value(name, Json()), "not set");
+    const Json then_is = variables_then.value(name, Json()), here_is = variables_here.value(name, Json());
+    add_fact(lines, name, then_is, here_is, why_missing(name, then_is.is_null() ? here_is : then_is));
   }
 }
 

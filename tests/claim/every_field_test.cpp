@@ -40,7 +40,41 @@ const std::set<std::string> kFollowed{"/syslab_claim",          "/claim",       
                                       "/question/data",         "/question/preset", "/question/reads",
                                       "/question/experiments/*"};
 // Which of several equal cards it was, and the number of a launch that may follow one that was cut: neither is printed.
-const std::set<std::string> kIgnored{"/environment/gpu/*/uuid", "/environment/gpu/*/pci", "/cases/*/blocks/*/launch"};
+const std::set<std::string> kIgnored{"/environment/gpu/*/uuid", "/environment/gpu/*/pci",
+                                     "/environment/env/CUDA_VISIBLE_DEVICES", "/cases/*/blocks/*/launch"};
+// Of all families that a claim may have, and of those that it may not but that its reader takes: paths, jobs, hosts.
+constexpr const char* kVariables[]{"CUDA_VISIBLE_DEVICES",
+                                   "CUDA_LAUNCH_BLOCKING",
+                                   "NCCL_ALGO",
+                                   "NCCL_TOPO_FILE",
+                                   "NCCL_COMM_ID",
+                                   "GLOO_SOCKET_IFNAME",
+                                   "OMP_NUM_THREADS",
+                                   "OMP_PLACES",
+                                   "GOMP_SPINCOUNT",
+                                   "KMP_AFFINITY",
+                                   "OPENBLAS_CORETYPE",
+                                   "MKL_CBWR",
+                                   "BLIS_JC_NT",
+                                   "MALLOC_ARENA_MAX",
+                                   "TORCH_LOGS",
+                                   "SYSLAB_WALLS",
+                                   "SYSLAB_KERNEL_CODE",
+                                   "SYSLAB_HOST",
+                                   "SLURM_JOB_ID",
+                                   "NVIDIA_TF32_OVERRIDE",
+                                   "LD_PRELOAD",
+                                   "LD_LIBRARY_PATH",
+                                   "MASTER_ADDR",
+                                   "RANK",
+                                   "GLIBC_TUNABLES",
+                                   "PBS_JOBID",
+                                   "PMI_RANK",
+                                   "LSB_JOBINDEX",
+                                   "WORLD_SIZE",
+                                   "OMPI_COMM_WORLD_RANK"};
+// What a forger may write there: a path, a fraction, a serial, signs that a page cannot show.
+constexpr const char* kValues[]{"64/2", "faketime.so", "lib/faketime.so", "GPU-8932f937", "/lib/x.so", "2\n", "", "3"};
 
 // They mean nothing of programs, and have one value there.
 const std::set<std::string> kOfKernels{"/question/seed", "/question/data"};
@@ -66,6 +100,7 @@ File full_claim() {
     if (const std::size_t star = path.find('*'); star != std::string::npos) {
       path.replace(star, 1, path.starts_with("/env/") ? "OMP_NUM_THREADS" : "0");
     }
+    if (path.starts_with("/env/")) facts["env"]["CUDA_VISIBLE_DEVICES"] = "0";
     const std::map<runner::FactType, Json> values{
         {runner::FactType::text, "2"},  {runner::FactType::texts, {"avx2", "fma"}},
         {runner::FactType::count, 2U},  {runner::FactType::number, 2.5},
@@ -104,7 +139,7 @@ std::string pattern_of(const std::string& path) {
     pattern += "/" + (part.find_first_not_of("0123456789") == std::string::npos ? "*" : part);
     at = end;
   }
-  if (pattern.starts_with("/environment/env/")) return "/environment/env/*";
+  if (pattern.starts_with("/environment/env/") && !kIgnored.contains(pattern)) return "/environment/env/*";
   return pattern.starts_with("/cases/*/params/") ? "/cases/*/params" : pattern;
 }
 
@@ -115,7 +150,7 @@ std::vector<Json> other_values(const Json& value) {
   if (value.is_number()) return {value.get<std::int64_t>() + 1, 2 * value.get<std::int64_t>() + 3, 1'000'000'000};
   if (!value.is_string()) return {};
   std::string text = value.get<std::string>(), digit = text, year = text;
-  std::vector<Json> others{text + "x"};
+  std::vector<Json> others{text + "x", text + "/2", "a/b"};
   if (!text.empty() && text.find_first_not_of("0123456789abcdef") == std::string::npos) {
     digit.back() = digit.back() == '0' ? '1' : '0';
     others.push_back(digit);
@@ -190,6 +225,41 @@ TEST(EveryField, IsRefusedListedOrPrintedAsClaimed) {
       }
     }
   }
+}
+
+// In the claim, here, or in both with other values.
+TEST(EveryField, AVariableIsListedWhereItDiffersWhateverItsValueIs) {
+  const File here = full_claim();
+  const Json claim = parse_json(to_text(here));
+  for (const std::string name : kVariables) {
+    if (name == "CUDA_VISIBLE_DEVICES") continue;  // of kIgnored
+    for (const char* const value : kValues) {
+      Json changed = claim;
+      changed["environment"]["env"][name] = value;
+      changed["seal"] = seal_of(changed);
+      EXPECT_TRUE(is_noticed(changed, here)) << name << "=" << value;
+      changed["environment"]["env"].erase(name);
+      changed["seal"] = seal_of(changed);
+      const bool was_there = claim["environment"]["env"].contains(name);
+      EXPECT_EQ(is_noticed(changed, here), was_there) << name << " is not in the claim";
+    }
+  }
+}
+
+TEST(Differences, AValueThatNoClaimHasIsListed) {
+  const File here = full_claim();
+  const auto listed = [&](const std::string& name, const std::string& value) {
+    Json changed = parse_json(to_text(here));
+    changed["environment"]["env"][name] = value;
+    changed["seal"] = seal_of(changed);
+    const File file = from_text("x.claim", json_text(changed));
+    EXPECT_TRUE(file.altered.empty());
+    return differences(file, here, true);
+  };
+  EXPECT_EQ(listed("OMP_NUM_THREADS", "64/2"), std::vector<std::string>{"OMP_NUM_THREADS: claim “64/2”, here “2”"});
+  EXPECT_EQ(listed("LD_PRELOAD", "faketime.so"),
+            std::vector<std::string>{"LD_PRELOAD: claim “faketime.so”, here not told"});
+  EXPECT_EQ(listed("MKL_CBWR", "AVX2"), std::vector<std::string>{"MKL_CBWR: claim “AVX2”, here not set"});
 }
 
 TEST(EveryField, AListIsNotedWhereItGrows) {

@@ -25,6 +25,7 @@ except ImportError as missing:
 
 TOOLS = pathlib.Path(__file__).parents[2] / "tools" / "python"
 sys.path.insert(0, str(TOOLS))
+import syslab_arguments  # noqa: E402
 import syslab_beside as beside  # noqa: E402
 import syslab_compilers as compilers  # noqa: E402
 import syslab_functions as functions  # noqa: E402
@@ -148,6 +149,53 @@ class Signatures(unittest.TestCase):
                             (np.array(["x"]), "has dtype <U1")):
             with self.assertRaisesRegex(TypeError, said):
                 signatures.take_apart({"a": value})
+
+
+class Arguments(unittest.TestCase):
+    def said(self, change, *values):
+        kept = syslab_arguments.Kept([f"arg{i}" for i in range(len(values))], values)
+        change(*values)
+        try:
+            kept.demand_same()
+        except functions.WrongAnswer as wrong:
+            self.assertEqual(wrong.finding, "input_changed")
+            return str(wrong).removeprefix("the call changed its argument ").partition(";")[0]
+        return None
+
+    def test_each_change_of_a_tensors_metadata_is_named(self):
+        for change, said in ((lambda x: x.unsqueeze_(0), "shape from (4, 6) to (1, 4, 6)"), (lambda x: x.t_(), "shape from (4, 6) to (6, 4)"),
+                             (lambda x: x.as_strided_((4, 6), (1, 4)), "strides from (6, 1) to (1, 4)"), (lambda x: x.resize_(1), "shape from (4, 6) to (1,)"),
+                             (lambda x: x.requires_grad_(True), "requires_grad from False to True"),
+                             (lambda x: setattr(x, "data", torch.zeros(4, 6)), "other memory than before"),
+                             (lambda x: setattr(x, "data", torch.zeros(4, 6).double()), "dtype from float32 to float64")):
+            self.assertEqual(self.said(change, torch.randn(4, 6)), f"'arg0': {said}")
+        for change, said in ((lambda x: setattr(x, "shape", (24,)), "shape from (4, 6) to (24,)"), (lambda x: setattr(x, "dtype", "i4"), "dtype from float32 to int32"),
+                             (lambda x: setattr(x, "strides", (4, 16)), "strides from (24, 4) to (4, 16)"),
+                             (lambda x: x.setflags(write=False), "writeable from True to False")):
+            self.assertEqual(self.said(change, np.ones((4, 6), "f4")), f"'arg0': {said}")
+        for same in (lambda x: x.mul_(2), lambda x: x.t(), lambda x: x.requires_grad_(False), lambda x: x.detach_(), lambda x: x.numpy()):
+            self.assertIsNone(self.said(same, torch.randn(4, 6)))
+
+    def test_containers_are_compared_as_deep_as_they_were(self):
+        x, y = torch.ones(2), torch.ones(2)
+        for change, said in ((lambda held: held.append(held), "'arg0': length from 3 to 4"), (lambda held: held.clear(), "'arg0': length from 3 to 0"),
+                             (lambda held: held.__setitem__(0, held), "'arg0.0': another object than before"),
+                             (lambda held: held.__setitem__(0, y), "'arg0.0': another object than before"),
+                             (lambda held: held.__setitem__(1, held), "'arg0.1': from a dict to a list"),
+                             (lambda held: held.__setitem__(2, 1), "'arg0.2': from 1.0 to 1"),
+                             (lambda held: held.__setitem__(2, None), "'arg0.2': from 1.0 to None"),
+                             (lambda held: held[1].update(z=0), "'arg0.1': keys from ['n', 'x'] to ['n', 'x', 'z']"),
+                             (lambda held: held[1].update(n=held[1].pop("n")), "'arg0.1': keys from ['n', 'x'] to ['x', 'n']"),
+                             (lambda held: held[1]["x"][0].unsqueeze_(0), "'arg0.1.x.0': shape from (2,) to (1, 2)"),
+                             (lambda held: held[1].update(n=2.0), "'arg0.1.n': from nan to 2.0")):
+            self.assertEqual(self.said(change, [x, {"n": math.nan, "x": (torch.ones(2),)}, 1.0]), said)
+        for same in (lambda held: held.__setitem__(0, held[0]), lambda held: held[1].update(n=held[1]["n"]),
+                     lambda held: held.append(held.pop()), lambda held: held.__setitem__(1, dict(held[1]))):
+            self.assertIsNone(self.said(same, [x, {"n": math.nan, "x": (x,)}, 1.0]))
+
+    def test_the_snapshot_holds_no_copy(self):
+        x = torch.randn(1 << 20)
+        self.assertIs(syslab_arguments.Kept(["x"], [x]).arguments[0][1], x)
 
 
 class Results(unittest.TestCase):

@@ -6,7 +6,8 @@ import unittest
 from lab import Lab, asked_again, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
-SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED = (f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties", "unjudged"))
+SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED, CONTAINERS = (f"{FILES}/{name}.py" for name in
+                                                      ("softmax", "sums", "cancels", "ties", "unjudged", "containers"))
 
 
 class Functions(Lab):
@@ -173,6 +174,19 @@ class Functions(Lab):
                 self.assertIn(said[name], ended["detail"])
                 self.assertNotIn("\n", ended["detail"])
                 self.assertEqual(ended["params"]["case"], "n=24 dtype=float32")
+
+    def test_an_argument_is_the_same_after_the_call_in_all_that_its_caller_finds(self):
+        said = {"swaps": "'xs.0': another object than before", "appends_late": "'xs': length from 2 to 3",
+                "pops": "'d': keys from ['k', 'of'] to ['k']", "sets": "'d.k': from 3.0 to 5.0", "deep": "'d.of.2.more': length from 2 to 3",
+                "unsqueezes": "'xs.0': shape from (16, 64) to (1, 16, 64)", "shapes": "'a': shape from (16, 64) to (64, 16)",
+                "locks": "'a': writeable from True to False", "requires": "'xs.1': requires_grad from False to True"}
+        mine = [word for name in ("right", *said) for word in ("--mine", f"{name}={CONTAINERS}:{name}")]
+        lines = self.lines("check", *mine, "--reference", f"{CONTAINERS}:reference", "--inputs", f"{CONTAINERS}:cases", "--impl",
+                           ",".join(("right", *said)), expect=1)
+        ended = {one["impl"]: one for one in attempts(lines)}
+        self.assertEqual({name: one["status"] for name, one in ended.items()}, {"right": "ok", **dict.fromkeys(said, "check_failed")})
+        for name, what in said.items():
+            self.assertIn(f"the call changed its argument {what}; whoever calls", ended[name]["detail"])
 
     def test_a_setting_that_one_case_changes_is_told_of_that_case_alone(self):
         for (name, n), ended in self.of_each(("flags_for_one", "flags_late"), expect=1).items():

@@ -36,6 +36,12 @@ class Gradients(Lab):
         self.assertEqual([one["status"] for one in ended.values()], ["check_failed", "ok"])
         self.assertIn("strides (48, 2)", ended["ReadsByItsOwnStrides", 24, "backward"]["detail"])
 
+    def test_the_gradient_and_the_arguments_stay_the_callers(self):
+        said = {"TurnsTheGradient": "'d(out)': shape from (6, 24) to (24, 6)", "locks_the_weight": "'weight': requires_grad from True to False"}
+        for (name, *_), ended in self.of_each(said, "-a", "n=24", "-a", "pass=backward", inputs="cases_with_gradients", expect=1).items():
+            self.assertEqual(ended["status"], "check_failed")
+            self.assertIn(f"the call changed its argument {said[name]}; whoever calls", ended["detail"])
+
     def test_the_file_asks_for_them_and_an_axis_chooses(self):
         ended = self.of_each(("ByHand", "detached"), "-a", "pass=backward", "-a", "n=24", inputs="cases_with_gradients", expect=1)
         self.assertEqual({key: one["status"] for key, one in ended.items()},

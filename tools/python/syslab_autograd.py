@@ -6,6 +6,7 @@ are returned.
 """
 import sys
 
+from syslab_arguments import Kept
 from syslab_failures import WrongAnswer
 from syslab_functions import named_results
 from syslab_signature import is_torch
@@ -32,8 +33,10 @@ class Backward:
         """`values`: one for each tensor of the arguments."""
         self.torch = sys.modules["torch"]
         leaves = [value.detach().requires_grad_(True) if is_inexact(value) else value for value in values]
+        arguments = signature.build(leaves)
+        self.kept = Kept(signature.names, arguments)  # of the forward call
         with self.torch.enable_grad():
-            results = named_results(function(*signature.build(leaves)), keeps_graph=True)
+            results = named_results(function(*arguments), keeps_graph=True)
         self.wanted = [(f"d({tensor['name']})", leaf) for tensor, leaf in zip(signature.tensors, leaves)
                        if is_inexact(leaf)]
         self.wanted += [(f"d({name})", value) for name, value in parameters_of(function)]

@@ -12,6 +12,7 @@ import random
 import sys
 from typing import Any
 
+from syslab_arguments import Kept, shares
 from syslab_compilers import Watch
 from syslab_failures import Unsupported, WrongAnswer
 from syslab_library import Symbol
@@ -293,7 +294,8 @@ class Function:
         return value.to(self.device) if self.device != "cpu" and is_torch(value) else value
 
     def prepared(self, signature, views, bell):
-        """What is to be timed, once the call's inputs have been released; and the tensors that it reads."""
+        """What is to be timed, once the call's inputs have been released; how its results are named; the tensors that
+        it reads; and its arguments as they are before it (none where they are built within its time, or are C's)."""
         if signature.late:
             from syslab_autograd import Backward
 
@@ -302,15 +304,18 @@ class Function:
             back = Backward(self.function, signature,
                             [on_host(tensor, self.on_device(value))
                              for tensor, value in zip(signature.tensors, views[:first])])
+            back.kept.demand_same()
             back.demand(signature.late, views[first:])
+            kept = Kept([tensor["name"] for tensor in signature.tensors[first:]], views[first:])
             bell.wait()
             given = [self.on_device(value) for value in views[first:]]
-            return lambda: back.gradients(given), back.named, given
-        values = [self.on_device(value) for value in views]
+            return lambda: back.gradients(given), back.named, given, kept
+        values, kept = [self.on_device(value) for value in views], Kept((), ())
         if isinstance(self.function, Symbol):
             body = self.function.bound(signature.abi, values, self.device)
         elif not any(map(is_there, signature.tensors, values)):
             arguments = signature.build(values)
+            kept = Kept(signature.names, arguments)
 
             def body():
                 return self.called(arguments)
@@ -321,7 +326,7 @@ class Function:
                     signature.build([on_host(tensor, value) for tensor, value in zip(signature.tensors, values)]))
 
         bell.wait()
-        return body, lambda returned: returned, values
+        return body, lambda returned: returned, values, kept
 
     def call(self, message, bell):
         """Runs the function once; returns the nanoseconds that it took by its own clock."""
@@ -335,7 +340,7 @@ class Function:
         if options.get("examine"):
             bell.wait()
             self.examine(signature, views, expected)
-        body, named, values = self.prepared(signature, views, bell)
+        body, named, values, kept = self.prepared(signature, views, bell)
         returned, elapsed = self.timed(body, values)
         results = named_results(named(returned))
         # The host's clock runs until the results are where it reads them: what they must be is asked behind that.
@@ -343,6 +348,7 @@ class Function:
             for (_, value), wire in zip(results, message["outputs"]):
                 write_result(self.memory, size, wire["offset"], wire["dtype"], value)
         bell.finish()
+        kept.demand_same()
         self.demand_right(results, expected, signature, values)
         return elapsed
 
@@ -368,12 +374,13 @@ class Function:
         signature, expected = self.signature(message["options"]["signature"]), json.loads(message["options"]["outputs"])
         views = [raw_view_on_gpu(lab, wire["offset"], tensor)
                  for wire, tensor in zip(message["inputs"], signature.tensors)]
-        body, named, values = self.prepared(signature, views, call)
+        body, named, values, kept = self.prepared(signature, views, call)
         results = named_results(named(call.timed(body, inexact_tensors(values))))
         if not is_as(results, expected):
             demand(results, expected)
         elapsed = call.done([(as_tensor(value), lab.view(wire))
                              for (_, value), wire in zip(results, message["outputs"])])
+        kept.demand_same()
         self.demand_right(results, expected, signature, values)
         return elapsed
 
@@ -436,8 +443,10 @@ class Function:
         """Two calls that nobody times, and what they left behind."""
 
         def called():
-            body, named, _ = self.prepared(signature, views, NoDoorbell())
-            return named_results(named(body()))
+            body, named, _, kept = self.prepared(signature, views, NoDoorbell())
+            returned = body()
+            kept.demand_same()  # before anything reads them again
+            return named_results(named(returned))
 
         states = generators()
         tensors = dict(zip((tensor["name"] for tensor in signature.tensors), views))
@@ -445,7 +454,7 @@ class Function:
         first = called()
         for name, value in tensors.items():
             if not same_content(value, before[name]):
-                raise WrongAnswer(f"the call changed its input '{name}'")
+                raise WrongAnswer(f"the call changed its input '{name}'", "input_changed")
         demand(first, expected)
         first = [(name, copy_of(value)) for name, value in first]
         for name, state in generators().items():
@@ -476,23 +485,3 @@ def with_other_strides(value):
     yield longer[..., 0]
     axes = tuple(reversed(range(value.dim())))
     yield value.permute(axes).contiguous().permute(axes)
-
-
-def storage(value):
-    """Addresses of the memory that a tensor lies in, first and one past the last."""
-    if is_torch(value):
-        held = value.storage()
-        begin = held.data_ptr()
-        return begin, begin + held.nbytes()
-    import numpy
-
-    return numpy.lib.array_utils.byte_bounds(value) if hasattr(numpy.lib, "array_utils") else numpy.byte_bounds(value)
-
-
-def shares(value, other):
-    if is_torch(value) != is_torch(other) or not math.prod(value.shape) or not math.prod(other.shape):
-        return False
-    if is_torch(value) and value.device != other.device:
-        return False
-    (a, b), (c, d) = storage(value), storage(other)
-    return a < d and c < b

@@ -97,7 +97,7 @@ class Reference:
         late = [{"name": f"d({name})", "library": "torch", "dtype": dtype_name(value), "shape": list(value.shape)}
                 for name, value in back.results]
         self.signature = Signature(self.signature.tree, self.signature.tensors + late,
-                                   late=[name for name, _ in back.results])
+                                   late=[name for name, _ in back.results], names=self.signature.names)
 
     def gradients(self, seed):
         """Of the outputs, drawn as the arguments are."""

@@ -36,20 +36,21 @@ def item_bytes(value):
 class Signature:
     """How the arguments of a call are put together: `tree` is JSON, its leaves are tensors' numbers or plain values.
     `abi`: how a library's symbol takes them (syslab_library.py). `late`: outputs whose gradients are the last of the
-    tensors (syslab_autograd.py).
+    tensors (syslab_autograd.py). `names`: of the arguments, one for each of `tree`; none of a library's symbol.
     """
 
-    def __init__(self, tree, tensors, abi=None, late=()):
+    def __init__(self, tree, tensors, abi=None, late=(), names=()):
         self.tree, self.tensors = tree, tensors  # tensors: {"name", "library", "dtype", "shape"} each
-        self.abi, self.late = abi, list(late)
+        self.abi, self.late, self.names = abi, list(late), list(names)
 
     def text(self):
-        return json.dumps({"tree": self.tree, "tensors": self.tensors, "abi": self.abi, "late": self.late})
+        return json.dumps({"tree": self.tree, "tensors": self.tensors, "abi": self.abi, "late": self.late,
+                           "names": self.names})
 
     @classmethod
     def parse(cls, text):
         read = json.loads(text)
-        return cls(read["tree"], read["tensors"], read.get("abi"), read.get("late", ()))
+        return cls(read["tree"], read["tensors"], read.get("abi"), read.get("late", ()), read.get("names", ()))
 
     def early(self):
         """How many of the tensors are the arguments' own."""
@@ -79,12 +80,12 @@ def put_together(node, values):
 
 def take_apart(arguments):
     """The signature of a case's arguments, a dict (by name) or a sequence, and their tensors."""
-    named = (arguments.items() if isinstance(arguments, dict)
-             else ((f"arg{i}", each) for i, each in enumerate(arguments)))
+    named = [(str(name), value) for name, value in arguments.items()] if isinstance(arguments, dict) else [
+        (f"arg{i}", each) for i, each in enumerate(arguments)]
     tensors: list = []
     values: list = []
-    tree = [node_of(str(name), value, tensors, values) for name, value in named]
-    return Signature(tree, tensors), values
+    tree = [node_of(name, value, tensors, values) for name, value in named]
+    return Signature(tree, tensors, names=[name for name, _ in named]), values
 
 
 def node_of(name, value, tensors, values):

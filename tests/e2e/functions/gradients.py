@@ -62,6 +62,22 @@ class RefusesOtherStrides(ByHand):
         return ByHand.backward(ctx, gradient)
 
 
+class TurnsTheGradient(ByHand):
+    """What came in is the caller's."""
+
+    @staticmethod
+    def backward(ctx, gradient):
+        found = ByHand.backward(ctx, gradient)
+        gradient.t_()
+        return found
+
+
+def locks_the_weight(x, weight):
+    y = ByHand.apply(x, weight)
+    weight.requires_grad_(False)
+    return y
+
+
 def detached(x, weight):
     return reference(x.detach(), weight.detach())
 

@@ -14,6 +14,7 @@
 
 #include "check/search.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/left_out.hpp"
 #include "property_tests/on_device.hpp"
 
 namespace syslab::property {
@@ -51,7 +52,9 @@ check::LawResult search_contracted(const ContractedLaw<Rung>& law, const Rung& r
   if (!rung.unavailable.empty()) return does_not_apply(rung.name + " " + rung.unavailable);
   if (const auto reason = OnDevice::refusal(rung.device)) return does_not_apply(rung.name + " " + *reason);
   const Contracted<Rung> subject{rung, request.contract};
-  return check::search(law.id, request, [&](check::Observation& observation) { law.body(subject, observation); });
+  return with_left_out(
+      check::search(law.id, request, [&](check::Observation& observation) { law.body(subject, observation); }), rung,
+      request);
 }
 
 }  // namespace syslab::property

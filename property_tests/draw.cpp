@@ -17,6 +17,31 @@ std::int64_t draw_size(const char* name, const std::vector<std::int64_t>& sizes,
   return *one_of(sizes, edge_sizes(), sizes.empty() ? 0 : usable).as(name);
 }
 
+void showValue(LongSide side, std::ostream& stream) {
+  constexpr const char* kNames[] = {"none", "columns", "rows"};
+  stream << kNames[static_cast<std::size_t>(side)];
+}
+
+Sides draw_sides(const char* rows, const char* columns, const std::vector<std::int64_t>& sizes,
+                 const std::vector<std::int64_t>& longer, std::int64_t most_elements) {
+  constexpr LongSide kNone = LongSide::none, kColumns = LongSide::columns, kRows = LongSide::rows;
+  const std::vector<LongSide> all{kNone, kColumns, kNone, kNone, kColumns, kNone, kNone, kRows};
+  const LongSide side = longer.empty() ? kNone : draw("long_side", all);
+  const std::int64_t most_rows = side == kColumns ? most_elements / longer.front() : most_elements;
+  const std::int64_t drawn = draw_size(rows, side == kRows ? longer : sizes, most_rows);
+  return {drawn, draw_size(columns, side == kColumns ? longer : sizes, most_elements / drawn)};
+}
+
+const std::vector<std::int64_t>& long_sizes() {
+  static const std::vector<std::int64_t> sizes{1024, 1025, 1536, 2048, 3001, 4096};
+  return sizes;
+}
+
+std::vector<std::int64_t> with_longer(std::vector<std::int64_t> sizes, const std::vector<std::int64_t>& longer) {
+  sizes.insert(sizes.end(), longer.begin(), longer.end());
+  return sizes;
+}
+
 std::int64_t draw_below(const char* name, std::int64_t end) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(std::max<std::int64_t>(end, 1)));
   std::iota(values.begin(), values.end(), 0);

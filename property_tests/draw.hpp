@@ -53,6 +53,19 @@ T draw(const char* name, std::vector<T> simplest_first, const std::vector<T>& fa
 
 // A size of ascending `sizes` that is at most `limit`, or the smallest.
 std::int64_t draw_size(const char* name, const std::vector<std::int64_t>& sizes, std::int64_t limit);
+// Rows and columns of at most so many elements. One matrix in four has a row, one in eight a column of `longer`: the
+// other side is short then.
+enum class LongSide { none, columns, rows };
+void showValue(LongSide side, std::ostream& stream);
+struct Sides {
+  std::int64_t rows, columns;
+};
+Sides draw_sides(const char* rows, const char* columns, const std::vector<std::int64_t>& sizes,
+                 const std::vector<std::int64_t>& longer, std::int64_t most_elements);
+// Beyond the sizes that most tries draw: what a tile, a block of threads or a buffer of fixed length may leave out.
+const std::vector<std::int64_t>& long_sizes();
+std::vector<std::int64_t> with_longer(std::vector<std::int64_t> sizes, const std::vector<std::int64_t>& longer);
+
 std::int64_t draw_below(const char* name, std::int64_t end);  // uniform in [0, end), shrinks towards 0
 std::uint64_t draw_seed();                                    // small, so that it is easy to type
 

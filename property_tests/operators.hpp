@@ -15,6 +15,7 @@
 #include "ops/rung.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/left_out.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -44,7 +45,9 @@ class Scratch {
 template <typename Entry, typename Rung>
 check::LawResult search_rung(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
   if (const auto reason = OnDevice::refusal(rung.device)) return does_not_apply(rung.name + " " + *reason);
-  return check::search(entry.id, request, [&](check::Observation& observation) { entry.body(rung, observation); });
+  return with_left_out(
+      check::search(entry.id, request, [&](check::Observation& observation) { entry.body(rung, observation); }), rung,
+      request);
 }
 
 }  // namespace syslab::property

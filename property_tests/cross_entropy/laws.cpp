@@ -16,6 +16,7 @@ using property::Layout;
 
 constexpr int kRows = 0;                        // the dimension that is cut
 constexpr std::int64_t kMostElements = 20'000;  // of the logits
+constexpr std::int64_t kMostClasses = 3000, kMostRows = 300;
 
 struct Sample {
   Problem problem;
@@ -35,16 +36,18 @@ struct Sample {
   }
 };
 
+const std::vector<double> kScale{1, 0.25, 1024};
+
 Sample draw_sample(const Rung& rung) {
   Sample sample;
   Problem& problem = sample.problem;
   problem.dtype = property::draw("dtype", rung.dtypes);
-  const std::vector<std::int64_t> sizes = property::sizes_up_to(3000);
-  problem.classes = property::draw_size("classes", sizes, 3000);
-  problem.rows = property::draw_size("rows", sizes, std::min<std::int64_t>(kMostElements / problem.classes, 300));
+  const std::vector<std::int64_t> sizes = property::sizes_up_to(kMostClasses);
+  problem.classes = property::draw_size("classes", sizes, kMostClasses);
+  problem.rows = property::draw_size("rows", sizes, std::min(kMostElements / problem.classes, kMostRows));
   sample.layout = property::draw<Layout>("layout", {Layout::contiguous, Layout::padded, Layout::spaced});
   const double spread = property::draw<double>("spread", {1, 8, 60});
-  sample.scale = property::draw<double>("scale", {1, 0.25, 1024});
+  sample.scale = property::draw("scale", kScale);
   const std::uint64_t seed = property::draw_seed();
   sample.logits = property::random_values(seed, "logits", problem.rows * problem.classes, problem.dtype,
                                           static_cast<float>(spread));
@@ -225,6 +228,13 @@ constexpr Entry kEntries[] = {
 
 std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
+}
+
+std::string never_drawn(const Rung& rung) {
+  return property::all_left_out(
+      rung.dtypes,
+      {property::above("rows", kMostRows), property::above("classes", kMostClasses),
+       property::above("logits", kMostElements), property::other_than("scale", kScale), "logits with inf or NaN"});
 }
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }

@@ -26,11 +26,13 @@ struct Sample {
   GuardedTensor output(DType dtype) const { return property::output("y", dtype, shape(), strides_of(shape(), layout)); }
 };
 
+constexpr std::int64_t kMostOfEach = 3000, kMostElements = 30'000;
+
 Sample draw_sample() {
   Sample sample;
-  const std::vector<std::int64_t> sizes = property::sizes_up_to(3000);
-  sample.problem.dim = property::draw_size("dim", sizes, 3000);
-  sample.problem.rows = property::draw_size("rows", sizes, std::max<std::int64_t>(30'000 / sample.problem.dim, 1));
+  const std::vector<std::int64_t> sizes = property::sizes_up_to(kMostOfEach);
+  sample.problem.dim = property::draw_size("dim", sizes, kMostOfEach);
+  sample.problem.rows = property::draw_size("rows", sizes, kMostElements / sample.problem.dim);
   sample.layout = property::draw<Layout>("layout", {Layout::contiguous, Layout::padded, Layout::spaced});
   sample.seed = property::draw_seed();
   return sample;
@@ -108,6 +110,11 @@ constexpr Entry kEntries[] = {
 
 std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
+}
+
+std::string never_drawn(const Rung& rung) {
+  return property::all_left_out(rung.dtypes, {property::above("rows", kMostOfEach), property::above("dim", kMostOfEach),
+                                              property::above("elements", kMostElements), "inputs with inf or NaN"});
 }
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }

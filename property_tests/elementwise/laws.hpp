@@ -1,6 +1,7 @@
 // The laws of the element-wise operators, each bound to one rung.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "check/law.hpp"
@@ -10,6 +11,7 @@
 namespace syslab::elementwise {
 
 std::vector<check::Law> laws(const Rung& rung);
-std::vector<LawInfo> law_list();  // ids and statements, in the same order
+std::vector<LawInfo> law_list();            // ids and statements, in the same order
+std::string never_drawn(const Rung& rung);  // what no law draws, at any depth (property_tests/left_out.hpp)
 
 }  // namespace syslab::elementwise

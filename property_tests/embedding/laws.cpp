@@ -35,16 +35,18 @@ struct Sample {
   }
 };
 
+constexpr std::int64_t kMost = 2000, kMostDim = 600, kMostOfX = 30'000, kMostOfTable = 20'000;
+
 Sample draw_sample(const Rung& rung) {
   Sample sample;
   Problem& problem = sample.problem;
   problem.x_dtype = property::draw("dtype", rung.dtypes);
   const bool half = size_of(problem.x_dtype) == 2;
   problem.table_dtype = half && property::draw_below("fp32 table", 2) == 1 ? DType::f32 : problem.x_dtype;
-  const std::vector<std::int64_t> sizes = property::sizes_up_to(2000);
-  problem.dim = property::draw_size("dim", sizes, 600);
-  problem.rows = property::draw_size("rows", sizes, std::max<std::int64_t>(30'000 / problem.dim, 1));
-  problem.vocab = property::draw_size("vocab", sizes, std::max<std::int64_t>(20'000 / problem.dim, 1));
+  const std::vector<std::int64_t> sizes = property::sizes_up_to(kMost);
+  problem.dim = property::draw_size("dim", sizes, kMostDim);
+  problem.rows = property::draw_size("rows", sizes, kMostOfX / problem.dim);
+  problem.vocab = property::draw_size("vocab", sizes, kMostOfTable / problem.dim);
   sample.layout = property::draw<Layout>("layout", {Layout::contiguous, Layout::padded, Layout::spaced});
   const Ids ids = property::draw<Ids>("ids", {Ids::any, Ids::few, Ids::one});
   sample.seed = property::draw_seed();
@@ -191,6 +193,13 @@ constexpr Entry kEntries[] = {
 
 std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
+}
+
+std::string never_drawn(const Rung& rung) {
+  return property::all_left_out(
+      rung.dtypes, {property::above("rows", kMost), property::above("vocab", kMost), property::above("dim", kMostDim),
+                    property::above("elements of x", kMostOfX), property::above("elements of table", kMostOfTable),
+                    "inputs with inf or NaN"});
 }
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }

@@ -7,6 +7,7 @@
 #include "ops/gemm/oracle.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/left_out.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -22,6 +23,7 @@ using property::Layout;
 
 constexpr int kRows = 0;                         // of C: the dimension that kernels cut into tiles
 constexpr std::int64_t kMostProducts = 200'000;  // m·n·k
+constexpr std::int64_t kMostOfEach = 300, kMostOutputs = kMostProducts / 16;
 
 struct Subject {
   const Rung& rung;
@@ -41,19 +43,23 @@ struct Sample {
   std::vector<double> a, b;
 };
 
+std::vector<DType> dtypes_of(const Rung& rung) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if (!rung.supports(Problem{64, 64, 64, dtype})) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
 Sample draw_sample(const Subject& subject) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128};
-  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(300);
+  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(kMostOfEach);
   Sample sample;
   Problem& p = sample.problem;
-  std::vector<DType> dtypes;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{64, 64, 64, dtype})) dtypes.push_back(dtype);
-  }
-  p.dtype = property::draw("dtype", dtypes);
+  p.dtype = property::draw("dtype", dtypes_of(subject.rung));
   p.m = property::draw_size("m", sizes, sizes.back());
-  p.n = property::draw_size("n", sizes, std::max<std::int64_t>(kMostProducts / p.m / 16, sizes.front()));
+  p.n = property::draw_size("n", sizes, std::max<std::int64_t>(kMostOutputs / p.m, sizes.front()));
   p.k = property::draw_size("k", sizes, std::max(kMostProducts / (p.m * p.n), sizes.front()));
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
@@ -181,12 +187,21 @@ std::optional<std::string> excuse(const Rung& rung) {
 check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
   if (const auto reason = excuse(rung)) return property::does_not_apply(*reason);
   const Subject subject{rung, request.contract};
-  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
+  return property::with_left_out(
+      check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); }), rung,
+      request);
 }
 
 }  // namespace
 
 std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+
+std::string never_drawn(const Rung& rung) {
+  return property::all_left_out(
+      dtypes_of(rung),
+      {property::above("m", kMostOfEach), property::above("n", kMostOfEach), property::above("k", kMostOfEach),
+       property::above("m·n", kMostOutputs), property::above("m·n·k", kMostProducts), "inputs with inf or NaN"});
+}
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 

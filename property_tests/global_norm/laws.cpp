@@ -22,14 +22,21 @@ struct Sample {
   ConstTensorView exact() const { return {g.data(), DType::f64, Shape{problem.elements}}; }
 };
 
+const std::vector<double> kMaxNorm{1, 1e-3, 1e9, INFINITY}, kGradScale{1, 1.0 / 65'536};
+
+std::vector<std::int64_t> sizes_of_g() {
+  std::vector<std::int64_t> sizes = property::sizes_up_to(5000);
+  for (const std::int64_t size : {65'535, 65'536, 65'537, 70'001}) sizes.push_back(size);  // the host's pieces
+  return sizes;
+}
+
 Sample draw_sample(const Rung& rung) {
   Sample sample;
   sample.problem.dtype = property::draw("dtype", rung.dtypes);
-  std::vector<std::int64_t> sizes = property::sizes_up_to(5000);
-  for (const std::int64_t size : {65'535, 65'536, 65'537, 70'001}) sizes.push_back(size);  // the host's pieces
+  const std::vector<std::int64_t> sizes = sizes_of_g();
   sample.problem.elements = property::draw_size("elements", sizes, sizes.back());
-  sample.max_norm = property::draw<double>("max_norm", {1, 1e-3, 1e9, INFINITY});
-  sample.grad_scale = property::draw<double>("grad_scale", {1, 1.0 / 65'536});
+  sample.max_norm = property::draw("max_norm", kMaxNorm);
+  sample.grad_scale = property::draw("grad_scale", kGradScale);
   const auto scale = property::draw<float>("scale", {1, 1000});
   sample.g = property::random_values(property::draw_seed(), "g", sample.problem.elements, sample.problem.dtype, scale);
   return sample;
@@ -141,6 +148,12 @@ constexpr Entry kEntries[] = {
 
 std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
+}
+
+std::string never_drawn(const Rung& rung) {
+  return property::all_left_out(
+      rung.dtypes, {property::sizes_left_out("elements", sizes_of_g()), property::other_than("max_norm", kMaxNorm),
+                    property::other_than("grad_scale", kGradScale)});
 }
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }

@@ -36,9 +36,17 @@ void forward(Fault fault, const Rung& sound, const Problem& p, const Args& args)
   }
   if (fault == Fault::stuck_at_last) {
     return with_tables(p, args, [&](auto& cos, auto& sin) {
-      std::copy_n(cos.begin(), pairs, cos.end() - static_cast<std::ptrdiff_t>(pairs));
-      std::copy_n(sin.begin(), pairs, sin.end() - static_cast<std::ptrdiff_t>(pairs));
+      const auto last = (p.seq - 1) * p.head_dim / 2;
+      std::copy_n(cos.begin(), pairs, cos.begin() + last);
+      std::copy_n(sin.begin(), pairs, sin.begin() + last);
     });
+  }
+  if (fault == Fault::last_rows_of_tables) {
+    Args behind = args;
+    const auto skipped = static_cast<std::size_t>((args.cos.size(0) - p.seq) * p.head_dim / 2) * size_of(p.tables());
+    behind.cos.data = static_cast<const std::byte*>(args.cos.data) + skipped;
+    behind.sin.data = static_cast<const std::byte*>(args.sin.data) + skipped;
+    return sound.forward(p, behind, {}, {});
   }
   sound.forward(p, args, {}, {});
   if (fault == Fault::stretched) change(args.y, [](double y, std::size_t) { return 1.02 * y; });
@@ -67,6 +75,7 @@ void backward(Fault fault, const Rung& sound, const Problem& p, Args args) {
 std::vector<Mutant> mutants() {
   return {
       {Fault::turned_back, "turned_back", "rope.equals_oracle"},
+      {Fault::last_rows_of_tables, "last_rows_of_tables", "rope.equals_oracle"},
       {Fault::turned_on, "turned_on", "rope.gradient_equals_oracle"},
       {Fault::stretched, "stretched", "rope.keeps_norms"},
       {Fault::stretched_back, "stretched_back", "rope.backward_undoes_forward"},

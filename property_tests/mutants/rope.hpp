@@ -10,13 +10,14 @@ namespace syslab::rope {
 
 enum class Fault {
   none,
-  turned_back,     // forward turns the other way
-  turned_on,       // backward turns as forward does
-  stretched,       // y is a fiftieth too long
-  stretched_back,  // dx is
-  stuck_at_last,   // the last position is turned as the first
-  swapped_halves,  // out₂ comes before out₁
-  write_past_end,  // one element after the last of y
+  turned_back,          // forward turns the other way
+  last_rows_of_tables,  // of tables that are longer than the sequence
+  turned_on,            // backward turns as forward does
+  stretched,            // y is a fiftieth too long
+  stretched_back,       // dx is
+  stuck_at_last,        // the last position is turned as the first
+  swapped_halves,       // out₂ comes before out₁
+  write_past_end,       // one element after the last of y
 };
 
 struct Mutant {

@@ -1,5 +1,6 @@
 #include "property_tests/mutants/weighted_sum.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace syslab::weighted_sum {
@@ -8,13 +9,14 @@ namespace {
 template <typename T>
 void forward(Fault fault, const Problem& problem, const ForwardArgs& args) {
   const std::int64_t dim = fault == Fault::dropped_tail && problem.dim > 16 ? problem.dim / 16 * 16 : problem.dim;
+  const std::int64_t buffer = fault == Fault::short_buffer ? 1000 : dim;
   const T* w = args.w.as<T>();
   T* y = args.y.as<T>();
   for (std::int64_t row = 0; row < problem.rows; ++row) {
     const T* x = args.x.as<T>() + row * args.x.stride(0);
     const bool backwards = fault == Fault::first_row_apart && row == 0;
     float sum = 0;
-    for (std::int64_t n = 0; n < dim; ++n) {
+    for (std::int64_t n = 0; n < std::min(dim, buffer); ++n) {
       const std::int64_t d = backwards ? dim - 1 - n : n;
       sum += to_float(w[d]) * to_float(x[d]);
     }
@@ -43,6 +45,7 @@ void backward(Fault fault, const Problem& problem, const BackwardArgs& args) {
 std::vector<Mutant> mutants() {
   return {
       {Fault::dropped_tail, "dropped_tail", "weighted_sum.equals_oracle"},
+      {Fault::short_buffer, "short_buffer", "weighted_sum.equals_oracle"},
       {Fault::lost_row, "lost_row", "weighted_sum.gradients_equal_oracle"},
       {Fault::rectified, "rectified", "weighted_sum.linearity"},
       {Fault::first_row_apart, "first_row_apart", "weighted_sum.row_permutation"},

@@ -11,6 +11,7 @@ namespace syslab::weighted_sum {
 enum class Fault {
   none,
   dropped_tail,     // columns beyond the last whole tile of 16 are left out
+  short_buffer,     // columns from 1000 on are left out
   lost_row,         // dw does not see the last row
   rectified,        // y = |y|
   first_row_apart,  // row 0 is added up from its other end

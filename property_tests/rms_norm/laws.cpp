@@ -21,7 +21,8 @@ using property::demand_within;
 using property::Layout;
 
 constexpr int kRows = 0;
-constexpr std::int64_t kMostElements = 30'000;
+constexpr std::int64_t kMostElements = 30'000;  // of x
+constexpr std::int64_t kMostOfBoth = 600;       // rows and columns, but for one long side
 
 using Subject = property::Contracted<Rung>;
 
@@ -62,18 +63,22 @@ std::vector<Dtypes> dtypes_of(const Rung& rung, Pass pass) {
   return taken;
 }
 
+std::vector<double> eps_values() { return {Problem{}.eps, 0.5}; }
+
 Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
-  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
+  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(kMostOfBoth);
   Sample sample;
   Problem& p = sample.problem;
   p = with(p, property::draw("dtypes", dtypes_of(subject.rung, pass)));
-  p.rows = property::draw_size("rows", sizes, sizes.back());
-  p.dim = property::draw_size("dim", sizes, kMostElements / p.rows);
+  const property::Sides sides = property::draw_sides(
+      "rows", "dim", sizes, handout ? std::vector<std::int64_t>{} : property::long_sizes(), kMostElements);
+  p.rows = sides.rows;
+  p.dim = sides.columns;
   p.add = property::draw<bool>("add", {false, true});
   // Beside inputs of order one the usual eps hardly shows, wherever it is added.
-  if (!handout) p.eps = property::draw<double>("eps", {p.eps, 0.5});
+  if (!handout) p.eps = property::draw("eps", eps_values());
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
   sample.with_dh = property::draw<bool>("with_dh", {false, true});
@@ -287,6 +292,19 @@ check::LawResult search(const property::ContractedLaw<Rung>& law, const Rung& ru
 }  // namespace
 
 std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+
+std::string never_drawn(const Rung& rung) {
+  const std::vector<std::int64_t> sides =
+      property::with_longer(property::sizes_up_to(kMostOfBoth), property::long_sizes());
+  std::vector<DType> dtypes;
+  for (const Dtypes& one : dtypes_of(rung, Pass::forward)) {
+    if (one.x == one.y) dtypes.push_back(one.x);
+  }
+  return property::all_left_out(
+      dtypes, {property::sizes_left_out("rows", sides), property::sizes_left_out("dim", sides),
+               property::above("elements of x", kMostElements), property::other_than("eps", eps_values()),
+               "inputs with inf or NaN"});
+}
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 

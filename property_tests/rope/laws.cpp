@@ -23,17 +23,20 @@ using check::Observation;
 using property::demand_within;
 
 constexpr int kPositions = 2;
-constexpr std::int64_t kMostElements = 20'000;
+constexpr std::int64_t kMostElements = 20'000;  // of x
+constexpr std::int64_t kMostBatch = 3, kMostHeads = 12, kMostSeq = 200, kMostHeadDim = 160;
+constexpr std::int64_t kMostMoreRows = 64;  // of the tables, behind those of the sequence
 
 using Subject = property::Contracted<Rung>;
 
 struct Sample {
   Problem problem;
   property::Layout strides = property::Layout::contiguous;
+  std::int64_t table_rows = 1;
   std::vector<double> x, dy, cos, sin;
 
   Shape shape() const { return {problem.batch, problem.heads, problem.seq, problem.head_dim}; }
-  Shape table() const { return {problem.seq, problem.head_dim / 2}; }
+  Shape table() const { return {table_rows, problem.head_dim / 2}; }
   // Of pair k of the head at row-major index `head` over (batch, heads, seq), where it lies in a layout.
   std::size_t first(std::int64_t head, std::int64_t k, Layout layout) const {
     return static_cast<std::size_t>(head * problem.head_dim + (layout == Layout::interleaved ? 2 * k : k));
@@ -44,37 +47,43 @@ struct Sample {
   std::int64_t all_heads() const { return problem.batch * problem.heads * problem.seq; }
 };
 
+std::vector<DType> dtypes_of(const Rung& rung, Pass pass) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if (!rung.supports(Problem{.x_dtype = dtype, .y_dtype = dtype}, pass)) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
 Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128};
   Sample sample;
   Problem& p = sample.problem;
-  std::vector<DType> dtypes;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{.x_dtype = dtype, .y_dtype = dtype}, pass)) dtypes.push_back(dtype);
-  }
-  p.x_dtype = property::draw("dtype", dtypes);
+  p.x_dtype = property::draw("dtype", dtypes_of(subject.rung, pass));
   const bool widen = property::draw<bool>("fp32_out", {false, true});
   p.y_dtype = widen && p.x_dtype != DType::f64 ? DType::f32 : p.x_dtype;
   p.layout = property::draw<Layout>("layout", {Layout::interleaved, Layout::halves});
   std::vector<std::int64_t> evens;
-  for (std::int64_t n = 2; n <= 160; n += 2) evens.push_back(n);
-  p.head_dim = handout ? property::draw("head_dim", powers) : property::draw_size("head_dim", evens, 160);
-  p.heads = property::draw_size("heads", property::sizes_up_to(12), 12);
-  p.batch = property::draw_size("batch", property::sizes_up_to(3), 3);
-  p.seq = property::draw_size("seq", handout ? powers : property::sizes_up_to(200),
+  for (std::int64_t n = 2; n <= kMostHeadDim; n += 2) evens.push_back(n);
+  p.head_dim = handout ? property::draw("head_dim", powers) : property::draw_size("head_dim", evens, kMostHeadDim);
+  p.heads = property::draw_size("heads", property::sizes_up_to(kMostHeads), kMostHeads);
+  p.batch = property::draw_size("batch", property::sizes_up_to(kMostBatch), kMostBatch);
+  p.seq = property::draw_size("seq", handout ? powers : property::sizes_up_to(kMostSeq),
                               kMostElements / (p.head_dim * p.heads * p.batch));
   sample.strides = property::draw<property::Layout>(
       "strides", handout
                      ? std::vector{property::Layout::contiguous}
                      : std::vector{property::Layout::contiguous, property::Layout::padded, property::Layout::swapped});
+  // Tables are made once for the longest context: half of the calls are for fewer positions.
+  sample.table_rows = p.seq + property::draw<std::int64_t>("more_table_rows", {0, 1, 0, 7, 0, kMostMoreRows});
   const std::uint64_t seed = property::draw_seed();
   RC_PRE(!subject.rung.supports(p, pass).has_value());
   sample.x = property::random_values(seed, "x", sample.shape().elements(), p.x_dtype);
   sample.dy = property::random_values(seed, "dy", sample.shape().elements(), p.y_dtype);
   sample.cos.resize(static_cast<std::size_t>(sample.table().elements()));
   sample.sin = sample.cos;
-  fill_tables(p.seq, p.head_dim, 10000, TensorView(sample.cos.data(), DType::f64, sample.table()),
+  fill_tables(sample.table_rows, p.head_dim, 10000, TensorView(sample.cos.data(), DType::f64, sample.table()),
               TensorView(sample.sin.data(), DType::f64, sample.table()));
   for (std::vector<double>* table : {&sample.cos, &sample.sin}) {
     for (double& value : *table) value = property::rounded_to(p.tables(), value);
@@ -261,6 +270,15 @@ constexpr property::ContractedLaw<Rung> kEntries[] = {
 
 std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_contracted<Rung>);
+}
+
+std::string never_drawn(const Rung& rung) {
+  return property::all_left_out(
+      dtypes_of(rung, Pass::forward),
+      {property::above("batch", kMostBatch), property::above("heads", kMostHeads), property::above("seq", kMostSeq),
+       property::above("head_dim", kMostHeadDim), property::above("elements of x", kMostElements),
+       property::above("rows of cos and sin behind seq", kMostMoreRows),
+       "other tables than those of theta = 10000 from position 0 on", "inputs with inf or NaN"});
 }
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }

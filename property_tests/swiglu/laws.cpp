@@ -7,6 +7,7 @@
 #include "ops/swiglu/eager.hpp"
 #include "property_tests/contracted.hpp"
 #include "property_tests/draw.hpp"
+#include "property_tests/left_out.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -21,7 +22,8 @@ using property::demand_within;
 using property::Layout;
 
 constexpr int kRows = 0;
-constexpr std::int64_t kMostElements = 30'000;
+constexpr std::int64_t kMostElements = 30'000;  // of gate
+constexpr std::int64_t kMostOfBoth = 600;       // rows and columns, but for one long side
 
 using Subject = property::Contracted<Rung>;
 
@@ -36,19 +38,25 @@ struct Sample {
   ConstTensorView view(const std::vector<double>& values) const { return {values.data(), DType::f64, matrix()}; }
 };
 
+std::vector<DType> dtypes_of(const Rung& rung, Pass pass) {
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if (!rung.supports(Problem{64, 64, dtype}, pass)) dtypes.push_back(dtype);
+  }
+  return dtypes;
+}
+
 Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
-  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
+  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(kMostOfBoth);
   Sample sample;
   Problem& p = sample.problem;
-  std::vector<DType> dtypes;
-  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{64, 64, dtype}, pass)) dtypes.push_back(dtype);
-  }
-  p.dtype = property::draw("dtype", dtypes);
-  p.rows = property::draw_size("rows", sizes, sizes.back());
-  p.dim = property::draw_size("dim", sizes, kMostElements / p.rows);
+  p.dtype = property::draw("dtype", dtypes_of(subject.rung, pass));
+  const property::Sides sides = property::draw_sides(
+      "rows", "dim", sizes, handout ? std::vector<std::int64_t>{} : property::long_sizes(), kMostElements);
+  p.rows = sides.rows;
+  p.dim = sides.columns;
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
   const auto scale = static_cast<float>(property::draw<double>("scale_of_gate", {1, 4, 32}));
@@ -189,6 +197,14 @@ constexpr property::ContractedLaw<Rung> kEntries[] = {
 
 std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_contracted<Rung>);
+}
+
+std::string never_drawn(const Rung& rung) {
+  const std::vector<std::int64_t> sides =
+      property::with_longer(property::sizes_up_to(kMostOfBoth), property::long_sizes());
+  return property::all_left_out(dtypes_of(rung, Pass::forward),
+                                {property::sizes_left_out("rows", sides), property::sizes_left_out("dim", sides),
+                                 property::above("elements", kMostElements), "inputs with inf or NaN"});
 }
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }

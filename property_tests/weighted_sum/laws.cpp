@@ -7,6 +7,7 @@
 #include "ops/sum_of_products.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/left_out.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -22,6 +23,7 @@ using property::Layout;
 
 constexpr int kRows = 0;                        // of x: the dimension that kernels cut into tiles
 constexpr std::int64_t kMostElements = 40'000;  // of x
+constexpr std::int64_t kMostOfBoth = 600;       // rows and columns, but for one long side
 
 struct Subject {
   const Rung& rung;
@@ -43,19 +45,33 @@ struct Sample {
   Shape matrix() const { return {problem.rows, problem.dim}; }
 };
 
-Sample draw_sample(const Subject& subject, Pass pass) {
-  const bool handout = subject.contract == Contract::handout;
-  const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
-  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
-  Sample sample;
-  Problem& problem = sample.problem;
+std::vector<DType> dtypes_of(const Rung& rung, Pass pass) {
   std::vector<DType> dtypes;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{64, 64, dtype}, pass)) dtypes.push_back(dtype);
+    if (!rung.supports(Problem{64, 64, dtype}, pass)) dtypes.push_back(dtype);
   }
-  problem.dtype = property::draw("dtype", dtypes);
-  problem.rows = property::draw_size("rows", sizes, sizes.back());
-  problem.dim = property::draw_size("dim", sizes, kMostElements / problem.rows);
+  return dtypes;
+}
+
+// Of rows and columns, and of a side that is longer.
+struct Sizes {
+  std::vector<std::int64_t> usual, longer;
+  std::vector<std::int64_t> all() const { return property::with_longer(usual, longer); }
+};
+Sizes sizes_of(Contract contract) {
+  if (contract == Contract::handout) return {{16, 32, 64, 128, 256}, {1024, 2048}};
+  return {property::sizes_up_to(kMostOfBoth), property::long_sizes()};
+}
+
+Sample draw_sample(const Subject& subject, Pass pass) {
+  const bool handout = subject.contract == Contract::handout;
+  const Sizes sizes = sizes_of(subject.contract);
+  Sample sample;
+  Problem& problem = sample.problem;
+  problem.dtype = property::draw("dtype", dtypes_of(subject.rung, pass));
+  const property::Sides sides = property::draw_sides("rows", "dim", sizes.usual, sizes.longer, kMostElements);
+  problem.rows = sides.rows;
+  problem.dim = sides.columns;
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
   sample.seed = property::draw_seed();
@@ -246,12 +262,25 @@ std::optional<std::string> excuse(const Rung& rung, Pass pass) {
 check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
   if (const auto reason = excuse(rung, entry.pass)) return property::does_not_apply(*reason);
   const Subject subject{rung, request.contract};
-  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
+  return property::with_left_out(
+      check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); }), rung,
+      request);
 }
 
 }  // namespace
 
 std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+
+std::string never_drawn(const Rung& rung, check::Contract contract) {
+  const std::vector<std::int64_t> sides = sizes_of(contract).all();
+  std::vector<std::string> parts{property::sizes_left_out("rows", sides), property::sizes_left_out("dim", sides)};
+  if (contract == Contract::handout) {
+    parts = {property::other_than("rows or dim", {sides.begin(), sides.end()}), "strided tensors"};
+  }
+  parts.push_back(property::above("elements of x", kMostElements));
+  parts.emplace_back("inputs with inf or NaN");
+  return property::all_left_out(dtypes_of(rung, Pass::forward), parts);
+}
 
 std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 

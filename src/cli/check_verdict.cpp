@@ -211,7 +211,7 @@ class CheckedLaws {
             {"unasked", unasked()},
             {"cut", cut_json_},
             {"first_call_seconds", first_calls_},
-            {"left_out", left_out_},
+            {"left_out", fmt::format("{}", fmt::join(left_out(), "\n"))},
             {"cases", asked_.cases},
             {"until", asked_.until.empty() ? Json(nullptr) : Json(asked_.until)},
             {"chosen_by", asked_.chosen_by.empty() ? Json(nullptr) : Json(asked_.chosen_by)},
@@ -262,7 +262,7 @@ class CheckedLaws {
     if (verdict::is_open(fact)) {
       add_once(open_[check.lacks->text()], name);
     } else if (fact.outcome == Outcome::passed) {
-      if (!of_handout) note_left_out(planned.law, check.finding);
+      note_left_out(planned.law, check.finding, of_handout);
     } else if (fact.outcome != Outcome::falsified && fact.outcome != Outcome::error) {
       if (of_handout && fact.outcome != Outcome::not_run) return;
       add_once(never_tried_[first_line(check.message)], name);
@@ -286,12 +286,25 @@ class CheckedLaws {
                          {"cases", check.cases_run}});
   }
 
-  // Of laws that held, what one that draws all sizes leaves out counts.
-  void note_left_out(const std::string& law, const Finding& held) {
-    const bool better = left_out_.empty() || (left_out_is_small_ && !held.small);
-    if (held.never_drawn.empty() || !better) return;
-    left_out_is_small_ = held.small;
-    left_out_ = fmt::format("never tried, at any depth{}: {}", held.small ? ", by " + law : "", held.never_drawn);
+  // Of an operator's laws that held, what one that draws all sizes leaves out counts, beyond the hand-out where that is
+  // asked.
+  void note_left_out(const std::string& law, const Finding& held, bool of_handout) {
+    if (held.never_drawn.empty()) return;
+    const LeftOut found{of_handout, held.small ? law : "", held.never_drawn};
+    const auto [there, is_new] = left_out_.try_emplace(law.substr(0, law.find('.')), found);
+    const auto narrowness = [](const LeftOut& one) { return std::pair(one.of_handout, !one.by_small.empty()); };
+    if (!is_new && narrowness(found) < narrowness(there->second)) there->second = found;
+  }
+
+  // A line for each operator; with several, each is named.
+  std::vector<std::string> left_out() const {
+    std::vector<std::string> lines;
+    for (const auto& [name, found] : left_out_) {
+      const std::string of =
+          found.by_small.empty() ? left_out_.size() > 1 ? ", of " + name : "" : ", by " + found.by_small;
+      lines.push_back(fmt::format("never tried, at any depth{}: {}", of, found.never_drawn));
+    }
+    return lines;
   }
 
   void add_finding(const plan::PlannedCase& planned, const JudgedLaw& check, const verdict::LawFact& fact) {
@@ -325,6 +338,7 @@ class CheckedLaws {
                           none_tried ? some_of(laws) : fmt::format("{}", fmt::join(laws, ", ")), reason);
     }
     if (result_.of_beyond.planned + result_.of_unposed.planned > 0) text += limits();
+    for (const std::string& line : left_out()) text += "  " + line + "\n";
     if (const std::string mask = unasked(); !mask.empty()) text += fmt::format("  {}\n", mask);
     return text;
   }
@@ -337,7 +351,6 @@ class CheckedLaws {
       text += fmt::format("  never tried: more than {} inputs per law; try: --deep, with {}\n", asked_.cases,
                           kDeepDepth.cases);
     }
-    if (!left_out_.empty()) text += "  " + left_out_ + "\n";
     if (!std::ranges::any_of(plan_.cases, is_of_ranks, &plan::PlannedCase::law)) return text;
     const bool on_gpus = std::ranges::any_of(plan_.cases, [](const auto& one) { return one.device == "cuda"; });
     return text + fmt::format(
@@ -390,8 +403,12 @@ class CheckedLaws {
   // Laws that had no time for all of their tries, and with how many they made, as text and as JSON.
   std::vector<std::string> cut_laws_, cut_;
   Json cut_json_ = Json::array();
-  std::string why_cut_, left_out_;
-  bool left_out_is_small_ = false;
+  std::string why_cut_;
+  struct LeftOut {
+    bool of_handout = false;
+    std::string by_small, never_drawn;  // the law, where that draws small problems alone
+  };
+  std::map<std::string, LeftOut> left_out_;  // operator → what it leaves out
 };
 
 }  // namespace

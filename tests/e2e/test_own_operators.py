@@ -1,6 +1,7 @@
 """Somebody's own operators other than attention: in Python and as a library, checked and timed."""
 import os
 import pathlib
+import re
 import unittest
 
 from lab import RIGHT, Lab, attempts
@@ -14,8 +15,8 @@ class OwnOperators(Lab):
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
-    def check(self, what, *more, names=ALL, expect=0):
-        lines = self.lines("check", *names, "--impl", "me", "--mine", f"me={what}", "--cases", "10", *more, expect=expect)
+    def check(self, what, *more, names=ALL, cases="10", expect=0):
+        lines = self.lines("check", *names, "--impl", "me", "--mine", f"me={what}", "--cases", cases, *more, expect=expect)
         return {one["law"]: one["status"] for one in attempts(lines)}, lines[-1]
 
     def broken(self, name, keyword):
@@ -29,6 +30,24 @@ class OwnOperators(Lab):
         families = {law.split(".")[0] for law in laws}
         self.assertEqual(families, {"rms_norm", "rope", "swiglu", "cross_entropy", "embedding", "adamw", "global_norm", "gemm",
                                     "weighted_sum"})
+
+    def test_what_no_law_draws_is_listed_of_each_operator(self):
+        done = self.syslab("check", *ALL, "--impl", "me", "--mine", f"me={PYTHON}:Operators", "--cases", "5", expect=0)
+        said = dict(re.findall(r"^ *never tried, at any depth, of (\w+): (.*)$", done.stdout, re.M))
+        for name, limit in (("weighted_sum", "rows or dim other than 16, 32, 64, 128, 256, 1024, 2048"), ("gemm", "k > 300"),
+                            ("rms_norm", "dim > 4096 and some above 600"), ("rope", "seq > 200"), ("swiglu", "rows > 4096"),
+                            ("cross_entropy", "classes > 3000"), ("embedding", "vocab > 2000"), ("adamw", "elements > 9000"),
+                            ("global_norm", "elements > 70001 and some above 5000")):
+            self.assertIn(limit, said.pop(name))
+        self.assertEqual(said, {})
+        _, verdict = self.check(f"{PYTHON}:Operators", "-k", "rope", names=("operators",))
+        self.assertRegex(verdict["left_out"], "^never tried, at any depth: fp16; bf16; batch > 3; heads > 12; seq > 200; head_dim > 160; ")
+
+    def test_long_tables_and_long_sides_are_drawn(self):
+        self.assertIn("rope.equals_oracle", self.broken("LastRowsOfTables", "rope"))
+        laws, verdict = self.check(f"{PYTHON}:ShortBuffer", names=("weighted_sum",), cases="60", expect=1)
+        self.assertEqual(verdict["verdict"], "FAIL")
+        self.assertEqual({law for law, status in laws.items() if status == "check_failed"}, {"weighted_sum.equals_oracle"})
 
     def test_right_ones_hold_in_c(self):
         laws, _ = self.check(PLUGINS / "operators.so")

@@ -16,7 +16,6 @@
 #include "core/text.hpp"
 #include "runner/environment.hpp"
 #include "runner/known_facts.hpp"
-#include "runner/variables.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -132,7 +131,8 @@ Json steady(const std::string& environment_json) {
 
 // A claim has no paths, so that one here does not say that the variable is not set.
 const char* why_missing(const std::string& name, const Json& other) {
-  return other.is_string() && runner::is_for_strangers(name, other.get<std::string>()) ? "not set" : kNotTold;
+  const Json told = runner::facts_for_strangers({{"env", {{name, other}}}});
+  return told.at("env").contains(name) ? "not set" : kNotTold;
 }
 
 void add_machine(Lines& lines, const File& then, const File& here) {

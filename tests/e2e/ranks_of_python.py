@@ -207,6 +207,125 @@ except RuntimeError as error:
 """
 
 
+# What a collective's work and its future hand out, by torch's own Gloo or by the collectives that take its place, on two ranks.
+WORKS = """
+import datetime, json, os, sys, torch
+import torch.distributed as dist
+import syslab_collectives
+
+own, folder = sys.argv[1] == "own", sys.argv[2]
+board = syslab_collectives.Board(2)
+children = []
+for rank in range(2):
+    children.append(os.fork())
+    if children[-1] == 0:
+        break
+else:
+    sys.exit(max(os.waitpid(child, 0)[1] != 0 for child in children))
+if own:
+    syslab_collectives.join_group(board, rank, folder + "/store").begin(late=False)
+else:
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group("gloo", store=dist.FileStore(folder + "/store", 2), rank=rank, world_size=2, timeout=datetime.timedelta(seconds=60))
+
+
+def told(value, given):
+    if torch.is_tensor(value):  # its numbers, and which of the caller's tensors it is
+        return [value.tolist(), [i for i, one in enumerate(given) if one.data_ptr() == value.data_ptr()]]
+    return [told(one, given) for one in value] if isinstance(value, (list, tuple)) else repr(value)
+
+
+def ones(*shape):
+    return torch.full(shape, 1.0 + rank)
+
+
+def coalesced(inputs):
+    return [[torch.zeros_like(one) for one in inputs] for _ in range(2)]
+
+
+group, options = dist.group.WORLD, dist.AllreduceOptions()
+options.reduceOp = dist.ReduceOp.MAX
+CALLS = {
+    "all_reduce": lambda t: dist.all_reduce(t[0], async_op=True),
+    "broadcast": lambda t: dist.broadcast(t[0], 1, async_op=True),
+    "reduce": lambda t: dist.reduce(t[0], 1, async_op=True),
+    "all_gather": lambda t: dist.all_gather(t[1:], t[0], async_op=True),
+    "barrier": lambda t: dist.barrier(async_op=True),
+    "reduce_scatter": lambda t: dist.reduce_scatter(t[0], t[1:], async_op=True),
+    "all_gather_into_tensor": lambda t: dist.all_gather_into_tensor(t[3], t[0], async_op=True),
+    "reduce_scatter_tensor": lambda t: dist.reduce_scatter_tensor(t[0], t[3], async_op=True),
+    "allreduce of the group": lambda t: group.allreduce([t[0]]),
+    "allreduce of one tensor": lambda t: group.allreduce(t[0]),
+    "allreduce by an operation": lambda t: group.allreduce(t[0], dist.ReduceOp.MAX),
+    "allreduce by options": lambda t: group.allreduce([t[0]], options),
+    "allreduce_coalesced": lambda t: group.allreduce_coalesced(t[:2]),
+    "broadcast of the group": lambda t: group.broadcast(t[0], 1),
+    "reduce of the group": lambda t: group.reduce(t[0], 1),
+    "allgather": lambda t: group.allgather([t[1:3]], [t[0]]),
+    "allgather of one tensor": lambda t: group.allgather(t[1:3], t[0]),
+    "barrier of the group": lambda t: group.barrier(),
+}
+WAYS = {
+    "wait": lambda work: work.wait(),
+    "result": lambda work: (work.wait(), work.result())[1],
+    "value": lambda work: (work.wait(), work.get_future().value())[1],
+    "wait of the future": lambda work: work.get_future().wait(),
+    "then": lambda work: work.get_future().then(lambda future: future.value()).wait(),
+}
+FUTURES = {  # functions that return a future, not a work
+    "all_reduce_coalesced": lambda t: dist.all_reduce_coalesced(t[:2], async_op=True),
+    "all_gather_coalesced": lambda t: dist.all_gather_coalesced([t[1:3], t[4:6]], [t[0], t[0]], async_op=True),
+}
+found = {}
+for name, call, ways in [*((name, call, WAYS) for name, call in CALLS.items()),
+                         *((name, call, {"wait": WAYS["wait"]}) for name, call in FUTURES.items())]:
+    for way, look in ways.items():
+        count = 3 if name in ("all_gather", "reduce_scatter") else 6
+        given = [ones(6) if i == 3 else ones(3) + i for i in range(count)]
+        try:
+            handed_out = look(call(given))
+            if name in ("reduce", "reduce of the group") and rank != 1:
+                given[0].zero_()  # Gloo leaves partial sums in it
+            found[f"{name}, {way}"] = told(handed_out, given)
+        except RuntimeError as error:
+            found[f"{name}, {way}"] = "unsupported" if "support" in str(error) else f"{type(error).__name__}: {error}"
+try:
+    dist.all_reduce_coalesced([ones(1), ones(1).double()])
+except RuntimeError as error:
+    found["two dtypes"] = str(error)[:45]
+with open(f"{folder}/{rank}.json", "w") as told_to:
+    json.dump(found, told_to)
+os._exit(0)
+"""
+
+
+@unittest.skipIf(torch is None, "no torch")
+class AsGlooDoes(unittest.TestCase):
+    def found(self, whose):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-W", "ignore", "-c", WORKS, whose, folder], capture_output=True, text=True, timeout=120,
+                                  env={**os.environ, "PYTHONPATH": os.path.dirname(syslab_collectives.__file__)})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [json.loads(pathlib.Path(folder, f"{rank}.json").read_text()) for rank in range(2)]
+
+    def test_works_and_futures_hand_out_what_those_of_gloo_do(self):
+        for rank, (real, own) in enumerate(zip(self.found("torch"), self.found("own"))):
+            compared = {name: value for name, value in real.items() if value != "unsupported"}
+            self.assertEqual({name: own[name] for name in compared}, compared, f"rank {rank}")
+            self.assertGreaterEqual(len(compared), 70)
+            self.assertEqual(own["reduce_scatter_tensor, value"][0][1], [0])  # of which not every Gloo has one
+
+    def test_a_late_result_is_not_there_before_it_was_waited_for(self):
+        made = syslab_collectives.Collectives(syslab_collectives.Board(1), 0)
+        made.begin(late=True)
+        tensor = torch.ones(2)
+        work = made.all_reduce(tensor, async_op=True)
+        with self.assertRaisesRegex(RuntimeError, "Should call wait"):
+            work.result()
+        work.wait()
+        self.assertIs(work.result()[0], tensor)
+
+
 @unittest.skipIf(torch is None, "no torch")
 class AsNcclDoes(unittest.TestCase):
     def collectives(self, backend):

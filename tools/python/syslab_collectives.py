@@ -20,7 +20,8 @@ import torch.distributed as dist
 
 from syslab_lacks import averages_over_gloo
 
-KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce", "barrier")
+UNCOUNTED = "uncounted"  # what goes to the backend as it is: between two ranks, or to and from one
+KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce", "barrier", UNCOUNTED)
 PAYLOAD_BYTES = 1 << 20
 SIGNATURE_BYTES = 256
 STATUS_BYTES = 64
@@ -108,10 +109,11 @@ class Log:
 
 
 class Call:
-    """One collective that has been called; what an asynchronous one returns."""
+    """One collective that has been called; what an asynchronous one returns. Its result is the list of the caller's
+    tensors that it writes to, as torch's backends have it."""
 
-    def __init__(self, values, deliver, event, late):
-        self.values, self.deliver, self.event = values, deliver, event
+    def __init__(self, values, deliver, event, late, results, backend="gloo"):
+        self.values, self.deliver, self.event, self.results, self.backend = values, deliver, event, results, backend
         if not late:
             self.complete()
 
@@ -136,13 +138,15 @@ class Call:
         return None
 
     def result(self):
-        self.wait()
-        return self.values
+        if self.deliver is not None and self.backend == "gloo":
+            raise RuntimeError("Work needs to be completed before calling result(). Should call wait() before "
+                               "result().")
+        return list(self.results)
 
     def get_future(self):
         self.wait()
         future = torch.futures.Future()
-        future.set_result(self.values)
+        future.set_result(list(self.results))
         return future
 
 
@@ -224,23 +228,54 @@ class Collectives:
         board.set_waiting(self.rank, False)
         return values
 
-    def call(self, kind, tensor, asynchronous, deliver, detail=""):
-        """`deliver` writes what all ranks posted to where the caller wants it."""
+    def note(self, kind, elements, size, asynchronous):
         log = self.log
-        event = {"step": log.step, "kind": KINDS.index(kind), "elements": tensor.numel(),
-                 "bytes": tensor.numel() * tensor.element_size(),
+        event = {"step": log.step, "kind": KINDS.index(kind), "elements": elements, "bytes": size,
                  "ready": log.ready, "in_backward": log.in_backward, "async": asynchronous, "waited": not asynchronous}
         event["file"], event["line"] = called_from()
         log.events.append(event)
+        return event
+
+    def call(self, kind, tensor, asynchronous, deliver, results, detail=""):
+        """`deliver` writes what all ranks posted to where the caller wants it: to `results`."""
+        event = self.note(kind, tensor.numel(), tensor.numel() * tensor.element_size(), asynchronous)
         values = [value.to(tensor.device) for value in self.exchange(kind, tensor, detail)]
-        made = Call(values, deliver, event, self.late and asynchronous)
+        made = Call(values, deliver, event, self.late and asynchronous, results, self.backend)
         return made if asynchronous else None
+
+    def note_uncounted(self):
+        """Once a step: laws about messages then know that they do not know all."""
+        events = self.log.events
+        if not any(event["kind"] == KINDS.index(UNCOUNTED) and event["step"] == self.log.step for event in events):
+            self.note(UNCOUNTED, 0, 0, False)
 
     # --- as torch.distributed names and orders them ---
 
     def all_reduce(self, tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
-        return self.call("all_reduce", tensor, async_op, lambda values: self.write(tensor, self.reduced(values, op)))
+        return self.call("all_reduce", tensor, async_op, lambda values: self.write(tensor, self.reduced(values, op)),
+                         [tensor])
+
+    def all_reduce_coalesced(self, tensors, op=dist.ReduceOp.SUM, group=None, async_op=False):
+        """One message. It returns the future of its work."""
+        return self.future_of(self.all_reduce_together(tensors, op, group), async_op)
+
+    @staticmethod
+    def future_of(work, async_op):
+        if async_op:
+            return work.get_future()
+        work.event["async"] = False
+        work.wait()
+        return None
+
+    def all_reduce_together(self, tensors, op=dist.ReduceOp.SUM, group=None):
+        self.require_all(group)
+
+        def deliver(values):
+            for tensor, value in zip(tensors, self.reduced(values, op).split([t.numel() for t in tensors])):
+                self.write(tensor, value)
+
+        return self.call("all_reduce", joined(tensors), True, deliver, tensors)
 
     def reduce(self, tensor, dst, op=dist.ReduceOp.SUM, group=None, async_op=False):
         self.require_all(group)
@@ -251,7 +286,7 @@ class Collectives:
             else:
                 self.demand_writable(tensor)
 
-        return self.call("reduce", tensor, async_op, deliver, f" to rank {dst}")
+        return self.call("reduce", tensor, async_op, deliver, [tensor], f" to rank {dst}")
 
     def broadcast(self, tensor, src, group=None, async_op=False):
         self.require_all(group)
@@ -262,7 +297,7 @@ class Collectives:
             else:
                 self.demand_writable(tensor)
 
-        return self.call("broadcast", tensor, async_op, deliver, f" from rank {src}")
+        return self.call("broadcast", tensor, async_op, deliver, [tensor], f" from rank {src}")
 
     def all_gather(self, tensor_list, tensor, group=None, async_op=False):
         self.require_all(group)
@@ -273,12 +308,27 @@ class Collectives:
             for place, value in zip(tensor_list, values):
                 self.write(place, value)
 
-        return self.call("all_gather", tensor, async_op, deliver)
+        return self.call("all_gather", tensor, async_op, deliver, tensor_list)
+
+    def all_gather_coalesced(self, output_tensor_lists, input_tensor_list, group=None, async_op=False):
+        """One message. It returns the future of its work."""
+        return self.future_of(self.all_gather_together(output_tensor_lists, input_tensor_list, group), async_op)
+
+    def all_gather_together(self, output_tensor_lists, input_tensor_list, group=None):
+        self.require_all(group)
+        counts = [tensor.numel() for tensor in input_tensor_list]
+
+        def deliver(values):
+            for places, value in zip(output_tensor_lists, values):
+                for place, part in zip(places, value.split(counts)):
+                    self.write(place, part)
+
+        return self.call("all_gather", joined(input_tensor_list), True, deliver, output_tensor_lists)
 
     def all_gather_into_tensor(self, output_tensor, input_tensor, group=None, async_op=False):
         self.require_all(group)
         return self.call("all_gather", input_tensor, async_op,
-                         lambda values: self.write(output_tensor, torch.cat(values)))
+                         lambda values: self.write(output_tensor, torch.cat(values)), [output_tensor])
 
     def reduce_scatter(self, output, input_list, op=dist.ReduceOp.SUM, group=None, async_op=False):
         return self.reduce_scatter_tensor(output, torch.cat([one.reshape(-1) for one in input_list]), op,
@@ -289,11 +339,11 @@ class Collectives:
         count = input.numel() // self.board.ranks
         own = slice(self.rank * count, (self.rank + 1) * count)
         return self.call("reduce_scatter", input, async_op,
-                         lambda values: self.write(output, self.reduced(values, op)[own]))
+                         lambda values: self.write(output, self.reduced(values, op)[own]), [output])
 
     def barrier(self, group=None, async_op=False, device_ids=None):
         self.require_all(group)
-        return self.call("barrier", torch.empty(0), async_op, lambda _: None)
+        return self.call("barrier", torch.empty(0), async_op, lambda _: None, [])
 
     def demand_writable(self, tensor):
         """Of a tensor that Gloo copies back to a GPU on every rank, whether or not anything in it is new."""
@@ -331,15 +381,118 @@ class Collectives:
 
     def install(self):
         """In place of torch's own, before the student's file is imported."""
-        names = {name: getattr(self, name) for name in ("all_reduce", "reduce", "broadcast", "all_gather",
+        names = {name: getattr(self, name) for name in ("all_reduce", "all_reduce_coalesced", "reduce", "broadcast",
+                                                        "all_gather", "all_gather_coalesced",
                                                         "all_gather_into_tensor",
                                                         "reduce_scatter", "reduce_scatter_tensor", "barrier")}
         names["_all_gather_base"] = names["all_gather_into_tensor"]
         names["_reduce_scatter_base"] = names["reduce_scatter_tensor"]
+        for name in ("send", "recv", "isend", "irecv", "batch_isend_irecv", "gather", "scatter", "all_to_all",
+                     "all_to_all_single"):
+            if hasattr(dist, name):
+                names[name] = self.noted(getattr(dist, name))
         for name, function in names.items():
             for module in (dist, dist.distributed_c10d):
                 if hasattr(module, name):
                     setattr(module, name, function)
+        self.install_in_groups()
+
+    def noted(self, original):
+        """The backend's own, which these ranks do not follow."""
+
+        @functools.wraps(original)
+        def called(*arguments, **options):
+            self.note_uncounted()
+            return original(*arguments, **options)
+
+        return called
+
+    def install_in_groups(self):
+        """The same by methods of a process group, as dist.group.WORLD.allreduce() calls them. All of them return a
+        work. Groups that torch does not list, such as that of `Gloo`, keep their own."""
+        kind = type(dist.distributed_c10d._get_default_group())
+        for name, replaced in GROUP_METHODS.items():
+            original = getattr(kind, name, None)
+            if original is None:
+                continue
+
+            def called(group, *arguments, replaced=replaced, original=original, **options):
+                if group not in dist.distributed_c10d._pg_map:
+                    return original(group, *arguments, **options)
+                return replaced(self, group, *arguments, **options)
+
+            setattr(kind, name, functools.wraps(original)(called))
+
+
+def joined(tensors):
+    """Those of a coalesced collective, which torch demands to be of one dtype."""
+    if not tensors:
+        raise RuntimeError("a coalesced collective requires a non-empty tensor list")
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise RuntimeError("Invalid usage of tensors with different dtypes: Found "
+                           f"{' and '.join(sorted({str(tensor.dtype) for tensor in tensors}))}")
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
+
+def only(tensors):
+    """The tensor that a process group's method is about, which may be in a list of its own."""
+    if torch.is_tensor(tensors):
+        return tensors
+    if len(tensors) != 1:
+        raise ValueError(f"{len(tensors)} tensors in one list; Gloo and NCCL take one for each process")
+    return tensors[0]
+
+
+def operation(given):
+    """Of options such as AllreduceOptions, or an operation itself."""
+    return getattr(given, "reduceOp", given)
+
+
+def group_allreduce(self, group, tensors=None, opts=dist.ReduceOp.SUM, op=None, tensor=None):
+    tensors = tensor if tensors is None else tensors
+    return self.all_reduce(only(tensors), operation(opts if op is None else op), group, True)
+
+
+def group_broadcast(self, group, tensors=None, opts=0, root=None, tensor=None):
+    tensors = tensor if tensors is None else tensors
+    return self.broadcast(only(tensors), getattr(opts, "rootRank", opts) if root is None else root, group, True)
+
+
+def group_reduce(self, group, tensors=None, opts=0, op=None, root=None, tensor=None):
+    tensors = tensor if tensors is None else tensors
+    by = operation(opts) if hasattr(opts, "rootRank") else dist.ReduceOp.SUM
+    return self.reduce(only(tensors), getattr(opts, "rootRank", opts) if root is None else root,
+                       by if op is None else op, group, True)
+
+
+def group_allgather(self, group, output_tensors, input_tensors=None, opts=None, input_tensor=None):
+    lists = output_tensors[0] if isinstance(output_tensors[0], (list, tuple)) else output_tensors
+    return self.all_gather(lists, only(input_tensor if input_tensors is None else input_tensors), group, True)
+
+
+def group_reduce_scatter(self, group, output_tensors, input_tensors=None, opts=dist.ReduceOp.SUM, op=None,
+                         input_tensor=None):
+    lists = input_tensor if input_tensors is None else input_tensors
+    lists = lists[0] if isinstance(lists[0], (list, tuple)) else lists
+    return self.reduce_scatter(only(output_tensors), lists, operation(opts if op is None else op), group, True)
+
+
+GROUP_METHODS = {
+    "allreduce": group_allreduce,
+    "broadcast": group_broadcast,
+    "reduce": group_reduce,
+    "allgather": group_allgather,
+    "reduce_scatter": group_reduce_scatter,
+    "_allgather_base": lambda self, group, output, input, opts=None: self.all_gather_into_tensor(
+        output, input, group, True),
+    "_reduce_scatter_base": lambda self, group, output, input, opts=dist.ReduceOp.SUM: self.reduce_scatter_tensor(
+        output, input, operation(opts), group, True),
+    "allreduce_coalesced": lambda self, group, tensors, opts=dist.ReduceOp.SUM: self.all_reduce_together(
+        tensors, operation(opts), group),
+    "allgather_coalesced": lambda self, group, output_lists, input_list, opts=None: self.all_gather_together(
+        output_lists, input_list, group),
+    "barrier": lambda self, group, opts=None: self.barrier(group, True),
+}
 
 
 def join_group(board, rank, store, backend="gloo"):

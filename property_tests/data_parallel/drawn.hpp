@@ -21,8 +21,14 @@ struct Wanted {
   bool strided = false;      // matrices whose columns lie next to each other
   bool empty = false;        // a parameter without elements behind the first layer
   bool large = false;        // each weight has hundreds of elements for each rank: padding is small next to them
+  bool forms = false;        // beside its layers, parameters of other forms: large, of no dimension, of many
+  bool sharded = false;      // for a sharded optimizer
+  bool many_steps = false;   // some trainings are longer than most_steps
   int fewest_layers = 1, most_layers = 4, most_steps = 3;
 };
+
+// What no training of any law goes beyond, as a class reads it.
+std::string never_drawn();
 
 // Elements by which a class may round up a rank's part of one tensor: 128 bytes of fp32, to which allocators and
 // flat buffers align.
@@ -31,12 +37,12 @@ inline constexpr std::int64_t kMostPadding = 32;
 // How many ranks: as the hand-outs' tests have it, or 1 to 4.
 int draw_ranks(check::Contract contract, int fewest = 1);
 
-Training draw_training(int ranks, const Wanted& wanted);
+Training draw_training(int ranks, const Wanted& wanted, check::Contract contract = check::Contract::full);
 
-// Of a law: its search, and of a severe fault whether an input of the hand-out's tests meets it, too. `beyond`: none of
-// the law's inputs is of their form, whatever is drawn.
+// Of a law: its search, with what all inputs leave out where it held, and of a severe fault whether an input of the
+// hand-out's tests meets it, too. `beyond`: none of the law's inputs is of their form, whatever is drawn.
 check::LawResult search_of_ranks(const char* id, const check::LawRequest& request, bool beyond,
-                                 const std::function<void(check::Contract)>& body);
+                                 const std::function<void(check::Contract)>& body, const std::string& limits = "");
 
 // Fails with what is wrong, if anything is, and the module in the line behind it.
 void demand_none(const Training& asked, const std::optional<Wrong>& wrong);

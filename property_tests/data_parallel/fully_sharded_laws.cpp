@@ -18,6 +18,7 @@
 #include "property_tests/data_parallel/rank_laws.hpp"
 #include "property_tests/data_parallel/rounding.hpp"
 #include "property_tests/data_parallel/sent.hpp"
+#include "property_tests/data_parallel/streams.hpp"
 #include "property_tests/data_parallel/training.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/verdict.hpp"
@@ -49,7 +50,7 @@ struct Chain {
   bool real = false;                    // numbers that need all bits
   std::optional<DType> compute{};       // handed to the class; layers then compute in it
   std::optional<Tolerance> official{};  // of `real`: what a hand-out's test allows of weights, where a bound is less
-  double rate = kRate;
+  double rate = kRate, curve = kCurve;
   std::vector<Layer> layers{};
 
   std::int64_t elements() const {
@@ -64,12 +65,12 @@ struct Chain {
 };
 
 double number(const Chain& asked, std::string_view what, std::int64_t place, std::uint32_t end) {
-  return RandomStream::derive(asked.seed, "full sharding", "", what).bits(static_cast<std::uint64_t>(place)) % end;
+  return stream_of(asked.seed, "full sharding", what).bits(static_cast<std::uint64_t>(place)) % end;
 }
 
 // Of fp32, from −size to size.
 double real_number(const Chain& asked, std::string_view what, std::int64_t place, double size) {
-  const RandomStream stream = RandomStream::derive(asked.seed, "full sharding", "", what);
+  const RandomStream& stream = stream_of(asked.seed, "full sharding", what);
   return double{static_cast<float>(size * (2 * double{stream.uniform(static_cast<std::uint64_t>(place))} - 1))};
 }
 
@@ -101,6 +102,10 @@ void append(Chain& made, Layer layer) {
   made.layers.push_back(std::move(layer));
 }
 
+// The hand-out's own model has weights of (128, 64), and trains for 3 steps.
+constexpr std::int64_t kLargeColumns = 37, kLargeRows = 64, kMostRanks = 4;
+constexpr int kOfficialSteps = 3, kMostSteps = 12;
+
 enum class Rows { even, uneven, many };
 
 // `many`: so many rows for each rank that padding is small next to them.
@@ -121,6 +126,26 @@ Chain drawn(int ranks, Rows how) {
     append(made, {.kind = Layer::Kind::linear, .rows = rows(10 * i + 10), .columns = size(10 * i + 11)});
   }
   return made;
+}
+
+// The same where some chains end in a large layer, or train for many steps.
+Chain drawn_far(int ranks, Rows how, check::Contract contract) {
+  Chain made = drawn(ranks, how);
+  if (property::draw<bool>("a large layer", {false, true})) {
+    const std::int64_t rows = kLargeRows / kMostRanks * ranks + (how == Rows::uneven ? 1 : 0);
+    append(made, {.kind = Layer::Kind::gain, .rows = kLargeRows});
+    append(made, {.kind = Layer::Kind::linear, .rows = rows, .columns = kLargeColumns});
+  }
+  if (property::draw<int>("steps", {0, 0, 0, 1}) == 1) {
+    made.steps = contract == check::Contract::handout ? kOfficialSteps : kMostSteps;
+    made.curve = 0;  // weights that feed back would need more bits than fp32 has
+  }
+  return made;
+}
+
+std::string never_drawn() {
+  return fmt::format("weights of more than {} elements, trainings of more than {} steps",
+                     (kLargeRows + 1) * kLargeColumns, kMostSteps);
 }
 
 std::string describe(const Chain& asked) {
@@ -153,7 +178,7 @@ Json case_json(const Chain& asked) {
                       {"shares", layer.shares}});
   }
   Json made{{"way", "fully_sharded"}, {"ranks", asked.ranks}, {"layers", layers},
-            {"steps", asked.steps},   {"late", asked.late},   {"curve", asked.scale() * kCurve},
+            {"steps", asked.steps},   {"late", asked.late},   {"curve", asked.scale() * asked.curve},
             {"rate", asked.rate}};
   if (asked.compute) made["compute_dtype"] = std::string(to_string(*asked.compute));
   return made;
@@ -203,7 +228,7 @@ struct Weight {
 // The gradient of an output y: the loss has c · y + curve / 2 · y². It rounds three times where it goes back through a
 // layer's dtype.
 Bounded slope_of(const Chain& asked, double c, const Bounded& y) {
-  const double curve = asked.scale() * kCurve, size = std::abs(c) + curve * y.size;
+  const double curve = asked.scale() * asked.curve, size = std::abs(c) + curve * y.size;
   return {c + curve * y.value, size, asked.real ? curve * y.error + 3 * asked.rounding().of(size) : 0};
 }
 
@@ -301,13 +326,12 @@ void demand_one_process(CallChannel& ranks, const Chain& asked) {
 }
 
 void equals_one_process(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(draw_ranks(contract), Rows::even));
+  demand_one_process(ranks, drawn_far(draw_ranks(contract), Rows::even, contract));
 }
 
 // At the rate of the hand-out's test, and with its tolerance under its contract.
-Chain drawn_real(check::Contract contract, const Tolerance& official) {
+Chain as_real(Chain asked, check::Contract contract, const Tolerance& official) {
   constexpr double kOfficialRate = 0.01;
-  Chain asked = drawn(draw_ranks(contract), Rows::even);
   asked.real = true;
   asked.rate = kOfficialRate;
   if (contract == check::Contract::handout) asked.official = official;
@@ -315,12 +339,12 @@ Chain drawn_real(check::Contract contract, const Tolerance& official) {
 }
 
 void real_numbers(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn_real(contract, {1e-6, 1e-4}));
+  demand_one_process(ranks, as_real(drawn_far(draw_ranks(contract), Rows::even, contract), contract, {1e-6, 1e-4}));
 }
 
 template <DType dtype>
 void computes_in(CallChannel& ranks, check::Contract contract) {
-  Chain asked = drawn_real(contract, {1e-4, 1e-4});
+  Chain asked = as_real(drawn(draw_ranks(contract), Rows::even), contract, {1e-4, 1e-4});
   asked.compute = dtype;
   demand_one_process(ranks, asked);
 }
@@ -334,13 +358,13 @@ void tied(CallChannel& ranks, check::Contract contract) {
 }
 
 void waits(CallChannel& ranks, check::Contract contract) {
-  Chain asked = drawn(draw_ranks(contract, 2), Rows::even);
+  Chain asked = drawn_far(draw_ranks(contract, 2), Rows::even, contract);
   asked.late = true;
   demand_one_process(ranks, asked);
 }
 
 void uneven_rows(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(draw_ranks(contract, 2), Rows::uneven));
+  demand_one_process(ranks, drawn_far(draw_ranks(contract, 2), Rows::uneven, contract));
 }
 
 void holds_parts(CallChannel& ranks, check::Contract contract) {
@@ -389,7 +413,7 @@ bool asked_by_handout(const RankLaw& entry) {
 }  // namespace
 
 std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks) {
-  return laws_of_ranks(kEntries, asked_by_handout, std::move(ranks));
+  return laws_of_ranks(kEntries, asked_by_handout, std::move(ranks), never_drawn());
 }
 
 std::vector<LawInfo> law_list() { return infos_of_ranks(kEntries, asked_by_handout); }

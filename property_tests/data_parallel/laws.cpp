@@ -45,7 +45,7 @@ double draw_limit(const Subject& subject, check::Contract contract, Training& as
 }
 
 Training drawn(const Subject& subject, check::Contract contract, const Wanted& wanted, int fewest_ranks = 1) {
-  Training asked = draw_training(draw_ranks(contract, fewest_ranks), wanted);
+  Training asked = draw_training(draw_ranks(contract, fewest_ranks), wanted, contract);
   draw_limit(subject, contract, asked);
   return asked;
 }
@@ -59,19 +59,19 @@ void demand_one_process(const Subject& subject, const Training& asked) {
 }
 
 void shares_parameters(const Subject& subject, check::Contract contract) {
-  const Training asked = drawn(subject, contract, {.frozen = true, .most_steps = 1}, 2);
+  const Training asked = drawn(subject, contract, {.frozen = true, .forms = true, .most_steps = 1}, 2);
   demand_none(asked, difference_in_state(asked, train(*subject.ranks, asked), false));
 }
 
 void equals_one_process(const Subject& subject, check::Contract contract) {
-  demand_one_process(subject, drawn(subject, contract, {.frozen = true}));
+  demand_one_process(subject, drawn(subject, contract, {.frozen = true, .forms = true, .many_steps = true}));
 }
 
 // As large as in the hand-outs' tests, and trained at their rate. Their tolerance decides under their contract: they
 // look at weights alone, and allow them torch.allclose()'s defaults.
 void real_numbers(const Subject& subject, check::Contract contract) {
   constexpr double kOfficialRate = 0.1;
-  Training asked = drawn(subject, contract, {.frozen = true});
+  Training asked = drawn(subject, contract, {.frozen = true, .forms = true, .many_steps = true});
   asked.real = true;
   asked.rate = kOfficialRate;
   if (contract == check::Contract::handout) asked.close = Tolerance{1e-8, 1e-5};
@@ -89,7 +89,7 @@ void tied(const Subject& subject, check::Contract contract) {
 }
 
 void waits(const Subject& subject, check::Contract contract) {
-  Training asked = drawn(subject, contract, {}, 2);
+  Training asked = drawn(subject, contract, {.forms = true}, 2);
   asked.late = true;
   demand_one_process(subject, asked);
 }
@@ -189,6 +189,7 @@ std::optional<Wrong> wrong_messages(const Subject& subject, const Training& aske
   const std::vector<std::int64_t> gradients = bytes_of_gradients(asked);
   const auto tensors = static_cast<std::int64_t>(gradients.size());
   const std::int64_t largest = *std::ranges::max_element(gradients);
+  demand_all_counted(found.sent(0));
   for (int step = 0; step < asked.steps(); ++step) {
     const std::vector<Sent> sent = reduced_in(found.sent(0), step);
     const auto count = static_cast<std::int64_t>(sent.size());
@@ -223,7 +224,7 @@ std::optional<Wrong> wrong_messages(const Subject& subject, const Training& aske
 
 void messages(const Subject& subject, check::Contract contract) {
   const bool tied = property::draw<bool>("tied", {false, true});
-  Training asked = draw_training(draw_ranks(contract, 2), {.frozen = true, .tied = tied});
+  Training asked = draw_training(draw_ranks(contract, 2), {.frozen = true, .tied = tied, .forms = true}, contract);
   const double limit = draw_limit(subject, contract, asked);
   demand_none(asked, wrong_messages(subject, asked, train(*subject.ranks, asked), limit));
 }
@@ -233,6 +234,7 @@ void overlaps(const Subject& subject, check::Contract contract) {
   if (subject.strategy == Strategy::bucketed) asked.bucket_mb = 4 / 0x1p20;  // a gradient each
   const Trained found = train(*subject.ranks, asked);
   const std::vector<std::int64_t> gradients = bytes_of_gradients(asked);
+  demand_all_counted(found.sent(0));
   for (int step = 0; step < asked.steps(); ++step) {
     const std::vector<Sent> sent = reduced_in(found.sent(0), step);
     if (sent.empty()) demand_none(asked, sends_nothing(step));
@@ -269,8 +271,8 @@ constexpr Entry kShared[] = {
      LawInfo::Bound::all, kBeyond},
     {"ddp.zero_grad", "gradients may be cleared to zeros or to None, now so and now so", zero_grad,
      LawInfo::Bound::handed_in, kBeyond},
-    {"ddp.mixed_dtypes", "parameters in fp32 and fp64 may be side by side", mixed_dtypes, LawInfo::Bound::handed_in,
-     kBeyond},
+    {"ddp.mixed_dtypes", "parameters in fp32 and fp64 may be side by side, and fp64 keeps its bits", mixed_dtypes,
+     LawInfo::Bound::handed_in, kBeyond},
     {"ddp.resumes", "a new container that loads the state of another trains on as that one", resumes,
      LawInfo::Bound::handed_in, kBeyond},
     {"ddp.strided_parameters", "parameters whose columns lie next to each other, not their rows, are reduced too",
@@ -304,8 +306,9 @@ std::vector<check::Law> laws(Strategy strategy, std::shared_ptr<CallChannel> ran
                     .statement = entry->statement,
                     .search =
                         [entry, subject = Subject{strategy, ranks}](const check::LawRequest& request) {
-                          return search_of_ranks(entry->id, request, entry->beyond,
-                                                 [&](check::Contract contract) { entry->body(subject, contract); });
+                          return search_of_ranks(
+                              entry->id, request, entry->beyond,
+                              [&](check::Contract contract) { entry->body(subject, contract); }, never_drawn());
                         },
                     .asked_by_handout = asked_by_handout(*entry)});
   }

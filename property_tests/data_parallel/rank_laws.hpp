@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "check/law.hpp"
@@ -22,9 +23,9 @@ inline constexpr bool kBeyond = true;
 
 using AskedByHandout = bool (*)(const RankLaw&);
 
-// The table must outlive the laws.
+// The table must outlive the laws. `limits`: what no input of them goes beyond.
 std::vector<check::Law> laws_of_ranks(std::span<const RankLaw> table, AskedByHandout asked,
-                                      std::shared_ptr<CallChannel> ranks);
+                                      std::shared_ptr<CallChannel> ranks, const std::string& limits);
 std::vector<LawInfo> infos_of_ranks(std::span<const RankLaw> table, AskedByHandout asked);
 
 }  // namespace syslab::data_parallel

@@ -32,6 +32,11 @@ std::string name_from(std::span<const float> numbers) {
   return name;
 }
 
+// "" where it is not known.
+std::string place_of(const Sent& one) {
+  return one.line > 0 && !one.file.empty() ? fmt::format("{}:{}", one.file, one.line) : "";
+}
+
 }  // namespace
 
 std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank) {
@@ -64,11 +69,20 @@ std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank) {
 void add_forgotten_wait(Wrong& wrong, const std::vector<Sent>& sent) {
   const auto forgotten = std::ranges::find_if(sent, [](const Sent& one) { return !one.waited; });
   if (forgotten == sent.end()) return;
-  const bool known = forgotten->line > 0 && !forgotten->file.empty();
-  const std::string begun = known ? fmt::format(", begun at {}:{}", forgotten->file, forgotten->line) : "";
+  const std::string place = place_of(*forgotten);
+  const std::string begun = place.empty() ? "" : ", begun at " + place;
   wrong.said += fmt::format(" (no wait() was called for the collective of {} elements of step {}{})",
                             forgotten->elements, forgotten->step, begun);
   wrong.cause += (wrong.cause.empty() ? "" : "; ") + ("no wait() for a collective" + begun);
+}
+
+void demand_all_counted(const std::vector<Sent>& sent) {
+  const auto found =
+      std::ranges::find_if(sent, [](const Sent& one) { return one.kind == Sent::Kind::uncounted && one.step >= 0; });
+  if (found == sent.end()) return;
+  const std::string place = place_of(*found);
+  throw Unsupported(fmt::format("steps send from rank to rank{}, and only collectives of all ranks are counted",
+                                place.empty() ? "" : fmt::format(" ({})", place)));
 }
 
 }  // namespace syslab::data_parallel

@@ -15,7 +15,8 @@ namespace syslab::data_parallel {
 inline constexpr std::int64_t kSentRows = 257, kSentFields = 17;
 
 struct Sent {
-  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier };
+  // uncounted: in this step something went between two ranks, or to or from one, which nobody counts.
+  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier, uncounted };
   int step = 0;  // −1: when the container was made
   Kind kind = Kind::all_reduce;
   std::int64_t elements = 0, bytes = 0;
@@ -30,5 +31,8 @@ std::vector<Sent> sent_by(std::span<const float> rows, std::int64_t rank);
 
 // Adds " (no wait() was called for …)" about the first that nobody waited for, where there is one.
 void add_forgotten_wait(Wrong& wrong, const std::vector<Sent>& sent);
+
+// Throws Unsupported where a step sent what is not counted: a law about messages then cannot tell.
+void demand_all_counted(const std::vector<Sent>& sent);
 
 }  // namespace syslab::data_parallel

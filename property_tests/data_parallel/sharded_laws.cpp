@@ -23,7 +23,8 @@ Training drawn(check::Contract contract, Wanted wanted, int fewest_ranks = 1, Up
   const int ranks = draw_ranks(contract, fewest_ranks);
   if (contract == check::Contract::handout)
     wanted.fewest_layers = std::min(std::max(wanted.fewest_layers, ranks), wanted.most_layers);
-  Training asked = draw_training(ranks, wanted);
+  wanted.sharded = true;
+  Training asked = draw_training(ranks, wanted, contract);
   asked.sharded = true;
   asked.update = update;
   asked.groups = {group_of(0, static_cast<int>(asked.parameters.size()))};
@@ -34,7 +35,7 @@ std::optional<Wrong> ranks_differ(const Training& asked, const Trained& found) {
   for (const Parameter& parameter : asked.parameters) {
     for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
       for (int rank = 1; rank < asked.ranks; ++rank) {
-        const float first = found.weight(0, asked.steps() - 1, i), other = found.weight(rank, asked.steps() - 1, i);
+        const double first = found.weight(0, asked.steps() - 1, i), other = found.weight(rank, asked.steps() - 1, i);
         if (first == other) continue;
         return fmt::format(
             "'{}' differs between ranks after the last step: its element {} is {} on rank 0 and {} on rank {}",
@@ -55,11 +56,12 @@ Trained demand_one_process(CallChannel& ranks, const Training& asked) {
 }
 
 void equals_one_process(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(contract, {.frozen = true}));
+  demand_one_process(ranks, drawn(contract, {.frozen = true, .forms = true, .many_steps = true}));
 }
 
 void adamw(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(contract, {.frozen = true, .most_steps = 6}, 1, Update::adamw);
+  Training asked =
+      drawn(contract, {.frozen = true, .forms = true, .many_steps = true, .most_steps = 6}, 1, Update::adamw);
   asked.rate = asked.groups[0].rate = 0.1;
   asked.curve = 0;  // gradients are exact then, and only the update rounds
   demand_one_process(ranks, asked);
@@ -68,7 +70,7 @@ void adamw(CallChannel& ranks, check::Contract contract) {
 void tied(CallChannel& ranks, check::Contract contract) { demand_one_process(ranks, drawn(contract, {.tied = true})); }
 
 void waits(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(contract, {}, 2);
+  Training asked = drawn(contract, {.forms = true, .many_steps = true}, 2);
   asked.late = true;
   demand_one_process(ranks, asked);
 }
@@ -137,6 +139,10 @@ void empty_parameters(CallChannel& ranks, check::Contract contract) {
   demand_one_process(ranks, drawn(contract, {.empty = true, .fewest_layers = 2}, 2));
 }
 
+void mixed_dtypes(CallChannel& ranks, check::Contract contract) {
+  demand_one_process(ranks, drawn(contract, {.mixed = true, .fewest_layers = 2}));
+}
+
 void added_group(CallChannel& ranks, check::Contract contract) {
   Training asked = drawn(contract, {.fewest_layers = 2});
   const auto all = static_cast<int>(asked.parameters.size());
@@ -188,6 +194,8 @@ constexpr RankLaw kEntries[] = {
     {"sharded.few_parameters", "some ranks may have no parameter", few_parameters, LawInfo::Bound::all, kBeyond},
     {"sharded.empty_parameters", "parameters without elements change nothing for the others", empty_parameters,
      LawInfo::Bound::handed_in, kBeyond},
+    {"sharded.mixed_dtypes", "parameters in fp32 and fp64 may be side by side, and fp64 keeps its bits", mixed_dtypes,
+     LawInfo::Bound::handed_in, kBeyond},
     {"sharded.closure", "step(closure) calls it and returns its loss", closure, LawInfo::Bound::handed_in, kBeyond},
     {"sharded.zero_grad", "zero_grad() clears gradients of all parameters, also of other ranks'", zero_grad,
      LawInfo::Bound::all, kBeyond},
@@ -201,7 +209,7 @@ bool asked_by_handout(const RankLaw& entry) {
 }  // namespace
 
 std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks) {
-  return laws_of_ranks(kEntries, asked_by_handout, std::move(ranks));
+  return laws_of_ranks(kEntries, asked_by_handout, std::move(ranks), never_drawn());
 }
 
 std::vector<LawInfo> law_list() { return infos_of_ranks(kEntries, asked_by_handout); }

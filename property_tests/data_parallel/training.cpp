@@ -13,6 +13,7 @@
 #include "core/json_text.hpp"
 #include "core/random.hpp"
 #include "core/refusal.hpp"
+#include "property_tests/data_parallel/streams.hpp"
 
 namespace syslab::data_parallel {
 namespace {
@@ -21,11 +22,14 @@ constexpr int kParts = 2;  // most backward passes of a step
 constexpr double kMomentum = 0.5, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
 
 constexpr double kUnit = 0x1p-24;  // by which fp32 rounds at most
+// What numbers of a batch are multiplied by for a parameter in fp64: they need more bits than fp32 has, and after a few
+// steps not more than two numbers of fp32 hold.
+constexpr double kWide = 1 + 0x1p26;
 
 // Whole numbers from −4 to 4; real ones are any numbers of fp32 from −1/2 to 1/2, as large as those of the hand-outs'
 // models.
 double drawn(const Training& asked, std::string_view what, std::uint64_t place) {
-  const double uniform = RandomStream::derive(asked.seed, "data parallel", "", what).uniform(place);
+  const double uniform = stream_of(asked.seed, "data parallel", what).uniform(place);
   return asked.real ? double{static_cast<float>(uniform - 0.5)} : std::floor(uniform * 9) - 4;
 }
 
@@ -43,6 +47,10 @@ double batch_value(const Training& asked, int step, int part, int rank, int use,
   return scale_of(asked) * drawn(asked, "batch", static_cast<std::uint64_t>(place));
 }
 
+double wide_of(const Training& asked, int parameter) {
+  return asked.parameters[static_cast<std::size_t>(parameter)].dtype == DType::f64 ? kWide : 1;
+}
+
 std::int64_t uses_of(const Training& asked, int step, int parameter) {
   return std::ranges::count(asked.uses[static_cast<std::size_t>(step)], parameter);
 }
@@ -51,7 +59,8 @@ double gradient_of(const Training& asked, int step, int part, int rank, int para
                    double weight) {
   double sum = 0;
   for (int use = 0; use < uses_of(asked, step, parameter); ++use) {
-    sum += batch_value(asked, step, part, rank, use, element) + scale_of(asked) * asked.curve * weight;
+    sum += wide_of(asked, parameter) * batch_value(asked, step, part, rank, use, element) +
+           scale_of(asked) * asked.curve * weight;
   }
   return sum;
 }
@@ -113,6 +122,7 @@ Json case_json(const Training& asked) {
             {"set_to_none", asked.set_to_none},
             {"late", asked.late},
             {"curve", scale_of(asked) * asked.curve},
+            {"wide", kWide},
             {"rate", asked.rate},
             {"resume_at", asked.resume_at}};
   if (asked.bucket_mb) made["bucket_mb"] = *asked.bucket_mb ? Json(**asked.bucket_mb) : Json();
@@ -177,8 +187,9 @@ double error_of_step(double rate, double gradient, double bound, double weight) 
 }
 
 // 0 is to the bit, and NaN is close to nothing.
-bool is_close(float found, double expected, double bound) {
-  return bound == 0 ? found == static_cast<float>(expected) : std::abs(found - expected) <= bound;
+bool is_close(double found, double expected, double bound, DType dtype) {
+  if (bound > 0) return std::abs(found - expected) <= bound;
+  return found == (dtype == DType::f64 ? expected : double{static_cast<float>(expected)});
 }
 
 // What an error looks like that is too large for fp32, of something of this size.
@@ -189,8 +200,22 @@ std::string_view coarser(double error, double size) {
 }
 
 std::string place_in(const Parameter& parameter, std::int64_t element) {
-  if (parameter.shape.size() < 2) return fmt::format("'{}'[{}]", parameter.name, element);
-  return fmt::format("'{}'[{}, {}]", parameter.name, element / parameter.shape[1], element % parameter.shape[1]);
+  std::vector<std::int64_t> index(parameter.shape.size());
+  for (std::size_t axis = index.size(); axis-- > 0; element /= parameter.shape[axis]) {
+    index[axis] = element % parameter.shape[axis];
+  }
+  return index.empty() ? fmt::format("'{}'", parameter.name)
+                       : fmt::format("'{}'[{}]", parameter.name, fmt::join(index, ", "));
+}
+
+// Of a parameter in fp64, whether all of its gradient is what fp32 leaves of it.
+template <typename Expected>
+bool is_as_fp32(const Parameter& parameter, const Trained& found, const Expected& expected, int rank, int step) {
+  if (parameter.dtype != DType::f64) return false;
+  for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
+    if (std::abs(found.gradient(rank, step, i) - expected(i)) > 4 * kUnit * std::abs(expected(i))) return false;
+  }
+  return true;
 }
 
 // What a wrong gradient of a whole parameter looks like, for whoever has to find out why.
@@ -199,7 +224,7 @@ Likeness likeness(const Training& asked, const Trained& found, const Alone& alon
   const auto all = [&](const auto& expected) {
     for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
       const double bound = alone.gradient_bounds[static_cast<std::size_t>(step)][static_cast<std::size_t>(i)];
-      if (!is_close(found.gradient(rank, step, i), expected(i), asked.ranks * bound)) return false;
+      if (!is_close(found.gradient(rank, step, i), expected(i), asked.ranks * bound, parameter.dtype)) return false;
     }
     return true;
   };
@@ -226,7 +251,7 @@ Likeness likeness(const Training& asked, const Trained& found, const Alone& alon
   if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) / asked.ranks; })) {
     return {fmt::format("divided by {} once too often", asked.ranks), "divided by the number of ranks once too often"};
   }
-  if (!asked.real) return {};
+  if (!asked.real) return {is_as_fp32(parameter, found, mean, rank, step) ? "as if it had been rounded to fp32" : ""};
   double error = 0, size = 0;
   for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
     error = std::max(error, std::abs(found.gradient(rank, step, i) - mean(i)));
@@ -255,6 +280,8 @@ std::int64_t Training::buffer_elements() const {
                          [](std::int64_t sum, const Parameter& one) { return sum + one.count(); });
 }
 
+bool Training::has_fp64() const { return std::ranges::count(parameters, DType::f64, &Parameter::dtype) > 0; }
+
 bool Training::uses_in(int step, int parameter) const { return uses_of(*this, step, parameter) > 0; }
 
 std::string Training::describe() const {
@@ -278,12 +305,14 @@ float Trained::state_of(int rank, std::int64_t element) const {
   return state.at(static_cast<std::size_t>(rank * (elements + buffers) + element));
 }
 
-float Trained::gradient(int rank, int step, std::int64_t element) const {
-  return gradients.at(static_cast<std::size_t>((rank * steps + step) * elements + element));
+double Trained::gradient(int rank, int step, std::int64_t element) const {
+  const auto at = static_cast<std::size_t>((rank * steps + step) * elements + element);
+  return gradients.at(at) + (gradients_low.empty() ? 0.0 : gradients_low.at(at));
 }
 
-float Trained::weight(int rank, int step, std::int64_t element) const {
-  return weights.at(static_cast<std::size_t>((rank * steps + step) * elements + element));
+double Trained::weight(int rank, int step, std::int64_t element) const {
+  const auto at = static_cast<std::size_t>((rank * steps + step) * elements + element);
+  return weights.at(at) + (weights_low.empty() ? 0.0 : weights_low.at(at));
 }
 
 std::vector<Sent> Trained::sent(int rank) const { return sent_by(events, rank); }
@@ -332,11 +361,17 @@ Trained train(CallChannel& ranks, const Training& asked) {
   const std::array<NamedInput, 2> inputs{
       {{"start", {start.data(), DType::f32, {n, total + buffers}}},
        {"batch", {batch.data(), DType::f32, {steps, asked.backwards, n, 2 * total}}}}};
-  const std::array<NamedOutput, 5> outputs{{{"state", {found.state.data(), DType::f32, {n, total + buffers}}},
-                                            {"gradients", {found.gradients.data(), DType::f32, {n, steps, total}}},
-                                            {"weights", {found.weights.data(), DType::f32, {n, steps, total}}},
-                                            {"events", {found.events.data(), DType::f32, {n, kSentRows, kSentFields}}},
-                                            {"held", {found.held.data(), DType::f32, {n, 1}}}}};
+  std::vector<NamedOutput> outputs{{{"state", {found.state.data(), DType::f32, {n, total + buffers}}},
+                                    {"gradients", {found.gradients.data(), DType::f32, {n, steps, total}}},
+                                    {"weights", {found.weights.data(), DType::f32, {n, steps, total}}},
+                                    {"events", {found.events.data(), DType::f32, {n, kSentRows, kSentFields}}},
+                                    {"held", {found.held.data(), DType::f32, {n, 1}}}}};
+  if (asked.has_fp64()) {
+    found.gradients_low = empty(n * steps * total);
+    found.weights_low = empty(n * steps * total);
+    outputs.push_back({"gradients_low", {found.gradients_low.data(), DType::f32, {n, steps, total}}});
+    outputs.push_back({"weights_low", {found.weights_low.data(), DType::f32, {n, steps, total}}});
+  }
   try {
     ranks.call("train", inputs, outputs, {{"case", json_text(case_json(asked))}});
   } catch (const Refusal& raised) {  // to train is all that is asked: there is no case that may be refused
@@ -411,9 +446,9 @@ std::optional<Wrong> difference(const Training& asked, const Trained& found) {
         const std::int64_t element = parameter.first + i;
         const double expected = alone.gradients[at][static_cast<std::size_t>(element)];
         for (int rank = 0; rank < asked.ranks && !std::isnan(expected); ++rank) {
-          const float gradient = found.gradient(rank, step, element);
+          const double gradient = found.gradient(rank, step, element);
           const double bound = alone.gradient_bounds[at][static_cast<std::size_t>(element)];
-          if (is_close(gradient, expected, bound)) continue;
+          if (is_close(gradient, expected, bound, parameter.dtype)) continue;
           return Wrong(fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}",
                                    place_in(parameter, i), rank, step, gradient, expected, explained(bound)),
                        likeness(asked, found, alone, rank, step, index));
@@ -425,12 +460,12 @@ std::optional<Wrong> difference(const Training& asked, const Trained& found) {
         const std::int64_t element = parameter.first + i;
         const double expected = alone.weights[at][static_cast<std::size_t>(element)];
         for (int rank = 0; rank < asked.ranks; ++rank) {
-          const float weight = found.weight(rank, step, element);
+          const double weight = found.weight(rank, step, element);
           const double bound = alone.weight_bounds[at][static_cast<std::size_t>(element)];
-          if (is_close(weight, expected, bound)) continue;
+          if (is_close(weight, expected, bound, parameter.dtype)) continue;
           const double before =
               step == 0 ? start_value(asked, 0, element) : alone.weights[at - 1][static_cast<std::size_t>(element)];
-          const std::string_view like = weight == static_cast<float>(before) ? "it is as it was before the step"
+          const std::string_view like = is_close(weight, before, 0, parameter.dtype) ? "it is as it was before the step"
                                         : asked.real ? coarser(std::abs(weight - expected), std::abs(expected - before))
                                                      : "";
           return Wrong(fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",

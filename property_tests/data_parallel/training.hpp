@@ -73,6 +73,7 @@ struct Training {
   std::int64_t elements() const;         // of all parameters
   std::int64_t buffer_elements() const;  // of all buffers
   bool uses_in(int step, int parameter) const;
+  bool has_fp64() const;
   std::string describe() const;  // the module, in a line
 };
 
@@ -80,10 +81,11 @@ struct Training {
 struct Trained {
   std::int64_t ranks = 0, steps = 0, elements = 0, buffers = 0;
   std::vector<float> state, gradients, weights, events, held;
+  std::vector<float> gradients_low, weights_low;  // of fp64: what fp32 cannot hold besides; empty: all are fp32
 
   float state_of(int rank, std::int64_t element) const;
-  float gradient(int rank, int step, std::int64_t element) const;  // NaN: there is none
-  float weight(int rank, int step, std::int64_t element) const;
+  double gradient(int rank, int step, std::int64_t element) const;  // NaN: there is none
+  double weight(int rank, int step, std::int64_t element) const;
   std::vector<Sent> sent(int rank) const;
   double held_elements(int rank) const { return held.at(static_cast<std::size_t>(rank)); }
 };

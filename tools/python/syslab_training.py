@@ -2,7 +2,7 @@
 syslab_handed_in.py).
 
 The module's gradients are known in closed form and, with syslab's data, exact: for a parameter p that a step uses with
-the numbers c of its batch, the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it
+the numbers c of its batch (times `wide` where p is fp64, so that they need more bits than fp32 has), the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it
 depends on the weights too, and training on weights that are stale shows. The order in which a step uses parameters is
 the case's, and gradients become final in the reverse of it.
 """
@@ -27,7 +27,7 @@ class Part(torch.nn.Module):
 class Probe(torch.nn.Module):
     def __init__(self, case, start):
         super().__init__()
-        self.uses, self.curve = case["uses"], case["curve"]
+        self.uses, self.curve, self.wide = case["uses"], case["curve"], case.get("wide", 1)
         self.layers = torch.nn.ModuleList()
         self.used, at = [], 0
         for described in case["parameters"]:
@@ -80,6 +80,8 @@ class Probe(torch.nn.Module):
             parameter = self.find(self.aliases[index] if index in met and index in self.aliases else name)
             begin = 1 + (self.total if index in met else 0) + at
             numbers = batch[begin:begin + count].reshape(parameter.shape).to(parameter.dtype)
+            if parameter.dtype == torch.float64:
+                numbers = numbers * self.wide
             term = (numbers * parameter).sum() + self.curve / 2 * (parameter * parameter).sum()
             loss = loss + term.to(torch.float32)
             met.add(index)
@@ -118,8 +120,22 @@ def flat(tensors):
     return torch.cat([t.detach().reshape(-1).to(torch.float32) for t in tensors]).cpu() if tensors else torch.empty(0)
 
 
-def gradients(parameters):
-    return flat([torch.full_like(p, float("nan")) if p.grad is None else p.grad for p in parameters])
+def low(tensors):
+    """What fp32 leaves of numbers in fp64, of which flat() has the rest."""
+    return flat([t.detach().double() - t.detach().float().double() for t in tensors])
+
+
+def gradients_of(parameters):
+    return [torch.full_like(p, float("nan")) if p.grad is None else p.grad for p in parameters]
+
+
+def note_step(outputs, rank, step, gradients, weights):
+    """Either may be None: there is nothing new."""
+    for name, tensors in (("gradients", gradients), ("weights", weights)):
+        if tensors is not None:
+            outputs[name][rank, step] = flat(tensors)
+            if name + "_low" in outputs:
+                outputs[name + "_low"][rank, step] = low(tensors)
 
 
 def batch_of(case, inputs, step, part, rank, device):
@@ -155,9 +171,9 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
             log.in_backward = False
             collectives.tell()
             mine.after_backward(container, optimizer)
-        outputs["gradients"][rank, step] = gradients(parameters)
+        note_step(outputs, rank, step, gradients_of(parameters), None)
         optimizer.step()
-        outputs["weights"][rank, step] = flat(parameters)
+        note_step(outputs, rank, step, None, parameters)
     del kept
 
 
@@ -237,8 +253,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
         else:
             closure()
             optimizer.step()
-        outputs["gradients"][rank, step] = gradients(parameters)
-        outputs["weights"][rank, step] = flat(parameters)
+        note_step(outputs, rank, step, gradients_of(parameters), parameters)
     held = [tensor for one in made for state in one.state.values() for tensor in state.values()
             if torch.is_tensor(tensor) and tensor.numel() > 0 and tensor.dim() > 0]
     outputs["held"][rank, 0] = float(sum(t.numel() for t in held))

@@ -20,6 +20,11 @@ VARIANTS = {
     "PaddedShards": "optimizer_state_sharding",
     "RoundRobin": "optimizer_state_sharding",
     "FlatFSDP": "fsdp",
+    "ThenDivides": "naive_ddp",
+    "TakesResults": "naive_ddp",
+    "ByGroup": "naive_ddp",
+    "Coalesced": "minimal_ddp_flat_benchmarking",
+    "Ring": "naive_ddp",
 }
 
 # syslab's own for torch, of ours.py. A plan has other buckets than any of these experiments promises: ddp.messages is not its law.
@@ -68,6 +73,19 @@ FAULTS = {
     "StopsAtEmpty": ("optimizer_state_sharding", "sharded.empty_parameters"),
     "ReducesInBf16": ("fsdp", "fsdp.real_numbers"),
     "Unties": ("fsdp", "fsdp.tied_weights"),
+    "SkipsTheHandOutsLarge": ("naive_ddp", "ddp.equals_one_process"),
+    "SkipsLarge": ("naive_ddp", "ddp.equals_one_process"),
+    "SkipsKernels": ("naive_ddp", "ddp.equals_one_process"),
+    "SkipsCubes": ("naive_ddp", "ddp.equals_one_process"),
+    "SkipsScalars": ("naive_ddp", "ddp.equals_one_process"),
+    "StopsReducing": ("naive_ddp", "ddp.equals_one_process"),
+    "ReducesInFp32": ("naive_ddp", "ddp.mixed_dtypes"),
+    "KeepsTheHandOutsLarge": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "KeepsLargeWeights": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "KeepsKernels": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "StopsSending": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "SendsInFp32": ("optimizer_state_sharding", "sharded.mixed_dtypes"),
+    "LeavesLargeParts": ("fsdp", "fsdp.equals_one_process"),
 }
 
 

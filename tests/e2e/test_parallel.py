@@ -56,7 +56,10 @@ class Parallel(Lab):
         return attempts(lines), lines[-1]
 
     def untried(self, name, experiment):
-        """Laws that nobody can try of it here: of FSDP where the class takes no compute_dtype, or this torch's CPU has no products in it."""
+        """Laws that nobody can try of it here: of FSDP where the class takes no compute_dtype, or this torch's CPU has no products in it;
+        about messages where it sends what is not counted."""
+        if name == "Ring":
+            return {"ddp.messages"}
         if experiment != "fsdp":
             return set()
         if name == "FullySharded":
@@ -67,19 +70,20 @@ class Parallel(Lab):
     def word(untried):
         """What is not tried for want of a newer torch leaves the verdict open."""
         lacking = "fsdp.fp16" in untried and not multiplies_in_fp16() and torch_is_older()
-        return "OPEN" if lacking else "NOT CHECKED" if untried else "PASS"
+        return "OPEN" if lacking else "NOT CHECKED" if untried - {"ddp.messages"} else "PASS"
 
     def test_right_ones_are_accused_of_nothing(self):
         for name, experiment in {**RIGHT, **VARIANTS}.items():
             with self.subTest(name):
                 untried = self.untried(name, experiment)
-                laws, verdict = self.check(experiment, name, "--cases", "4", expect=3 if untried else 0)
+                laws, verdict = self.check(experiment, name, "--cases", "4", expect=3 if untried - {"ddp.messages"} else 0)
                 self.assertEqual((verdict["verdict"], verdict["findings"]), (self.word(untried), []))
                 left = [*verdict["never_tried"].values(), *verdict["open"].values()]
                 self.assertEqual({law.split()[0] for laws in left for law in laws}, untried)
                 self.assertEqual({law["law"] for law in laws if law["status"] != "ok"}, untried, laws)
                 self.assertGreaterEqual(len(laws), 6)
-                self.assertEqual(verdict["left_out"], "")
+                self.assertRegex(verdict["left_out"], r"^never tried, at any depth: (parameters of more than \d+ elements or 4 dimensions"
+                                                      r"|weights of more than \d+ elements), trainings of more than 12 steps$")
 
     def test_our_own_are_accused_of_nothing(self):
         for name, experiments in OURS.items():
@@ -141,6 +145,20 @@ class Parallel(Lab):
                 laws, verdict = self.check(experiment, name, "--cases", "12", expect=None)
                 self.assertEqual([one["law"] for one in laws if one["status"] == "check_failed"], [law])
                 self.assertNotEqual(verdict["verdict"], "FAIL")
+
+    def test_faults_of_large_deep_long_and_wide_trainings_are_found(self):
+        fails = {"SkipsTheHandOutsLarge", "KeepsTheHandOutsLarge", "StopsSending", "LeavesLargeParts"}  # the hand-out's tests fail them, too
+        for name in ("SkipsTheHandOutsLarge", "SkipsLarge", "SkipsKernels", "SkipsCubes", "SkipsScalars", "StopsReducing", "ReducesInFp32",
+                     "KeepsTheHandOutsLarge", "KeepsLargeWeights", "KeepsKernels", "StopsSending", "SendsInFp32", "LeavesLargeParts"):
+            with self.subTest(name):
+                experiment, law = FAULTS[name]
+                laws, verdict = self.check(experiment, name, "--cases", "60", "-k", law, expect=None)
+                self.assertEqual({one["law"] for one in laws if one["status"] == "check_failed"}, {law}, laws)
+                self.assertEqual(verdict["verdict"] == "FAIL", name in fails, verdict)
+
+    def test_messages_that_are_not_counted_are_no_missing_messages(self):
+        laws, _ = self.check("naive_ddp", "Ring", "--cases", "4", "-k", "ddp.messages", expect=None)
+        self.assertRegex(laws[-1]["detail"], r"steps send from rank to rank \(parallel_variants\.py:\d+\), and only collectives of all ranks are counted")
 
     def test_a_counterexample_is_small_and_replays(self):
         laws, _ = self.check("naive_ddp", "AverageForgotten", "--cases", "12", "-k", "ddp.equals_one_process", expect=1)

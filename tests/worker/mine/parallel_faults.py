@@ -336,3 +336,145 @@ class Unties(FlatFSDP):
             if isinstance(layer, (torch.nn.Linear, torch.nn.Embedding)):
                 layer.weight = torch.nn.Parameter(layer.weight.data.clone())
         super().__init__(module, compute_dtype)
+
+
+# --- of sizes, numbers of dimensions, many steps and fp64 ---
+
+
+class Skips(Naive):
+    """Reduces what `takes` says."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None and self.takes(p):
+                dist.all_reduce(p.grad)
+                p.grad /= dist.get_world_size()
+
+    def takes(self, p):
+        raise NotImplementedError
+
+
+class SkipsTheHandOutsLarge(Skips):
+    """The hand-out's model has a weight of 500 elements."""
+
+    def takes(self, p):
+        return p.numel() < 256
+
+
+class SkipsLarge(Skips):
+    def takes(self, p):
+        return p.numel() < 1024
+
+
+class SkipsKernels(Skips):
+    def takes(self, p):
+        return p.dim() < 4
+
+
+class SkipsCubes(Skips):
+    def takes(self, p):
+        return p.dim() != 3
+
+
+class SkipsScalars(Skips):
+    def takes(self, p):
+        return p.dim() > 0
+
+
+class StopsReducing(Skips):
+    """After eight steps."""
+
+    def __init__(self, module):
+        super().__init__(module)
+        self.steps = 0
+
+    def finish_gradient_synchronization(self):
+        self.steps += 1
+        super().finish_gradient_synchronization()
+
+    def takes(self, p):
+        return self.steps <= 8
+
+
+class ReducesInFp32(Naive):
+    """Gradients in fp64 lose their low bits."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                sent = p.grad.float()
+                dist.all_reduce(sent)
+                p.grad.copy_(sent / dist.get_world_size())
+
+
+class SendsSome(Sharded):
+    """Weights that `skips` says are not sent."""
+
+    def step(self, closure=None, **options):
+        before = {p: p.data.clone() for p in self.owner}
+        loss = super().step(closure, **options)
+        for p, owner in self.owner.items():
+            if self.skips(p) and owner != dist.get_rank():
+                p.data.copy_(before[p])
+        return loss
+
+    def skips(self, p):
+        raise NotImplementedError
+
+
+class KeepsLargeWeights(SendsSome):
+    def skips(self, p):
+        return p.numel() >= 1024
+
+
+class KeepsTheHandOutsLarge(SendsSome):
+    def skips(self, p):
+        return p.numel() >= 256
+
+
+class KeepsKernels(SendsSome):
+    def skips(self, p):
+        return p.dim() >= 3
+
+
+class StopsSending(SendsSome):
+    """After six steps; the hand-out's test makes ten."""
+
+    steps = 0
+
+    def step(self, closure=None, **options):
+        self.steps += 1
+        return super().step(closure, **options)
+
+    def skips(self, p):
+        return self.steps > 6
+
+
+class SendsInFp32(Sharded):
+    """Weights in fp64 lose their low bits."""
+
+    def step(self, closure=None, **options):
+        loss = super().step(closure, **options)
+        for p in self.owner:
+            p.data.copy_(p.data.float())
+        return loss
+
+
+class LeavesLargeParts(FullySharded):
+    """The gradient of a large weight is this rank's own."""
+
+    def scatter(self, p):
+        if p.grad.numel() < 256:
+            return super().scatter(p)
+        rows = p.part.shape[0]
+        padded = p.grad.new_zeros(rows * self.ranks, *p.part.shape[1:])
+        padded[:p.grad.shape[0]] = p.grad
+        own = padded[self.rank * rows:(self.rank + 1) * rows] * self.ranks
+        p.grad, p.data = None, p.part
+        self.handles.append((Nothing(), p, own))
+        return None
+
+
+class Nothing:
+    def wait(self):
+        """There is nothing to wait for."""

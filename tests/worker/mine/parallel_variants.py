@@ -183,3 +183,65 @@ class FlatFSDP(torch.nn.Module):
     @torch.no_grad()
     def gather_full_params(self):
         return {name: self.whole(p, None) if p in self.shapes else p.data for name, p in self.module.named_parameters()}
+
+
+class ThenDivides(Container):
+    """By futures, as torch's own allreduce_hook: a work's result is the list of the tensors that were sent."""
+
+    def finish_gradient_synchronization(self):
+        futures = [(p, dist.all_reduce(p.grad.div_(dist.get_world_size()), async_op=True).get_future()
+                    .then(lambda future: future.value()[0])) for p in self.trained() if p.grad is not None]
+        for p, future in futures:
+            p.grad = future.wait()
+
+
+class TakesResults(Container):
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                work = dist.all_reduce(p.grad, async_op=True)
+                work.wait()
+                p.grad = work.result()[0] / dist.get_world_size()
+
+
+class ByGroup(Container):
+    """Through methods of the process group."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                dist.group.WORLD.allreduce([p.grad]).wait()
+                p.grad /= dist.get_world_size()
+
+
+class Coalesced(Container):
+    """One message for all gradients of a dtype, which torch packs."""
+
+    def finish_gradient_synchronization(self):
+        alike: dict = {}
+        for p in self.trained():
+            if p.grad is not None:
+                alike.setdefault(p.grad.dtype, []).append(p.grad)
+        for grads in alike.values():
+            dist.all_reduce_coalesced(grads)
+            for grad in grads:
+                grad /= dist.get_world_size()
+
+
+class Ring(Container):
+    """Gradients go from rank to rank."""
+
+    def finish_gradient_synchronization(self):
+        ranks, rank = dist.get_world_size(), dist.get_rank()
+        for p in self.trained():
+            if p.grad is None or ranks == 1:
+                continue
+            own, total = p.grad.clone(memory_format=torch.contiguous_format), p.grad.clone()
+            for _ in range(ranks - 1):
+                got = torch.empty_like(own)
+                sending = dist.isend(own, (rank + 1) % ranks)
+                dist.recv(got, (rank - 1) % ranks)
+                sending.wait()
+                total += got
+                own = got
+            p.grad.copy_(total / ranks)

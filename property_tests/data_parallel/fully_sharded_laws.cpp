@@ -131,12 +131,12 @@ Chain drawn(int ranks, Rows how) {
 // The same where some chains end in a large layer, or train for many steps.
 Chain drawn_far(int ranks, Rows how, check::Contract contract) {
   Chain made = drawn(ranks, how);
-  if (property::draw<bool>("a large layer", {false, true})) {
+  if (property::draw<bool>("a large layer", {false, false, false, true})) {
     const std::int64_t rows = kLargeRows / kMostRanks * ranks + (how == Rows::uneven ? 1 : 0);
     append(made, {.kind = Layer::Kind::gain, .rows = kLargeRows});
     append(made, {.kind = Layer::Kind::linear, .rows = rows, .columns = kLargeColumns});
   }
-  if (property::draw<int>("steps", {0, 0, 0, 1}) == 1) {
+  if (property::draw<int>("many steps", {0, 0, 0, 0, 0, 1}) == 1) {
     made.steps = contract == check::Contract::handout ? kOfficialSteps : kMostSteps;
     made.curve = 0;  // weights that feed back would need more bits than fp32 has
   }

@@ -224,7 +224,7 @@ std::optional<Wrong> wrong_messages(const Subject& subject, const Training& aske
 
 void messages(const Subject& subject, check::Contract contract) {
   const bool tied = property::draw<bool>("tied", {false, true});
-  Training asked = draw_training(draw_ranks(contract, 2), {.frozen = true, .tied = tied, .forms = true}, contract);
+  Training asked = draw_training(draw_ranks(contract, 2), {.frozen = true, .tied = tied});
   const double limit = draw_limit(subject, contract, asked);
   demand_none(asked, wrong_messages(subject, asked, train(*subject.ranks, asked), limit));
 }

@@ -154,7 +154,8 @@ class Parallel(Lab):
                 experiment, law = FAULTS[name]
                 laws, verdict = self.check(experiment, name, "--cases", "60", "-k", law, expect=None)
                 self.assertEqual({one["law"] for one in laws if one["status"] == "check_failed"}, {law}, laws)
-                self.assertEqual(verdict["verdict"] == "FAIL", name in fails, verdict)
+                decided = fails | {"ReducesInFp32", "SendsInFp32"}  # the last two are told by laws beyond it, and no other was asked
+                self.assertEqual(verdict["verdict"] == "FAIL", name in decided, verdict)
 
     def test_messages_that_are_not_counted_are_no_missing_messages(self):
         laws, _ = self.check("naive_ddp", "Ring", "--cases", "4", "-k", "ddp.messages", expect=None)

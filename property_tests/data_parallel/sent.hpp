@@ -12,7 +12,7 @@
 namespace syslab::data_parallel {
 
 // Behind a row with how many there are. Fields: those of Sent in their order, the file's name by three bytes a number.
-inline constexpr std::int64_t kSentRows = 257, kSentFields = 17;
+inline constexpr std::int64_t kSentRows = 1025, kSentFields = 17;
 
 struct Sent {
   // uncounted: in this step something went between two ranks, or to or from one, which nobody counts.

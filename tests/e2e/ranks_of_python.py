@@ -60,7 +60,7 @@ CASE = {"way": "data_parallel", "ranks": 2, "parameters": [{"name": "layers.0.we
         "buffers": [], "ties": [], "uses": [[0]], "steps": 1, "backwards": 1, "set_to_none": [True], "late": False, "curve": 1.0,
         "rate": 0.25, "resume_at": -1}
 TENSORS = {"inputs": {"start": [2, 2], "batch": [1, 1, 2, 4]},
-           "outputs": {"state": [2, 2], "gradients": [2, 1, 2], "weights": [2, 1, 2], "events": [2, 257, 17], "held": [2, 1]}}
+           "outputs": {"state": [2, 2], "gradients": [2, 1, 2], "weights": [2, 1, 2], "events": [2, 1025, 17], "held": [2, 1]}}
 
 
 def strides(shape):

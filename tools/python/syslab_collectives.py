@@ -262,11 +262,10 @@ class Collectives:
 
     @staticmethod
     def future_of(work, async_op):
-        if async_op:
-            return work.get_future()
-        work.event["async"] = False
-        work.wait()
-        return None
+        if not async_op:
+            work.event["async"] = False
+            work.wait()
+        return work.get_future() if async_op else None
 
     def all_reduce_together(self, tensors, op=dist.ReduceOp.SUM, group=None):
         self.require_all(group)
@@ -399,7 +398,6 @@ class Collectives:
 
     def noted(self, original):
         """The backend's own, which these ranks do not follow."""
-
         @functools.wraps(original)
         def called(*arguments, **options):
             self.note_uncounted()
@@ -434,40 +432,36 @@ def joined(tensors):
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
-def only(tensors):
+def only(tensors, tensor=None):
     """The tensor that a process group's method is about, which may be in a list of its own."""
-    if torch.is_tensor(tensors):
-        return tensors
+    if tensor is not None or torch.is_tensor(tensors):
+        return tensors if tensor is None else tensor
     if len(tensors) != 1:
         raise ValueError(f"{len(tensors)} tensors in one list; Gloo and NCCL take one for each process")
     return tensors[0]
 
 
-def operation(given):
-    """Of options such as AllreduceOptions, or an operation itself."""
+def operation(given):  # of options such as AllreduceOptions, or an operation itself
     return getattr(given, "reduceOp", given)
 
 
 def group_allreduce(self, group, tensors=None, opts=dist.ReduceOp.SUM, op=None, tensor=None):
-    tensors = tensor if tensors is None else tensors
-    return self.all_reduce(only(tensors), operation(opts if op is None else op), group, True)
+    return self.all_reduce(only(tensors, tensor), operation(opts if op is None else op), group, True)
 
 
 def group_broadcast(self, group, tensors=None, opts=0, root=None, tensor=None):
-    tensors = tensor if tensors is None else tensors
-    return self.broadcast(only(tensors), getattr(opts, "rootRank", opts) if root is None else root, group, True)
+    return self.broadcast(only(tensors, tensor), getattr(opts, "rootRank", opts) if root is None else root, group, True)
 
 
 def group_reduce(self, group, tensors=None, opts=0, op=None, root=None, tensor=None):
-    tensors = tensor if tensors is None else tensors
-    by = operation(opts) if hasattr(opts, "rootRank") else dist.ReduceOp.SUM
-    return self.reduce(only(tensors), getattr(opts, "rootRank", opts) if root is None else root,
-                       by if op is None else op, group, True)
+    by = op if op is not None else getattr(opts, "reduceOp", dist.ReduceOp.SUM)
+    return self.reduce(only(tensors, tensor), getattr(opts, "rootRank", opts) if root is None else root, by, group,
+                       True)
 
 
 def group_allgather(self, group, output_tensors, input_tensors=None, opts=None, input_tensor=None):
     lists = output_tensors[0] if isinstance(output_tensors[0], (list, tuple)) else output_tensors
-    return self.all_gather(lists, only(input_tensor if input_tensors is None else input_tensors), group, True)
+    return self.all_gather(lists, only(input_tensors, input_tensor), group, True)
 
 
 def group_reduce_scatter(self, group, output_tensors, input_tensors=None, opts=dist.ReduceOp.SUM, op=None,

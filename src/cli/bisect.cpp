@@ -349,8 +349,9 @@ class Search {
       }
     }
     return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}.{} {}",
-                       in_vain, change_text(half), others > 0 ? fmt::format(", {} {} no time", others, others == 1 ? "has" : "have") : "",
-                       parts, what_would_do(doubt_of(*worst, half), worst->crowd));
+                       in_vain, change_text(half),
+                       others > 0 ? fmt::format(", {} {} no time", others, others == 1 ? "has" : "have") : "", parts,
+                       what_would_do(doubt_of(*worst, half), worst->crowd));
   }
 
   Exit halve(const Change& whole) {

@@ -11,7 +11,7 @@
 #include "core/printable.hpp"
 #include "core/units.hpp"
 #include "runner/slowest.hpp"
-#include "worker/serve.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 namespace {

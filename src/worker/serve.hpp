@@ -5,9 +5,6 @@
 
 namespace syslab::worker {
 
-// The exit code of a worker in which a thread found no memory (std::bad_alloc), so that nothing could be answered.
-inline constexpr int kOutOfMemoryExit = 12;
-
 // Answers the host on `in` and `out` until `bye` or the end of the pipe, and returns the exit code: 0, or 4 when the
 // host does not speak the wire format or is gone, or, after the case of a rank among several that did not end well, the
 // number of the fault (core/rank_error.hpp). Experiments are looked up by id in Registry::global(), sealed or not.

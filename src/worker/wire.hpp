@@ -31,6 +31,9 @@ namespace syslab::worker {
 
 inline constexpr int kWireVersion = 1;
 
+// The exit code of a worker in which a thread found no memory (std::bad_alloc), so that nothing could be answered.
+inline constexpr int kOutOfMemoryExit = 12;
+
 // How deep facts may nest. They are stored below lists of ranks and of launches, and read again from there and from
 // what is printed of them.
 inline constexpr std::size_t kMostFactLevels = kMostLevels - 10;

@@ -17,9 +17,7 @@ Json comparison(const Json& fields) {
 
 TEST(Timing, AWrongSubmissionIsSettled) {
   const Json entry = comparison({{"failed_b", "check_failed"}, {"detail_b", "out[3] is 7\nmore"}});
-  EXPECT_EQ(
-      entry,
-      (Json{{"wrong", true}, {"why", "it is wrong where it was to be timed"}, {"told", "out[3] is 7"}}));
+  EXPECT_EQ(entry, (Json{{"wrong", true}, {"why", "it is wrong where it was to be timed"}, {"told", "out[3] is 7"}}));
   EXPECT_TRUE(is_settled(entry));
 }
 

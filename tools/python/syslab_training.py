@@ -2,9 +2,10 @@
 syslab_handed_in.py).
 
 The module's gradients are known in closed form and, with syslab's data, exact: for a parameter p that a step uses with
-the numbers c of its batch (times `wide` where p is fp64, so that they need more bits than fp32 has), the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it
-depends on the weights too, and training on weights that are stale shows. The order in which a step uses parameters is
-the case's, and gradients become final in the reverse of it.
+the numbers c of its batch (times `wide` where p is fp64, so that they need more bits than fp32 has), the loss has a
+term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it depends on the weights too, and training on
+weights that are stale shows. The order in which a step uses parameters is the case's, and gradients become final in the
+reverse of it.
 """
 import inspect
 import sys

@@ -85,10 +85,12 @@ void run(const Rung& rung, const Problem& problem, BackwardCall& call) {
 ForwardCall made_forward(const Rung& rung, const Sample& sample, bool lend) {
   const Problem& problem = sample.problem;
   const Shape query = sample.query_shape(), key = sample.key_shape(), lse = sample.lse_shape();
-  const Strides query_in = strides_of(query, sample.layout_in), key_in = strides_of(key, sample.layout_in);
-  return {input("q", problem.dtype, query, query_in, sample.q),
-          input("k", problem.dtype, key, key_in, sample.k),
-          input("v", problem.dtype, key, key_in, sample.v),
+  const auto in = [&](const Shape& shape, std::size_t steps) {
+    return strides_of(shape, sample.apart(sample.layout_in, steps));
+  };
+  return {input("q", problem.dtype, query, in(query, 2), sample.q),
+          input("k", problem.dtype, key, in(key, 0), sample.k),
+          input("v", problem.dtype, key, in(key, 1), sample.v),
           output("out", problem.dtype, query, strides_of(query, sample.layout_out)),
           output("lse", lse_dtype(problem), lse, property::loose_strides_of(lse, sample.layout_out)),
           lend ? lent_workspace(rung, problem, Pass::forward) : std::nullopt};
@@ -98,12 +100,14 @@ ForwardCall made_forward(const Rung& rung, const Sample& sample, bool lend) {
 BackwardCall made_backward(const Rung& rung, const Sample& sample, ForwardCall forward, bool lend) {
   const Problem& problem = sample.problem;
   const Shape query = sample.query_shape(), key = sample.key_shape();
-  const Strides query_out = strides_of(query, sample.layout_out), key_out = strides_of(key, sample.layout_out);
+  const auto out = [&](const Shape& shape, std::size_t steps) {
+    return strides_of(shape, sample.apart(sample.layout_out, steps));
+  };
   return {std::move(forward),
-          input("dout", problem.dtype, query, strides_of(query, sample.layout_in), sample.dout),
-          output("dq", problem.dtype, query, query_out),
-          output("dk", problem.dtype, key, key_out),
-          output("dv", problem.dtype, key, key_out),
+          input("dout", problem.dtype, query, strides_of(query, sample.apart(sample.layout_in, 1)), sample.dout),
+          output("dq", problem.dtype, query, out(query, 1)),
+          output("dk", problem.dtype, key, out(key, 2)),
+          output("dv", problem.dtype, key, out(key, 3)),
           lend ? lent_workspace(rung, problem, Pass::backward) : std::nullopt};
 }
 

@@ -84,12 +84,13 @@ std::string input_words(const Sample& sample) {
   showValue(sample.layout_in, layouts);
   layouts << " in, ";
   showValue(sample.layout_out, layouts);
-  layouts << " out";
+  layouts << " out" << (sample.mixed.empty() ? "" : ", mixed");
   const std::string heads =
       p.heads_q == p.heads_kv ? fmt::format("{}", p.heads_q) : fmt::format("{} ({} of keys)", p.heads_q, p.heads_kv);
   const std::string length =
       p.seq_q == p.seq_k ? fmt::format("{}", p.seq_q) : fmt::format("{} queries × {} keys", p.seq_q, p.seq_k);
-  const bool plain = sample.layout_in == property::Layout::contiguous && sample.layout_out == sample.layout_in;
+  const bool plain =
+      sample.layout_in == property::Layout::contiguous && sample.layout_out == sample.layout_in && sample.mixed.empty();
   return fmt::format("B={} H={} S={} D={} {}, mask {}, {}{}, seed {}", p.batch, heads, length, p.head_dim,
                      to_string(p.dtype), to_string(p.mask), plain ? "contiguous" : layouts.str(),
                      p.scale == 0 ? "" : fmt::format(", scale {}", p.scale), sample.seed);

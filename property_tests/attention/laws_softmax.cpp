@@ -166,6 +166,7 @@ void finite_differences(const Subject& subject, Observation& observation) {
   Sample exact = sample;
   exact.problem.dtype = DType::f64;
   exact.layout_in = exact.layout_out = property::Layout::contiguous;
+  exact.mixed.clear();
   const Rung& reference = find_rung("reference");
   const auto loss_with = [&](std::vector<double>& input, std::size_t index, double change) {
     const double kept = input[index];

@@ -316,9 +316,16 @@ std::string left_out(const Menu& menu, std::string_view language) {
     parts.emplace_back("a causal mask that ends with the last key (bottom-right)");
   }
   if (menu.scale.size() == 1) parts.emplace_back("a scale other than 1/sqrt(D)");
+  if (menu.scale.size() > 1) {
+    std::vector<std::string> scales;
+    for (const float scale : menu.scale) scales.push_back(scale == 0 ? "1/sqrt(D)" : fmt::format("{}", scale));
+    parts.push_back(fmt::format("scales other than {}", fmt::join(scales, ", ")));
+  }
+  parts.emplace_back("outputs above 100");  // V is normal, times a gain of at most 4
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
-  if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0");
+  if (menu.layouts.size() > 1) parts.emplace_back("strides of zero or below");
+  if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0; deterministic = 0");
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));
 }
@@ -434,12 +441,20 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   const float gain = draw("gain", menu.gain);
   sample.layout_in = draw("layout_in", menu.layouts);
   sample.layout_out = draw("layout_out", menu.layouts);
+  if (menu.layouts.size() > 1 && draw("mixed_layouts", std::vector<std::int64_t>{0, 1}) == 1)
+    sample.mixed = menu.layouts;
   sample.seed = property::draw_seed();
   if (supported_only) {
     if (const auto reason = refusal(rung, problem, pass)) throw Unsupported(*reason);
   }
   fill_values(sample, gain, pass == Pass::backward || menu.backward);
   return sample;
+}
+
+property::Layout Sample::apart(property::Layout base, std::size_t steps) const {
+  const auto found = std::ranges::find(mixed, base);
+  if (found == mixed.end()) return base;
+  return mixed[(static_cast<std::size_t>(found - mixed.begin()) + steps) % mixed.size()];
 }
 
 std::vector<double> query_values(const Sample& sample, std::string_view salt, float gain) {

@@ -69,6 +69,11 @@ std::string added_by_full(const Candidate& rung, const Wants& wants);
 struct Sample {
   Problem problem;
   property::Layout layout_in = property::Layout::contiguous, layout_out = property::Layout::contiguous;
+  // Of these, in turn, layouts of tensors that lie otherwise than their neighbour of the same shape: a kernel that
+  // indexes V with the strides of K is right as long as both lie alike. Empty: all lie as layout_in and layout_out.
+  std::vector<property::Layout> mixed = {};
+  // How far a tensor's layout is from its group's in `mixed`.
+  property::Layout apart(property::Layout base, std::size_t steps) const;
   std::uint64_t seed = 0;
   std::vector<double> q, k, v, dout;  // row-major, each representable in problem.dtype
 

@@ -322,6 +322,7 @@ std::vector<Mutant> mutants() {
       {Fault::kept_mask, "kept_mask", "attention.keeps_no_state"},
       {Fault::rare_slip, "rare_slip", "attention.repeats"},
       {Fault::spread_rows, "spread_rows", "attention.strange_rows"},
+      {Fault::strides_of_keys, "strides_of_keys", "attention.equals_oracle"},
       {Fault::refused_tail, "refused_tail", "attention.refusal"},
   };
 }
@@ -339,7 +340,10 @@ Rung tiled_with(Fault fault) {
     return std::nullopt;
   };
   rung.workspace_bytes = [](const Problem&, Pass) -> std::size_t { return 0; };
-  rung.forward = [fault](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+  rung.forward = [fault](const Problem& problem, const ForwardArgs& given, ops::Workspace, device::Stream) {
+    ForwardArgs args = given;
+    const bool inside = extent_elements(args.v.shape, args.k.strides) <= extent_elements(args.v.shape, args.v.strides);
+    if (fault == Fault::strides_of_keys && inside) args.v.strides = args.k.strides;
     if (fault == Fault::refused_tail && problem.seq_k % 16 != 0) throw Refusal("a tail of keys");
     if (fault == Fault::kept_output && answered_from_memory(problem, args)) return;
     with_dtype(problem.dtype, [&](auto element) { forward<decltype(element)>({problem, fault}, args); });

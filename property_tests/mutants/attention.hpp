@@ -39,6 +39,7 @@ enum class Fault {
   kept_mask,           // the backward pass masks as the last forward pass did, whichever that was
   rare_slip,           // in one call of fifty the last row is off by one
   spread_rows,         // rows of a tile share one maximum: a query of 1e4 leaves the others without weights
+  strides_of_keys,     // V is read by the strides of K, where that stays inside of V
   refused_tail,        // throws where the keys end inside a tile, though `supports` said nothing
 };
 

@@ -24,8 +24,8 @@ using store::real_cell;
 using store::text_cell;
 
 // What an input of attention has where nothing is special about it, and is not worth a word.
-constexpr std::array<std::string_view, 5> kUsual{"gain=1", "scale=0", "heads_per_kv=1", "layout_in=contiguous",
-                                                 "layout_out=contiguous"};
+constexpr std::array<std::string_view, 6> kUsual{
+    "gain=1", "scale=0", "heads_per_kv=1", "layout_in=contiguous", "layout_out=contiguous", "mixed_layouts=0"};
 
 // "batch 1, head_dim 16, mask top_left" of "batch=1 head_dim=16 mask=top_left"; never the seed.
 std::string in_words(const std::string& input) {

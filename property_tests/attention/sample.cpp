@@ -323,8 +323,8 @@ std::string left_out(const Menu& menu, std::string_view language) {
   }
   parts.emplace_back("outputs above 100");  // V is normal, times a gain of at most 4
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
-  // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
   if (menu.layouts.size() > 1) parts.emplace_back("strides of zero or below");
+  // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
   if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0; deterministic = 0");
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));

@@ -139,12 +139,13 @@ Training draw_training(int ranks, const Wanted& wanted, check::Contract contract
   return made;
 }
 
-std::string never_drawn() {
+std::string never_drawn(std::string_view otherwise) {
   const auto count = [](const auto& shape) {
     return std::accumulate(std::begin(shape), std::end(shape), std::int64_t{1}, std::multiplies<>());
   };
-  return fmt::format("parameters of more than {} elements or {} dimensions, trainings of more than {} steps",
-                     std::max(count(kLargeShape), count(kOfficialShape)), std::size(kKernelShape), kMostSteps);
+  return fmt::format("parameters of more than {} elements{} or {} dimensions, trainings of more than {} steps",
+                     std::max(count(kLargeShape), count(kOfficialShape)), otherwise, std::size(kKernelShape),
+                     kMostSteps);
 }
 
 check::LawResult search_of_ranks(const char* id, const check::LawRequest& request, bool beyond,

@@ -28,7 +28,7 @@ struct Wanted {
 };
 
 // What no training of any law goes beyond, as a class reads it.
-std::string never_drawn();
+std::string never_drawn(std::string_view otherwise = {});
 
 // Elements by which a class may round up a rank's part of one tensor: 128 bytes of fp32, to which allocators and
 // flat buffers align.

@@ -144,8 +144,9 @@ Chain drawn_far(int ranks, Rows how, check::Contract contract) {
 }
 
 std::string never_drawn() {
-  return fmt::format("weights of more than {} elements, trainings of more than {} steps",
-                     (kLargeRows + 1) * kLargeColumns, kMostSteps);
+  return fmt::format(
+      "weights of more than {} elements (except where sizes of parts are asked), trainings of more than {} steps",
+      (kLargeRows + 1) * kLargeColumns, kMostSteps);
 }
 
 std::string describe(const Chain& asked) {

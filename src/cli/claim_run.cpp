@@ -240,7 +240,8 @@ std::string warnings_of(const std::vector<claim::Case>& cases) {
 std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding) {
   std::string text;
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    if (measured[i].failed.size() <= kShortReason || finding.told_failure == i) continue;
+    const bool is_told = finding.told_failure && measured[*finding.told_failure].failed == measured[i].failed;
+    if (measured[i].failed.size() <= kShortReason || is_told) continue;
     text += fmt::format("{}: {}\n", measured[i].title, measured[i].failed);
   }
   return text;

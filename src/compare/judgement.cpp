@@ -376,7 +376,9 @@ std::optional<stats::TimingWarning> moved_forward(const Judgement& it,
       launch_differences(forward_seconds[faster], forward_seconds[1 - faster], least / kOfTheGain));
   // An honest side is not to be accused of noise: one launch, which has no interval, shows nothing.
   if (!(more.interval_95.low >= least)) return std::nullopt;
-  return stats::TimingWarning{stats::WarningCode::forward_untimed, faster == 1 ? b : a, {}, more.log_ratio};
+  const stats::PairedEstimate told =
+      stats::paired_interval(launch_differences(forward_seconds[faster], forward_seconds[1 - faster], HUGE_VAL));
+  return stats::TimingWarning{stats::WarningCode::forward_untimed, faster == 1 ? b : a, {}, told.log_ratio};
 }
 
 constexpr double kFar = 1.5;  // times

@@ -58,6 +58,7 @@ class Fruitless {
     }
   }
   bool empty() const { return endings_.empty(); }
+  bool needs_more() const { return !other_reasons_; }  // of every row, or there is none
   // "not measured, needs 2 GPUs", which is what the least of them needs; "nothing was measured (3 timeout, 1 wrong)".
   std::string why() const {
     if (!other_reasons_) return "not measured, " + needs_;
@@ -168,7 +169,7 @@ Standing standing(const Deliverable& wanted, const std::vector<Shown>& shown, bo
   }
   if (evidence.exists) {
     const std::string why = evidence.fruitless.empty() ? "not measured" : unmarked(evidence.fruitless.why());
-    return {marked(why + ": `" + unmarked(evidence.command) + "`"), true};
+    return {marked(why + ": `" + unmarked(evidence.command) + "`"), evidence.fruitless.needs_more()};
   }
   if (evidence.left_out) return {{{Style::emphasis, "left out, as all figures of this report are"}}};
   if (in_words(wanted)) return {{{Style::emphasis, "your own words"}}};

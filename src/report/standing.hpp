@@ -43,7 +43,7 @@ std::vector<Place> places_of(const Deliverable& wanted, const std::vector<Shown>
 // needs where every row says that it needs more GPUs or ranks than there were.
 struct Standing {
   Text text;
-  bool missing = false;  // what it asks for can be measured, and nothing holds a result
+  bool missing = false;  // nothing was tried, or nothing could be on so few GPUs or ranks
 };
 // `answers`: ReportOptions.
 Standing standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers);

@@ -156,13 +156,13 @@ void ForeignWorker::say_hello() {
   if (gpu_) hello["gpu_memory_bytes"] = segment_.bytes();
   if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
   said_hello_ = Clock::now();
-  send(hello, kStarting);
+  send(hello, starting());
   greets_ = true;
 }
 
 void ForeignWorker::await_greeting() {
   if (!std::exchange(greets_, false)) return;
-  const Json reply = receive(said_hello_ + options_.start_timeout, options_.start_timeout, kStarting);
+  const Json reply = receive(said_hello_ + options_.start_timeout, options_.start_timeout, starting());
   const Fields fields(reply, "the worker's greeting");
   if (fields.text("type") == "failed") raise(std::get<Failed>(call_reply_from_json(reply)), "hello");
   if (fields.text("type") != "hello") fields.fail("field 'type' must be \"hello\"");

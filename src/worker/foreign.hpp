@@ -134,7 +134,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
     std::string words;
     bool in_function = false;  // whatever ends the process then is the user's function
   };
-  static const Doing kStarting;
+  static Doing starting();
   static Doing running(const CallRequest& request);
 
   Nanoseconds called(std::string_view function, std::span<const NamedInput> inputs,

@@ -39,7 +39,7 @@ FindingKind ForeignWorker::kind_of_end(const std::optional<ExitStatus>& status) 
   return by_itself ? FindingKind::crash : FindingKind::unanswered;
 }
 
-const ForeignWorker::Doing ForeignWorker::kStarting{"starting"};
+ForeignWorker::Doing ForeignWorker::starting() { return {"starting"}; }
 
 ForeignWorker::Doing ForeignWorker::running(const CallRequest& request) {
   return {"running " + request.function, request.is_of_function()};

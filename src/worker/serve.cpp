@@ -192,6 +192,7 @@ int serve_frames(int in, int out) {
 [[noreturn]] void end_of_uncaught() {
   try {
     if (const std::exception_ptr uncaught = std::current_exception()) std::rethrow_exception(uncaught);
+    std::fputs("syslab worker: std::terminate without an exception\n", stderr);
   } catch (const std::bad_alloc&) {
     ::_exit(kOutOfMemoryExit);
   } catch (const std::exception& error) {

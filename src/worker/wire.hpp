@@ -32,7 +32,7 @@ namespace syslab::worker {
 inline constexpr int kWireVersion = 1;
 
 // The exit code of a worker in which a thread found no memory (std::bad_alloc), so that nothing could be answered.
-inline constexpr int kOutOfMemoryExit = 12;
+inline constexpr int kOutOfMemoryExit = 113;
 
 // How deep facts may nest. They are stored below lists of ranks and of launches, and read again from there and from
 // what is printed of them.

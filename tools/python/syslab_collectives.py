@@ -410,14 +410,15 @@ class Collectives:
         work. Groups that torch does not list, such as that of `Gloo`, keep their own."""
         kind = type(dist.distributed_c10d._get_default_group())
         for name, replaced in GROUP_METHODS.items():
-            original = getattr(kind, name, None)
-            if original is None:
+            if (original := getattr(kind, name, None)) is None:
                 continue
 
             def called(group, *arguments, replaced=replaced, original=original, **options):
-                if group not in dist.distributed_c10d._pg_map:
-                    return original(group, *arguments, **options)
-                return replaced(self, group, *arguments, **options)
+                if group in dist.distributed_c10d._pg_map and replaced is not None:
+                    return replaced(self, group, *arguments, **options)
+                if group in dist.distributed_c10d._pg_map:
+                    self.note_uncounted()
+                return original(group, *arguments, **options)
 
             setattr(kind, name, functools.wraps(original)(called))
 
@@ -471,12 +472,9 @@ def group_reduce_scatter(self, group, output_tensors, input_tensors=None, opts=d
     return self.reduce_scatter(only(output_tensors), lists, operation(opts if op is None else op), group, True)
 
 
-GROUP_METHODS = {
-    "allreduce": group_allreduce,
-    "broadcast": group_broadcast,
-    "reduce": group_reduce,
-    "allgather": group_allgather,
-    "reduce_scatter": group_reduce_scatter,
+GROUP_METHODS: dict = {
+    "allreduce": group_allreduce, "broadcast": group_broadcast, "reduce": group_reduce,
+    "allgather": group_allgather, "reduce_scatter": group_reduce_scatter,
     "_allgather_base": lambda self, group, output, input, opts=None: self.all_gather_into_tensor(
         output, input, group, True),
     "_reduce_scatter_base": lambda self, group, output, input, opts=dist.ReduceOp.SUM: self.reduce_scatter_tensor(
@@ -486,6 +484,8 @@ GROUP_METHODS = {
     "allgather_coalesced": lambda self, group, output_lists, input_list, opts=None: self.all_gather_together(
         output_lists, input_list, group),
     "barrier": lambda self, group, opts=None: self.barrier(group, True),
+    # The group's own, which these ranks do not follow.
+    **dict.fromkeys(("send", "recv", "recv_anysource", "gather", "scatter", "alltoall", "alltoall_base")),
 }
 
 

@@ -321,7 +321,7 @@ std::string left_out(const Menu& menu, std::string_view language) {
     for (const float scale : menu.scale) scales.push_back(scale == 0 ? "1/sqrt(D)" : fmt::format("{}", scale));
     parts.push_back(fmt::format("scales other than {}", fmt::join(scales, ", ")));
   }
-  parts.emplace_back("outputs above 100");  // V is normal, times a gain of at most 4
+  parts.emplace_back("outputs above 100");  // V is normal
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   if (menu.layouts.size() > 1) parts.emplace_back("strides of zero or below");
   // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.

@@ -330,9 +330,10 @@ class Search {
     const double half = whole.log_ratio / 2;
     const auto in_vain = std::ranges::count_if(suspects, [this](int index) { return unclear_.contains(index); });
     const auto others = static_cast<std::int64_t>(suspects.size()) - 1 - in_vain;
+    const char* const have = others == 1 ? "has" : "have";
     if (in_vain == 0) {
       return fmt::format("{} of them {} no time, for the reasons above; the loss may be in any of these:", others,
-                         others == 1 ? "has" : "have");
+                         have);
     }
     const Change* worst = nullptr;  // that takes most launches
     std::string parts;
@@ -349,9 +350,8 @@ class Search {
       }
     }
     return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}.{} {}",
-                       in_vain, change_text(half),
-                       others > 0 ? fmt::format(", {} {} no time", others, others == 1 ? "has" : "have") : "", parts,
-                       what_would_do(doubt_of(*worst, half), worst->crowd));
+                       in_vain, change_text(half), others > 0 ? fmt::format(", {} {} no time", others, have) : "",
+                       parts, what_would_do(doubt_of(*worst, half), worst->crowd));
   }
 
   Exit halve(const Change& whole) {

@@ -16,6 +16,7 @@ struct CheckedOnce {
   store::RowId run = 0;
   plan::Plan plan;  // of --mine; without it no cases
 };
+
 // -k holds the name of none of the laws that would be searched.
 class NoLawNamed : public Error {
  public:

@@ -100,8 +100,7 @@ std::string sentence(const TimingWarning& it) {
                          it.about);
     case WarningCode::forward_untimed:
       return fmt::format(
-          "The forward call of {}, which is not timed, takes {} more than the other side's: work may have "
-          "moved into "
+          "The forward call of {}, which is not timed, takes {} more than the other side's: work may have moved into "
           "it.",
           it.side, format_seconds(it.number));
     case WarningCode::results_copied:

@@ -72,8 +72,8 @@ __device__ __forceinline__ std::uint64_t at(std::uint64_t descriptor, int bytes)
 }
 
 // A product of N columns: Product<N>::of_shared<T>(d, a, b, keep) with A in shared memory, both K-major,
-// of_shared_across<T>(d, a, b, keep) the same, both MN-major, and of_registers<T>(d, a, b) with A in registers and B
-// MN-major. `keep` false: D = A·B.
+// of_shared_across<T>(d, a, b, keep) the same, both MN-major. A in registers: of_registers<T>(d, a, b, keep = true)
+// with B MN-major, of_registers_along<T>(d, a, b, keep) with B K-major. `keep` false: D = A·B.
 template <int kColumns>
 struct Product;
 
@@ -103,13 +103,14 @@ struct Product;
                "k16.f32." TYPE "." TYPE " {" NAMES "}, " A ", " B ", keep, 1, 1, " ACROSS ", " ACROSS ";\n}" \
                : __VA_ARGS__                                                                                 \
                : "l"(a), "l"(b), "r"(static_cast<int>(keep)))
-#define SYSLAB_REGISTERS(N, TYPE, NAMES, A0, A1, A2, A3, B, ...)                                                    \
-  asm volatile("{\n.reg .pred keep;\nsetp.eq.u32 keep, 0, 0;\nwgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE \
-               "." TYPE " {" NAMES "}, {" A0 "," A1 "," A2 "," A3 "}, " B ", keep, 1, 1, 1;\n}"                     \
-               : __VA_ARGS__                                                                                        \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define SYSLAB_REGISTERS(N, TYPE, ACROSS, NAMES, A0, A1, A2, A3, B, KEEP, ...)                                    \
+  asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, " KEEP ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N        \
+               "k16.f32." TYPE "." TYPE " {" NAMES "}, {" A0 "," A1 "," A2 "," A3 "}, " B ", keep, 1, 1, " ACROSS \
+               ";\n}"                                                                                             \
+               : __VA_ARGS__                                                                                      \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(keep)))
 
-#define SYSLAB_PRODUCT(N, NAMES, X0, X1, X2, X3, X4, ...)                                                           \
+#define SYSLAB_PRODUCT(N, NAMES, X0, X1, X2, X3, X4, X5, ...)                                                       \
   template <>                                                                                                       \
   struct Product<N> {                                                                                               \
     template <typename T>                                                                                           \
@@ -132,57 +133,66 @@ struct Product;
     }                                                                                                               \
     template <typename T>                                                                                           \
     static __device__ __forceinline__ void of_registers(float (&d)[N / 8][4], const std::uint32_t (&a)[4],          \
-                                                        std::uint64_t b) {                                          \
+                                                        std::uint64_t b, bool keep = true) {                        \
       if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                             \
-        SYSLAB_REGISTERS(N, "bf16", NAMES, X0, X1, X2, X3, X4, __VA_ARGS__);                                        \
+        SYSLAB_REGISTERS(N, "bf16", "1", NAMES, X0, X1, X2, X3, X4, X5, __VA_ARGS__);                               \
       } else {                                                                                                      \
-        SYSLAB_REGISTERS(N, "f16", NAMES, X0, X1, X2, X3, X4, __VA_ARGS__);                                         \
+        SYSLAB_REGISTERS(N, "f16", "1", NAMES, X0, X1, X2, X3, X4, X5, __VA_ARGS__);                                \
+      }                                                                                                             \
+    }                                                                                                               \
+    template <typename T>                                                                                           \
+    static __device__ __forceinline__ void of_registers_along(float (&d)[N / 8][4], const std::uint32_t (&a)[4],    \
+                                                              std::uint64_t b, bool keep) {                         \
+      if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                             \
+        SYSLAB_REGISTERS(N, "bf16", "0", NAMES, X0, X1, X2, X3, X4, X5, __VA_ARGS__);                               \
+      } else {                                                                                                      \
+        SYSLAB_REGISTERS(N, "f16", "0", NAMES, X0, X1, X2, X3, X4, X5, __VA_ARGS__);                                \
       }                                                                                                             \
     }                                                                                                               \
   }
 
-SYSLAB_PRODUCT(32, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1, "%16", "%17", "%18", "%19", "%20", SYSLAB_EIGHT(0),
+SYSLAB_PRODUCT(32, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1, "%16", "%17", "%18", "%19", "%20", "%21", SYSLAB_EIGHT(0),
                SYSLAB_EIGHT(1));
 SYSLAB_PRODUCT(64, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3, "%32", "%33", "%34", "%35",
-               "%36", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3));
+               "%36", "%37", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3));
 SYSLAB_PRODUCT(80, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4, "%40",
-               "%41", "%42", "%43", "%44", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
+               "%41", "%42", "%43", "%44", "%45", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
                SYSLAB_EIGHT(4));
 SYSLAB_PRODUCT(96,
                SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4
                               "," SYSLAB_NAMES_5,
-               "%48", "%49", "%50", "%51", "%52", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
-               SYSLAB_EIGHT(4), SYSLAB_EIGHT(5));
+               "%48", "%49", "%50", "%51", "%52", "%53", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
+               SYSLAB_EIGHT(3), SYSLAB_EIGHT(4), SYSLAB_EIGHT(5));
 SYSLAB_PRODUCT(112,
                SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4
                               "," SYSLAB_NAMES_5 "," SYSLAB_NAMES_6,
-               "%56", "%57", "%58", "%59", "%60", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
-               SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6));
+               "%56", "%57", "%58", "%59", "%60", "%61", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
+               SYSLAB_EIGHT(3), SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6));
 SYSLAB_PRODUCT(128,
                SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4
                               "," SYSLAB_NAMES_5 "," SYSLAB_NAMES_6 "," SYSLAB_NAMES_7,
-               "%64", "%65", "%66", "%67", "%68", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
-               SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7));
+               "%64", "%65", "%66", "%67", "%68", "%69", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
+               SYSLAB_EIGHT(3), SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7));
 SYSLAB_PRODUCT(176,
                SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4
                               "," SYSLAB_NAMES_5 "," SYSLAB_NAMES_6 "," SYSLAB_NAMES_7 "," SYSLAB_NAMES_8
                               "," SYSLAB_NAMES_9 "," SYSLAB_NAMES_10,
-               "%88", "%89", "%90", "%91", "%92", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
-               SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7), SYSLAB_EIGHT(8), SYSLAB_EIGHT(9),
-               SYSLAB_EIGHT(10));
+               "%88", "%89", "%90", "%91", "%92", "%93", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
+               SYSLAB_EIGHT(3), SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7), SYSLAB_EIGHT(8),
+               SYSLAB_EIGHT(9), SYSLAB_EIGHT(10));
 SYSLAB_PRODUCT(192,
                SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4
                               "," SYSLAB_NAMES_5 "," SYSLAB_NAMES_6 "," SYSLAB_NAMES_7 "," SYSLAB_NAMES_8
                               "," SYSLAB_NAMES_9 "," SYSLAB_NAMES_10 "," SYSLAB_NAMES_11,
-               "%96", "%97", "%98", "%99", "%100", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3),
-               SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7), SYSLAB_EIGHT(8), SYSLAB_EIGHT(9),
-               SYSLAB_EIGHT(10), SYSLAB_EIGHT(11));
+               "%96", "%97", "%98", "%99", "%100", "%101", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
+               SYSLAB_EIGHT(3), SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7), SYSLAB_EIGHT(8),
+               SYSLAB_EIGHT(9), SYSLAB_EIGHT(10), SYSLAB_EIGHT(11));
 SYSLAB_PRODUCT(256,
                SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4
                               "," SYSLAB_NAMES_5 "," SYSLAB_NAMES_6 "," SYSLAB_NAMES_7 "," SYSLAB_NAMES_8
                               "," SYSLAB_NAMES_9 "," SYSLAB_NAMES_10 "," SYSLAB_NAMES_11 "," SYSLAB_NAMES_12
                               "," SYSLAB_NAMES_13 "," SYSLAB_NAMES_14 "," SYSLAB_NAMES_15,
-               "%128", "%129", "%130", "%131", "%132", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
+               "%128", "%129", "%130", "%131", "%132", "%133", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2),
                SYSLAB_EIGHT(3), SYSLAB_EIGHT(4), SYSLAB_EIGHT(5), SYSLAB_EIGHT(6), SYSLAB_EIGHT(7), SYSLAB_EIGHT(8),
                SYSLAB_EIGHT(9), SYSLAB_EIGHT(10), SYSLAB_EIGHT(11), SYSLAB_EIGHT(12), SYSLAB_EIGHT(13),
                SYSLAB_EIGHT(14), SYSLAB_EIGHT(15));

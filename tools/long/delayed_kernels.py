@@ -48,11 +48,11 @@ PLANTED = [
             [("    ptx::wait_named(kDsStored, 128);  // (2)\n", "")],
             "wgmma_backward_192", BITS + ":*FlashWgmmaBackward.RowsThatSee*"),
     Planted("the second group's arrivals at q `empty` of wgmma/backward.cuh, also in their count", "wgmma/backward.cuh",
-            [("if (step.number > 0) release(barriers.q_empty(other));", "if (step.number > 0 && group == 0) "
-              "release(barriers.q_empty(other));"),
+            [("      release(barriers.q_empty(q_slot));\n",
+              "      if (group == 0) release(barriers.q_empty(q_slot));\n"),
              ("ptx::init_barrier(barriers.q_empty(stage), kWarps);",
               "ptx::init_barrier(barriers.q_empty(stage), kWarps / 2);")],
-            "wgmma_backward_64", BITS),
+            "wgmma_backward_128", BITS),  # at 64 Q has four places: no copy comes early enough to be wrong
     Planted("the wait for ds `empty` of wgmma/backward.cuh", "wgmma/backward.cuh",
             [("    ptx::wait(barriers.ds_empty(step.slot()), step.parity() ^ 1);\n", "")], "wgmma_backward_128", BITS),
     Planted("barrier (1) of mma/backward_keys.cuh", "mma/backward_keys.cuh",

@@ -7,13 +7,17 @@
 //
 //   A block owns 128 keys of a head of K and V, 64 a computing group. It goes over all tiles of 64 queries that see
 //   these keys, of all query heads that share them. One tile of queries is a step.
-//   The loader is one thread: K and V once, then Q with −L·log₂e and dO with −δ of each step, in rings of two slots.
+//   The loader is one thread: K and V once, then Q with −L·log₂e and dO with −δ of each step, in rings of two slots;
+//   with `early_dq` Q has four, so that the next Q is there when S is queued ahead of dK.
 //   A computing group keeps dK and dV of its keys in registers, and in each step computes
 //     Sᵀ = K·Qᵀ, dPᵀ = V·dOᵀ   wgmma, both factors in shared memory: keys are rows, queries are columns
 //     P, dS                    in place of them; packed two columns a register, they lie as the factor A must of
 //     dV += Pᵀ·dO, dK += dSᵀ·Q
 //     dSᵀ                      to shared memory as well, since the next product sums over the keys of both groups:
 //     dQ = dS·K                of the step before: the other group has stored its dS long ago; half of the columns each
+//   With kept factors (`keeps_factors`) V of its keys and Kᵀ of the block's are in a group's registers from the start,
+//   so that dP and dQ read one factor in shared memory, not two. A factor in registers has 64 rows: dQᵀ = Kᵀ·dSᵀ, all
+//   64 columns of half of the queries each.
 //   dQ of a step is added to fp32 sums in the L2, which have the layout of the registers: neighbouring threads,
 //   neighbouring addresses (the next kernel, in backward_rows.cuh, reads this layout and rounds the sums to dQ).
 //   Adders (`kStaged`) are other threads of the loader's group: dQ goes through shared memory, and they take turns to
@@ -78,9 +82,10 @@
 //       left     Nothing: shared memory was not used before.
 //   (2) both groups, named, 256 threads
 //       landed   Nothing.
-//       left     dQ of the last step, for which each group reads all rows of K, is done in both groups: dK is written
-//                over K. dV could be written over V without it: behind ds `full` of the last step all warps of both
-//                groups have waited for their last dP, and nothing else reads V.
+//       left     dQ of the last step, for which each group reads all rows of K, is done in both groups (or with kept
+//                factors the reading of Kᵀ at the start): dK is written over K. dV could be written over V without it:
+//                behind ds `full` of the last step all warps of both groups have waited for their last dP, and nothing
+//                else reads V.
 //   (3) own[group], named, 128 threads
 //       landed   dK and dV of all warps of the group: one thread tells TMA to store them. Each writer has a proxy fence
 //                before it.
@@ -130,27 +135,28 @@ __device__ __forceinline__ void load(const BackwardParams& p, std::uint32_t shar
     }
   };
   Step step(p, block);
-  const auto load_queries = [&](const device::TensorMap& map, int at, const float* of_rows, int rows_at,
+  const auto load_queries = [&](const device::TensorMap& map, int slot, int at, const float* of_rows, int rows_at,
                                 std::uint32_t barrier) {
     ptx::arrive_expecting(barrier, Tile::kQueryBytes + Tile::kRowsBytes);
 #pragma unroll 1
     for (int panel = 0; panel < Tile::kPanels; ++panel) {
-      ptx::load_box(shared + at + step.slot() * Tile::kQueryBytes + panel * Tile::kQueryPanelBytes, map,
+      ptx::load_box(shared + at + slot * Tile::kQueryBytes + panel * Tile::kQueryPanelBytes, map,
                     panel * Tile::kPanelColumns, step.tile * Tile::kQueries, step.head, block.batch, barrier,
                     ptx::kKeepInL2);
     }
-    ptx::load_line(shared + rows_at + step.slot() * Tile::kRowsBytes,
+    ptx::load_line(shared + rows_at + slot * Tile::kRowsBytes,
                    of_rows + static_cast<std::int64_t>(step.index) * Tile::kQueries, Tile::kRowsBytes, barrier);
   };
   if (block.steps == 0) return;  // nothing to load: the groups write zeros
   load_keys(p.k, Tile::kKeysAt, barriers.k());
 #pragma unroll 1
   while (step.number < block.steps) {
-    ptx::wait(barriers.q_empty(step.slot()), step.parity() ^ 1);
-    load_queries(p.q, Tile::kQueriesAt, p.negated_lse, Tile::kLseAt, barriers.q_full(step.slot()));
+    const int q_slot = step.slot<Tile::kQueryStages>();
+    ptx::wait(barriers.q_empty(q_slot), step.parity<Tile::kQueryStages>() ^ 1);
+    load_queries(p.q, q_slot, Tile::kQueriesAt, p.negated_lse, Tile::kLseAt, barriers.q_full(q_slot));
     if (step.number == 0) load_keys(p.v, Tile::kValuesAt, barriers.v());
     ptx::wait(barriers.dout_empty(step.slot()), step.parity() ^ 1);
-    load_queries(p.dout, Tile::kDoutAt, p.negated_delta, Tile::kDeltaAt, barriers.dout_full(step.slot()));
+    load_queries(p.dout, step.slot(), Tile::kDoutAt, p.negated_delta, Tile::kDeltaAt, barriers.dout_full(step.slot()));
     step.advance(p, block);
   }
 }
@@ -215,17 +221,15 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
   ptx::hold<kD>(dv);
   float scores[kQueries / 8][4], ds[kQueries / 8][4], dq[Tile::kDqColumns / 8][4];
   std::uint32_t p_bits[kQueries / 16][4], ds_bits[kQueries / 16][4];
+  std::uint32_t kept_values[kD / 16][4], kept_keys[Tile::kKeys / 16][4];  // V of the group's keys, Kᵀ of all
   Step step(p, block);
 
-  const auto queue_scores = [&](float(&to)[kQueries / 8][4], int keys_at, int queries_at, int slot) {
-    queue_transposed_scores<T, Tile>(to, ptx::at(origin, keys_at + keys_of_group),
-                                     ptx::at(origin, queries_at + slot * Tile::kQueryBytes));
+  const auto queue_sum = [&](float(&to)[kD / 8][4], const std::uint32_t(&bits)[kQueries / 16][4], int queries_at,
+                             int slot) {
+    queue_sum_over_queries<T, Tile>(to, bits, ptx::at(origin, queries_at + slot * Tile::kQueryBytes));
   };
-  const auto queue_sum = [&](float(&to)[kD / 8][4], const std::uint32_t(&bits)[kQueries / 16][4], int queries_at) {
-    queue_sum_over_queries<T, Tile>(to, bits, ptx::at(origin, queries_at + step.slot() * Tile::kQueryBytes));
-  };
-  // dQ of the step before: 64 queries × kDqColumns. The first call, before any dS, waits for nothing and may read a
-  // slot that is being written; its result is not added.
+  // dQ of the step before: 64 queries × kDqColumns; with kept factors its transpose, of as many queries. The first
+  // call, before any dS, waits for nothing and may read a slot that is being written; its result is not added.
   const auto queue_dq = [&] {
     const int number = step.number - 1;
     if (number >= 0) ptx::wait(barriers.ds_full(number & 1), number >> 1 & 1);
@@ -235,8 +239,14 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
     ptx::fence_products();
 #pragma unroll
     for (int s = 0; s < Tile::kKeys / 16; ++s) {
-      ptx::Product<Tile::kDqColumns>::template of_shared_across<T>(dq, ptx::at(of_slot, s * 16 * kDsRowBytes),
-                                                                   ptx::at(keys, s * 16 * kRowBytes), s > 0);
+      const std::uint64_t of_keys = ptx::at(of_slot, s * 16 * kDsRowBytes);
+      if constexpr (Tile::kKeepsFactors) {
+        ptx::Product<Tile::kDqColumns>::template of_registers<T>(dq, kept_keys[s],
+                                                                 ptx::at(of_keys, group * kGroupColumns), s > 0);
+      } else {
+        ptx::Product<Tile::kDqColumns>::template of_shared_across<T>(dq, of_keys, ptx::at(keys, s * 16 * kRowBytes),
+                                                                     s > 0);
+      }
     }
     ptx::commit_products();
   };
@@ -289,42 +299,49 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
     release(barriers.ds_full(step.slot()));
   };
 
-  // S and dP of a step, when its Q and dO are there.
-  const auto queue_s = [&](int slot, std::uint32_t parity) {
-    ptx::wait(barriers.q_full(slot), parity);
-    queue_scores(scores, Tile::kKeysAt, Tile::kQueriesAt, slot);
+  // S and dP of this step or of one `later`, when its Q and dO are there.
+  const auto queue_s = [&](int later) {
+    const int slot = step.slot<Tile::kQueryStages>(later);
+    ptx::wait(barriers.q_full(slot), step.parity<Tile::kQueryStages>(later));
+    queue_transposed_scores<T, Tile>(scores, ptx::at(origin, Tile::kKeysAt + keys_of_group),
+                                     ptx::at(origin, Tile::kQueriesAt + slot * Tile::kQueryBytes));
   };
-  const auto queue_dp = [&](int slot, std::uint32_t parity) {
-    ptx::wait(barriers.dout_full(slot), parity);
-    queue_scores(ds, Tile::kValuesAt, Tile::kDoutAt, slot);
+  const auto queue_dp = [&](int later) {
+    const int slot = step.slot(later);
+    ptx::wait(barriers.dout_full(slot), step.parity(later));
+    const std::uint64_t dout = ptx::at(origin, Tile::kDoutAt + slot * Tile::kQueryBytes);
+    if constexpr (Tile::kKeepsFactors) {
+      queue_transposed_scores<T, Tile>(ds, kept_values, dout);
+    } else {
+      queue_transposed_scores<T, Tile>(ds, ptx::at(origin, Tile::kValuesAt + keys_of_group), dout);
+    }
   };
   // A step. Its S is done. Still under way: with kEarlyDq dK of the step before, otherwise dP of this one.
   const auto do_step = [&](auto is_last) {
     constexpr bool kLast = decltype(is_last)::value;
-    const int other = step.slot() ^ 1;
-    const std::uint32_t next_parity = (step.number + 1) >> 1 & 1;
+    const int q_slot = step.slot<Tile::kQueryStages>();
     if constexpr (Tile::kEarlyDq) {
-      queue_dp(step.slot(), step.parity());
-      weigh<Tile>(scores, p, shared + Tile::kLseAt + step.slot() * Tile::kRowsBytes, first_key, step.tile * kQueries);
+      queue_dp(0);
+      weigh<Tile>(scores, p, shared + Tile::kLseAt + q_slot * Tile::kRowsBytes, first_key, step.tile * kQueries);
       queue_dq();
       ptx::wait_products<1>();  // all but dQ
-      if (step.number > 0) release(barriers.q_empty(other));
+      if (step.number > 0) release(barriers.q_empty(step.slot<Tile::kQueryStages>(-1)));
     } else {
-      weigh<Tile>(scores, p, shared + Tile::kLseAt + step.slot() * Tile::kRowsBytes, first_key, step.tile * kQueries);
+      weigh<Tile>(scores, p, shared + Tile::kLseAt + q_slot * Tile::kRowsBytes, first_key, step.tile * kQueries);
       ptx::wait_products<0>();  // nothing
     }
     ptx::hold<kQueries>(ds);
     make_ds();
-    queue_sum(dv, p_bits, Tile::kDoutAt);
+    queue_sum(dv, p_bits, Tile::kDoutAt, step.slot());
     if constexpr (Tile::kEarlyDq) {
-      if constexpr (!kLast) queue_s(other, next_parity);
-      queue_sum(dk, ds_bits, Tile::kQueriesAt);
+      if constexpr (!kLast) queue_s(1);
+      queue_sum(dk, ds_bits, Tile::kQueriesAt, q_slot);
       ptx::wait_products<kLast ? 2 : 3>();  // all but dV, next S, dK
     } else {
       queue_dq();
       ptx::wait_products<1>();  // all but dQ
       release(barriers.dout_empty(step.slot()));
-      queue_sum(dk, ds_bits, Tile::kQueriesAt);
+      queue_sum(dk, ds_bits, Tile::kQueriesAt, q_slot);
       ptx::wait_products<1>();  // all but dK
     }
     ptx::hold<Tile::kDqColumns>(dq);
@@ -333,10 +350,10 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
       ptx::wait_products<1>();  // all but dK
       release(barriers.dout_empty(step.slot()));
     } else if constexpr (!kLast) {
-      queue_s(other, next_parity);
+      queue_s(1);
       ptx::wait_products<1>();  // all but next S
-      release(barriers.q_empty(step.slot()));
-      queue_dp(other, next_parity);
+      release(barriers.q_empty(q_slot));
+      queue_dp(1);
       ptx::wait_products<1>();  // all but next dP
     }
     if constexpr (!kLast) ptx::hold<kQueries>(scores);
@@ -344,12 +361,14 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
   };
   if (block.steps > 0) {
     ptx::wait(barriers.k(), 0);
-    queue_s(0, 0);
+    if constexpr (Tile::kKeepsFactors) keep_transposed<Tile>(kept_keys, shared + Tile::kKeysAt);
+    queue_s(0);
     ptx::wait(barriers.v(), 0);
+    if constexpr (Tile::kKeepsFactors) keep_rows<Tile>(kept_values, shared + Tile::kValuesAt + keys_of_group);
     if constexpr (Tile::kEarlyDq) {
       ptx::wait_products<0>();
     } else {
-      queue_dp(0, 0);
+      queue_dp(0);
       ptx::wait_products<1>();
     }
     ptx::hold<kQueries>(scores);
@@ -394,10 +413,12 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     constexpr int kWarps = 4 * Tile::kGroups * ptx::kArrivalsOfAWarp;  // that compute
     ptx::init_barrier(barriers.k(), 1);
     ptx::init_barrier(barriers.v(), 1);
-    for (int stage = 0; stage < 2; ++stage) {
+    for (int stage = 0; stage < Tile::kQueryStages; ++stage) {
       ptx::init_barrier(barriers.q_full(stage), 1);
-      ptx::init_barrier(barriers.dout_full(stage), 1);
       ptx::init_barrier(barriers.q_empty(stage), kWarps);
+    }
+    for (int stage = 0; stage < 2; ++stage) {
+      ptx::init_barrier(barriers.dout_full(stage), 1);
       ptx::init_barrier(barriers.dout_empty(stage), kWarps);
       ptx::init_barrier(barriers.ds_full(stage), kWarps);
       ptx::init_barrier(barriers.ds_empty(stage), kWarps);

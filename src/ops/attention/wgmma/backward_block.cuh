@@ -16,13 +16,16 @@ template <int kIndex, bool kIsOrdered>
 struct BackwardTile {
   static constexpr BackwardTileShape kShape = kBackwardTiles[kIndex];
   static constexpr bool kOrdered = kIsOrdered, kStaged = kOrdered || kShape.staged, kEarlyDq = kShape.early_dq;
+  static constexpr bool kKeepsFactors = kShape.keeps_factors;
   static constexpr int kHeadDim = kShape.head_dim;
   static constexpr int kQueries = kBackwardQueries, kGroups = 2, kKeys = kShape.keys(), kStages = 2;
+  static constexpr int kQueryStages = kShape.query_stages();  // of Q and L; kStages are those of dO and δ
   static constexpr int kThreads = 128 * (kGroups + 1);
   static constexpr int kLoaderRegisters = 24, kRegisters = 240;
   static constexpr int kDqColumns = kHeadDim / kGroups;  // that a group makes
   static constexpr int kSumColumns = kHeadDim;           // of dK and dV, in a product
   static_assert(kQueries == 64 && kKeys == 64 * kGroups);
+  static_assert(!kKeepsFactors || kHeadDim == 64, "dQᵀ has 64 rows, of all columns of a group's 32 queries");
 
   // A tile of n rows is panels of n rows of kRowBytes; dS is one of 128 rows of 64 queries.
   static constexpr int kPanelColumns = 64, kRowBytes = 2 * kPanelColumns;
@@ -34,11 +37,11 @@ struct BackwardTile {
   static constexpr int kDqBytes = 4 * kQueries * kHeadDim;
 
   static constexpr int kKeysAt = 0, kValuesAt = kKeyBytes, kQueriesAt = 2 * kKeyBytes;
-  static constexpr int kDoutAt = kQueriesAt + kStages * kQueryBytes, kDsAt = kDoutAt + kStages * kQueryBytes;
+  static constexpr int kDoutAt = kQueriesAt + kQueryStages * kQueryBytes, kDsAt = kDoutAt + kStages * kQueryBytes;
   static constexpr int kDqAt = kDsAt + 2 * kDsBytes;
   static constexpr int kLseAt = kDqAt + (kStaged ? kAdders * kDqBytes : 0);
-  static constexpr int kDeltaAt = kLseAt + kStages * kRowsBytes, kBarriersAt = kDeltaAt + kStages * kRowsBytes;
-  static constexpr int kBarriers = 2 + 4 * kStages + 4 + 2 * kAdders;
+  static constexpr int kDeltaAt = kLseAt + kQueryStages * kRowsBytes, kBarriersAt = kDeltaAt + kStages * kRowsBytes;
+  static constexpr int kBarriers = 2 + 2 * kQueryStages + 2 * kStages + 4 + 2 * kAdders;
   static constexpr int kTicketAt = kBarriersAt + 8 * kBarriers;
   static constexpr int kSharedBytes = kTicketAt + 4;
   static_assert(kSharedBytes <= 227 * 1024);
@@ -52,14 +55,15 @@ struct BackwardBarriers {
   __device__ __forceinline__ std::uint32_t k() const { return at(0); }
   __device__ __forceinline__ std::uint32_t v() const { return at(1); }
   __device__ __forceinline__ std::uint32_t q_full(int stage) const { return at(2 + stage); }
-  __device__ __forceinline__ std::uint32_t q_empty(int stage) const { return at(4 + stage); }
-  __device__ __forceinline__ std::uint32_t dout_full(int stage) const { return at(6 + stage); }
-  __device__ __forceinline__ std::uint32_t dout_empty(int stage) const { return at(8 + stage); }
-  __device__ __forceinline__ std::uint32_t ds_full(int slot) const { return at(10 + slot); }
-  __device__ __forceinline__ std::uint32_t ds_empty(int slot) const { return at(12 + slot); }
-  __device__ __forceinline__ std::uint32_t dq_full(int slot) const { return at(14 + slot); }
-  __device__ __forceinline__ std::uint32_t dq_empty(int slot) const { return at(14 + Tile::kAdders + slot); }
-  static_assert(Tile::kStages == 2 && Tile::kBarriers == 14 + 2 * Tile::kAdders);
+  __device__ __forceinline__ std::uint32_t q_empty(int stage) const { return at(2 + Tile::kQueryStages + stage); }
+  __device__ __forceinline__ std::uint32_t dout_full(int stage) const { return at(kAfterQ + stage); }
+  __device__ __forceinline__ std::uint32_t dout_empty(int stage) const { return at(kAfterQ + 2 + stage); }
+  __device__ __forceinline__ std::uint32_t ds_full(int slot) const { return at(kAfterQ + 4 + slot); }
+  __device__ __forceinline__ std::uint32_t ds_empty(int slot) const { return at(kAfterQ + 6 + slot); }
+  __device__ __forceinline__ std::uint32_t dq_full(int slot) const { return at(kAfterQ + 8 + slot); }
+  __device__ __forceinline__ std::uint32_t dq_empty(int slot) const { return at(kAfterQ + 8 + Tile::kAdders + slot); }
+  static constexpr int kAfterQ = 2 + 2 * Tile::kQueryStages;
+  static_assert(Tile::kStages == 2 && Tile::kBarriers == kAfterQ + 8 + 2 * Tile::kAdders);
 };
 
 // The keys of a block, and the steps that it goes through.
@@ -123,9 +127,16 @@ struct Step {
     const int skipped = p.query_tiles - block.tiles;
     return index - 1 - (tile == skipped ? skipped : 0);
   }
-  // In a ring of two slots, one a step: the slot of this step, and the parity of its round.
-  __device__ __forceinline__ int slot() const { return number & 1; }
-  __device__ __forceinline__ std::uint32_t parity() const { return number >> 1 & 1; }
+  // In a ring of slots, one a step: the slot of this step or of one `later`, and the parity of its round.
+  template <int kSlots = 2>
+  __device__ __forceinline__ int slot(int later = 0) const {
+    static_assert(kSlots == 2 || kSlots == 4);
+    return (number + later) & (kSlots - 1);
+  }
+  template <int kSlots = 2>
+  __device__ __forceinline__ std::uint32_t parity(int later = 0) const {
+    return (number + later) / kSlots & 1;
+  }
 };
 
 }  // namespace syslab::attention::wgmma

@@ -35,6 +35,46 @@ __device__ __forceinline__ void queue_transposed_scores(float (&to)[Tile::kQueri
   ptx::commit_products();
 }
 
+// The same with K or V in registers, as keep_rows() leaves it.
+template <typename T, typename Tile>
+__device__ __forceinline__ void queue_transposed_scores(float (&to)[Tile::kQueries / 8][4],
+                                                        const std::uint32_t (&keys)[Tile::kHeadDim / 16][4],
+                                                        std::uint64_t queries) {
+  ptx::forget<Tile::kQueries>(to);
+  ptx::fence_products();
+#pragma unroll
+  for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
+    const int panel = d / Tile::kStepsOfPanel, within = d % Tile::kStepsOfPanel * 32;
+    ptx::Product<Tile::kQueries>::template of_registers_along<T>(
+        to, keys[d], ptx::at(queries, panel * Tile::kQueryPanelBytes + within), d > 0);
+  }
+  ptx::commit_products();
+}
+
+// 64 rows of K or V, 16 a warp, from the layout that TMA wrote to registers, as the factor A must lie. `from` is where
+// the first of them begins.
+template <typename Tile>
+__device__ __forceinline__ void keep_rows(std::uint32_t (&kept)[Tile::kHeadDim / 16][4], std::uint32_t from) {
+  const int row = 16 * (ptx::thread_anew() / 32 % 4) + ptx::lane_anew() % 16, half = ptx::lane_anew() / 16;
+#pragma unroll
+  for (int d = 0; d < Tile::kHeadDim / 16; ++d) {
+    const int panel = d / Tile::kStepsOfPanel, chunk = d % Tile::kStepsOfPanel * 2 + half;
+    ptx::load_matrices(kept[d],
+                       from + panel * Tile::kKeyPanelBytes + row * Tile::kRowBytes + ((chunk ^ (row % 8)) << 4));
+  }
+}
+
+// The same of Kᵀ, of all keys of the block: its rows are the 64 columns of K, 16 a warp. `from` is where K begins.
+template <typename Tile>
+__device__ __forceinline__ void keep_transposed(std::uint32_t (&kept)[Tile::kKeys / 16][4], std::uint32_t from) {
+  const int matrix = ptx::lane_anew() / 8, key = ptx::lane_anew() % 8 + 8 * (matrix / 2);
+  const int chunk = 2 * (ptx::thread_anew() / 32 % 4) + matrix % 2;
+#pragma unroll
+  for (int s = 0; s < Tile::kKeys / 16; ++s) {
+    ptx::load_matrices_transposed(kept[s], from + (16 * s + key) * Tile::kRowBytes + ((chunk ^ (key % 8)) << 4));
+  }
+}
+
 // Adds to dK or dV, 64 keys × head_dim, a group of products of at most kSumColumns columns.
 template <typename T, typename Tile, int kFirst = 0>
 __device__ __forceinline__ void queue_sum_of_columns(float (&to)[Tile::kHeadDim / 8][4],

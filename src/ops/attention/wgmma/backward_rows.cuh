@@ -2,7 +2,8 @@
 // dQ from its fp32 sums after it.
 //
 // The sums of a tile of 64 queries have the layout of wgmma's accumulators (device/wgmma.cuh): for each part of
-// kDqColumns columns, each warp that computes it and each eight of its columns, four numbers of each thread.
+// kDqColumns columns, each warp that computes it and each eight of its columns, four numbers of each thread. With kept
+// factors dQᵀ lies so, in parts of 32 queries.
 //
 // What waits for what (landed, left: device/ptx.cuh). Threads share no memory, so there is no barrier.
 //   kernels, statistics   wait_for_kernels_before: landed O, dO and L; left: kernels before have read the workspace,
@@ -77,7 +78,8 @@ __global__ void __launch_bounds__(kRowsThreads)
   }
 }
 
-// A thread makes eight columns of two rows; eight neighbouring threads make 64 columns of the same rows.
+// A thread makes eight columns of two rows; eight neighbouring threads make 64 columns of the same rows. With kept
+// factors it makes 16 columns, and four neighbouring threads make all 64.
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(kRowsThreads) flash_wgmma_gradient_kernel(const __grid_constant__ BackwardParams p) {
   constexpr int kBlocks = Tile::kHeadDim / 8;  // of columns
@@ -87,25 +89,42 @@ __global__ void __launch_bounds__(kRowsThreads) flash_wgmma_gradient_kernel(cons
   const int head = tile / p.query_tiles, first = (tile - head * p.query_tiles) * kBackwardQueries;
   const int batch = head / p.heads_q, head_of_batch = head - batch * p.heads_q;
   const float* sums = p.dq_sums + static_cast<std::int64_t>(tile) * kBackwardQueries * Tile::kHeadDim;
+  const auto put = [&](int at, int block, const float(&value)[8]) {
+    if (at >= p.seq_q || block * 8 >= p.head_dim) return;
+    uint4 packed;
+    packed.x = ptx::pack<T>(value[0] * p.scale, value[1] * p.scale);
+    packed.y = ptx::pack<T>(value[2] * p.scale, value[3] * p.scale);
+    packed.z = ptx::pack<T>(value[4] * p.scale, value[5] * p.scale);
+    packed.w = ptx::pack<T>(value[6] * p.scale, value[7] * p.scale);
+    *reinterpret_cast<uint4*>(row_of<T>(p.dq_rows, batch, head_of_batch, at) + block * 8) = packed;
+  };
+  if constexpr (Tile::kKeepsFactors) {
+    const int thread = static_cast<int>(threadIdx.x), warp = thread % 4, query = thread / 4 * 2;
+    if (query >= kBackwardQueries || first + query >= p.seq_q) return;
+    const int part = query / 32, eight = query % 32 / 8;
+    const auto* from = reinterpret_cast<const float4*>(sums) + ((part * 4 + warp) * 4 + eight) * 32 + query % 8 / 2;
+    float4 x[8];  // of columns c and c + 8 of the warp's 16: two queries each
 #pragma unroll
-  for (int i = static_cast<int>(threadIdx.x); i < kBlocks * 32; i += kRowsThreads) {
-    const int pair = i / 8 % 32, block = i / 256 * 8 + i % 8;
-    const int row = first + pair / 8 * 16 + pair % 8;
-    if (row >= p.seq_q || block * 8 >= p.head_dim) continue;
-    constexpr int kOfGroup = Tile::kDqColumns / 8;
-    const int warp = block / kOfGroup * 4 + pair / 8;
-    const auto* from = reinterpret_cast<const float4*>(sums) + (warp * kOfGroup + block % kOfGroup) * 32 + pair % 8 * 4;
-    const float4 x[4] = {from[0], from[1], from[2], from[3]};
-    const auto put = [&](int at, const float(&value)[8]) {
-      uint4 packed;
-      packed.x = ptx::pack<T>(value[0] * p.scale, value[1] * p.scale);
-      packed.y = ptx::pack<T>(value[2] * p.scale, value[3] * p.scale);
-      packed.z = ptx::pack<T>(value[4] * p.scale, value[5] * p.scale);
-      packed.w = ptx::pack<T>(value[6] * p.scale, value[7] * p.scale);
-      *reinterpret_cast<uint4*>(row_of<T>(p.dq_rows, batch, head_of_batch, at) + block * 8) = packed;
-    };
-    put(row, {x[0].x, x[0].y, x[1].x, x[1].y, x[2].x, x[2].y, x[3].x, x[3].y});
-    if (row + 8 < p.seq_q) put(row + 8, {x[0].z, x[0].w, x[1].z, x[1].w, x[2].z, x[2].w, x[3].z, x[3].w});
+    for (int c = 0; c < 8; ++c) x[c] = from[c * 4];
+    const int row = first + query, block = 2 * warp;
+    put(row, block, {x[0].x, x[1].x, x[2].x, x[3].x, x[4].x, x[5].x, x[6].x, x[7].x});
+    put(row, block + 1, {x[0].z, x[1].z, x[2].z, x[3].z, x[4].z, x[5].z, x[6].z, x[7].z});
+    put(row + 1, block, {x[0].y, x[1].y, x[2].y, x[3].y, x[4].y, x[5].y, x[6].y, x[7].y});
+    put(row + 1, block + 1, {x[0].w, x[1].w, x[2].w, x[3].w, x[4].w, x[5].w, x[6].w, x[7].w});
+  } else {
+#pragma unroll
+    for (int i = static_cast<int>(threadIdx.x); i < kBlocks * 32; i += kRowsThreads) {
+      const int pair = i / 8 % 32, block = i / 256 * 8 + i % 8;
+      const int row = first + pair / 8 * 16 + pair % 8;
+      if (row >= p.seq_q || block * 8 >= p.head_dim) continue;
+      constexpr int kOfGroup = Tile::kDqColumns / 8;
+      const int warp = block / kOfGroup * 4 + pair / 8;
+      const auto* from =
+          reinterpret_cast<const float4*>(sums) + (warp * kOfGroup + block % kOfGroup) * 32 + pair % 8 * 4;
+      const float4 x[4] = {from[0], from[1], from[2], from[3]};
+      put(row, block, {x[0].x, x[0].y, x[1].x, x[1].y, x[2].x, x[2].y, x[3].x, x[3].y});
+      put(row + 8, block, {x[0].z, x[0].w, x[1].z, x[1].w, x[2].z, x[2].w, x[3].z, x[3].w});
+    }
   }
 }
 

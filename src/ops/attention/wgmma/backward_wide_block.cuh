@@ -16,6 +16,7 @@ namespace syslab::attention::wgmma {
 template <int kIndex, bool kIsOrdered>
 struct WideBackwardTile {
   static constexpr BackwardTileShape kShape = kBackwardTiles[kIndex];
+  static constexpr bool kKeepsFactors = false;
   static constexpr bool kOrdered = kIsOrdered;
   static constexpr int kHeadDim = kShape.head_dim;
   static constexpr int kQueries = kBackwardQueries, kKeys = kShape.keys();

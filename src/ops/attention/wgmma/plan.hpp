@@ -77,15 +77,19 @@ double dealt_out(std::span<const int> lengths, int multiprocessors, double of_it
 
 // A shape of the backward kernels. Registers a thread:
 // Groups by keys (wgmma/backward.cuh), of 240: head_dim of dK and dV, 32 each of scores and of dP, 16 each of them
-// packed, and head_dim/4 of dQ, not all at a time.
+// packed, and head_dim/4 of dQ, not all at a time; 3/4·head_dim of V and Kᵀ, if they are kept.
 // Groups by product (wgmma/backward_wide.cuh): head_dim/2 of dK or dV, 32 of scores or dP and 16 of them packed; in the
 // third group the columns of dQ made at a time, halved.
 struct BackwardTileShape {
   int head_dim = 0;                // that of the problem is padded to it
   bool early_dq = false;           // by keys: dQ is queued under dP, for which registers must be left
   bool staged = false;             // by keys: dQ is added from shared memory, not from registers
+  bool keeps_factors = false;      // by keys, of 64 columns: V and Kᵀ stay in registers, and dQ is made transposed
   bool groups_by_product = false;  // a group makes dV, another dK, a third dQ; not all three of 64 keys
 
+  // Places for Q. With early_dq S of the next step is queued while dK of the step before has only just ended: in two
+  // places that Q would be asked for when it is needed.
+  constexpr int query_stages() const { return early_dq ? 4 : 2; }
   constexpr int keys() const { return groups_by_product ? 64 : 128; }  // of a block
 
   // By product. Of 512 registers, four groups, the loader has 24.
@@ -100,7 +104,7 @@ struct BackwardTileShape {
 };
 
 inline constexpr std::array<BackwardTileShape, 4> kBackwardTiles{{
-    {.head_dim = 64, .early_dq = true},
+    {.head_dim = 64, .early_dq = true, .keeps_factors = true},
     {.head_dim = 128, .staged = true},
     {.head_dim = 192, .groups_by_product = true},
     {.head_dim = 256, .groups_by_product = true},

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "capi/declared_domain.hpp"
 #include "capi/implementation.hpp"
 #include "ops/attention/handout_tolerance.hpp"
 #include "ops/attention/operation.hpp"
@@ -35,6 +36,13 @@ void run_attention(worker::CaseContext& context, const attention::Problem& probl
   run(context, problem, pass, rung);
 }
 
+attention::Problem attention_problem(worker::CaseContext& context) {
+  attention::Problem problem = attention::problem_from(context.params());
+  const auto declared = capi::declared_domain(context);
+  problem.repeatable = declared && declared->deterministic;
+  return problem;
+}
+
 registry::Builder autograd_experiment(std::string id) {
   return registry::experiment(std::move(id))
       .implementations(registry::implementations_of(attention::autograd_ladder()))
@@ -51,7 +59,7 @@ registry::Builder autograd_experiment(std::string id) {
 void run_autograd_case(worker::CaseContext& context) {
   const attention::AutogradRung rung = capi::autograd_implementation(context);
   if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
-  run_attention(context, attention::problem_from(context.params()), pass_from(context.params()), rung);
+  run_attention(context, attention_problem(context), pass_from(context.params()), rung);
 }
 
 }  // namespace syslab

@@ -17,6 +17,9 @@ void run_attention(worker::CaseContext& context, const attention::Problem& probl
 void run_attention(worker::CaseContext& context, const attention::Problem& problem, Pass pass,
                    const attention::AutogradRung& rung);
 
+// What the case's axes say; a library is asked for equal bits where it declares them.
+attention::Problem attention_problem(worker::CaseContext& context);
+
 // An experiment on the passes as autograd runs them, over axis "pass": implementations, laws, and the cost of a case
 // are there; all else is to be added.
 registry::Builder autograd_experiment(std::string id);

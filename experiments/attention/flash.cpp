@@ -24,7 +24,7 @@ void run_case(worker::CaseContext& context) {
   if (context.is_law()) {
     return worker::run_law(context, attention::laws_of(rung, kPass, capi::declared_domain(context)));
   }
-  run_attention(context, attention::problem_from(context.params()), kPass, rung);
+  run_attention(context, attention_problem(context), kPass, rung);
 }
 
 // What both share. Title, question, problems and metrics are still to be added.

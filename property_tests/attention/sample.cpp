@@ -23,6 +23,9 @@ constexpr std::int64_t kMostVolume = 1'100'000;
 // Every length up to here is drawn with every other.
 constexpr std::int64_t kMostOfBoth = 257;
 
+// Outputs up to some thousands: fp16 ends at 65504.
+constexpr float kLongValues = 512.0F;
+
 // Of so many samples one has more keys than kMostOfBoth and few queries: by size alone one in a thousand would.
 constexpr int kOfFarKeys = 12;
 
@@ -104,6 +107,13 @@ bool is_promised(const Candidate& rung, Contract contract) {
   return rung.domain && (contract == Contract::handout || rung.domain->bounded());
 }
 
+// What the option `deterministic` of a library is: what is promised does not hang on an option that nobody promised.
+std::vector<std::int64_t> repeatable_of(const Candidate& rung, Contract contract, const Wants& wants) {
+  if (rung.language != "C") return {0};
+  if (wants.repeatable || (rung.domain && rung.domain->deterministic)) return {1};
+  return is_promised(rung, contract) ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{0, 1};
+}
+
 Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants) {
   Menu menu;
   if (contract == Contract::full && is_promised(rung, contract)) {
@@ -132,6 +142,7 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
       menu.scale.resize(1);
     }
     menu.gain = {1.0F, 0.25F, 4.0F};
+    if (wants.long_values) menu.value_gain = {1.0F, kLongValues};
     menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped, Layout::spaced};
   }
   if (wants.moderate) {
@@ -143,6 +154,7 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
       return std::find(wants.masks.begin(), wants.masks.end(), mask) == wants.masks.end();
     });
   }
+  menu.repeatable = repeatable_of(rung, contract, wants);
   const bool small_exists = menu.seq_q.front() <= wants.most_seq && menu.head_dim.front() <= wants.most_dim;
   // A contract that has nothing so small keeps its smallest.
   menu.seq_q = small_exists ? property::at_most(menu.seq_q, wants.most_seq) : std::vector{menu.seq_q.front()};
@@ -169,10 +181,10 @@ std::int64_t preferred(const std::vector<std::int64_t>& values, std::int64_t wis
 }
 
 // `backward`: there may be a backward pass, which alone reads dO; drawing it is a quarter of all that is drawn.
-void fill_values(Sample& sample, float gain, bool backward) {
+void fill_values(Sample& sample, float gain, bool backward, float value_gain = 1.0F) {
   sample.q = query_values(sample, "q", gain);
   sample.k = key_values(sample, "k");
-  sample.v = key_values(sample, "v");
+  sample.v = key_values(sample, "v", value_gain);
   if (backward) sample.dout = query_values(sample, "dout");
 }
 
@@ -235,6 +247,7 @@ std::vector<Problem> usual_problems(const Menu& menu, DType dtype, Mask mask) {
       problem.seq_q = preferred(menu.seq_q, problem.seq_k);
       problem.batch = menu.batch.front();
       problem.heads_q = problem.heads_kv = menu.heads_kv.front();
+      problem.repeatable = menu.repeatable.front() != 0;
       problems.push_back(problem);
     }
   }
@@ -321,11 +334,13 @@ std::string left_out(const Menu& menu, std::string_view language) {
     for (const float scale : menu.scale) scales.push_back(scale == 0 ? "1/sqrt(D)" : fmt::format("{}", scale));
     parts.push_back(fmt::format("scales other than {}", fmt::join(scales, ", ")));
   }
-  parts.emplace_back("outputs above 100");  // V is normal
+  parts.push_back(fmt::format("outputs above {}", menu.value_gain.size() > 1 ? 2000 : 100));  // V is normal
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   if (menu.layouts.size() > 1) parts.emplace_back("strides of zero or below");
   // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
-  if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0; deterministic = 0");
+  if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0");
+  if (language == "C" && menu.repeatable.size() == 1)
+    parts.push_back(fmt::format("deterministic = {}", 1 - menu.repeatable[0]));
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));
 }
@@ -385,6 +400,8 @@ MenuOrReason menu_for(const Candidate& rung, Contract contract, const Wants& wan
   keep_supported(menu.dtypes, *base, tried, [](Problem& problem, DType dtype) { problem.dtype = dtype; });
   keep_supported(menu.masks, *base, tried, [](Problem& problem, Mask mask) { problem.mask = mask; });
   keep_supported(menu.scale, *base, tried, [](Problem& problem, float scale) { problem.scale = scale; });
+  keep_supported(menu.repeatable, *base, tried,
+                 [](Problem& problem, std::int64_t wanted) { problem.repeatable = wanted != 0; });
   keep_supported(menu.heads_per_kv, *base, tried,
                  [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv * heads; });
   keep_supported(menu.heads_kv, *base, told,
@@ -438,7 +455,9 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   problem.heads_kv = draw_rest("heads_kv", menu.heads_kv);
   problem.heads_q = problem.heads_kv * draw_rest("heads_per_kv", menu.heads_per_kv);
   problem.scale = draw("scale", menu.scale);
+  problem.repeatable = (menu.repeatable.size() > 1 ? draw("deterministic", menu.repeatable) : menu.repeatable[0]) != 0;
   const float gain = draw("gain", menu.gain);
+  const float value_gain = menu.value_gain.size() > 1 ? draw("value_gain", menu.value_gain) : menu.value_gain[0];
   sample.layout_in = draw("layout_in", menu.layouts);
   sample.layout_out = draw("layout_out", menu.layouts);
   if (menu.layouts.size() > 1 && draw("mixed_layouts", std::vector<std::int64_t>{0, 1}) == 1)
@@ -447,7 +466,7 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   if (supported_only) {
     if (const auto reason = refusal(rung, problem, pass)) throw Unsupported(*reason);
   }
-  fill_values(sample, gain, pass == Pass::backward || menu.backward);
+  fill_values(sample, gain, pass == Pass::backward || menu.backward, value_gain);
   return sample;
 }
 

@@ -31,9 +31,11 @@ struct Wants {
   std::vector<Mask> masks;
   std::int64_t least_batch = 1, least_heads_kv = 1, least_seq_k = 1;
   std::int64_t most_seq = kLongestSequence, most_dim = 256;
-  bool moderate = false;   // scores of order one only
-  bool long_both = false;  // of somebody's own, now and then many queries with many keys: who asks looks at some rows
-  bool any_width = false;  // of somebody's own on the CPU that declares none, widths that are no powers of two as well
+  bool moderate = false;    // scores of order one only
+  bool long_both = false;   // of somebody's own, now and then many queries with many keys: who asks looks at some rows
+  bool any_width = false;   // of somebody's own on the CPU that declares none, widths that are no powers of two as well
+  bool repeatable = false;  // asked for the same bits, where a call can say so
+  bool long_values = false;  // of the forward pass: under --contract full also V, and so O, far above 1
 };
 
 // The values that a contract, a law's wants and a rung's `supports` leave, simplest first.
@@ -41,8 +43,9 @@ struct Menu {
   std::vector<DType> dtypes;
   std::vector<Mask> masks;
   std::vector<std::int64_t> seq_q, seq_k, head_dim, heads_kv, heads_per_kv, batch;
-  std::vector<float> scale, gain;
+  std::vector<float> scale, gain, value_gain = {1.0F};
   std::vector<property::Layout> layouts;
+  std::vector<std::int64_t> repeatable = {0};  // `deterministic` of a library's options
   // Where seq_q is one of these, there are as many keys, or one of the other's: now and then, and of none of seq_q
   // else.
   std::vector<std::int64_t> long_q, long_k;

@@ -38,7 +38,7 @@ Mask mask_of(const Params& options) {
 
 Params options_of(const Problem& problem) {
   const std::int64_t causal = problem.mask == Mask::none ? 0 : problem.mask == Mask::top_left ? 1 : 2;
-  return {{"causal", causal}, {"scale", static_cast<double>(problem.scale)}};
+  return {{"causal", causal}, {"scale", static_cast<double>(problem.scale)}, {"deterministic", problem.repeatable}};
 }
 
 template <typename Named>
@@ -58,7 +58,8 @@ Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const Par
           .head_dim = q.size(3),
           .scale = static_cast<float>(options.number("scale")),
           .mask = mask_of(options),
-          .dtype = q.dtype};
+          .dtype = q.dtype,
+          .repeatable = options.flag("deterministic")};
 }
 
 ops::Workspace workspace_of(std::span<const NamedOutput> outputs, const Params& options) {
@@ -117,7 +118,8 @@ class PluginCallee : public Callee {
                           .head_dim = options.integer("head_dim"),
                           .scale = static_cast<float>(options.number("scale")),
                           .mask = mask_of(options),
-                          .dtype = parse_dtype(options.text("dtype")).value_or(DType::f32)};
+                          .dtype = parse_dtype(options.text("dtype")).value_or(DType::f32),
+                          .repeatable = options.flag("deterministic")};
     const Pass pass = options.flag("backward") ? Pass::backward : Pass::forward;
     if (const auto reason = rung_->supports(problem, pass)) throw Unsupported(*reason);
     bytes = static_cast<double>(rung_->workspace_bytes(problem, pass));

@@ -396,6 +396,34 @@ class PastTheEnd(Lab):
         self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_handle_faults.so", "--cases", "10", "-k", "oracle")
 
 
+class OptionsOfALibrary(Lab):
+    def check(self, plugin, *more, law="equals_oracle", expect=0):
+        return self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_{plugin}.so", "--cases", "20", "-k", law, *more,
+                          expect=expect)[-1]
+
+    def test_who_promises_no_bits_may_refuse_to_be_deterministic(self):
+        self.assertIn("; deterministic = 1; ", self.check("refuse_repeatable")["left_out"])
+        self.assertIn("; deterministic = 1; ", self.check("refuse_repeatable", "--contract", "full")["left_out"])
+
+    def test_who_promises_them_is_asked_for_them(self):
+        declared = ("-a", "deterministic=true")
+        self.assertIn("; deterministic = 0; ", self.check("handle_faults", *declared)["left_out"])
+        self.check("wrong_if_repeatable")
+        self.check("wrong_if_repeatable", "--strict", *declared, expect=1)
+        self.check("wrong_if_repeatable", "--contract", "full", expect=1)
+        # One law asks that nothing promised is refused; the others pass over it.
+        self.assertEqual(self.check("refuse_repeatable", "--strict", *declared, law="refusal", expect=1)["warnings"], {"raised": 1})
+
+    def test_a_time_is_of_what_is_declared(self):
+        run = ("run", "flash_forward", "-a", "head_dim=16", "-a", "seq=32", "-a", "causal=false", "-a", "dtype=fp32", "--impl", "me",
+               "--laws", "none", "--mine", f"me={PLUGINS}/planted_refuse_repeatable.so")
+        self.assertEqual(attempts(self.lines(*run, expect=None))[0]["status"], "ok")
+
+    def test_outputs_far_above_one(self):
+        self.check("clamp_at_hundred")
+        self.check("clamp_at_hundred", "--contract", "full", expect=1)
+
+
 class Chosen(Lab):
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
@@ -409,10 +437,10 @@ class Chosen(Lab):
         self.assertEqual("never tried, at any depth: fp16; bf16; S < 16, S > 4096 and some between; both lengths above 257, but for some rows where there are 768, 777, 2047, 2048 queries; "
                          "D other than 16, 32, 48, 64, 80, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D); grouped heads; "
                          "a causal mask that ends with the last key (bottom-right); a scale other than 1/sqrt(D); outputs above 100; strided tensors; "
-                         "a byte_offset of a DLPack tensor other than 0; deterministic = 0; inputs with inf or NaN, but for one query or value; "
+                         "a byte_offset of a DLPack tensor other than 0; deterministic = 1; inputs with inf or NaN, but for one query or value; "
                          "--contract full tries grouped heads, the bottom-right mask, other scales, strided tensors, any D and S", verdict["left_out"])
         declared = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle", "-a", "causal=false").stdout
-        self.assertIn("; grouped heads; a scale other than 1/sqrt(D); outputs above 100; strided tensors; a byte_offset of a DLPack tensor other than 0; deterministic = 0; inputs with inf or NaN, but for one query or value\n", declared)
+        self.assertIn("; grouped heads; a scale other than 1/sqrt(D); outputs above 100; strided tensors; a byte_offset of a DLPack tensor other than 0; deterministic = 1; inputs with inf or NaN, but for one query or value\n", declared)
         self.assertIn("only the laws that -k oracle chose", declared)
         self.assertIn("never tried: more than 3 inputs per law; try: --deep, with 1000", declared)
         self.assertIn("no law's name holds it; there are attention.equals_oracle", self.refused("check", "flash_forward", *mine, "-k", "nowhere"))

@@ -31,7 +31,7 @@ void tell_memory(worker::CaseContext& context, const attention::Problem& problem
 void run_case(worker::CaseContext& context) {
   const attention::AutogradRung rung = capi::autograd_implementation(context);
   if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
-  const attention::Problem problem = attention::problem_from(context.params());
+  const attention::Problem problem = attention_problem(context);
   run_attention(context, problem, pass_from(context.params()), rung);
   tell_memory(context, problem, rung);
 }

@@ -47,9 +47,10 @@ std::int64_t Problem::visible_pairs() const {
 }
 
 std::string to_string(const Problem& problem) {
-  return fmt::format("batch {}, heads {}/{}, seq {}×{}, head_dim {}, mask {}, scale {:.6g}, {}", problem.batch,
+  return fmt::format("batch {}, heads {}/{}, seq {}×{}, head_dim {}, mask {}, scale {:.6g}, {}{}", problem.batch,
                      problem.heads_q, problem.heads_kv, problem.seq_q, problem.seq_k, problem.head_dim,
-                     to_string(problem.mask), problem.effective_scale(), to_string(problem.dtype));
+                     to_string(problem.mask), problem.effective_scale(), to_string(problem.dtype),
+                     problem.repeatable ? ", deterministic = 1" : "");
 }
 
 namespace {

@@ -33,6 +33,7 @@ struct Problem {
   Mask mask = Mask::none;
   DType dtype = DType::f32;  // of Q, K, V, O and their gradients
   bool tf32 = false;         // factors of products may be rounded to TF32; set from the rung, for the oracle
+  bool repeatable = false;   // wants equal bits of equal inputs: `deterministic` of a library's options
 
   float effective_scale() const;
   // How many keys, from the first on, query `row` sees, in [0, seq_k].

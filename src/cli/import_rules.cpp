@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
@@ -78,6 +79,30 @@ void check_times(const std::string& name, const std::string& unit, std::span<con
   }
 }
 
+// An error and a tolerance are distances, and a check passed only if it met its own tolerance.
+void check_outcome(const worker::CheckRecord& check) {
+  for (const auto& [what, value] : {std::pair{"worst_error", check.worst_error}, {"tolerance", check.tolerance}}) {
+    if (value && *value < 0) {
+      refuse(
+          fmt::format("check '{}' has a '{}' of {}; expected 0 or more: it is a distance", check.name, what, *value));
+    }
+  }
+  if (check.outcome != Outcome::passed) return;
+  if (check.tolerance && std::isnan(*check.tolerance)) {
+    refuse(fmt::format("check '{}' is 'passed' with a tolerance of NaN; expected a number, or no 'tolerance'",
+                       check.name));
+  }
+  if (!check.worst_error) return;
+  if (!std::isfinite(*check.worst_error)) {
+    refuse(fmt::format("check '{}' is 'passed' with an error of {}; expected a finite one, or 'falsified'", check.name,
+                       *check.worst_error));
+  }
+  if (check.tolerance && *check.worst_error > *check.tolerance) {
+    refuse(fmt::format("check '{}' is 'passed', but its error {} is above its tolerance {}; expected 'falsified'",
+                       check.name, *check.worst_error, *check.tolerance));
+  }
+}
+
 }  // namespace
 
 UtcTime utc_time(const char* key, std::string_view text) {
@@ -116,6 +141,8 @@ void check_record(const worker::Record& record, const registry::Experiment& expe
     check_rank(sample->rank, world_size);
     check_unit(experiment, sample->series, sample->unit);
     check_times(sample->series, sample->unit, sample->values);
+  } else if (const auto* check = std::get_if<worker::CheckRecord>(&record)) {
+    check_outcome(*check);
   } else if (const auto* memory = std::get_if<worker::MemoryEventRecord>(&record)) {
     check_rank(memory->rank, world_size);
   } else if (const auto* kernel = std::get_if<worker::KernelStatRecord>(&record)) {

@@ -20,7 +20,7 @@ UtcTime utc_time(const char* key, std::string_view text);
 std::string to_text(UtcTime time);
 
 // Ranks within the case's world; declared metrics in their declared units; intervals around their values; times that
-// can be times.
+// can be times; checks that passed within their own tolerances.
 void check_record(const worker::Record& record, const registry::Experiment& experiment, int world_size);
 
 }  // namespace syslab::cli

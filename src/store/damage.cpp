@@ -1,9 +1,12 @@
 // Store::damage(): what is wrong with a file, as far as reading all of it shows.
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "core/hash.hpp"
 #include "store/impl.hpp"
 #include "store/schema_check.hpp"
+#include "store/times.hpp"
 
 namespace syslab::store {
 namespace {
@@ -57,6 +60,9 @@ std::vector<std::string> Store::damage() const {
                   damage);
     check_digests(db, "the build", "SELECT uid, facts, uid FROM build", damage);
     check_digests(db, "the artifact", "SELECT uid, content, sha256 FROM artifact", damage);
+    if (const std::optional<std::string> found = impossible_time(db, "main")) {
+      damage.push_back(*found + ", a time that does not exist");
+    }
   } catch (const Error& error) {  // as far as it can be read
     damage.emplace_back(error.what());
   }

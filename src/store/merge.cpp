@@ -6,6 +6,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "store/damaged.hpp"
 #include "store/impl.hpp"
 #include "store/schema_check.hpp"
+#include "store/times.hpp"
 #include "store/write.hpp"
 
 namespace syslab::store {
@@ -271,12 +273,24 @@ void check_facts(Connection& db, const std::filesystem::path& other) {
   }
 }
 
+void check_times(Connection& db, const std::filesystem::path& other) {
+  if (const std::optional<std::string> found = impossible_time(db, "other")) {
+    throw Error(ErrorKind::store,
+                fmt::format("cannot merge '{}': {}; expected a time in UTC that exists, such as "
+                            "2026-05-01T12:34:56.789Z; nothing of it was merged\ntry: another copy, as syslab wrote it",
+                            other.string(), *found));
+  }
+}
+
 MergeCounts merge_attached(Connection& db, const Schema& schema, const std::filesystem::path& other,
                            const MergeOptions& options, const std::string& now) {
   MergeCounts counts;
   Transaction transaction(db);
   require_our_schema(db, schema, "other", other);  // again, and now nobody can change it before it is read
-  if (!options.keep_arrivals) check_facts(db, other);
+  if (!options.keep_arrivals) {
+    check_facts(db, other);
+    check_times(db, other);
+  }
   choose_runs(db, options, other);
   if (!are_ours(options)) leave_out_own_runs(db, counts);
   note_arrivals(db, options, other, now);

@@ -256,7 +256,8 @@ class Store {
   void hold_still(const std::map<std::string, std::string>& versions = {});
   // How many measurements of the experiment are of another version.
   std::int64_t count_other_versions(const std::string& experiment, const std::string& version) const;
-  // Reads everything: pages and indexes, references between rows, the schema, and the digests of facts and artifacts.
+  // Reads everything: pages and indexes, references between rows, the schema, the digests of facts and artifacts, and
+  // whether times exist.
   // Nothing: no damage that these show (a number that has changed inside its row is none).
   std::vector<std::string> damage() const;
   int schema_version() const;

@@ -94,6 +94,15 @@ class MergedFiles(Lab):
         self.assertIn("not what its SHA-256 says", self.assert_refused("merge", hers, expect=4))
         self.assertEqual(self.sql("SELECT count(*) FROM case_def"), [(0,)])
 
+    def test_a_time_that_does_not_exist_is_not_merged(self):
+        hers = self.hers("UPDATE run SET started_at = '2026-02-30T25:61:00Z'")
+        for trust in ((), ("--trust",)):
+            said = self.assert_refused("merge", hers, *trust, expect=4)
+            self.assertRegex(said, r"cannot merge '.*hers.db': run [0-9a-f-]{36}: started_at is '2026-02-30T25:61:00Z'; "
+                                   r"expected a time in UTC that exists, such as .*; nothing of it was merged\ntry: ")
+            self.assertEqual(self.sql("SELECT count(*) FROM run"), [(0,)])
+        self.assertIn("a time that does not exist", self.syslab("doctor", "--db", hers, expect=None).stdout)
+
     def test_a_claim_names_no_file_by_an_axis(self):
         self.syslab("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",
                     "--launches", "4", "-o", "x.claim")

@@ -187,6 +187,13 @@ class Submissions(Lab):
                 (of_case, {"world_size": 1.5}, "'world_size'"),
                 (check, {"fraction_checked": 7}, "'fraction_checked'"),
                 (check, {"cases_run": -1}, "'cases_run'"),
+                (check, {"worst_error": 2e-3, "tolerance": 1e-3}, "its error 0.002 is above its tolerance 0.001; expected 'falsified'"),
+                (check, {"worst_error": "Infinity", "tolerance": 1e-3}, "'passed' with an error of inf"),
+                (check, {"worst_error": "NaN", "tolerance": 1e-3}, "'passed' with an error of nan"),
+                (check, {"worst_error": 0, "tolerance": "NaN"}, "'passed' with a tolerance of NaN"),
+                (check, {"worst_error": -1e-9}, "a 'worst_error' of -1e-09; expected 0 or more"),
+                (check, {"worst_error": None, "tolerance": -1}, "a 'tolerance' of -1; expected 0 or more"),
+                (check, {"outcome": "falsified", "worst_error": -1}, "a 'worst_error' of -1"),
                 (check, {"contract": "nope"}, "'contract'"),
                 (check, {"counterexample": {"a": json.loads("[" * 150 + "]" * 150)}}, "levels deep; expected at most 100"),
                 (run, {"protocol": {"name": 5}}, "'name' must be a text"),
@@ -210,6 +217,15 @@ class Submissions(Lab):
         self.syslab("import", spoilt(run, started_at="2026-02-28T23:59:59.1234Z", seed=7, world_size=None))
         self.assertEqual(self.sql("SELECT a.started_at, a.ended_at, r.root_seed FROM v_attempt a JOIN run r ON r.id = a.run_id"),
                          [("2026-02-28T23:59:59.123Z", "2026-02-28T23:59:59.123Z", "7")])
+
+    def test_an_error_at_its_tolerance_passed_and_a_falsified_check_may_have_any(self):
+        for outcome, error, status in (("passed", 1e-3, "ok"), ("passed", None, "ok"), ("falsified", 2e-3, "check_failed"),
+                                       ("falsified", "NaN", "check_failed")):
+            with self.subTest(outcome=outcome, error=error):
+                lines = log_lines(case={"params": self.params()})
+                lines[2].update(outcome=outcome, worst_error=error, tolerance=1e-3)
+                self.syslab("import", self.write_log(lines), "--db", self.folder / f"{outcome}{error}.db")
+                self.assertEqual(self.sql("SELECT status FROM v_attempt", db=self.folder / f"{outcome}{error}.db"), [(status,)])
 
     def test_the_log_on_the_page_is_one(self):
         page = pathlib.Path(MINE).parents[2] / "docs/importing-results.md"

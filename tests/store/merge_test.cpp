@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "store/connection.hpp"
 #include "store/options.hpp"
 #include "tests/store/dump.hpp"
@@ -33,7 +35,7 @@ void fill_the_rest(const fs::path& path) {
   db.execute(R"(
 INSERT INTO pin VALUES ('baseline', '2026-05-01T12:00:00.000Z', (SELECT uid FROM run), NULL);
 INSERT INTO run_mac SELECT uid, x'0123' FROM run;
-INSERT INTO submission (uid, at, author, digest, language) VALUES ('sub', '2026-05-01', 'ada', 'dd', 'CUDA');
+INSERT INTO submission (uid, at, author, digest, language) VALUES ('sub', '2026-05-01T12:00:00.000Z', 'ada', 'dd', 'CUDA');
 INSERT INTO submission_implementation SELECT s.id, i.id FROM submission s, implementation i;
 INSERT INTO run_submission SELECT r.id, s.id FROM run r, submission s;
 INSERT INTO comparison (uid, run_id, experiment, params, metric, side_a, side_b, blocks, log_ratio, ci_low, ci_high, verdict)
@@ -278,6 +280,40 @@ TEST(StoreMerge, SharedFactsAreWhatTheirSha256Says) {
     EXPECT_NE(error.find(told), std::string::npos) << error;
     EXPECT_NE(error.find("not what its SHA-256 says"), std::string::npos) << error;
     EXPECT_EQ(dump_of(folder / "a.db"), before);
+  }
+}
+
+// A text that is no time sorts among those that are: "2026-02-30" would be newer than the 28th for ever.
+TEST(StoreMerge, ATimeThatDoesNotExistIsRefused) {
+  const std::tuple<const char*, const char*, const char*> forgeries[] = {
+      {"run ", "started_at", "UPDATE run SET started_at = '2026-02-30T25:61:00Z'"},
+      {"attempt_event ok of attempt ", "at",
+       "UPDATE attempt_event SET at = '2026-02-30T25:61:00Z' WHERE status = 'ok'"},
+      {"pin baseline of run ", "at", "UPDATE pin SET at = '2026-02-30T25:61:00Z'"},
+      {"submission sub", "at", "UPDATE submission SET at = '2026-02-30T25:61:00Z'"},
+      {"comparison cmp of run ", "at", "UPDATE comparison SET at = '2026-02-30T25:61:00Z'"},
+  };
+  for (const auto& [named, column, sql] : forgeries) {
+    SCOPED_TRACE(sql);
+    const Folder folder;
+    fill(folder / "a.db");
+    fill(folder / "b.db");
+    fill_the_rest(folder / "b.db");
+    EXPECT_TRUE(Store::open(folder / "b.db", Mode::read_only).damage().empty());
+    {
+      Connection db((folder / "b.db").string(), Connection::Access::read_write, folder / "b.db");
+      forge(db, sql);
+    }
+    const std::string before = dump_of(folder / "a.db");
+    const std::string error = error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / "b.db"); });
+    EXPECT_NE(error.find(named), std::string::npos) << error;
+    EXPECT_NE(error.find(std::string(column) + " is '2026-02-30T25:61:00Z'; expected a time in UTC that exists"),
+              std::string::npos)
+        << error;
+    EXPECT_EQ(dump_of(folder / "a.db"), before);
+    const auto damage = Store::open(folder / "b.db", Mode::read_only).damage();
+    ASSERT_EQ(damage.size(), 1U);
+    EXPECT_NE(damage.front().find("a time that does not exist"), std::string::npos) << damage.front();
   }
 }
 

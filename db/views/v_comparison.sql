@@ -1,5 +1,6 @@
 -- One row a comparison, with the machine and build of its run. `change` is time of B / time of A - 1, with its 95 %
 -- interval. `verdict` is the one that stands after the whole sweep. `is_last`: no later comparison repeats this one.
+-- `measured_here`: 0 of what came by merge or import and is not vouched for.
 -- `rate_unit`: of programs that print a rate its unit. All times are then those of one unit, and more of it is faster.
 CREATE VIEW v_comparison AS
 SELECT c.id                             AS comparison_id,
@@ -45,9 +46,11 @@ SELECT c.id                             AS comparison_id,
        CASE WHEN s.comparison_id IS NULL THEN c.reason ELSE s.reason END AS reason,
        c.confirms,
        NOT EXISTS (SELECT 1 FROM comparison x WHERE x.confirms = c.uid) AS is_last,
-       c.facts
+       c.facts,
+       coalesce(ar.trusted, 1)          AS measured_here
   FROM comparison c
   JOIN run r          ON r.id = c.run_id
   JOIN v_environment en ON en.environment_id = r.environment_id
   JOIN v_build b        ON b.build_id = r.build_id
+  LEFT JOIN arrival ar  ON ar.run_uid = r.uid
   LEFT JOIN comparison_sweep s ON s.comparison_id = c.id;

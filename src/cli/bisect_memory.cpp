@@ -17,7 +17,8 @@ std::optional<Change> remembered(const store::Store& store, const plan::Comparis
       " c.facts ->> '$.crowd.load', c.facts ->> '$.crowd.processors'"
       " FROM comparison_block k JOIN comparison c ON c.id = k.comparison_id WHERE c.id = (SELECT max(comparison_id) "
       "FROM v_comparison"
-      " WHERE verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 AND params = ?5"
+      " WHERE measured_here AND verb = 'bisect' AND label = ?1 AND label_a = ?2 AND label_b = ?3 AND experiment = ?4 "
+      "AND params = ?5"
       " AND comparability_key = ?6 AND facts ->> '$.stop' = 'launches') ORDER BY 1, k.block",
       {store::text_cell(label), store::text_cell(plan.sides.a.label()), store::text_cell(plan.sides.b.label()),
        store::text_cell(point.a.experiment->id), store::text_cell(json_text(point.shared.to_json())),

@@ -20,7 +20,8 @@ namespace syslab::cli {
 namespace {
 
 constexpr const char* kRuns = R"(
-SELECT run_uid, started_at, verb, coalesce(label, '') AS label, argv, planned, ok, not_asked, oom, failed, missing
+SELECT run_uid, started_at, verb, coalesce(label, '') AS label, argv, planned, ok, not_asked, oom, failed, missing,
+       NOT EXISTS (SELECT 1 FROM arrival ar WHERE ar.run_uid = v_run.run_uid AND NOT ar.trusted) AS measured_here
   FROM v_run
  ORDER BY run_order DESC, run_uid DESC
  LIMIT ?1)";
@@ -77,9 +78,11 @@ Exit execute(const Context& context, const LogOptions& options) {
     const std::vector<std::string>& pins = names[row[0].text];
     Json run{{"run", row[0].text},   {"started_at", row[1].text},     {"verb", row[2].text},
              {"label", row[3].text}, {"argv", words_of(row[4].text)}, {"pins", pins}};
-    for (std::size_t i = 5; i < row.size(); ++i) run[runs.columns[i]] = row[i].integer;
+    for (std::size_t i = 5; i < 11; ++i) run[runs.columns[i]] = row[i].integer;
+    run["measured_here"] = row[11].integer != 0;
     all.push_back(run);
     std::string called = fmt::format("{}", fmt::join(pins, ", "));
+    if (row[11].integer == 0) called += called.empty() ? "self-reported" : ", self-reported";
     if (!row[3].text.empty()) called += (called.empty() ? "" : ", ") + in_one_line(row[3].text);
     cells.push_back({report::short_uid(row[0].text), row[1].text.substr(0, 19) + "Z", called, counts_of(row),
                      command_of(row[4].text)});

@@ -40,7 +40,8 @@ SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
        CASE WHEN h.is_mine THEN h.implementation_digest ELSE h.git_sha || CASE WHEN h.git_dirty THEN '+changes' ELSE '' END END,
        h.value,
        (SELECT f.facts ->> '$.code.digest' FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id
-         WHERE a.uid = h.attempt_uid)
+         WHERE a.uid = h.attempt_uid),
+       h.measured_here
   FROM v_history h
  WHERE h.experiment = ?1 AND h.metric = 'time' AND h.protocol NOT LIKE 'paired%' AND h.value > 0
        AND (h.world_size = 1 OR h.rank = -1)
@@ -55,7 +56,8 @@ SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->>
        verdict, change, change_low, change_high, coalesce(reason, ''),
        coalesce(side_a ->> '$.world_size', 1), coalesce(side_b ->> '$.world_size', 1),
        (SELECT r.protocol ->> '$.of.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '')
-          FROM run r WHERE r.id = run_id)
+          FROM run r WHERE r.id = run_id),
+       measured_here
   FROM v_comparison
  WHERE experiment = ?1 AND mode = 'interleaved' AND is_last
  ORDER BY at)";
@@ -71,6 +73,7 @@ struct Suspect {
 struct Series {
   std::string key, machine, params, case_text, implementation, protocol;
   bool is_mine = false;
+  bool measured_here = true;  // or vouched for (merge --trust)
   std::int64_t world_size = 1;
   Quantity quantity;                   // of a rate, `times` are those of one unit
   std::vector<std::string> revisions;  // in order of first measurement, or of commits where git knows them all
@@ -86,6 +89,7 @@ struct Series {
   // What people read: seconds, or the rate.
   double shown_at(std::size_t index) const { return quantity.is_rate() ? 1 / at(index) : at(index); }
   std::string text_at(std::size_t index) const { return text_of(quantity, at(index)); }
+  std::string called() const { return implementation + (measured_here ? "" : " (self-reported)"); }
 };
 
 std::string short_revision(const std::string& revision) {
@@ -149,10 +153,12 @@ void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspe
   const std::string& after = series.revisions[suspect.at];
   const Json params = params_of(series);
   for (const auto& row : comparisons.rows) {
-    const bool same_case = is_of(series, row[0].text) && row[12].integer == series.world_size &&
-                           row[13].integer == series.world_size && row[14].text == protocol_of(series) &&
-                           row[1].text == series.implementation && row[4].text == series.implementation &&
-                           json_or_discarded(row[2].text) == params && json_or_discarded(row[3].text) == params;
+    // What was measured here is not judged by what somebody else says of it.
+    const bool same_case = (row[16].integer != 0 || !series.measured_here) && is_of(series, row[0].text) &&
+                           row[12].integer == series.world_size && row[13].integer == series.world_size &&
+                           row[14].text == protocol_of(series) && row[1].text == series.implementation &&
+                           row[4].text == series.implementation && json_or_discarded(row[2].text) == params &&
+                           json_or_discarded(row[3].text) == params;
     const bool forth = row[5].text == before && row[6].text == after,
                back = row[5].text == after && row[6].text == before;
     if (!same_case || !(forth || back)) continue;
@@ -181,7 +187,7 @@ bool ran_the_same(const Series& series, std::size_t at) {
 void tell_references_apart(std::vector<Series>& all) {
   std::map<std::string, std::vector<Series*>> same;
   for (Series& one : all) {
-    same[fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.case_text, one.implementation, one.is_mine, one.world_size,
+    same[fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.case_text, one.called(), one.is_mine, one.world_size,
                      one.protocol)]
         .push_back(&one);
   }
@@ -207,11 +213,12 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
                .implementation = row[4].text,
                .protocol = row[7].text,
                .is_mine = row[5].integer != 0,
+               .measured_here = row[11].integer != 0,
                .world_size = row[6].integer,
                .quantity = quantity_of_stored(options.experiment, row[2].text)};
     if (!wanted(one, options, assignments)) continue;
-    const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.params, one.implementation,
-                                          one.is_mine, one.world_size, one.protocol);
+    const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.params, one.called(), one.is_mine,
+                                          one.world_size, one.protocol);
     const auto [found, is_new] = places.emplace(place, all.size());
     if (is_new) all.push_back(std::move(one));
     Series& series = all[found->second];
@@ -337,7 +344,7 @@ std::string svg_of(const std::vector<Series>& all, const std::string& experiment
     const auto y = [&](double value) { return top + 18 + kHigh * (1 - (value - low) / span); };
     svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top + 11,
                        report::escape_xml(fmt::format("{} · {} {} · {} to {}", series.machine, series.case_text,
-                                                      series.implementation, text(low), text(high))));
+                                                      series.called(), text(low), text(high))));
     std::string points;
     for (std::size_t i = 0; i < series.revisions.size(); ++i)
       points += fmt::format("{:.1f},{:.1f} ", x(i), y(series.shown_at(i)));
@@ -368,6 +375,11 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
       if (!suspect.verdict.empty()) continue;
+      if (!series.measured_here) {
+        context.console.note(printable(series.implementation) +
+                             " is self-reported: what was not measured here is not measured again");
+        break;
+      }
       if (series.is_mine) {
         context.console.note(printable(series.implementation) +
                              " is your own: of its revisions only digests are known");
@@ -410,10 +422,15 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
 }
 
 Json json_of(const Series& one, const std::string& experiment) {
-  Json json{{"machine", one.machine},    {"comparability_key", one.key},
-            {"params", params_of(one)},  {"implementation", one.implementation},
-            {"protocol", one.protocol},  {"world_size", one.world_size},
-            {"unit", one.quantity.unit}, {"better", one.quantity.is_rate() ? "larger" : "smaller"}};
+  Json json{{"machine", one.machine},
+            {"comparability_key", one.key},
+            {"params", params_of(one)},
+            {"implementation", one.implementation},
+            {"protocol", one.protocol},
+            {"world_size", one.world_size},
+            {"measured_here", one.measured_here},
+            {"unit", one.quantity.unit},
+            {"better", one.quantity.is_rate() ? "larger" : "smaller"}};
   for (std::size_t i = 0; i < one.revisions.size(); ++i) {
     json["points"].push_back(
         {{"revision", one.revisions[i]}, {"seconds", one.at(i)}, {"attempts", one.times.at(one.revisions[i]).size()}});
@@ -442,7 +459,7 @@ std::string table_text(const std::vector<Series>& all, const std::string& experi
       const Series& one = all[begin];
       const std::size_t last = one.revisions.size() - 1;
       (one.quantity.is_rate() ? rates : times) = true;
-      rows.push_back({printable(one.case_text), printable(one.implementation), one.protocol, std::to_string(last + 1),
+      rows.push_back({printable(one.case_text), printable(one.called()), one.protocol, std::to_string(last + 1),
                       short_revision(one.revisions[0]), one.text_at(0), short_revision(one.revisions[last]),
                       one.text_at(last), sparkline(one)});
     }

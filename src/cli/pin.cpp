@@ -77,6 +77,10 @@ Exit execute(const Context& context, const PinOptions& options) {
   store::Store store = open_for_writing(context);
   if (*options.run == "latest") warn_of_future_runs(context, store);
   const store::StoredRun run = find_run_or_pin(store, *options.run);
+  if (const auto arrival = self_reported(store, run.uid)) {
+    context.console.note(fmt::format("run {} is self-reported: {} of '{}', not measured here", run.uid, arrival->how,
+                                     printable(arrival->source)));
+  }
   store.add_pin(*options.name, run.uid, options.note);
   list(context, store, options.name);
   return Exit::well;

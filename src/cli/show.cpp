@@ -56,7 +56,7 @@ constexpr std::array<Kind, 4> kKinds{{
     {"comparison", "comparison",
      "SELECT comparison_uid AS comparison, run_uid AS run, at, experiment, case_text AS \"case\", metric, unit, "
      "rate_unit, label_a, label_b, value_a, value_b, change, change_low, change_high, delta, launches, blocks, "
-     "verdict, reason, params "
+     "verdict, reason, measured_here, params "
      "FROM v_comparison WHERE comparison_uid = ?1",
      "attempts",
      "SELECT x.side, x.launch, a.uid AS attempt FROM comparison_attempt x JOIN attempt a ON a.id = x.attempt_id "

@@ -280,6 +280,12 @@ void check_times(Connection& db, const std::filesystem::path& other) {
                             "2026-05-01T12:34:56.789Z; nothing of it was merged\ntry: another copy, as syslab wrote it",
                             other.string(), *found));
   }
+  if (const std::optional<std::string> found = impossible_duration(db, "other")) {
+    throw Error(ErrorKind::store,
+                fmt::format("cannot merge '{}': {}; expected a finite time from 0 s on; nothing of it was merged\n"
+                            "try: another copy, as syslab wrote it",
+                            other.string(), *found));
+  }
 }
 
 MergeCounts merge_attached(Connection& db, const Schema& schema, const std::filesystem::path& other,

@@ -44,4 +44,16 @@ std::optional<std::string> impossible_time(Connection& db, std::string_view data
   return std::nullopt;
 }
 
+std::optional<std::string> impossible_duration(Connection& db, std::string_view database) {
+  Statement rows(
+      db, fmt::format("SELECT a.uid, m.value, m.name FROM {0}.metric m JOIN {0}.attempt a ON a.id = m.attempt_id "
+                      "WHERE m.unit = 's' AND (m.value < 0 OR m.value = 9e999) UNION ALL "
+                      "SELECT a.uid, s.value, t.name FROM {0}.sample s JOIN {0}.series t ON t.id = s.series_id "
+                      "JOIN {0}.attempt a ON a.id = t.attempt_id "
+                      "WHERE t.unit = 's' AND (s.value < 0 OR s.value = 9e999) LIMIT 1",
+                      database));
+  if (!rows.step()) return std::nullopt;
+  return fmt::format("attempt {}: '{}' took {} s", one_line(rows.text(0)), quoted(rows.text(2)), rows.real(1));
+}
+
 }  // namespace syslab::store

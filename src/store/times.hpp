@@ -14,4 +14,7 @@ namespace syslab::store {
 // schema. A NULL is no time, and allowed where the schema allows it.
 std::optional<std::string> impossible_time(Connection& db, std::string_view database);
 
+// The first metric or sample in seconds that is negative or infinite, likewise: "attempt 01a1…: 'time' took -1 s".
+std::optional<std::string> impossible_duration(Connection& db, std::string_view database);
+
 }  // namespace syslab::store

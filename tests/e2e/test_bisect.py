@@ -73,6 +73,9 @@ class Bisect(Repository):
         self.history(slow=1, last=1)
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False])
         self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [True])
+        hers = self.db.rename(self.folder / "hers.db")
+        self.syslab("merge", hers)
+        self.assertEqual([step["remembered"] for step in self.bisect()[:-1]], [False], "what others measured names no commit here")
         *_, end = self.bisect("--delta", "10%", mine="steady", expect=5)  # another function of the same file
         self.assertEqual(end["because"], "not_slower")
         self.assertEqual([step["remembered"] for step in self.bisect(protocol="kernel")[:-1]], [False])

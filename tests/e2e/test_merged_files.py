@@ -103,6 +103,51 @@ class MergedFiles(Lab):
             self.assertEqual(self.sql("SELECT count(*) FROM run"), [(0,)])
         self.assertIn("a time that does not exist", self.syslab("doctor", "--db", hers, expect=None).stdout)
 
+    def test_a_time_below_zero_or_infinite_is_not_merged(self):
+        for change_it in ("UPDATE metric SET value = -1 WHERE name = 'time'", "UPDATE sample SET value = 9e999"):
+            hers = self.hers(change_it)
+            self.assertRegex(self.assert_refused("merge", hers, expect=4), r"attempt [0-9a-f-]{36}: '(time|step)' took (-1|inf) s; expected a finite "
+                             r"time from 0 s on; nothing of it was merged\n")
+            hers.unlink()
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(0,)])
+
+    def test_another_machine_under_the_key_of_this_one_is_not_merged(self):
+        hers = self.hers()
+        [(uid, key, facts)] = sqlite3.connect(hers).execute("SELECT uid, comparability_key, facts FROM environment").fetchall()
+        for found in ({}, {**json.loads(facts), "cpu": {"model": "AMD EPYC 9999", "cores": 8}}):
+            shutil.copy(hers, self.folder / "changed.db")
+            text = json.dumps(found, separators=(",", ":"), sort_keys=True)
+            change(self.folder / "changed.db", f"UPDATE environment SET facts = '{text}', uid = "
+                   f"'{hashlib.sha256(f'{key}{chr(10)}{text}'.encode()).hexdigest()}'")
+            if not found:  # a machine without a description, under the key of one that is described here
+                self.syslab("run", *TRAIN)
+            self.assertIn("its facts say: found the comparability_key " + key,
+                          self.assert_refused("merge", self.folder / "changed.db", expect=4))
+        self.syslab("merge", hers)
+
+    def test_what_was_not_measured_here_stays_apart(self):
+        for milliseconds in (1, 3):
+            self.syslab("run", f"--command=me=echo took {milliseconds} ms", "--reads", "took {} ms", "--protocol", "quick")
+            if milliseconds == 1:
+                hers = self.db.rename(self.folder / "hers.db")
+        self.syslab("compare", "--command", "a=echo took 1 ms", "--command", "b=echo took 2 ms", "--reads", "took {} ms", "--launches", "3",
+                    "--db", hers, expect=None)
+        self.assertNotIn("(self-reported)", self.syslab("log", "command", "--db", hers).stdout + self.syslab("report", "command", "--db", hers).stdout)
+        self.syslab("merge", hers)
+        series = [one for one in self.json("log", "command")["series"] if one["implementation"] == "me"]
+        self.assertEqual(sorted((one["measured_here"], [point["seconds"] for point in one["points"]]) for one in series),
+                         [(False, [0.001]), (True, [0.003])])
+        self.assertIn("me (self-reported)", self.syslab("log", "command").stdout)
+        self.assertEqual(sorted(run["measured_here"] for run in self.json("log")["runs"]), [False, False, True])
+        self.assertEqual(self.syslab("log").stdout.count("self-reported"), 2)
+        [(comparison,)] = self.sql("SELECT uid FROM comparison")
+        self.assertEqual(self.json("show", comparison)["comparison"]["measured_here"], 0)
+        self.assertIn("| `a (self-reported)` | `b (self-reported)` |", self.syslab("report", "command", "--no-figures").stdout)
+        [(hers_run,)] = self.sql("SELECT run_uid FROM arrival LIMIT 1")
+        self.assertIn("is self-reported: merge of 'hers.db', not measured here", self.syslab("pin", "base", hers_run).stderr)
+        self.syslab("merge", "--trust", hers)
+        self.assertNotIn("self-reported", self.syslab("log").stdout + self.syslab("log", "command").stdout)
+
     def test_a_claim_names_no_file_by_an_axis(self):
         self.syslab("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",
                     "--launches", "4", "-o", "x.claim")

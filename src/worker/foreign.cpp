@@ -149,7 +149,8 @@ void ForeignWorker::say_hello() {
              {"host", "syslab " + build_info().version},
              {"memory_fd", segment_.fd()},
              {"device", options_.device},
-             {"memory_limit_bytes", options_.memory_limit_bytes}};
+             {"memory_limit_bytes", options_.memory_limit_bytes},
+             {"loading", options_.judged}};
   if (!options_.implementation.empty()) hello["implementation"] = options_.implementation;
   if (!options_.about.empty()) hello["about"] = options_.about;
   if (options_.device == "cuda" && options_.world_size == 1 && !options_.starts_ranks) share_gpu();
@@ -162,7 +163,15 @@ void ForeignWorker::say_hello() {
 
 void ForeignWorker::await_greeting() {
   if (!std::exchange(greets_, false)) return;
-  const Json reply = receive(said_hello_ + options_.start_timeout, options_.start_timeout, starting());
+  const auto answer = [this] {
+    return receive(said_hello_ + options_.start_timeout, options_.start_timeout, starting());
+  };
+  Json reply = answer();
+  if (Fields(reply, "the worker's greeting").text("type") == "loading") {
+    loading_ = true;
+    reply = answer();
+    loading_ = false;
+  }
   const Fields fields(reply, "the worker's greeting");
   if (fields.text("type") == "failed") raise(std::get<Failed>(call_reply_from_json(reply)), "hello");
   if (fields.text("type") != "hello") fields.fail("field 'type' must be \"hello\"");

@@ -164,6 +164,7 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   void copy_in(const CallRequest& request, std::span<const NamedInput> inputs, const std::vector<std::string>& early,
                bool wanted);
   [[noreturn]] void fail_dead(const Doing& doing);
+  std::string loaded() const;
   FindingKind kind_of_end(const std::optional<ExitStatus>& status) const;
 
   ForeignOptions options_;
@@ -173,7 +174,8 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   Process process_;
   FrameReader reader_;
   TailReader errors_;
-  bool greets_ = false;  // it was told hello, then, and its answer was not read
+  bool greets_ = false;   // it was told hello, then, and its answer was not read
+  bool loading_ = false;  // its last message was "loading": what is judged runs before the greeting
   Clock::time_point said_hello_;
   std::string name_, language_;
   std::shared_ptr<const Json> declared_;

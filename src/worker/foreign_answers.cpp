@@ -32,10 +32,11 @@ FindingKind kind_of(const std::optional<ExitStatus>& status) {
 }  // namespace
 
 // Before its greeting a worker also ends by itself: its interpreter is missing, say, or the machine's memory is full,
-// which ends it by SIGKILL. What is loaded then is to blame where a signal of its own ended it.
+// which ends it by SIGKILL. What is loaded then is to blame where a signal of its own ended it, or an exit of its own
+// after the worker said that it loads.
 FindingKind ForeignWorker::kind_of_end(const std::optional<ExitStatus>& status) const {
   if (!name_.empty()) return kind_of(status);
-  const bool by_itself = options_.judged && status && status->signalled && status->code != SIGKILL;
+  const bool by_itself = options_.judged && status && (status->signalled ? status->code != SIGKILL : loading_);
   return by_itself ? FindingKind::crash : FindingKind::unanswered;
 }
 
@@ -43,6 +44,15 @@ ForeignWorker::Doing ForeignWorker::starting() { return {"starting"}; }
 
 ForeignWorker::Doing ForeignWorker::running(const CallRequest& request) {
   return {"running " + request.function, request.is_of_function()};
+}
+
+// The file: of a Python class as it was told, of a library the command's last argument but the device.
+std::string ForeignWorker::loaded() const {
+  if (!options_.implementation.empty()) return options_.implementation;
+  for (const std::string& one : options_.command) {
+    if (one.starts_with('=')) return one.substr(1);
+  }
+  return options_.command.front();
 }
 
 void ForeignWorker::fail_dead(const Doing& doing) {
@@ -55,8 +65,11 @@ void ForeignWorker::fail_dead(const Doing& doing) {
   while (errors_.drain() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const std::string name = name_.empty() ? options_.command.front() : name_;
   const std::string how = status ? status->describe() : "it closed its pipe and did not end";
-  std::string text = doing.in_function ? fmt::format("the process of '{}' ended in a call ({})", name, how)
-                                       : fmt::format("the worker '{}' ended while {} ({})", name, doing.words, how);
+  std::string text =
+      doing.in_function ? fmt::format("the process of '{}' ended in a call ({})", name, how)
+      : loading_
+          ? fmt::format("loading '{}' ended its process ({}); expected a file that loads without that", loaded(), how)
+          : fmt::format("the worker '{}' ended while {} ({})", name, doing.words, how);
   if (reader_.pending_bytes() != 0) text += fmt::format(", {} bytes into a message", reader_.pending_bytes());
   if (const std::string lines = errors_.last_lines(12); !lines.empty()) text += "; its last lines:\n" + lines;
   broken_ = text;

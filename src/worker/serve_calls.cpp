@@ -158,6 +158,7 @@ class Server {
       const int fd = static_cast<int>(fields.integer_or("memory_fd", -1));
       memory_ = std::make_unique<Memory>(fd);
       if (fields.text_or("device", "cpu") == "cuda") open_gpu(fd, fields.integer_or("gpu_memory_bytes", 0));
+      if (fields.flag_or("loading", false)) write_frame(out_, {{"type", "loading"}});
       callee_ = open_(gpu_ ? gpu_->stream() : device::Stream{});
       limit_memory_for_good(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
     });

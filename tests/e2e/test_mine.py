@@ -24,6 +24,31 @@ class Mine(Lab):
         self.assertEqual(len(ended), 1)
         return ended[0]
 
+    def test_what_exits_while_it_is_loaded_fails_and_the_others_are_checked(self):
+        exits = {"quits.so": ("exit(0)", 0), "leaves.so": ("_exit(3)", 3), "leaves.py:Naive": ("", 4)}
+        (self.folder / "leaves.py").write_text("import os\nos._exit(4)\nclass Naive:\n    pass\n")
+        for file, (call, code) in exits.items():
+            with self.subTest(file):
+                if call:
+                    self.library(file, call)
+                lines = self.lines("check", "flash_forward", "--cases", "2", "--mine", f"x={file}", "--mine", f"me={MINE}/plain.py:Naive", expect=1)
+                ended = {name: [one for one in attempts(lines) if one["impl"] == name] for name in ("x", "me")}
+                self.assertEqual({one["status"] for one in ended["x"]}, {"error"}, ended)
+                self.assertIn("ok", {one["status"] for one in ended["me"]}, ended)
+                self.assertLessEqual({one["status"] for one in ended["me"]}, {"ok", "unsupported"}, ended)
+                self.assertEqual(len(ended["x"]), len(ended["me"]))
+                self.assertRegex(ended["x"][0]["detail"], rf"loading '.*{file}' ended its process \(exit code {code}\); expected a file that loads without that")
+                findings = self.sql("SELECT DISTINCT finding, promised FROM check_result WHERE outcome = 'error'")
+                self.assertEqual(findings, [("crash", 1)])
+                self.assertEqual(lines[-1]["verdict"], "FAIL")
+
+    def library(self, file, call):
+        """Exports all that is wanted; the call is made while it is loaded."""
+        names = ("syslab_attention_forward", "syslab_attention_backward", "syslab_attention_workspace", "syslab_last_error", "syslab_plugin_abi")
+        source = "\n".join(["#include <stdlib.h>", "#include <unistd.h>", f"__attribute__((constructor)) static void start(void) {{ {call}; }}",
+                            *(f"int {name}(void) {{ return 1; }}" for name in names)])
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", file, "-"], input=source, text=True, cwd=self.folder, check=True)
+
     def test_a_numpy_class_is_checked_timed_and_stored(self):
         ended = self.case("plain.py:Naive", expect=RIGHT)
         self.assertEqual(ended["status"], "ok")

@@ -261,6 +261,39 @@ TEST(ForeignWorker, WhatASignalEndsWhileItIsLoadedHasCrashed) {
   }
 }
 
+// A worker that says "loading" has started well: only what it loads runs between that and its greeting.
+TEST(ForeignWorker, WhatExitsWhileItIsLoadedHasCrashed) {
+  struct Start {
+    const char* ends;
+    bool judged, says_so;
+    FindingKind finding;
+  };
+  for (const auto& [ends, judged, says_so, finding] :
+       {Start{"os._exit(0)", true, true, FindingKind::crash}, Start{"os._exit(3)", true, true, FindingKind::crash},
+        Start{"os._exit(3)", true, false, FindingKind::unanswered},
+        Start{"os._exit(3)", false, true, FindingKind::unanswered},
+        Start{"os.kill(os.getpid(), 9)", true, true, FindingKind::unanswered}}) {
+    ForeignOptions options = scripted("");
+    std::string& script = options.command.back();
+    script.replace(script.find("reply({'type': 'hello'"), 0,
+                   std::string(says_so ? "reply({'type': 'loading'})\n" : "") + ends + "\n");
+    options.judged = judged;
+    options.implementation = "mine.py:Mine";
+    EXPECT_EQ(finding_of([&] { ForeignWorker worker(options); }), finding) << ends << judged << says_so;
+    if (finding != FindingKind::crash) continue;
+    expect_contains(failure([&] { ForeignWorker worker(options); }, ErrorKind::comm),
+                    "loading 'mine.py:Mine' ended its process (exit code ");
+  }
+}
+
+TEST(ForeignWorker, AWorkerThatSaysThatItLoadsIsGreetedAfterIt) {
+  ForeignOptions options = scripted("reply({'type': 'returned', 'elapsed_ns': 1})");
+  std::string& script = options.command.back();
+  script.replace(script.find("reply({'type': 'hello'"), 0, "reply({'type': 'loading'})\n");
+  ForeignWorker worker(options);
+  EXPECT_EQ(worker.name(), "scripted");
+}
+
 TEST(ForeignWorker, AnotherVersionOfTheProtocolIsRefused) {
   ForeignOptions options = scripted("");
   std::string& script = options.command.back();

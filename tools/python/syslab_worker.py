@@ -54,6 +54,8 @@ def main():
             place = message.get("implementation") or (arguments.mine or "").partition("=")[2]
             try:
                 path, class_name = parse_mine("=" + place)
+                if message.get("loading"):
+                    pipe.write({"type": "loading"})
                 kind = CallableImplementation if arguments.function else Implementation
                 implementation = kind(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
                                       message.get("world_size", 1))

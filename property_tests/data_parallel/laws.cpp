@@ -132,6 +132,13 @@ void resumes(const Subject& subject, check::Contract contract) {
   demand_one_process(subject, asked);
 }
 
+// Also what only runs beside training, such as dropout: a container that seeds torch makes it repeat itself.
+void keeps_random_numbers(const Subject& subject, check::Contract contract) {
+  Training asked = drawn(subject, contract, {.most_layers = 2});
+  asked.seeds_torch = true;
+  static_cast<void>(train(*subject.ranks, asked));  // raises; what comes out is other laws'
+}
+
 // --- what travels, and when ---
 
 std::vector<std::int64_t> bytes_of_gradients(const Training& asked) {
@@ -277,6 +284,8 @@ constexpr Entry kShared[] = {
      LawInfo::Bound::handed_in, kBeyond},
     {"ddp.strided_parameters", "parameters whose columns lie next to each other, not their rows, are reduced too",
      strided, LawInfo::Bound::handed_in, kBeyond},
+    {"ddp.keeps_random_numbers", "making a container and training with it does not seed torch's random numbers",
+     keeps_random_numbers, LawInfo::Bound::handed_in, kBeyond},
 };
 constexpr Entry kOverlap[] = {
     {"ddp.overlaps", "communication begins while the backward pass still computes", overlaps},

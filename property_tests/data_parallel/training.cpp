@@ -125,6 +125,8 @@ Json case_json(const Training& asked) {
             {"wide", kWide},
             {"rate", asked.rate},
             {"resume_at", asked.resume_at}};
+  // Whatever the seed of the case is, it is none that a class would choose.
+  if (asked.seeds_torch) made["torch_seed"] = (asked.seed ^ 0x6A09E667F3BCC908) >> 1;
   if (asked.bucket_mb) made["bucket_mb"] = *asked.bucket_mb ? Json(**asked.bucket_mb) : Json();
   if (asked.sharded) made.update(optimizer_json(asked));
   return made;

@@ -63,6 +63,7 @@ struct Training {
   bool real = false;                 // numbers that need all bits of fp32, in place of exact ones
   std::optional<Tolerance> close;    // of `real`: what a hand-out's test allows of weights, and it looks at no gradient
   std::vector<double> rate_changes;  // by step: what a schedule multiplies the rates by before it; empty: there is none
+  bool seeds_torch = false;          // the lab does, before the container is made, which must not do it again
   int resume_at = -1;                // the step before which a new container loads the state
   std::optional<std::optional<double>> bucket_mb;  // handed to the class, if it takes one
   Update update = Update::sgd;                     // of a sharded optimizer, as all that follows

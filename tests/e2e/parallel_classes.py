@@ -25,6 +25,7 @@ VARIANTS = {
     "ByGroup": "naive_ddp",
     "Coalesced": "minimal_ddp_flat_benchmarking",
     "Ring": "naive_ddp",
+    "DrawsNumbers": "naive_ddp",
 }
 
 # syslab's own for torch, of ours.py. A plan has other buckets than any of these experiments promises: ddp.messages is not its law.
@@ -88,7 +89,19 @@ FAULTS = {
     "LeavesLargeParts": ("fsdp", "fsdp.equals_one_process"),
 }
 
+# Of parallel_states.py.
+STATES = {
+    "Evals": ("naive_ddp", "ddp.equals_one_process"),
+    "EvalsInStep": ("naive_ddp", "ddp.equals_one_process"),
+    "ComputesInEval": ("naive_ddp", "ddp.equals_one_process"),
+    "MovesRng": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "MovesRngInStep": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "RewindsRng": ("naive_ddp", "ddp.keeps_random_numbers"),
+}
+FAULTS.update(STATES)
+
 
 def file_of(name):
-    files: dict[str, collections.abc.Container[str]] = {"ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS}
+    files: dict[str, collections.abc.Container[str]] = {
+        "ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS, "parallel_states.py": STATES}
     return next((file for file, names in files.items() if name in names), "parallel_faults.py")

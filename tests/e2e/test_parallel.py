@@ -147,6 +147,46 @@ class Parallel(Lab):
                 self.assertEqual([one["law"] for one in laws if one["status"] == "check_failed"], [law])
                 self.assertNotEqual(verdict["verdict"], "FAIL")
 
+    def test_a_container_that_leaves_eval_mode_fails(self):
+        for name, when in (("Evals", "after the container was made"), ("EvalsInStep", r"after finish_gradient_synchronization\(\) in step 0"),
+                           ("ComputesInEval", r"after finish_gradient_synchronization\(\) in step 0")):
+            with self.subTest(name):
+                said, verdict = self.accused(name, expect=1)
+                self.assertRegex(said, r"in eval\(\) mode " + when + r"; expected the mode that it had before, train\(\)")
+                self.assertEqual(verdict["verdict"], "FAIL")
+
+    def test_a_container_that_seeds_random_numbers_is_a_finding(self):
+        for name, how, seed in (("MovesRng", "begin anew after the container was made", "with the seed 0"),
+                                ("MovesRngInStep", r"begin anew after finish_gradient_synchronization\(\) in step 0", "with the seed 1"),
+                                ("RewindsRng", r"are those of an earlier moment again after finish_gradient_synchronization\(\) in step 0", "")):
+            with self.subTest(name):
+                experiment, law = FAULTS[name]
+                laws, verdict = self.check(experiment, name, "--cases", "4", expect=0)
+                failed = [one for one in laws if one["status"] != "ok"]
+                self.assertEqual([one["law"] for one in failed], [law])
+                self.assertRegex(failed[0]["detail"], rf"torch's random numbers \(CPU\) {how}.*{seed}")
+                self.assertEqual(verdict["verdict"], "PASS")
+                self.assertTrue(any(law in finding for finding in verdict["findings"]), verdict)
+
+    def test_torchs_own_container_seeds_nothing_and_leaves_train_mode(self):
+        (self.folder / "torchs.py").write_text("""import torch
+
+
+class Own(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.whole = torch.nn.parallel.DistributedDataParallel(module)
+
+    def forward(self, *inputs):
+        return self.whole(*inputs)
+
+    def finish_gradient_synchronization(self):
+        pass
+""")
+        for law in ("ddp.keeps_random_numbers", "ddp.equals_one_process"):
+            laws, _ = self.check("naive_ddp", "Own", "--cases", "6", "-k", law, path=self.folder / "torchs.py", expect=None)
+            self.assertEqual({one["law"]: one["status"] for one in laws if one["status"] != "skipped"}, {law: "ok"}, laws)
+
     def test_faults_of_large_deep_long_and_wide_trainings_are_found(self):
         fails = {"SkipsTheHandOutsLarge", "KeepsTheHandOutsLarge", "StopsSending", "LeavesLargeParts"}  # the hand-out's tests fail them, too
         for name in ("SkipsTheHandOutsLarge", "SkipsLarge", "SkipsKernels", "SkipsCubes", "SkipsScalars", "StopsReducing", "ReducesInFp32",

@@ -30,6 +30,7 @@ class Probe(torch.nn.Module):
         super().__init__()
         self.uses, self.curve, self.wide = case["uses"], case["curve"], case.get("wide", 1)
         self.layers = torch.nn.ModuleList()
+        self.computed_in_eval = False
         self.used, at = [], 0
         for described in case["parameters"]:
             count = torch.Size(described["shape"]).numel()
@@ -74,6 +75,7 @@ class Probe(torch.nn.Module):
 
     def forward(self, batch):
         """batch: the number of the step, then the numbers of each use of each parameter, which may be two."""
+        self.computed_in_eval = self.computed_in_eval or not all(layer.training for layer in self.modules())
         loss = batch.new_zeros(())
         met = set()
         for index in self.uses[int(batch[0])]:
@@ -139,6 +141,49 @@ def note_step(outputs, rank, step, gradients, weights):
                 outputs[name + "_low"][rank, step] = low(tensors)
 
 
+def random_streams(device):
+    """(name, generator's functions) of torch's random numbers there."""
+    return [("CPU", torch)] + ([("GPU", torch.cuda)] if device.type == "cuda" else [])
+
+
+class Untouched:
+    """What a container has no business with: modes of layers, and torch's random numbers. It may draw some, but starts
+    no sequence: then dropout and shuffled data would repeat themselves, and be the same on all ranks."""
+
+    def __init__(self, case, device):
+        self.seed, self.streams, self.seen = case.get("torch_seed"), random_streams(device), []
+        if self.seed is not None:
+            torch.manual_seed(self.seed)
+            self.draw()
+
+    def draw(self):
+        """As a training does between a container's calls. A state from before it never comes back by itself."""
+        for _, stream in self.streams:
+            self.seen.append(stream.get_rng_state())
+        for device in ("cpu", "cuda")[:len(self.streams)]:
+            torch.rand(1, device=device)
+
+    def look(self, container, module, when):
+        for name, layer in [(type(container).__name__, container), *module.named_modules(prefix="module")]:
+            if not layer.training:
+                raise Fault(f"'{name}' is in eval() mode {when}; expected the mode that it had before, train(): "
+                            "a layer of dropout would do nothing")
+        if getattr(module, "computed_in_eval", False):
+            raise Fault(f"the module computes in eval() mode {when}; expected the mode that it had before, train()")
+        if self.seed is None:
+            return
+        for name, stream in self.streams:
+            if stream.initial_seed() != self.seed:
+                raise Fault(f"torch's random numbers ({name}) begin anew {when}, with the seed "
+                            f"{stream.initial_seed()}; expected no torch.manual_seed() in a container: dropout and "
+                            "shuffled data would repeat themselves")
+            state = stream.get_rng_state()
+            if any(torch.equal(state, one) for one in self.seen):
+                raise Fault(f"torch's random numbers ({name}) are those of an earlier moment again {when}; expected no "
+                            "torch.set_rng_state() in a container that goes back")
+        self.draw()
+
+
 def batch_of(case, inputs, step, part, rank, device):
     return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]]).to(device)
 
@@ -147,8 +192,10 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
     log = collectives.log
     module = Probe(case, inputs["start"][rank]).to(device)
     kept = watch_gradients(module, log)
+    untouched = Untouched(case, device)
     container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
     parameters = of_container(container, case)
+    untouched.look(container, module, "after the container was made")
     outputs["state"][rank] = flat(parameters + list(container.buffers()))
     optimizer = torch.optim.SGD(parameters, lr=case["rate"])
     for step in range(case["steps"]):
@@ -160,6 +207,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
             container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
             container.load_state_dict(saved)
             parameters = of_container(container, case)
+            untouched.look(container, module, "after the container was made")
             optimizer = torch.optim.SGD(parameters, lr=case["rate"])
         optimizer.zero_grad(set_to_none=case["set_to_none"][step])
         mine.begin_batch(container, optimizer)
@@ -172,6 +220,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
             log.in_backward = False
             collectives.tell()
             mine.after_backward(container, optimizer)
+            untouched.look(container, module, f"after {mine.finish} in step {step}")
         note_step(outputs, rank, step, gradients_of(parameters), None)
         optimizer.step()
         note_step(outputs, rank, step, None, parameters)
@@ -354,7 +403,9 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
     if compute is not None:
         demand_products(compute, device)
     module = Chain(case, inputs["start"][rank]).to(device)
+    untouched = Untouched(case, device)
     container = mine.container(module) if compute is None else mine.computing_in(compute, module)
+    untouched.look(container, module, "after the container was made")
     outputs["held"][rank, 0] = held_elements(container)
     optimizer = torch.optim.SGD(container.parameters(), lr=case["rate"])
     for step in range(case["steps"]):
@@ -367,6 +418,7 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
         log.in_backward = False
         collectives.tell()
         mine.after_backward(container, optimizer)
+        untouched.look(container, module, f"after {mine.finish} in step {step}")
         look_at_gradients(mine, container, step)
         optimizer.step()
         gathered = mine.whole_weights(container)

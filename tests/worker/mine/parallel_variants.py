@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from parallel import Bucketed, Container, Sharded
+from parallel import Bucketed, Container, Naive, Sharded
 
 ALIGNED = 32  # elements: 128 bytes of fp32
 
@@ -60,6 +60,22 @@ class ScattersBuckets(Bucketed):
             for p, grad in zip(members, buffer.split([p.numel() for p in members])):
                 p.grad.copy_(grad.view_as(p.grad))
         self.begin()
+
+
+class DrawsNumbers(Naive):
+    """Draws random numbers, and seeds them for a moment of its own."""
+
+    def __init__(self, module):
+        super().__init__(module)
+        self.helper = [torch.nn.Linear(2, 2)]  # of no module
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            torch.rand(3)
+
+    def finish_gradient_synchronization(self):
+        torch.rand(1)
+        super().finish_gradient_synchronization()
+        self.train()
 
 
 class PaddedShards(torch.optim.Optimizer):

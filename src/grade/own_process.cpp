@@ -63,6 +63,8 @@ std::vector<std::string> copy_folder(const fs::path& from, const fs::path& to) {
       bytes += entry->file_size();
       count();
       fs::copy_file(entry->path(), to / relative);
+      // What is judged has fewer rights than who copies, and modes are no part of a submission: those of a zip are not.
+      fs::permissions(to / relative, fs::perms::owner_read | fs::perms::owner_write, fs::perm_options::add);
     }
   }
   std::ranges::sort(left_out);

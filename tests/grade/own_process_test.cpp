@@ -46,5 +46,14 @@ TEST_F(OwnFolderTest, RefusesLinksToAnythingAtAll) {
   }
 }
 
+TEST_F(OwnFolderTest, WhatIsCopiedCanBeReadByItsOwner) {
+  const fs::path file = handed_in_ / "tests" / "adapters.py";
+  fs::permissions(file, fs::perms::none);
+  if (!std::ifstream(file)) GTEST_SKIP() << "only root can read a file of mode 0";
+  own_.take(handed_in_);
+  EXPECT_EQ(fs::status(own_.code() / "tests" / "adapters.py").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 }  // namespace
 }  // namespace syslab::grade

@@ -48,8 +48,9 @@ void add_case(const Context& context, const store::PlanRow& row, MineFiles& file
                 fmt::format("{} has no implementation {} any more", row.experiment, planned.implementation));
   }
   if (context.places != nullptr && planned.world_size > context.places->ranks()) {
-    throw Error(ErrorKind::usage, fmt::format("{}, and this launch has {}", plan::needs_ranks(planned.world_size),
-                                              context.places->ranks()));
+    throw Error(ErrorKind::usage,
+                fmt::format("{}, and this launch has {}", Shortage{Shortage::Of::ranks, planned.world_size}.text(),
+                            context.places->ranks()));
   }
   planned.index = static_cast<int>(pinned.plan.cases.size());
   pinned.plan.cases.push_back(std::move(planned));

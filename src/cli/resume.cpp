@@ -117,6 +117,19 @@ SELECT r.uid FROM run r JOIN environment e ON e.id = r.environment_id
    AND coalesce(e.facts ->> '$.env.PBS_JOBID', '') = ?5
  ORDER BY r.started_at DESC, r.uid DESC)";
 
+// What this machine cannot run of it.
+void skip_here(const Context& context, plan::Plan& missing) {
+  const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
+  missing.machine = machine_of(context, std::ranges::any_of(missing.cases, there));
+  for (plan::PlannedCase& again : missing.cases) {
+    if (again.skip_reason) {
+      plan::skip_again(again, missing.machine);
+    } else if (context.places != nullptr) {
+      plan::note_too_many_ranks(again, missing.machine);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> begun_before_requeue(const Context& context) {
@@ -190,11 +203,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   }
   check_mine(missing.mine);
   if (!missing.mine.empty()) tell_missing_walls(context.console);
-  const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
-  missing.machine = machine_of(context, std::ranges::any_of(missing.cases, there));
-  for (plan::PlannedCase& again : missing.cases) {
-    if (!again.skip_reason && context.places != nullptr) plan::note_too_many_ranks(again, missing.machine);
-  }
+  skip_here(context, missing);
   conditions.try_oom = conditions.try_oom || options.try_oom;
   conditions.budget = options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));

@@ -15,7 +15,9 @@
 #include "core/machine_code.hpp"
 #include "core/text.hpp"
 #include "measure/protocol.hpp"
+#include "runner/budget.hpp"
 #include "runner/environment.hpp"
+#include "session/attempt_queue.hpp"
 #include "session/command_selection.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
@@ -171,10 +173,7 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
   for (const char side : {'A', 'B'}) {
     const plan::PlannedCase& planned = case_of(point, side);
     if (!planned.skip_reason) continue;
-    store::AttemptRow row;
-    row.plan_seq = planned.index;
-    row.status = planned.unsupported ? Status::unsupported : Status::skipped;
-    row.detail = *planned.skip_reason;
+    const store::AttemptRow row = attempt_row({}, runner::not_tried(planned));
     store_.finish_attempt(runs_[index_of(side)], row);
     ended[index_of(side)] = row.status;
     sides.push_back({side, fmt::format("is {}: {}", syslab::to_string(row.status), row.detail)});

@@ -91,6 +91,30 @@ bool lacks_the_build(const Experiment& experiment, const Chosen& chosen, const M
   return machine.is_any && known != nullptr && !known->unavailable.empty();
 }
 
+// Whether its experiment times it: some check what is handed in, and leave its time to another.
+bool is_timed(const PlannedCase& planned) {
+  const Experiment& experiment = *planned.experiment;
+  return experiment.times_mine || experiment.implementations.empty() ||
+         experiment.find_implementation(planned.implementation) != nullptr;
+}
+
+// Why the case does not run, if it does not.
+void note_skip(PlannedCase& planned, const Machine& machine) {
+  const Experiment& experiment = *planned.experiment;
+  const Chosen chosen{planned.implementation, planned.device};
+  if (planned.task == Task::law) {
+    planned.skip_reason = unavailable(experiment, chosen, machine);
+  } else if (!is_timed(planned)) {
+    planned.skip_reason = "what is handed in is checked and not timed here: syslab check " + experiment.id;
+    if (!experiment.timed_by.empty()) *planned.skip_reason += "; `syslab run " + experiment.timed_by + "` times it";
+    planned.unsupported = true;
+  } else {
+    planned.skip_reason = skip_reason(experiment, planned.params, chosen, machine);
+    if (!planned.skip_reason && !lacks_the_build(experiment, chosen, machine)) note_refusal(planned);
+    if (!planned.skip_reason) note_too_many_ranks(planned, machine);
+  }
+}
+
 void append(Plan& plan, const Experiment& experiment, const Params& params, const Chosen& chosen, int world_size,
             const std::string& law) {
   const Machine& machine = plan.machine;
@@ -103,24 +127,14 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   planned.world_size = world_size;
   planned.seed = case_seed(plan.root_seed, experiment, params, law);
   planned.case_uid = case_uid(experiment.id, experiment.version, params);
-  const bool ours = experiment.find_implementation(chosen.name) != nullptr || experiment.implementations.empty();
-  if (law.empty() && !ours && !experiment.times_mine) {
-    planned.skip_reason = "what is handed in is checked and not timed here: syslab check " + experiment.id;
-    if (!experiment.timed_by.empty()) *planned.skip_reason += "; `syslab run " + experiment.timed_by + "` times it";
-    planned.unsupported = true;
-  } else if (law.empty()) {
-    planned.skip_reason = skip_reason(experiment, params, chosen, machine);
-    if (experiment.memory_bytes) {
-      planned.predicted_bytes = experiment.memory_bytes(of_ranks(params, world_size), chosen.name);
-    }
-    if (!planned.skip_reason && !lacks_the_build(experiment, chosen, machine)) note_refusal(planned);
-    if (!planned.skip_reason) note_too_many_ranks(planned, machine);
-    if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // each rank has a GPU of its own
-  } else {
+  if (!law.empty()) {
     planned.task = Task::law;
     planned.law = law;
-    planned.skip_reason = unavailable(experiment, chosen, machine);
+  } else if (is_timed(planned) && experiment.memory_bytes) {
+    planned.predicted_bytes = experiment.memory_bytes(of_ranks(params, world_size), chosen.name);
+    if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // each rank has a GPU of its own
   }
+  note_skip(planned, machine);
   plan.cases.push_back(std::move(planned));
 }
 
@@ -247,17 +261,22 @@ void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {
   const int size = planned.world_size;
   if (machine.is_any) return;
   if (size > 1 && machine.ranks > 0 && size > machine.ranks) {
-    planned.skip_reason = needs_ranks(size);
+    planned.needs = Shortage{Shortage::Of::ranks, size};
   } else if (size > 1 && planned.device == kCuda && size > machine.gpus) {
-    planned.skip_reason = needs_gpus(size);
+    planned.needs = Shortage{Shortage::Of::gpus, size};
   } else {
     return;
   }
+  planned.skip_reason = planned.needs->text();
   planned.unsupported = true;
 }
 
-std::string needs_gpus(int ranks) { return fmt::format("needs {} GPUs", ranks); }
-std::string needs_ranks(int ranks) { return fmt::format("needs {} ranks", ranks); }
+void skip_again(PlannedCase& planned, const Machine& machine) {
+  PlannedCase again = planned;
+  again.skip_reason.reset();
+  note_skip(again, machine);
+  if (again.skip_reason) planned = std::move(again);
+}
 
 Json to_json(const PlannedCase& planned) {
   Json json{{"index", planned.index},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "contract/outcome.hpp"
+#include "contract/shortage.hpp"
 #include "contract/task.hpp"
 #include "core/units.hpp"
 #include "plan/machine.hpp"
@@ -95,10 +96,11 @@ struct PlannedCase {
   Task task = Task::measure;
   std::string law;  // when task == law
   std::optional<std::string> skip_reason;
-  bool unsupported = false;      // skip_reason is what machine or implementation cannot ("needs 6 GPUs"), not what was
-                                 // left out: its status is `unsupported`
-  double predicted_bytes = 0;    // 0: not predicted
-  Nanoseconds predicted_time{};  // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
+  bool unsupported = false;       // skip_reason is what machine or implementation cannot ("needs 6 GPUs"), not what was
+                                  // left out: its status is `unsupported`
+  std::optional<Shortage> needs;  // skip_reason is that there are too few
+  double predicted_bytes = 0;     // 0: not predicted
+  Nanoseconds predicted_time{};   // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
   bool time_was_measured = false;  // of the same case, not estimated
   std::string predicted_from;      // "measured 2 days ago", "estimated at 12 GFLOP/s …"
   std::string predicted_oom;       // "needs 242 GiB, this machine has 24 GiB"; empty: it fits, or is to be tried
@@ -137,9 +139,9 @@ std::optional<std::string> refusal_of(const registry::Experiment& experiment, co
 // Marks a case of more ranks than there are places or GPUs for.
 void note_too_many_ranks(PlannedCase& planned, const Machine& machine);
 
-// Why so many ranks cannot have a GPU each: "needs 6 GPUs"; and why a launch of fewer cannot do it: "needs 6 ranks".
-std::string needs_gpus(int ranks);
-std::string needs_ranks(int ranks);
+// Skips again, on this machine, a case of a stored plan that was skipped. One that this machine could run keeps the
+// reason that it has.
+void skip_again(PlannedCase& planned, const Machine& machine);
 
 Json to_json(const PlannedCase& planned);
 

@@ -43,9 +43,10 @@ int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(st
 std::string status_text(const Table& table, std::size_t row, const std::string& status) {
   const std::string word = status_word(status);
   const store::Cell& message = cell_of(table.result, row, "message");
-  if (status_of(table, row) == Status::ok || message.type != Type::text || message.text.empty()) return word;
+  const std::optional<Status> ended = status_of(table, row);
+  if (ended == Status::ok || message.type != Type::text || message.text.empty()) return word;
   const std::string reason = shortened(plain(message), kLongestMessage);
-  return reason.starts_with("needs ") ? fmt::format("{} ({})", word, reason) : word + ": " + reason;
+  return ended == Status::oom ? fmt::format("{} ({})", word, reason) : word + ": " + reason;
 }
 
 // Of a row that ended otherwise than ok the first missing value says how it ended, the others are dashes; why stands in

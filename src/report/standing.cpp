@@ -4,16 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
 
 #include "contract/outcome.hpp"
+#include "contract/shortage.hpp"
 #include "core/contains.hpp"
+#include "core/json_text.hpp"
 #include "report/cells.hpp"
 
 namespace syslab::report {
@@ -30,38 +28,22 @@ std::optional<std::string> no_result(const Table& table, std::size_t row) {
   return std::string(to_string(*status));
 }
 
-// 4 for "needs 4 GPUs" and "needs 4 ranks" (plan::needs_gpus, plan::needs_ranks); nothing for other reasons.
-std::optional<int> how_many_it_needs(std::string_view reason) {
-  constexpr std::string_view kNeeds = "needs ";
-  if (!reason.starts_with(kNeeds)) return std::nullopt;
-  reason.remove_prefix(kNeeds.size());
-  unsigned number = 0;
-  const auto [end, fault] = std::from_chars(reason.data(), reason.data() + reason.size(), number);
-  if (fault != std::errc{} || number > std::numeric_limits<int>::max()) return std::nullopt;
-  reason.remove_prefix(static_cast<std::size_t>(end - reason.data()));
-  return reason == " GPUs" || reason == " ranks" ? std::optional(static_cast<int>(number)) : std::nullopt;
-}
-
 // Rows without a result, and why they have none.
 class Fruitless {
  public:
-  void add(const std::string& status, const std::string& message) {
+  void add(const std::string& status, const std::optional<Shortage>& needs) {
     ++endings_[status];
-    const auto number = syslab::status_of(status) == Status::unsupported ? how_many_it_needs(message) : std::nullopt;
-    if (!number) {
+    if (!needs) {
       other_reasons_ = true;
-      return;
-    }
-    if (needs_.empty() || *number < fewest_) {
-      fewest_ = *number;
-      needs_ = message;
+    } else if (!least_ || needs->needed < least_->needed) {
+      least_ = needs;
     }
   }
   bool empty() const { return endings_.empty(); }
   bool needs_more() const { return !other_reasons_; }  // of every row, or there is none
   // "not measured, needs 2 GPUs", which is what the least of them needs; "nothing was measured (3 timeout, 1 wrong)".
   std::string why() const {
-    if (!other_reasons_) return "not measured, " + needs_;
+    if (!other_reasons_) return "not measured, " + least_->text();
     std::vector<std::string> counts;
     for (const auto& [status, count] : endings_) counts.push_back(fmt::format("{} {}", count, status_word(status)));
     return fmt::format("nothing was measured ({})", fmt::join(counts, ", "));
@@ -69,8 +51,7 @@ class Fruitless {
 
  private:
   std::map<std::string, int> endings_;
-  std::string needs_;
-  int fewest_ = 0;
+  std::optional<Shortage> least_;
   bool other_reasons_ = false;
 };
 
@@ -89,7 +70,7 @@ struct Evidence {
     }
     for (std::size_t row = 0; row < table->result.rows.size(); ++row) {
       const auto status = no_result(*table, row);
-      if (status) fruitless.add(*status, plain(cell_of(table->result, row, "message")));
+      if (status) fruitless.add(*status, shortage_of(json_or_discarded(cell_of(table->result, row, "needs").text)));
     }
     if (command.empty()) command = table->source.command;
   }

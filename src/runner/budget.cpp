@@ -15,6 +15,7 @@ AttemptResult not_tried(const plan::PlannedCase& planned) {
   result.planned = &planned;
   result.status = planned.unsupported ? Status::unsupported : planned.skip_reason ? Status::skipped : Status::oom;
   result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
+  if (planned.needs) result.facts_json = json_text(Json{{"needs", to_json(*planned.needs)}});
   if (!planned.skip_reason) result.facts_json = json_text(Json{{"predicted", true}, {"device", planned.device}});
   result.started_at = result.ended_at = utc_now();
   return result;

@@ -59,11 +59,6 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
   planned.task = row.task;
   planned.law = row.law;
   if (!row.skip_reason.empty()) planned.skip_reason = row.skip_reason;
-  planned.unsupported =
-      planned.skip_reason &&
-      (row.skip_reason == plan::needs_gpus(row.world_size) || row.skip_reason == plan::needs_ranks(row.world_size) ||
-       planned.skip_reason ==
-           plan::refusal_of(*planned.experiment, planned.params, planned.implementation, planned.world_size));
   planned.seed = parse_seed(row.seed);
   planned.case_uid = row.case_uid;
   return planned;

@@ -96,7 +96,25 @@ TEST(WorldSize, BeyondTheGpusIsUnsupportedAndSaysWhatItNeeds) {
     const bool beyond = planned.implementation == "nccl" && planned.world_size == 6;
     EXPECT_EQ(planned.unsupported, beyond);
     EXPECT_EQ(planned.skip_reason.value_or(""), beyond ? "needs 6 GPUs" : "");
+    EXPECT_EQ(planned.needs, beyond ? std::optional(Shortage{Shortage::Of::gpus, 6}) : std::nullopt);
   }
+}
+
+TEST(WorldSize, OfAStoredCaseIsJudgedByThisMachineAndKeepsItsReasonWhereThatCouldRunIt) {
+  Selection selection = select({"all_reduce"}, {"bytes=16", "world_size=6"});
+  selection.devices = {"cuda"};
+  selection.machine.gpu = "NVIDIA H200";
+  selection.machine.gpus = 6;
+  PlannedCase stored = make_plan(house(), selection).cases.at(0);
+  stored.skip_reason = "needs six GPUs";
+  skip_again(stored, selection.machine);
+  EXPECT_EQ(stored.skip_reason, "needs six GPUs");
+  EXPECT_FALSE(stored.unsupported);
+  selection.machine.gpus = 4;
+  skip_again(stored, selection.machine);
+  EXPECT_EQ(stored.skip_reason, "needs 6 GPUs");
+  EXPECT_TRUE(stored.unsupported);
+  EXPECT_EQ(stored.needs, (Shortage{Shortage::Of::gpus, 6}));
 }
 
 TEST(WorldSize, RanksOnTheCpuShareItsMemory) {

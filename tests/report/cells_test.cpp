@@ -183,7 +183,7 @@ TEST(Formatted, CutsLongMessagesBetweenCharacters) {
   table.result.rows[1][9] = cell(message);
   const std::string text = formatted(table, 1, table.source.columns.back());
   EXPECT_LT(text.size(), 140U);
-  EXPECT_EQ(text.substr(text.size() - 5), "é…");
+  EXPECT_TRUE(text.ends_with("é…)")) << text;
 }
 
 TEST(HoldsTimes, IsToldByTheUnits) {

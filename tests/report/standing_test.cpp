@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "contract/shortage.hpp"
+#include "core/json_text.hpp"
+#include "core/resources.hpp"
 #include "report/report.hpp"
 #include "tests/report/fixture.hpp"
 #include "tests/report/tables.hpp"
@@ -36,6 +41,10 @@ class Standing : public ::testing::Test {
                   .status = status,
                   .detail = detail});
   }
+  void add(const Shortage& needs) {
+    add(Status::unsupported, needs.text(), needs.needed,
+        {worker::FactRecord{json_text(Json{{"needs", to_json(needs)}})}});
+  }
   std::string of_the_table() {
     ReportOptions options = everything();
     options.experiments = {"naive_ddp_benchmarking"};
@@ -66,32 +75,47 @@ TEST_F(Standing, OfATableThatRanOutOfMemoryIsBelow) {
 TEST_F(Standing, OfAnEmptyTableIsTheCommand) { EXPECT_EQ(of_the_table(), std::string("not measured: ") + kCommand); }
 
 TEST_F(Standing, OfCasesThatAllNeedMoreGpusIsHowManyTheLeastNeeds) {
-  add(Status::unsupported, "needs 4 GPUs", 4);
-  add(Status::unsupported, "needs 2 GPUs", 2);
-  add(Status::unsupported, "needs 16 GPUs", 16);
+  for (const int gpus : {4, 2, 16}) add(Shortage{Shortage::Of::gpus, gpus});
   EXPECT_EQ(of_the_table(), std::string("not measured, needs 2 GPUs: ") + kCommand);
 }
 
 TEST_F(Standing, OfCasesThatAllNeedMoreRanksIsHowManyTheLeastNeeds) {
-  add(Status::unsupported, "needs 16 ranks", 16);
-  add(Status::unsupported, "needs 8 ranks", 8);
+  for (const int ranks : {16, 8}) add(Shortage{Shortage::Of::ranks, ranks});
   EXPECT_EQ(of_the_table(), std::string("not measured, needs 8 ranks: ") + kCommand);
 }
 
-class StandingOfReason : public Standing, public ::testing::WithParamInterface<const char*> {};
-
-TEST_P(StandingOfReason, IsHowTheCasesEnded) {
-  add(Status::unsupported, "needs 4 GPUs", 4);
-  add(Status::unsupported, GetParam());
+TEST_F(Standing, OfACaseWhoseReasonIsTextAloneIsHowItEnded) {
+  add(Shortage{Shortage::Of::gpus, 4});
+  add(Status::unsupported, "needs 2 GPUs");
   EXPECT_EQ(of_the_table(), std::string("nothing was measured (2 unsupported): ") + kCommand);
 }
 
-INSTANTIATE_TEST_SUITE_P(NoNumberOfGpusOrRanks, StandingOfReason,
-                         ::testing::Values("needs GPUs", "needs 2 GPUs and more", "needs 2 hosts", "needs -2 GPUs",
-                                           "needs  2 GPUs", "needs 2GPUs", "needs 4294967298 GPUs", "it needs 2 GPUs"));
+TEST(TablesOfRanks, TellWhatTheirCasesNeed) {
+  const auto holds = [](const Resource& table, const char* words) {
+    return table.text.find(words) != std::string_view::npos;
+  };
+  int found = 0;
+  for (const Resource& table : resources("experiments/")) {
+    const bool of_ranks =
+        holds(table, "world_size AS ranks") || holds(table, "v_data_parallel") || holds(table, "v_sharded_state");
+    if (!of_ranks || !holds(table, "status|1|status")) continue;
+    ++found;
+    EXPECT_TRUE(holds(table, "-> '$.needs' AS needs")) << table.path;
+  }
+  EXPECT_EQ(found, 8);
+}
+
+class ShortageOfJson : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ShortageOfJson, IsNone) { EXPECT_EQ(shortage_of(json_or_discarded(GetParam())), std::nullopt); }
+
+INSTANTIATE_TEST_SUITE_P(OfNoNumberOfGpusOrRanks, ShortageOfJson,
+                         ::testing::Values("", "null", "6", "{}", R"({"hosts": 2})", R"({"gpus": -2})",
+                                           R"({"gpus": 2.5})", R"({"gpus": "2"})", R"({"gpus": 4294967298})",
+                                           R"({"gpus": 2, "ranks": 2})"));
 
 TEST_F(Standing, OfRowsWithoutAResultIsHowTheyEnded) {
-  add(Status::unsupported, "needs 4 GPUs", 4);
+  add(Shortage{Shortage::Of::gpus, 4});
   add(Status::timeout, "after 5 s", 2);
   add(Status::check_failed, "loss is wrong", 3);
   add(Status::timeout, "after 5 s", 1);

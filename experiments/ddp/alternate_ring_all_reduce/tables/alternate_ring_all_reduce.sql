@@ -19,7 +19,7 @@ SELECT v.world_size AS ranks, v.bytes, v.implementation, v.time_ms, v.low_ms, v.
        iif(v.is_good AND v.attempt_id <> b.attempt_id, v.high_ms / b.low_ms, NULL) AS vs_parts_high,
        CASE WHEN v.world_size = 1 THEN '–' WHEN v.implementation = 'whole' THEN v.world_size / 2.0
             WHEN v.implementation = 'parts' THEN 1.0 ELSE '–' END AS expected, v.n, v.noise,
-       v.protocol, v.device, v.status, v.message, v.run_uid
+       v.protocol, v.device, v.status, v.message, v.facts -> '$.needs' AS needs, v.run_uid
   FROM v
   LEFT JOIN v b ON b.case_id = v.case_id AND b.world_size = v.world_size AND b.comparability_key = v.comparability_key
                AND b.protocol IS v.protocol AND b.implementation = 'parts' AND b.is_good

@@ -16,7 +16,8 @@ SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS ten
        v.params ->> '$.bucket_kb' AS bucket_kb, v.found ->> '$.buckets' AS buckets, 1e3 * e.value AS exposed, 1e3 * e.ci_low AS exposed_low,
        1e3 * e.ci_high AS exposed_high, 1e3 * (v.found ->> '$.forecast_exposed') AS forecast, 1e6 * (v.found ->> '$.overhead') AS o,
        v.found ->> '$.rate' AS w, (v.found ->> '$.best_bucket_bytes') / 1024.0 AS best, 1e3 * (v.found ->> '$.backward') AS backward, v.time_ms,
-       v.low_ms, v.high_ms, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
+       v.low_ms, v.high_ms, v.n, v.noise, v.protocol, v.device, v.status,
+       v.message, v.facts -> '$.needs' AS needs, v.run_uid
   FROM v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1 AND v.ending IS NOT 'failed'
  ORDER BY tensors, tensor_bytes, pace, ranks, bucket_kb;

@@ -44,7 +44,7 @@ SELECT v.params ->> '$.operation' AS operation, v.world_size AS ranks, v.params 
        iif(v.two_modes, coalesce(modes.both, 'two modes'), v.time_ms) AS time_ms, v.low_ms, v.high_ms, iif(v.pipelined_two, 'two modes', 1e3 * p.value) AS pipelined, 1e3 * p.ci_low AS pipelined_low,
        1e3 * p.ci_high AS pipelined_high, iif(v.two_modes, '–', b.value * 1e-6 / v.time_ms) AS algbw,
        iif(v.two_modes, '–', b.value * 1e-6 / v.time_ms * f.value) AS busbw, iif(v.pipelined_two, '–', b.value * 1e-9 / p.value * f.value) AS busbw_pipelined, iif(v.two_modes, '–', v.vs_peer) AS vs_peer, v.vs_peer_low, v.vs_peer_high, v.peer, v.vs_from, v.n,
-       v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
+       v.noise, v.protocol, v.device, v.status, v.message, v.facts -> '$.needs' AS needs, v.run_uid
   FROM m v
   LEFT JOIN modes ON modes.attempt_id = v.attempt_id
   LEFT JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined' AND v.ending IS NOT 'failed'

@@ -31,7 +31,8 @@ SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, pa
        over_none, over_none_low, over_none_high, iif(is_mine OR implementation = 'torchs_own', of_ours, '–') AS of_ours, of_ours_low, of_ours_high, forward, backward, exposed,
        iif(strategy = 'planned', forecast_exposed, '–') AS forecast_exposed, updating, communicating,
        iif(is_silent, '–', overlapped) AS overlapped,
-       buckets, gradient_bytes, experiment AS "of", n, noise, protocol, device, status, message, run_uid
+       buckets, gradient_bytes, experiment AS "of", n, noise, protocol, device,
+       status, message, facts -> '$.needs' AS needs, run_uid
   FROM asked
  WHERE place = 1
  ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, backend, wire <> 'own', wire, strategy <> 'none', strategy <> 'naive', strategy, asked.bucket_mb;

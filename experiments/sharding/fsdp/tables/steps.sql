@@ -25,6 +25,6 @@ SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params 
        1e3 * (found ->> '$.backward') AS backward, 1e3 * (found ->> '$.update') AS updating,
        1e3 * (found ->> '$.exposed_forward') AS exposed_forward, 1e3 * (found ->> '$.exposed_backward') AS exposed_backward,
        found ->> '$.state_bytes' AS state, found ->> '$.formula_bytes' AS formula, found ->> '$.padding_bytes' AS padding,
-       found ->> '$.slot_bytes' AS slots, found ->> '$.gathered_bytes' AS gathered, n, noise, protocol, device, status, message, run_uid
+       found ->> '$.slot_bytes' AS slots, found ->> '$.gathered_bytes' AS gathered, n, noise, protocol, device, status, message, facts -> '$.needs' AS needs, run_uid
   FROM t
  ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, backend, wire <> 'own', wire, granularity DESC;

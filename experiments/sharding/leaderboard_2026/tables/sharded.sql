@@ -30,6 +30,6 @@ SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params 
        1e3 * (found ->> '$.backward') AS backward, 1e3 * (found ->> '$.update') AS updating,
        1e3 * ((found ->> '$.exposed_forward') + (found ->> '$.exposed_backward')) AS exposed, (found ->> '$.peak_bytes') / 1073741824 AS peak,
        (found ->> '$.predicted_bytes') / 1073741824 AS forecast, (found ->> '$.state_bytes') / 1073741824 AS state, n, noise, protocol, device,
-       status, message, run_uid
+       status, message, facts -> '$.needs' AS needs, run_uid
   FROM t
  ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, params ->> '$.segment' DESC;

@@ -18,7 +18,7 @@ SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, pa
        batch, context, "precision", ranks, backend, wire, sharding, updates, bucket_mb, implementation, time_ms, low_ms, high_ms, 1e3 * (metrics ->> '$.forward') AS forward, 1e3 * (metrics ->> '$.backward') AS backward,
        1e3 * (metrics ->> '$.update') AS updating,
        CAST(metrics ->> '$.held_state' AS INTEGER) AS held_state, CAST(metrics ->> '$.held_moments' AS INTEGER) AS held_moments,
-       CAST(round(metrics ->> '$.sent') AS INTEGER) AS sent, metrics ->> '$.calls' AS calls, n, noise, protocol, device, status, message, run_uid
+       CAST(round(metrics ->> '$.sent') AS INTEGER) AS sent, metrics ->> '$.calls' AS calls, n, noise, protocol, device, status, message, facts -> '$.needs' AS needs, run_uid
   FROM v
  WHERE status <> 'skipped'
  ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, wire <> 'own', wire, sharding <> 'none', sharding, updates, bucket_mb;

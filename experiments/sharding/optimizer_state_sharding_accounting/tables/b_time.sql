@@ -19,7 +19,7 @@ SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_
        iif(v.is_good, v.time_ms - n.time_ms, NULL) AS over_none,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.low_ms - n.high_ms, NULL) AS over_none_low,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.high_ms - n.low_ms, NULL) AS over_none_high, CAST(round(v.metrics ->> '$.sent') AS INTEGER) AS sent,
-       CAST(round(v.metrics ->> '$.formula_sent') AS INTEGER) AS formula_sent, v.metrics ->> '$.calls' AS calls, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
+       CAST(round(v.metrics ->> '$.formula_sent') AS INTEGER) AS formula_sent, v.metrics ->> '$.calls' AS calls, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.facts -> '$.needs' AS needs, v.run_uid
   FROM v
   LEFT JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
                AND n.implementation = iif(v.is_mine OR v.implementation = 'torchs_own', 'ours_in_torch', v.implementation) AND n.sharding = 'none' AND n.is_good

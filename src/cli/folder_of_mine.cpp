@@ -146,7 +146,7 @@ SelectionOptions with_adapters(const Context& context, SelectionOptions options)
   for (std::string& text : options.mine) {
     const auto [name, path] = named(text);
     if (!submission::is_submission(path)) {
-      if (path.find(".py") != std::string::npos) own.insert("");
+      if (fs::path(path.substr(0, path.rfind(':'))).extension() == ".py") own.insert("");
       continue;
     }
     require_unpacked(text, path);

@@ -190,6 +190,8 @@ MineWords split_mine(std::string_view text) {
   return words;
 }
 
+bool names_function(std::string_view text) { return find_behind_place(text, kAgainst) != std::string_view::npos; }
+
 MineSpec parse_mine(std::string_view text) {
   if (const std::size_t equals = text.find('='); equals != std::string_view::npos) {
     if (const auto place = parse_command_place(text.substr(equals + 1))) {
@@ -220,6 +222,7 @@ MineSpec parse_mine(std::string_view text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", words.file));
   mine.path = std::filesystem::absolute(path).lexically_normal().string();
+  mine.kind = is_source ? MineSpec::Kind::python : MineSpec::Kind::library;
   if (!is_utf8(mine.path)) refuse(kNotUtf8);
   mine.digest = digest_of(mine);
   return mine;

@@ -62,6 +62,7 @@ MineSpec command_mine(std::string name, const CommandPlace& place) {
   MineSpec mine;
   mine.name = std::move(name);
   mine.path = to_string(place);
+  mine.kind = MineSpec::Kind::command;
   mine.digest = digest_of(mine);
   return mine;
 }

@@ -21,6 +21,7 @@ inline constexpr std::string_view kReferenceName = "reference";  // of a functio
 // "--mine NAME=PATH": somebody's implementation, a C library, a Python class, or, with --reference, any function;
 // "--command NAME='./bench {n}'": any program.
 struct MineSpec {
+  enum class Kind { library, python, command };
   std::string name;
   std::string path;          // absolute; "kernel.so" or "flash.py"; of a command as core/command_text.hpp has it
   std::string python_class;  // after the colon: a class, a function, a library's symbol; else empty
@@ -31,10 +32,11 @@ struct MineSpec {
   // the digest of its project's sources, of which `digest` knows that one file alone.
   std::vector<std::string> answers = {};
   std::string sources = {};
-  bool is_python() const { return !python_class.empty() && path.ends_with(".py"); }
-  bool is_symbol() const { return !python_class.empty() && !path.ends_with(".py"); }  // of a library; a function, too
+  Kind kind = Kind::library;  // of `path`
+  bool is_python() const { return kind == Kind::python; }
+  bool is_symbol() const { return kind == Kind::library && !python_class.empty(); }  // a function, too
   bool is_function() const { return !reference.empty(); }
-  bool is_command() const { return path.starts_with("in /"); }
+  bool is_command() const { return kind == Kind::command; }
 };
 // Those that join one experiment: of a name at most one.
 std::vector<MineSpec> joining(const std::vector<MineSpec>& mine, const registry::Experiment& experiment);
@@ -48,6 +50,8 @@ struct MineWords {
   std::string name, file, inside;  // inside: a class, a function, a library's symbol; or empty
 };
 MineWords split_mine(std::string_view text);
+// Whether parse_mine() makes a function of the text, with its reference and inputs; nobody looks for its files.
+bool names_function(std::string_view text);
 // Of --command: "NAME=./bench {n}", or "./bench {n}", which is called `me`; starts in the folder in which we are.
 // Error(usage) where there is no such program.
 MineSpec parse_command(std::string_view text);

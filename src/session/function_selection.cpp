@@ -34,16 +34,6 @@ std::vector<Axis> axes_of(const std::vector<Params>& points) {
   return axes;
 }
 
-// "/…/file.py:name" apart.
-plan::MineSpec reference_of(const std::string& place) {
-  const std::size_t colon = place.rfind(':');
-  plan::MineSpec mine;
-  mine.name = plan::kReferenceName;
-  mine.path = place.substr(0, colon);
-  mine.python_class = place.substr(colon + 1);
-  return mine;
-}
-
 // "reference" of a library's manifest; a relative file is beside it.
 std::string reference_of_manifest(const std::string& manifest) {
   std::ifstream file(manifest);
@@ -122,7 +112,7 @@ void select_function(const SelectionOptions& options, plan::Selection& selection
       refuse("--mine reference=…: that is what --reference is called; choose another name");
     }
   }
-  if (!has_reference) all.push_back(reference_of(reference));
+  if (!has_reference) all.push_back(plan::parse_mine(fmt::format("{}={}", plan::kReferenceName, reference)));
   all.back().reference = reference;
   all.back().inputs = inputs;
   for (plan::MineSpec& mine : all) mine.digest = plan::digest_of(mine);

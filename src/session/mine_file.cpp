@@ -23,7 +23,7 @@ constexpr const char* kNewCommand = "start a new run: `syslab run --command NAME
 
 // A function's reference and inputs are those of the run where only its own file is given.
 plan::MineSpec with_recorded(plan::MineSpec given, const std::string& recorded, bool is_own) {
-  if (given.is_function() || !is_own || recorded.find(" against ") == std::string::npos) return given;
+  if (given.is_function() || !is_own || !plan::names_function(recorded)) return given;
   const plan::MineSpec before = plan::parse_mine(given.name + "=" + recorded);
   given.reference = before.reference;
   given.inputs = before.inputs;

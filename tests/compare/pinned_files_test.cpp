@@ -7,12 +7,16 @@
 namespace syslab::cli {
 namespace {
 
-PinnedFile file_of(const std::string& path, const std::string& name, const std::string& digest) {
+using Kind = plan::MineSpec::Kind;
+
+PinnedFile file_of(const std::string& path, const std::string& name, const std::string& digest,
+                   Kind kind = Kind::python) {
   PinnedFile file;
   file.now.name = "me";
   file.now.path = path;
   file.now.python_class = name;
   file.now.digest = digest;
+  file.now.kind = kind;
   file.pinned_digest = "aaaaaaaaaaaaaaaa";
   return file;
 }
@@ -35,7 +39,7 @@ TEST(PinnedFiles, OneThatChangedIsRefusedWithBothDigestsAndTheComparisonOfBothFi
 }
 
 TEST(PinnedFiles, ACommandThatChangedIsComparedByCommands) {
-  const std::string told = refusal({file_of("in /x: ./bench {n}", "", "bbbbbbbbbbbbbbbb")});
+  const std::string told = refusal({file_of("in /x: ./bench {n}", "", "bbbbbbbbbbbbbbbb", Kind::command)});
   EXPECT_TRUE(told.starts_with("me, the command './bench {n}' with the files that it names, had digest")) << told;
   EXPECT_NE(told.find("--command old=OLD --command new='./bench {n}'"), std::string::npos) << told;
 }

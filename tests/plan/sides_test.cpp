@@ -36,14 +36,16 @@ const registry::Registry& house() {
 struct Asked {
   std::vector<std::string> assignments, mine_names;
   bool same_on_purpose = false;
-  std::string place = "/k.so";
+  MineSpec::Kind kind = MineSpec::Kind::library;
 };
 
 // Words as on a command line: names and sides.
 ComparisonPlan plan_of(std::vector<std::string> words, const Asked& asked = {}) {
   const Sides sides = take_sides(words);
   Selection selection = select(words, asked.assignments);
-  for (const std::string& name : asked.mine_names) selection.mine.push_back({name, asked.place, "", "digest"});
+  for (const std::string& name : asked.mine_names) {
+    selection.mine.push_back({.name = name, .path = "/k.so", .digest = "digest", .kind = asked.kind});
+  }
   return make_comparison_plan(house(), selection, sides, asked.same_on_purpose);
 }
 
@@ -108,7 +110,7 @@ TEST(Sides, AMissingSideIsFilledInWhereItCanMeanOneThingOnly) {
 TEST(Sides, OfProgramsTwoAreTheSidesInTheirOrderAndAReferenceIsOneOnlyWhereThereIsOneBesideIt) {
   const auto sides_of = [](std::vector<std::string> words, const std::vector<std::string>& names) {
     words.insert(words.begin(), "attention");
-    const ComparisonPlan made = plan_of(words, {.mine_names = names, .place = "in /: ./k"});
+    const ComparisonPlan made = plan_of(words, {.mine_names = names, .kind = MineSpec::Kind::command});
     return made.points[0].a.implementation + " " + made.points[0].b.implementation;
   };
   EXPECT_EQ(sides_of({}, {"old", "new"}), "old new");
@@ -118,7 +120,8 @@ TEST(Sides, OfProgramsTwoAreTheSidesInTheirOrderAndAReferenceIsOneOnlyWhereThere
   EXPECT_EQ(sides_of({"A:impl=reference", "B:impl=new"}, {"old", "new", "reference"}), "reference new");
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"attention"}, std::vector<std::string>{"attention", "A:impl=reference"}}) {
-    const std::string said = refusal(words, {.mine_names = {"old", "new", "third", "reference"}, .place = "in /: ./k"});
+    const std::string said =
+        refusal(words, {.mine_names = {"old", "new", "third", "reference"}, .kind = MineSpec::Kind::command});
     EXPECT_TRUE(said.find("two sides") != std::string::npos || said.find("is missing") != std::string::npos) << said;
   }
 }

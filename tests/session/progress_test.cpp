@@ -288,6 +288,7 @@ TEST(Summary, AfterALawOfMineFailedWhatFailedIsCheckedNext) {
   mine.name = "me";
   mine.path = "/a/flash.py";
   mine.python_class = "Flash";
+  mine.kind = plan::MineSpec::Kind::python;
   Summary summary("uid", {.mine = {mine}, .python_flag = " --python python3.12"});
   summary.add(plan.cases[4], Status::check_failed, "", "check-uid");
   EXPECT_EQ(summary.concerns()[0].command, "syslab replay check-uid --python python3.12");

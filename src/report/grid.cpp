@@ -8,11 +8,11 @@
 namespace syslab::report {
 namespace {
 
-Style style_of(const Column& column, const std::string& text) {
+Style style_of(const Column& column, const store::Cell& cell) {
   if (column.format == "code" || column.format == "uid") return Style::code;
   if (column.format == "strong") return Style::strong;
   if (column.format != "status" && column.format != "outcome") return Style::plain;
-  const bool is_well = outcome_of(text) == Outcome::passed || syslab::status_of(text) == Status::ok;
+  const bool is_well = outcome_of(cell.text) == Outcome::passed || syslab::status_of(cell.text) == Status::ok;
   return is_well ? Style::plain : Style::strong;
 }
 
@@ -56,7 +56,7 @@ std::string foot_of(const Table& table) {
 GridCell grid_cell(const Table& table, std::size_t row, const Column& column) {
   const store::Cell& cell = cell_of(table.result, row, column.name);
   GridCell shown{{Style::plain, formatted(table, row, column)}, plain(cell)};
-  if (cell.type != store::Cell::Type::null) shown.span.style = style_of(column, shown.span.text);
+  if (cell.type != store::Cell::Type::null) shown.span.style = style_of(column, cell);
   return shown;
 }
 

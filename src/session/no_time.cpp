@@ -84,7 +84,7 @@ bool was_busy(const NoTime& it) {
 }
 
 std::string verdict_of(const NoTime& it) {
-  return was_busy(it) ? "has no time: the machine was busy" : "is too short to time";
+  return was_busy(it) ? fmt::format("has no time: {}", kBusy) : "is too short to time";
 }
 
 std::string in_words(const NoTime& it) {

@@ -30,6 +30,7 @@ std::vector<stats::TimingWarning> of_results(const std::vector<stats::TimingWarn
 // "handing over a call takes up to 64 us, and a call with it 77 us; expected at most a tenth; try: …", or "in launch 2
 // handing over a call took up to …", a part of a sentence.
 std::string in_words(const NoTime& it);
+inline constexpr std::string_view kBusy = "the machine was busy";  // was_busy()
 // "is too short to time", or "has no time: the machine was busy".
 std::string verdict_of(const NoTime& it);
 

@@ -1,7 +1,5 @@
 #include "session/stored_evidence.hpp"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "contract/status.hpp"
@@ -13,18 +11,6 @@
 namespace syslab::cli {
 namespace {
 
-// A measurement is of a protocol and its version; somebody's own implementation, of its file.
-std::string key(const std::string& duration_key, const std::string& protocol, const std::string& digest) {
-  return duration_key + "|" + protocol + "|" + digest;
-}
-
-// The protocol stands between the bars as "cs336 2".
-std::string without_version(std::string key) {
-  const std::size_t end = key.rfind('|'), begin = key.rfind('|', end - 1), space = key.rfind(' ', end);
-  if (space != std::string::npos && space > begin) key.erase(space, end - space);
-  return key;
-}
-
 std::string digest_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
   std::string digest, sources;
   for (const plan::MineSpec& mine : plan::joining(plan.mine, *planned.experiment)) {
@@ -34,24 +20,25 @@ std::string digest_of(const plan::PlannedCase& planned, const plan::Plan& plan) 
   return digest.empty() ? "" : digest + sources;
 }
 
-std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
-  const bool law = planned.task == plan::Task::law;
-  const std::string protocol = fmt::format("{} {}", planned.experiment->protocol, measure::kMeasuringVersion);
-  return key(plan::duration_key(planned), law ? "" : protocol, digest_of(planned, plan));
-}
-
 }  // namespace
+
+StoredEvidence::Key StoredEvidence::key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
+  const std::string asked = plan::duration_key(planned), digest = digest_of(planned, plan);
+  if (planned.task == plan::Task::law) return {asked, "", 0, digest};
+  return {asked, planned.experiment->protocol, measure::kMeasuringVersion, digest};
+}
 
 StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
   const std::string machine = runner::comparability_key(runner::environment_facts());
   const BuildInfo& here = build_info();
   const store::ResultSet found = store.query(
       "SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), "
-      "       iif(p.task = 'law', '', r.protocol ->> '$.name' || ' ' || coalesce(r.protocol ->> '$.version', 1)),"
+      "       iif(p.task = 'law', '', r.protocol ->> '$.name'),"
       "       iif(i.is_mine, i.digest || coalesce(r.protocol ->> '$.mine_sources', ''), ''), e.status, "
       "v.comparability_key,"
       "       coalesce(b.facts ->> '$.git_sha', ''), coalesce(b.facts ->> '$.git_diff', ''),"
-      "       coalesce(r.protocol ->> '$.timeout_ns', 0), coalesce(r.protocol ->> '$.memory_limit_bytes', 0)"
+      "       coalesce(r.protocol ->> '$.timeout_ns', 0), coalesce(r.protocol ->> '$.memory_limit_bytes', 0),"
+      "       iif(p.task = 'law', 0, coalesce(r.protocol ->> '$.version', 1))"
       "  FROM attempt a"
       "  JOIN run r ON r.id = a.run_id AND r.verb IN ('run', 'check')"
       "   AND coalesce(r.protocol ->> '$.data', 'normal') = 'normal'"
@@ -67,15 +54,14 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
       {});
   for (const auto& row : found.rows) {
     const std::string asked = plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text);
-    const std::string one = key(asked, row[4].text, row[5].text);
+    const Key one{asked, row[4].text, row[12].integer, row[5].text};
     const Status status = parse_status(row[6].text);
     // A law that an implementation does not have to keep is looked at, too: nobody asks for it again. One that gave up
     // is not: it found no input that was not refused.
-    const std::string shown = without_version(one);
-    if (status == Status::ok || status == Status::unsupported) well_.insert({one, shown});
+    if (status == Status::ok || status == Status::unsupported) well_.insert({one, one.of_any_version()});
     // A limit that somebody chose tells nothing of the machine.
     const bool limited = status == Status::oom && row[11].integer != 0;
-    if (status == Status::oom && !limited) out_of_memory_.insert(key(asked, "", row[5].text));
+    if (status == Status::oom && !limited) out_of_memory_.insert({asked, "", 0, row[5].text});
     const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
     const bool gets_longer = status == Status::timeout && Nanoseconds(row[10].integer) < timeout;
     if (status != Status::ok && status != Status::unsupported && same && !gets_longer && !limited) failed_.insert(one);
@@ -87,13 +73,13 @@ bool StoredEvidence::holds(const plan::PlannedCase& planned, const plan::Plan& p
 }
 
 bool StoredEvidence::shows(const plan::PlannedCase& planned, const plan::Plan& plan) const {
-  return there(planned, plan, without_version(key_of(planned, plan)));
+  return there(planned, plan, key_of(planned, plan).of_any_version());
 }
 
-bool StoredEvidence::there(const plan::PlannedCase& planned, const plan::Plan& plan, const std::string& one) const {
+bool StoredEvidence::there(const plan::PlannedCase& planned, const plan::Plan& plan, const Key& one) const {
   return well_.contains(one) ||
          (planned.experiment->oom_is_an_answer &&
-          out_of_memory_.contains(key(plan::duration_key(planned), "", digest_of(planned, plan))));
+          out_of_memory_.contains({plan::duration_key(planned), "", 0, digest_of(planned, plan)}));
 }
 
 bool StoredEvidence::failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const {

@@ -1,6 +1,8 @@
 // Which cases of a hand-out's evidence a store holds already.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -26,9 +28,18 @@ class StoredEvidence {
   bool failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const;
 
  private:
-  bool there(const plan::PlannedCase& planned, const plan::Plan& plan, const std::string& one) const;
+  // What a measurement is of: a case of a protocol and its version, and, of somebody's own implementation, its file.
+  struct Key {
+    std::string asked, protocol;  // no protocol: a law, or any
+    std::int64_t version = 0;     // 0: any
+    std::string digest;
+    auto operator<=>(const Key&) const = default;
+    Key of_any_version() const { return {asked, protocol, 0, digest}; }
+  };
+  static Key key_of(const plan::PlannedCase& planned, const plan::Plan& plan);
+  bool there(const plan::PlannedCase& planned, const plan::Plan& plan, const Key& one) const;
 
-  std::set<std::string> well_, out_of_memory_, failed_;
+  std::set<Key> well_, out_of_memory_, failed_;
 };
 
 }  // namespace syslab::cli

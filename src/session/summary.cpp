@@ -121,7 +121,7 @@ void Summary::add(const plan::PlannedCase& planned, Status status, const std::st
 
 void Summary::add_no_time(const plan::PlannedCase& planned, const NoTime& why) {
   exit_ = worse(exit_, Exit::unclear);
-  concerns_.push_back({label_of(planned), "no time", (was_busy(why) ? "the machine was busy: " : "") + in_words(why),
+  concerns_.push_back({label_of(planned), "no time", (was_busy(why) ? fmt::format("{}: ", kBusy) : "") + in_words(why),
                        command_for(planned), planned.implementation, law_label(planned), planned.experiment->id,
                        Exit::unclear});
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "session/selection.hpp"
 #include "worker/python_probe.hpp"
 
@@ -35,7 +37,10 @@ void Usability::require(const runner::AttemptResult& result) {
     return;
   }
   std::string why = bare(result.detail, mine->name);
-  if (why.find("ModuleNotFoundError") != std::string::npos) {
+  const Json facts = json_or_discarded(result.facts_json);
+  const std::optional<Lack> lack =
+      facts.is_object() ? claim_of(facts.value(worker::kLackAtStart, Json())) : std::nullopt;
+  if (lack && worker::is_missing_module(*lack)) {
     why += fmt::format("; '{}' was asked, and SYSLAB_PYTHON names another interpreter", worker::python_interpreter());
   }
   if (why.find("cannot open shared object file") != std::string::npos) {

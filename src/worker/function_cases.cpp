@@ -38,10 +38,11 @@ std::vector<Params> function_cases(const std::string& reference, const std::stri
     throw Error(ErrorKind::usage, fmt::format("--inputs {}: the list of cases is no JSON", inputs));
   if (const auto failed = answer.find("failed"); failed != answer.end()) {
     const auto why = failed->get<std::string>();
+    const std::optional<Lack> lacks = claim_of(answer.value("lacks", Json()));
     const std::string remedy =
-        why.find("ModuleNotFoundError") == std::string::npos
-            ? ""
-            : fmt::format("; '{}' was asked, and --python or SYSLAB_PYTHON names another", python_interpreter());
+        lacks && is_missing_module(*lacks)
+            ? fmt::format("; '{}' was asked, and --python or SYSLAB_PYTHON names another", python_interpreter())
+            : "";
     const bool of_reference = answer.value("of", std::string()) == "reference";
     throw Error(
         ErrorKind::usage,

@@ -87,4 +87,9 @@ std::string python_problem(const std::string& path, const std::string& python_cl
   return fmt::format("'{}' lacks what the file imports: {}{}", interpreter, found.substr(kModules.size()), kRemedy);
 }
 
+bool is_missing_module(const Lack& claim) {
+  return claim.kind == LackKind::module ||
+         (claim.kind == LackKind::package && claim.of == "builtins.ModuleNotFoundError");
+}
+
 }  // namespace syslab::worker

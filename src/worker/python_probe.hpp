@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/lack.hpp"
+
 namespace syslab::worker {
 
 std::string python_interpreter();  // SYSLAB_PYTHON, else python3
@@ -18,5 +20,11 @@ std::vector<std::string> trusted_script_command(std::string_view script);
 // lacks a module that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class.
 // Empty: it can be served. The file is read, not run; errors at run time are reported by its cases.
 std::string python_problem(const std::string& path, const std::string& python_class, bool is_function);
+
+// A module was imported that is not there: another interpreter may have it.
+bool is_missing_module(const Lack& claim);
+
+// A fact: what is judged claims that its Python lacks it, and the case could not begin.
+inline constexpr const char* kLackAtStart = "lack_at_start";
 
 }  // namespace syslab::worker

@@ -29,6 +29,7 @@
 #include "worker/kernel_code.hpp"
 #include "worker/limit_memory.hpp"
 #include "worker/own_streams.hpp"
+#include "worker/python_probe.hpp"
 #include "worker/wire.hpp"
 
 namespace syslab::worker {
@@ -57,6 +58,13 @@ void tell_fault_at_start(CaseContext& context, const Error& error) {
                            .message = error.what(),
                            .contract = params.has("contract") ? params.text("contract") : "full",
                            .finding = {.kind = fault->finding(), .promised = true}});
+}
+
+// What is judged says that its Python lacks; no process of ours has looked whether it does.
+void tell_lack_at_start(CaseContext& context, const Error& error) {
+  const auto* fault = dynamic_cast<const FoundFault*>(&error);
+  if (fault == nullptr || !fault->lacks()) return;
+  context.emit(FactRecord{json_text(Json{{kLackAtStart, to_json(*fault->lacks())}})});
 }
 
 EndRecord run_body(CaseContext& context) {
@@ -88,6 +96,7 @@ EndRecord run_body(CaseContext& context) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
     tell_fault_at_start(context, error);
+    tell_lack_at_start(context, error);
     const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
     if (dynamic_cast<const FunctionEnded*>(&error) != nullptr) return {Status::error, error.what()};
     EndRecord end{Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};

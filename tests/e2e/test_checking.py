@@ -36,8 +36,16 @@ class CannotBeUsed(Lab):
     def test_an_import_that_the_file_forgives_is_told_where_the_class_is_missing(self):
         (self.folder / "helper.py").write_text("import nowhere_to_be_found\nclass Flash:\n  pass\n")
         (self.folder / "flash.py").write_text("try:\n  from helper import Flash\nexcept ImportError:\n  Flash = None\n")
+        line = self.refused("flash.py:Flash")
         self.assertIn("has no class 'Flash' (it has: none); an import failed: ModuleNotFoundError: No module named 'nowhere_to_be_found' "
-                      "(helper.py)", self.refused("flash.py:Flash"))
+                      "(helper.py)", line)
+        self.assertIn(f"'{os.environ['SYSLAB_PYTHON']}' was asked", line)
+
+    def test_a_class_whose_name_is_that_of_the_error_is_no_missing_module(self):
+        (self.folder / "flash.py").write_text("raise RuntimeError('no ModuleNotFoundError')\nclass Flash:\n  pass\n")
+        line = self.refused("flash.py:Flash")
+        self.assertIn("no ModuleNotFoundError", line)
+        self.assertNotIn("was asked", line)
 
     def test_a_library_of_another_abi(self):
         self.assertIn("speaks ABI 99, this syslab speaks 1", self.refused(f"{PLUGINS}/attention_of_another_abi.so"))

@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import types
 
+from syslab_lacks import claim
 from syslab_project import install_own_packages
 
 
@@ -142,7 +143,7 @@ class FailedImports:
     """While it is entered: imports that fail in files below a folder, also those whose error a file catches."""
 
     def __init__(self, folder):
-        self.folder, self.errors = str(folder), []
+        self.folder, self.errors, self.lacks = str(folder), [], None
 
     def __enter__(self):
         self.honest = builtins.__import__
@@ -158,6 +159,7 @@ class FailedImports:
         except Exception as error:
             importer = ((named.get("globals") or (arguments[0] if arguments else None)) or {}).get("__file__") or ""
             if os.path.realpath(importer).startswith(self.folder + os.sep):
+                self.lacks = self.lacks or claim(error)
                 self.errors.append(f"{type(error).__name__}: {error} ({pathlib.Path(importer).name})")
             raise
 
@@ -190,6 +192,8 @@ def load_class(path, class_name):
                         "torch.autograd.Function")
     if not inspect.isclass(cls):
         classes = [n for n, o in vars(module).items() if inspect.isclass(o) and o.__module__ == module.__name__]
-        raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})"
-                             f"{imports.told()}")
+        error = AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})"
+                               f"{imports.told()}")
+        setattr(error, "lacks", imports.lacks)
+        raise error
     return cls, module

@@ -434,7 +434,8 @@ def list_cases(reference, inputs, backward, descriptor):
             cases = read_cases(*inputs)
             out.write(json_bytes({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}))
         except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
-            out.write(json_bytes({"failed": of_case(error, "", inputs[0])["message"], "of": of}))
+            told = of_case(error, "", inputs[0])
+            out.write(json_bytes({"failed": told["message"], "lacks": told.get("lacks"), "of": of}))
 
 
 def main():

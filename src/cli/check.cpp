@@ -271,7 +271,7 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
   const CheckDepth depth = options.as_graded ? kGradedDepth : options.deep ? kDeepDepth : kUsualDepth;
-  const bool of_ranks = std::ranges::any_of(plan.cases, is_of_ranks, &plan::PlannedCase::law);
+  const bool of_ranks = std::ranges::any_of(plan.cases, is_of_ranks);
   conditions.law_cases = options.cases.value_or(options.as_graded && of_ranks ? kGradedTriesOfRanks : depth.cases);
   if (!selection.mine.empty() && !options.cases && options.until.empty() && !of_ranks) conditions.within = depth.within;
   conditions.mine_device = mine_device(plan);

@@ -120,16 +120,15 @@ verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planne
           .lacking = law.lacks && submission::is_of_surroundings(*law.lacks, year)};
 }
 
-bool is_of_ranks(std::string_view law) {
-  return law.starts_with("ddp.") || law.starts_with("sharded.") || law.starts_with("fsdp.");
-}
+bool is_of_ranks(const plan::PlannedCase& planned) { return planned.experiment->takes_ranks(); }
 
 std::string unasked_mask(const plan::Plan& plan) {
   std::set<std::string> experiments, mine;
   for (const plan::PlannedCase& planned : plan.cases) {
     const auto spec = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
     const bool of_class = spec != plan.mine.end() && spec->is_python() && !spec->is_function();
-    if (!of_class || planned.device == plan::kCuda || !planned.law.starts_with("attention.")) continue;
+    const bool has_mask = planned.experiment->find_axis("causal") != nullptr;
+    if (!of_class || planned.device == plan::kCuda || !has_mask) continue;
     if (plan::contract_of(planned) != Contract::handout) continue;
     experiments.insert(planned.experiment->id);
     mine.insert(" --mine " + shell_word(spec->name + "=" + path_of(*spec)));
@@ -351,7 +350,7 @@ class CheckedLaws {
       text += fmt::format("  never tried: more than {} inputs per law; try: --deep, with {}\n", asked_.cases,
                           kDeepDepth.cases);
     }
-    if (!std::ranges::any_of(plan_.cases, is_of_ranks, &plan::PlannedCase::law)) return text;
+    if (!std::ranges::any_of(plan_.cases, is_of_ranks)) return text;
     const bool on_gpus = std::ranges::any_of(plan_.cases, [](const auto& one) { return one.device == "cuda"; });
     return text + fmt::format(
                       "  never tried, at any depth: more than 4 ranks, {}ranks that use different parameters in one "

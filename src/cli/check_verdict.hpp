@@ -61,8 +61,9 @@ inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDep
 inline constexpr CheckDepth kGradedDepth{1000, std::chrono::seconds(60)};
 inline constexpr int kGradedTriesOfRanks = 50;
 
-// Laws of ranks of Python: each try starts none, but trains on several, and a depth's time would leave few.
-bool is_of_ranks(std::string_view law);
+// Laws of experiments that ranks do together: each try starts none, but trains on several, and a depth's time would
+// leave few.
+bool is_of_ranks(const plan::PlannedCase& planned);
 
 // What a PASS of the hand-out's laws does not say of a Python class on the CPU, whose official tests are of the full
 // mask alone, and the command that asks it; empty where the mask was asked.

@@ -14,29 +14,30 @@ TEST(NothingChecked, IsSaidWhereAllCasesWereLookedAtAndNoneWasTried) {
 }
 
 TEST(UnaskedMask, IsThatOfAPythonClassOnTheCpu) {
-  const registry::Experiment experiment = registry::experiment("flash_forward")
-                                              .title("t")
-                                              .axis("seq", {std::int64_t{1}}, "")
-                                              .runs([](worker::CaseContext&) {});
+  const auto experiment = [](const char* axis) {
+    return registry::experiment("flash_forward").title("t").axis(axis, {false}, "").runs([](worker::CaseContext&) {});
+  };
+  const registry::Experiment masked = experiment("causal"), unmasked = experiment("fused");
   plan::Plan plan;
-  plan.mine = {{.name = "me", .path = "/x.py", .python_class = "Mine"}, {.name = "library", .path = "/x.so"}};
-  const auto said = [&](const char* implementation, const char* device, const char* law, const char* contract) {
+  plan.mine = {{.name = "me", .path = "/x.py", .python_class = "Mine", .kind = plan::MineSpec::Kind::python},
+               {.name = "library", .path = "/x.so"}};
+  const auto said = [&](const char* implementation, const char* device, const registry::Experiment& of,
+                        const char* contract) {
     plan.cases.resize(1);
-    plan.cases[0].experiment = &experiment;
+    plan.cases[0].experiment = &of;
     plan.cases[0].implementation = implementation;
     plan.cases[0].device = device;
-    plan.cases[0].law = law;
     plan.cases[0].params = Params{{"contract", std::string(contract)}};
     return unasked_mask(plan);
   };
   EXPECT_EQ(
-      said("me", "cpu", "attention.refusal", "handout"),
+      said("me", "cpu", masked, "handout"),
       "the hand-out does not test the causal mask; to let it decide: syslab check flash_forward --mine me=/x.py:Mine "
       "-a causal=true --contract full");
-  EXPECT_EQ(said("me", "cuda", "attention.refusal", "handout"), "");
-  EXPECT_EQ(said("me", "cpu", "attention.refusal", "full"), "");
-  EXPECT_EQ(said("me", "cpu", "ddp.waits", "handout"), "");
-  EXPECT_EQ(said("library", "cpu", "attention.refusal", "handout"), "");
+  EXPECT_EQ(said("me", "cuda", masked, "handout"), "");
+  EXPECT_EQ(said("me", "cpu", masked, "full"), "");
+  EXPECT_EQ(said("me", "cpu", unmasked, "handout"), "");
+  EXPECT_EQ(said("library", "cpu", masked, "handout"), "");
 }
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
 #include "stats/change_point.hpp"
+#include "stats/verdict.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::cli {
@@ -43,8 +44,8 @@ SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
          WHERE a.uid = h.attempt_uid),
        h.measured_here
   FROM v_history h
- WHERE h.experiment = ?1 AND h.metric = 'time' AND h.protocol NOT LIKE 'paired%' AND h.value > 0
-       AND (h.world_size = 1 OR h.rank = -1)
+ WHERE h.experiment = ?1 AND h.metric = 'time' AND h.value > 0 AND (h.world_size = 1 OR h.rank = -1)
+       AND (SELECT r.protocol ->> '$.name' FROM run r WHERE r.uid = h.run_uid) <> 'paired'
  ORDER BY h.run_order, h.attempt_uid)";
 
 constexpr const char* kComparisons = R"(
@@ -63,11 +64,12 @@ SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->>
  ORDER BY at)";
 
 struct Suspect {
-  std::size_t at = 0;    // of the revision
-  double log_ratio = 0;  // of times
-  std::string verdict;   // of the two measured in turns; empty: they were not
+  std::size_t at = 0;                     // of the revision
+  double log_ratio = 0;                   // of times
+  std::optional<stats::Verdict> verdict;  // of the two measured in turns; nothing: they were not
   std::string text;
   bool same_kernels = false;  // the GPU ran the same kernels before and after
+  bool is_found() const { return verdict == stats::Verdict::slower || verdict == stats::Verdict::faster; }
 };
 
 struct Series {
@@ -162,17 +164,15 @@ void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspe
     const bool forth = row[5].text == before && row[6].text == after,
                back = row[5].text == after && row[6].text == before;
     if (!same_case || !(forth || back)) continue;
-    suspect.verdict = row[7].text;
+    suspect.verdict = stats::verdict_of(row[7].text);
+    if (back && suspect.verdict) suspect.verdict = stats::swapped(*suspect.verdict);
     // log(after / before) of times.
     const auto change = [&](std::size_t column) { return (forth ? 1 : -1) * std::log1p(row[column].real); };
-    if (back && suspect.verdict == "slower")
-      suspect.verdict = "faster";
-    else if (back && suspect.verdict == "faster")
-      suspect.verdict = "slower";
     suspect.text = row[8].type == store::Cell::Type::real && row[9].type == store::Cell::Type::real
                        ? measured_text(series.quantity, change(8), {change(forth ? 9 : 10), change(forth ? 10 : 9)})
                        : row[11].text;
-    if (suspect.verdict == "unclear" && !row[11].text.empty()) suspect.text += ": " + printable(row[11].text);
+    if (suspect.verdict == stats::Verdict::unclear && !row[11].text.empty())
+      suspect.text += ": " + printable(row[11].text);
   }
 }
 
@@ -233,8 +233,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     std::vector<double> logs;
     for (std::size_t i = 0; i < series.revisions.size(); ++i) logs.push_back(std::log(series.at(i)));
     for (const stats::ChangePoint& point : stats::change_points(logs, least)) {
-      Suspect suspect{.at = point.at, .log_ratio = point.log_ratio};
-      suspect.same_kernels = ran_the_same(series, point.at);
+      Suspect suspect{point.at, point.log_ratio, {}, {}, ran_the_same(series, point.at)};
       look_up(comparisons, series, suspect);
       series.suspects.push_back(std::move(suspect));
     }
@@ -287,11 +286,11 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   const std::string before = short_revision(series.revisions[suspect.at - 1]),
                     after = short_revision(series.revisions[suspect.at]);
   const std::string what = series.case_text + " " + series.implementation;
-  if (suspect.verdict == "slower" || suspect.verdict == "faster") {
-    return fmt::format("{}: {} than {} since {}, measured in turns: {}", what, suspect.verdict, before, after,
-                       suspect.text);
+  if (suspect.is_found()) {
+    return fmt::format("{}: {} than {} since {}, measured in turns: {}", what, stats::to_string(*suspect.verdict),
+                       before, after, suspect.text);
   }
-  if (suspect.verdict == "same") {
+  if (suspect.verdict == stats::Verdict::same) {
     const bool rate = series.quantity.is_rate();
     return fmt::format("{}: {} and {} {} the same {}, measured in turns, {}; what moved by {} was the machine", what,
                        before, after, rate ? "have" : "take", rate ? series.quantity.unit : "time", suspect.text,
@@ -300,8 +299,9 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   const std::string perhaps =
       fmt::format("{}: perhaps {} since {} ({})", what, suspect.log_ratio > 0 ? "slower" : "faster", after,
                   change_in_words(series.quantity, suspect.log_ratio));
-  if (!suspect.verdict.empty()) {
-    return fmt::format("{}; {} and {} measured in turns: {} {}", perhaps, before, after, suspect.verdict, suspect.text);
+  if (suspect.verdict) {
+    return fmt::format("{}; {} and {} measured in turns: {} {}", perhaps, before, after,
+                       stats::to_string(*suspect.verdict), suspect.text);
   }
   std::string text = fmt::format("{}{}; not a finding before {} was measured beside it in turns", perhaps,
                                  suspect.same_kernels ? ", with the same kernels on the GPU" : "", before);
@@ -355,7 +355,7 @@ std::string svg_of(const std::vector<Series>& all, const std::string& experiment
                          report::escape_xml(short_revision(series.revisions[i]) + ": " + series.text_at(i)));
     }
     for (const Suspect& suspect : series.suspects) {
-      const bool found = suspect.verdict == "slower" || suspect.verdict == "faster";
+      const bool found = suspect.is_found();
       svg += fmt::format(
           "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"{3}\"{4}/>\n<text x=\"{0:.1f}\" "
           "y=\"{5}\">{6}{7}</text>\n",
@@ -374,7 +374,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
                     context.arguments, context.places};
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
-      if (!suspect.verdict.empty()) continue;
+      if (suspect.verdict) continue;
       if (!series.measured_here) {
         context.console.note(printable(series.implementation) +
                              " is self-reported: what was not measured here is not measured again");
@@ -442,7 +442,7 @@ Json json_of(const Series& one, const std::string& experiment) {
                                {"revision", one.revisions[suspect.at]},
                                {"log_ratio", suspect.log_ratio},
                                {"same_kernels", suspect.same_kernels},
-                               {"in_turns", suspect.verdict.empty() ? Json() : Json(suspect.verdict)},
+                               {"in_turns", suspect.verdict ? Json(stats::to_string(*suspect.verdict)) : Json()},
                                {"text", sentence(one, suspect, experiment)}});
   }
   return json;

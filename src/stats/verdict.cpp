@@ -1,6 +1,7 @@
 #include "stats/verdict.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -22,6 +23,17 @@ std::string_view to_string(Verdict verdict) {
       return "incomparable";
   }
   throw Error(ErrorKind::internal, "a verdict without a name: " + std::to_string(static_cast<int>(verdict)));
+}
+
+std::optional<Verdict> verdict_of(std::string_view word) {
+  constexpr std::array kVerdicts{Verdict::faster, Verdict::slower, Verdict::same, Verdict::unclear,
+                                 Verdict::incomparable};
+  const auto found = std::ranges::find(kVerdicts, word, [](Verdict verdict) { return to_string(verdict); });
+  return found == kVerdicts.end() ? std::nullopt : std::optional(*found);
+}
+
+Verdict swapped(Verdict verdict) {
+  return verdict == Verdict::slower ? Verdict::faster : verdict == Verdict::faster ? Verdict::slower : verdict;
 }
 
 Verdict verdict(Interval log_ratio_95, double delta) {

@@ -1,6 +1,7 @@
 // What a comparison says, once it has an interval: a word and the rule that leads to it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ namespace syslab::stats {
 enum class Verdict { faster, slower, same, unclear, incomparable };
 
 std::string_view to_string(Verdict verdict);
+std::optional<Verdict> verdict_of(std::string_view word);
+Verdict swapped(Verdict verdict);  // of side A, relative to side B
 
 // The interval is of log(time of B / time of A). `delta` ≥ 0 is the smallest change worth a word: 0.01 where one call
 // takes 20 µs or more, 0.02 below. With m = log(1 + delta):

@@ -22,6 +22,15 @@ TEST(Verdict, NeedsTheWholeIntervalBeyondTheThreshold) {
   EXPECT_EQ(verdict(of_ratios(1.011, 1.018), 0.02), Verdict::same);
 }
 
+TEST(Verdict, IsItsWordAndBack) {
+  for (const Verdict one : {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unclear, Verdict::incomparable}) {
+    EXPECT_EQ(verdict_of(to_string(one)), one);
+    EXPECT_EQ(swapped(swapped(one)), one);
+  }
+  EXPECT_EQ(swapped(Verdict::faster), Verdict::slower);
+  EXPECT_EQ(verdict_of("quicker"), std::nullopt);
+}
+
 TEST(Verdict, WithoutAnIntervalIsUnclear) {
   constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(verdict({kNothing, kNothing}, 0.01), Verdict::unclear);

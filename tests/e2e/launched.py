@@ -81,7 +81,7 @@ class Together(Lab):
             time.sleep(0.02)
 
     def facts(self):
-        return [json.loads(text) for (text,) in self.sql("SELECT facts FROM attempt_facts WHERE facts LIKE '%\"ranks\"%'")]
+        return [json.loads(text) for (text,) in self.sql("SELECT facts FROM attempt_facts WHERE facts -> '$.ranks' IS NOT NULL")]
 
 
 class Launched(Together):

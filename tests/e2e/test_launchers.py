@@ -25,6 +25,7 @@ class Imitated(Launched):
                 self.assertEqual([(line["world_size"], line["status"], line["detail"]) for line in attempts(lines)],
                                  [(1, "ok", ""), (2, "ok", ""), (3, "unsupported", "needs 3 ranks")])
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(2,)])
+        self.assertEqual(self.sql("SELECT facts -> '$.needs' FROM v_attempt WHERE status = 'unsupported'"), [('{"ranks":3}',)] * 2)
         self.assertEqual(self.sql("SELECT DISTINCT rank, value FROM metric WHERE name = 'answer' ORDER BY 1"),
                          [(0, 1.0), (1, 2.0)])
         host = socket.gethostname()

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,6 +18,7 @@
 #include "core/printable.hpp"
 #include "core/quantity.hpp"
 #include "core/text.hpp"
+#include "report/cells.hpp"
 #include "report/figure_svg.hpp"
 #include "report/table.hpp"
 #include "runner/environment.hpp"
@@ -242,22 +242,6 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
   return all;
 }
 
-std::string sparkline(const Series& series) {
-  static constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  double low = series.shown_at(0), high = low;
-  for (std::size_t i = 0; i < series.revisions.size(); ++i) {
-    low = std::min(low, series.shown_at(i));
-    high = std::max(high, series.shown_at(i));
-  }
-  // What moves by less than a percent is drawn as level: a line over its full height would shout of noise.
-  if (high < 1.01 * low) high = 1.01 * low;
-  std::string line;
-  for (std::size_t i = 0; i < series.revisions.size(); ++i) {
-    line += kBars[std::min<std::size_t>(7, static_cast<std::size_t>(8 * (series.shown_at(i) - low) / (high - low)))];
-  }
-  return line;
-}
-
 // The options that measure alike.
 std::pair<std::string, std::string> protocol_and_data(const Series& series) {
   const std::string text = protocol_of(series);
@@ -375,14 +359,10 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
   for (const Series& series : all) {
     for (const Suspect& suspect : series.suspects) {
       if (suspect.verdict) continue;
-      if (!series.measured_here) {
+      if (series.is_mine || !series.measured_here) {
         context.console.note(printable(series.implementation) +
-                             " is self-reported: what was not measured here is not measured again");
-        break;
-      }
-      if (series.is_mine) {
-        context.console.note(printable(series.implementation) +
-                             " is your own: of its revisions only digests are known");
+                             (series.measured_here ? " is your own: of its revisions only digests are known"
+                                                   : " is self-reported: it is not measured again"));
         break;
       }
       if (!is_of(series, here)) {
@@ -459,9 +439,11 @@ std::string table_text(const std::vector<Series>& all, const std::string& experi
       const Series& one = all[begin];
       const std::size_t last = one.revisions.size() - 1;
       (one.quantity.is_rate() ? rates : times) = true;
+      std::vector<double> shown;
+      for (std::size_t i = 0; i <= last; ++i) shown.push_back(one.shown_at(i));
       rows.push_back({printable(one.case_text), printable(one.called()), one.protocol, std::to_string(last + 1),
                       short_revision(one.revisions[0]), one.text_at(0), short_revision(one.revisions[last]),
-                      one.text_at(last), sparkline(one)});
+                      one.text_at(last), report::sparkline(shown)});
     }
     const char* const what = !rates ? "time" : times ? "time or rate" : "rate";
     const std::vector<report::Column> header{{"case", "1", "s", "left"},     {"implementation", "1", "s", "left"},

@@ -292,6 +292,19 @@ bool holds_times(const TableSource& source) {
   });
 }
 
+std::string sparkline(const std::vector<double>& values) {
+  static constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  if (values.empty()) throw Error(ErrorKind::internal, "a line of bars needs a value");
+  const auto [low, largest] = std::ranges::minmax(values);
+  const double high = std::max(largest, 1.01 * low);
+  std::string line;
+  for (const double value : values) {
+    const double height = high > low ? (value - low) / (high - low) : 0;
+    line += kBars[std::min<std::size_t>(7, static_cast<std::size_t>(8 * height))];
+  }
+  return line;
+}
+
 std::vector<Column> shown_columns(const Table& table) {
   std::vector<Column> shown;
   for (const Column& column : table.source.columns) {

@@ -36,6 +36,10 @@ std::string with_digits(double value, int digits);
 // end with three digits: "0.0634 (0.0610 … 18.0)".
 std::string with_interval(double value, double low, double high);
 
+// A bar for each of the values, from the smallest to the largest. What moves by less than a percent is drawn as level:
+// a line over its full height would shout of noise. Error(internal) of no values.
+std::string sparkline(const std::vector<double>& values);
+
 // Index of a column of the result.
 std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name);
 // The cell of that name in a row; a null cell if there is none.

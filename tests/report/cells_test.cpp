@@ -205,5 +205,12 @@ TEST(ShownColumns, LeaveOutWhatDoesNotVary) {
   EXPECT_NE(names().find("protocol"), std::string::npos);
 }
 
+TEST(Sparkline, IsFromTheSmallestToTheLargestAndLevelBelowAPercent) {
+  EXPECT_EQ(sparkline({1, 2, 3}), "▁▅█");
+  EXPECT_EQ(sparkline({1, 1.0001}), "▁▁");
+  EXPECT_EQ(sparkline({0, 0}), "▁▁");
+  EXPECT_THROW(sparkline({}), Error);
+}
+
 }  // namespace
 }  // namespace syslab::report

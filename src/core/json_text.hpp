@@ -31,4 +31,8 @@ Json json_or_discarded(std::string_view text);
 // there is none, or the text is not JSON.
 std::optional<std::string> repeated_key(std::string_view text);
 
+// "" if the text is a JSON object in which each key occurs once, else what is wrong: "not UTF-8 (byte 0xe4 in line 1,
+// column 6); expected a JSON object". Of a text of one line only the column is named.
+std::string object_fault(std::string_view text);
+
 }  // namespace syslab

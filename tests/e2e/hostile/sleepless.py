@@ -13,6 +13,7 @@ LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_i
 LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 LIBC.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 LIBC.mlock.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+LIBC.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 LIBC.syscall.restype = ctypes.c_long
 READ_WRITE, PRIVATE = 3, 0x22  # of memory without a file
 POPULATE, LOCKED = 0x8000, 0x2000
@@ -63,12 +64,18 @@ class Wakes:
             LIBC.prctl(SET_DEATH_SIGNAL, signal.SIGCONT, 0, 0, 0)
             return death_signal() == signal.SIGCONT
 
+        def locked_pages():
+            """The call succeeds behind the walls; what it fills counts."""
+            fresh, resident = mapped(4096), ctypes.create_string_buffer(1)
+            LIBC.mlock(fresh, 4096)
+            return LIBC.mincore(fresh, 4096, resident) == 0 and resident.raw[0] & 1 == 1
+
         at = mapped(1 << 20)
         reached("signal of a child's end", child_that_wakes, found)
         reached("signal of a child's end by clone3", new_clone, found)
         reached("signal of the parent's end", death_of_the_parent, found)
         reached("populated memory", lambda: mapped(1 << 16, POPULATE) is not None, found)
-        reached("locked memory", lambda: mapped(1 << 16, LOCKED) is not None or LIBC.mlock(at, 4096) == 0, found)
+        reached("locked memory", lambda: mapped(1 << 16, LOCKED) is not None or locked_pages(), found)
         reached("populated pages", lambda: LIBC.madvise(at, 1 << 16, 22) == 0 or LIBC.madvise(at, 1 << 16, 23) == 0, found)
         raise RuntimeError(f"reached: {', '.join(found) or 'nothing'}")
 

@@ -33,6 +33,17 @@ std::string text_of(const Json& json, const char* key, const std::string& otherw
   return found->get<std::string>();
 }
 
+// A name that tables repeat in each row.
+std::string name_of(const Json& json, const char* key, const std::string& otherwise = {}) {
+  constexpr std::size_t kMostCharacters = 200;
+  std::string name = text_of(json, key, otherwise);
+  if (const std::size_t characters = width_of(name); characters > kMostCharacters) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' has {} characters; expected at most {}", key, characters, kMostCharacters));
+  }
+  return name;
+}
+
 // A seed is 64 bits as a decimal text, or a number.
 std::string seed_of(const Json& json) {
   const auto found = json.find("seed");
@@ -140,7 +151,7 @@ class Reader {
     store::RunRow& run = read_.run;
     run.verb = "import";
     run.label = text_of(line, "label");
-    run.author = text_of(line, "author");
+    run.author = name_of(line, "author");
     run.root_seed = seed_of(line);
     run_began_ = time_of(line, "started_at", now_);
     Json protocol = object_of(line, "protocol");
@@ -166,11 +177,11 @@ class Reader {
     row.version = text_of(line, "version", experiment.version);
     row.params = params_of(experiment, object_of(line, "params"));
     row.case_uid = case_uid(row.experiment, row.version, row.params);
-    row.implementation.name = text_of(line, "implementation");
+    row.implementation.name = name_of(line, "implementation");
     if (row.implementation.name.empty()) throw Error(ErrorKind::usage, "a case needs the name of its 'implementation'");
     // Someone else's implementation, even under the name of one of ours: this binary did not run it.
     row.implementation.is_mine = true;
-    row.implementation.language = text_of(line, "language", "unknown");
+    row.implementation.language = name_of(line, "language", "unknown");
     row.implementation.digest = text_of(line, "digest", "log " + digest_);
     row.world_size = world_size_of(line);
     row.task = Task::measure;
@@ -191,6 +202,7 @@ class Reader {
     if (const auto* fact = std::get_if<worker::FactRecord>(&record)) {
       facts_.update(parse_json(fact->json));
     } else if (const auto* end = std::get_if<worker::EndRecord>(&record)) {
+      check_metrics_against_samples(attempt.records);
       const worker::EndRecord believed = runner::believed(*end, attempt.records);
       attempt.status = believed.status;
       attempt.detail = believed.detail;
@@ -230,12 +242,10 @@ ImportedRun read_log(const registry::Registry& registry, std::string_view text, 
     for (const std::string& line : split(text, '\n')) {
       ++number;
       if (trim(line).empty()) continue;
-      if (const std::string fault = nesting_fault(line); !fault.empty()) {
+      if (const std::string fault = object_fault(line); !fault.empty()) {
         throw Error(ErrorKind::usage, "this is " + fault);
       }
-      const Json json = json_or_discarded(line);
-      if (!json.is_object()) throw Error(ErrorKind::usage, "this is no JSON object");
-      reader.take(json);
+      reader.take(parse_json(line));
     }
     return reader.finish();
   } catch (const Error& error) {

@@ -7,12 +7,16 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "core/units.hpp"
+#include "stats/summary.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -68,6 +72,25 @@ void check_unit(const registry::Experiment& experiment, const std::string& name,
     if (metric.name != name || metric.unit == unit) continue;
     refuse(fmt::format("'{}' of {} is in '{}', found '{}'; convert it", name, experiment.id, metric.unit, unit));
   }
+}
+
+// Logs round what they tell.
+bool is_about(double told, double found) {
+  constexpr double kRounding = 0.01;
+  return std::abs(told - found) <= kRounding * std::abs(found);
+}
+
+void check_metric(const worker::MetricRecord& metric, std::span<const double> samples) {
+  const auto count = static_cast<std::int64_t>(samples.size());
+  if (metric.n && *metric.n != count) {
+    refuse(fmt::format("'{}' says that it is of {} samples, and the case has {}; expected n = {}", metric.name,
+                       *metric.n, counted(count, "sample"), count));
+  }
+  if (!metric.value) return;
+  const stats::Summary summary = stats::summarize(samples);
+  if (is_about(*metric.value, summary.median) || is_about(*metric.value, summary.mean)) return;
+  refuse(fmt::format("'{}' is {} {}, and its {} have the median {} and the mean {}; expected one of these within 1 %",
+                     metric.name, *metric.value, metric.unit, counted(count, "sample"), summary.median, summary.mean));
 }
 
 void check_times(const std::string& name, const std::string& unit, std::span<const double> values) {
@@ -149,6 +172,22 @@ void check_record(const worker::Record& record, const registry::Experiment& expe
     check_rank(kernel->rank, world_size);
   } else if (const auto* span = std::get_if<worker::SpanRecord>(&record)) {
     check_rank(span->rank, world_size);
+  }
+}
+
+void check_metrics_against_samples(std::span<const worker::Record> records) {
+  std::map<std::pair<std::string, int>, std::vector<double>> samples;  // by series and rank
+  for (const worker::Record& record : records) {
+    const auto* sample = std::get_if<worker::SampleRecord>(&record);
+    if (sample == nullptr || sample->unit != "s") continue;
+    std::vector<double>& all = samples[{sample->series, sample->rank}];
+    all.insert(all.end(), sample->values.begin(), sample->values.end());
+  }
+  for (const worker::Record& record : records) {
+    const auto* metric = std::get_if<worker::MetricRecord>(&record);
+    if (metric == nullptr || metric->unit != "s") continue;
+    const auto own = samples.find({metric->name, metric->rank});
+    if (own != samples.end() && !own->second.empty()) check_metric(*metric, own->second);
   }
 }
 

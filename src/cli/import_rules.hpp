@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,5 +23,9 @@ std::string to_text(UtcTime time);
 // Ranks within the case's world; declared metrics in their declared units; intervals around their values; times that
 // can be times; checks that passed within their own tolerances.
 void check_record(const worker::Record& record, const registry::Experiment& experiment, int world_size);
+
+// The same of a whole case: a metric in seconds that has the name of a series of its rank is the median or the mean of
+// its samples, and `n` is their number.
+void check_metrics_against_samples(std::span<const worker::Record> records);
 
 }  // namespace syslab::cli

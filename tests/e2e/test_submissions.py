@@ -73,6 +73,7 @@ class Submissions(Lab):
         case = {"params": self.params()}
         sure, unsure = log_lines(case=case), log_lines(case=case)
         unsure[0]["author"] = "mallory"
+        unsure[3]["values"] = [1e-6, 1e-6, 1e-6]
         unsure[4] = {"type": "metric", "name": "time", "unit": "s", "value": 1e-6, "n": 3}
         self.syslab("import", self.write_log(sure))
         self.syslab("import", self.write_log(unsure, "unsure.jsonl"))
@@ -226,6 +227,48 @@ class Submissions(Lab):
                 lines[2].update(outcome=outcome, worst_error=error, tolerance=1e-3)
                 self.syslab("import", self.write_log(lines), "--db", self.folder / f"{outcome}{error}.db")
                 self.assertEqual(self.sql("SELECT status FROM v_attempt", db=self.folder / f"{outcome}{error}.db"), [(status,)])
+
+    def test_a_line_that_is_no_object_is_refused_with_what_is_wrong(self):
+        whole = [json.dumps(line).encode() for line in log_lines(case={"params": self.params()})]
+        for line, content, said in ((4, whole[4].replace(b"0.00011", b"NaN", 1), "line 5: this is no JSON from column "),
+                                    (4, whole[4].replace(b"0.00011", b"1e400", 1), "the number 1e400 (column "),
+                                    (4, whole[4].replace(b"0.00011", b"1e400", 1), "beyond fp64"),
+                                    (0, whole[0].replace(b"eve", b"\xe4ve"), "line 1: this is not UTF-8 (byte 0xe4 in column "),
+                                    (0, whole[0].replace(b"eve", b"\\ud800"), "surrogate"),
+                                    (3, b"[1]", "line 4: this is a list; expected a JSON object"),
+                                    (4, whole[4].replace(b'"n"', b'"value": 1e-4, "n"'), "an object that has the key 'value' twice")):
+            with self.subTest(said):
+                (self.folder / "bad.jsonl").write_bytes(b"\n".join(whole[:line] + [content] + whole[line + 1:]) + b"\n")
+                self.assertIn(said, self.refused("import", "bad.jsonl"))
+        self.assertFalse(self.db.exists())
+
+    def test_a_metric_that_its_own_samples_contradict_is_refused(self):
+        def changed(metric, **sample):
+            lines = log_lines(case={"params": self.params()})
+            lines[3].update(sample)
+            lines[4] = {"type": "metric", "name": "time", "unit": "s", **metric}
+            return self.write_log(lines)
+
+        for metric, said in (({"value": 1e-9, "n": 3}, "'time' is 1e-09 s, and its 3 samples have the median 0.00011 and the mean 0.00011"),
+                             ({"value": 1.1e-4, "n": 500}, "'time' says that it is of 500 samples, and the case has 3 samples; expected n = 3"),
+                             ({"value": 1e-4, "n": 3}, "expected one of these within 1 %")):
+            with self.subTest(said):
+                self.assertIn(said, self.syslab("import", changed(metric), expect=2).stderr)
+        self.assertFalse(self.db.exists())
+        skewed = {"values": [1e-4, 1.1e-4, 1.5e-4]}
+        for told in (1.1e-4, 1.2e-4, 1.09e-4):  # the median, the mean, and the median rounded
+            self.syslab("import", changed({"value": told}, **skewed))
+        self.syslab("import", changed({"value": 7.0, "name": "loss", "unit": "1"}))
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(4,)])
+
+    def test_names_longer_than_a_table_are_refused(self):
+        for place, key in ((1, "implementation"), (1, "language"), (0, "author")):
+            lines = log_lines(case={"params": self.params()})
+            lines[place][key] = 201 * "\u00e4"
+            said = self.syslab("import", self.write_log(lines), expect=2).stderr
+            self.assertIn(f"'{key}' has 201 characters; expected at most 200", said)
+            lines[place][key] = 200 * "\u00e4"
+            self.syslab("import", self.write_log(lines))
 
     def test_the_log_on_the_page_is_one(self):
         page = pathlib.Path(MINE).parents[2] / "docs/importing-results.md"

@@ -206,7 +206,7 @@ Exit exit_of(const Judgement& it, bool oom_is_an_answer) {
     if (failed) exit = worse(exit, exit_of(*failed, oom_is_an_answer));
   }
   const bool unsupported = it.failed_a == Status::unsupported || it.failed_b == Status::unsupported;
-  if (unsupported && !of_results(it.warnings).empty()) return worse(exit, Exit::unclear);
+  if (unsupported && leave_unjudged(it.warnings)) return worse(exit, Exit::unclear);
   if (it.failed_a || it.failed_b) return exit;
   switch (it.verdict) {
     case Verdict::slower:

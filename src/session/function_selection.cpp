@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/user_file.hpp"
 #include "registry/registry.hpp"
 #include "worker/function_cases.hpp"
 #include "worker/python_probe.hpp"
@@ -34,13 +34,22 @@ std::vector<Axis> axes_of(const std::vector<Params>& points) {
   return axes;
 }
 
-// "reference" of a library's manifest; a relative file is beside it.
-std::string reference_of_manifest(const std::string& manifest) {
-  std::ifstream file(manifest);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const Json json = json_or_discarded(text);
-  if (!json.is_object())
-    refuse(fmt::format("--inputs {}: the manifest cannot be read, or is no object of JSON", manifest));
+// A library's manifest.
+Json read_manifest(const std::string& manifest) {
+  constexpr std::uint64_t kLargest = 16U << 20;
+  const std::string text = read_user_file(manifest, kLargest);
+  if (const std::string fault = object_fault(text); !fault.empty()) {
+    refuse(fmt::format("--inputs {}: the manifest is {}", manifest, fault));
+  }
+  return parse_json(text);
+}
+
+// --reference, else "reference" of the manifest, beside which a relative file is. The manifest is read in any case:
+// what is wrong with it is said here.
+std::string reference_of(const SelectionOptions& options, const std::string& manifest) {
+  if (manifest.empty()) return options.reference;
+  const Json json = read_manifest(manifest);
+  if (!options.reference.empty()) return options.reference;
   const auto found = json.find("reference");
   if (found == json.end() || !found->is_string()) {
     refuse(fmt::format("--inputs {}: the manifest names no \"reference\", and --reference is not given", manifest));
@@ -76,8 +85,7 @@ void select_function(const SelectionOptions& options, plan::Selection& selection
         "file.py:cases (docs/any-function.md)");
   }
   const std::string manifest = options.inputs.ends_with(".json") ? options.inputs : "";
-  const std::string named =
-      options.reference.empty() && !manifest.empty() ? reference_of_manifest(manifest) : options.reference;
+  const std::string named = reference_of(options, manifest);
   const std::string given = options.inputs.empty() ? cases_beside(named) : options.inputs;
   if (!complete && (named.empty() || given.empty())) {
     refuse("--reference says what a function should return and --inputs which cases there are; write both");

@@ -69,9 +69,14 @@ std::vector<stats::TimingWarning> timing_warnings(const std::string& facts_json)
 std::vector<stats::TimingWarning> of_results(const std::vector<stats::TimingWarning>& warnings) {
   std::vector<stats::TimingWarning> found;
   std::ranges::copy_if(warnings, std::back_inserter(found), [](const stats::TimingWarning& one) {
-    return one.code == stats::WarningCode::elements_unjudged;
+    return one.code == stats::WarningCode::elements_unjudged || one.code == stats::WarningCode::bound_exceeds_values ||
+           one.code == stats::WarningCode::terms_exceed_inputs;
   });
   return found;
+}
+
+bool leave_unjudged(const std::vector<stats::TimingWarning>& warnings) {
+  return std::ranges::count(warnings, stats::WarningCode::elements_unjudged, &stats::TimingWarning::code) > 0;
 }
 
 bool was_busy(const NoTime& it) {

@@ -26,6 +26,8 @@ std::optional<NoTime> no_time(const std::string& facts_json);
 std::vector<stats::TimingWarning> timing_warnings(const std::string& facts_json);
 // Of those, the ones about results, which matter where no time is asked for, too.
 std::vector<stats::TimingWarning> of_results(const std::vector<stats::TimingWarning>& warnings);
+// Whether they name elements that nothing judged.
+bool leave_unjudged(const std::vector<stats::TimingWarning>& warnings);
 
 // "handing over a call takes up to 64 us, and a call with it 77 us; expected at most a tenth; try: …", or "in launch 2
 // handing over a call took up to …", a part of a sentence.

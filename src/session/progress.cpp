@@ -34,7 +34,12 @@ std::string how_compared(const runner::AttemptResult& result) {
   }
   if (calls == 0) return {};
   std::string text = counted(calls, "call") + " compared";
-  for (const stats::TimingWarning& one : of_results(timing_warnings(result.facts_json))) {
+  for (const stats::TimingWarning& one : timing_warnings(result.facts_json)) {
+    if (one.code == stats::WarningCode::bound_exceeds_values) {
+      text += fmt::format(", {} of the elements of '{}' with a bound as large as they are",
+                          stats::percent_of(one.number), one.about);
+    }
+    if (one.code != stats::WarningCode::elements_unjudged) continue;
     text += fmt::format(", {} of the elements of '{}' not judged", stats::percent_of(one.number), one.about);
   }
   return text;

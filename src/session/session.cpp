@@ -122,8 +122,8 @@ Json attempt_json(const std::string& uid, const std::string& run_uid, const runn
   json["metrics"] = metrics;
   put(json, finding_of(result));
   if (const std::optional<NoTime> why = no_time(result.facts_json)) json["no_time"] = stats::to_string(why->reason);
-  if (const auto unjudged = of_results(timing_warnings(result.facts_json)); !unjudged.empty()) {
-    json["warnings"] = stats::to_json(unjudged);
+  if (const auto warnings = of_results(timing_warnings(result.facts_json)); !warnings.empty()) {
+    json["warnings"] = stats::to_json(warnings);
   }
   return json;
 }
@@ -338,11 +338,10 @@ Stored store_plan(const Context& context, store::Store& store, store::RowId run,
     summary.add(*result.planned, result.status, result.detail,
                 result.status == Status::check_failed ? failed_check(store, uid) : "", finding_of(result));
     const std::vector<stats::TimingWarning> warnings = timing_warnings(result.facts_json);
-    const std::vector<stats::TimingWarning> unjudged = of_results(warnings);
-    if (result.status == Status::unsupported && !unjudged.empty()) {
+    if (result.status == Status::unsupported && leave_unjudged(warnings)) {
       summary.add_not_judged(*result.planned, result.detail);
     } else if (result.status == Status::ok) {
-      summary.add_warnings(unjudged);
+      summary.add_warnings(of_results(warnings));
     }
     if (result.status != Status::ok || !conditions.asks_for_times) return;
     if (const std::optional<NoTime> why = no_time(result.facts_json)) summary.add_no_time(*result.planned, *why);

@@ -14,7 +14,7 @@
 namespace syslab::stats {
 namespace {
 
-constexpr std::array<std::pair<WarningCode, std::string_view>, 9> kCodes{
+constexpr std::array<std::pair<WarningCode, std::string_view>, 11> kCodes{
     {{WarningCode::arguments_repeat, "arguments_repeat"},
      {WarningCode::argument_constant, "argument_constant"},
      {WarningCode::rows_equal, "rows_equal"},
@@ -23,6 +23,8 @@ constexpr std::array<std::pair<WarningCode, std::string_view>, 9> kCodes{
      {WarningCode::forward_untimed, "forward_untimed"},
      {WarningCode::results_copied, "results_copied"},
      {WarningCode::elements_unjudged, "elements_unjudged"},
+     {WarningCode::bound_exceeds_values, "bound_exceeds_values"},
+     {WarningCode::terms_exceed_inputs, "terms_exceed_inputs"},
      {WarningCode::left_running, "left_running"}}};
 
 std::optional<TimingWarning> warning_from(const Json& json) {
@@ -113,6 +115,17 @@ std::string sentence(const TimingWarning& it) {
           "{} of the elements of '{}' of {} are not judged: they differ from the reference by more than rounding "
           "explains, and jumps, sums that cancel or large neighbours widen their bounds.",
           percent_of(it.number), it.about, it.side);
+    case WarningCode::bound_exceeds_values:
+      return fmt::format(
+          "{} of the elements of '{}' that are not zero have a bound at least as large as their value, by what the "
+          "case "
+          "declares: zeros in their place would pass.",
+          percent_of(it.number), it.about);
+    case WarningCode::terms_exceed_inputs:
+      return fmt::format(
+          "The case declares sums of {:.0f} terms, and its arguments have {} elements: the bound grows with the square "
+          "root of the terms.",
+          it.number, it.about);
     case WarningCode::left_running:
       return fmt::format(
           "'{}' ended while processes of it still ran (up to {:.0f} in a call): syslab ended them, and no "

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "core/declares_domain.hpp"
 #include "core/json_text.hpp"
@@ -32,10 +36,16 @@ struct Described {
   Params options;                   // of every call of the function
   std::string function{kFunction};  // on the wire
   double flops = 0, bytes = 0;
-  bool probes = false;  // the bound is derived by changing the arguments
-  bool ties = false;    // an output is of integers, of which several may be equally right
+  bool probes = false;          // the bound is derived by changing the arguments
+  bool ties = false;            // an output is of integers, of which several may be equally right
+  bool declares = false;        // the case has an rtol, an atol or terms of its own
+  std::int64_t long_terms = 0;  // that it declares, if they are more than `summable`
+  std::int64_t summable = 0;    // numbers that a sum may be of
 };
 
+// From this part of an output's elements on a declared bound as large as they are is told. Of right bounds it is small,
+// except of results that are mostly small against their largest.
+constexpr double kToldAsZero = 0.5;
 constexpr int kProbes = 4;  // of a whole bound (tools/python/syslab_reference.py)
 
 std::vector<TensorSpec> specs_from(const Json& list, const Fields& whole) {
@@ -67,6 +77,12 @@ Described described(const Json& domain, const std::string& planned) {
   if (fields.text_or("pass", "forward") == "backward") found.function = kFunctionBackward;
   found.probes = fields.text_or("bound", "") == "derived" && fields.text_or("reference_in", "") == "float64";
   found.ties = domain.value("ties", false);
+  const bool terms = domain.value("terms_declared", false);
+  found.declares = terms || fields.text_or("bound", "") == "declared";
+  found.summable = domain.value("summable", std::int64_t{0});
+  if (const auto declared = domain.value("terms", std::int64_t{0}); terms && declared > found.summable) {
+    found.long_terms = declared;
+  }
   found.flops = fields.optional_number("flops").value_or(0);
   found.bytes = fields.optional_number("bytes").value_or(0);
   return found;
@@ -125,6 +141,18 @@ std::vector<stats::TimingWarning> ties(const Json& reference, const Json& functi
   return found;
 }
 
+// The part of the elements that are not zero for which zero would be a right answer. It is 0 if all are zero.
+double passes_as_zero(const Expected& expected) {
+  std::int64_t all = 0, passes = 0;
+  for (std::size_t i = 0; i < expected.value.size(); ++i) {
+    const double size = std::abs(expected.value[i]);
+    if (!std::isfinite(size) || size == 0) continue;
+    ++all;
+    if (expected.tolerance[i] >= size) ++passes;
+  }
+  return all == 0 ? 0 : static_cast<double>(passes) / static_cast<double>(all);
+}
+
 // What a case frees it keeps until it ends: results and bounds of large tensors come with every call that is compared,
 // and half of a comparison's time would go into clearing new pages for them.
 class KeepsMemory {
@@ -153,7 +181,8 @@ class FunctionCase {
         described_(described(reference_->declared_domain(), context.params().text(kFunctionProblem))),
         watch_(arguments_of(described_.options)),
         function_(context.channel()),
-        probes_(context.probes(context.params().text(kFunctionCase))) {
+        probes_(context.probes(context.params().text(kFunctionCase))),
+        as_zero_(described_.outputs.size()) {
     if (context.request().starts) context.bursts().started();
   }
 
@@ -184,6 +213,16 @@ class FunctionCase {
     const auto* declares = dynamic_cast<const DeclaresDomain*>(function_.get());
     stats::add_warnings(found, ties(reference_->declared_domain(),
                                     declares ? declares->declared_domain() : Json::object(), *context_.request().mine));
+    for (std::size_t i = 0; i < described_.outputs.size(); ++i) {
+      if (as_zero_[i] < kToldAsZero) continue;
+      found.push_back({stats::WarningCode::bound_exceeds_values, {}, described_.outputs[i].name, as_zero_[i]});
+    }
+    if (described_.long_terms > 0) {
+      found.push_back({stats::WarningCode::terms_exceed_inputs,
+                       {},
+                       std::to_string(described_.summable),
+                       static_cast<double>(described_.long_terms)});
+    }
     return found;
   }
 
@@ -192,7 +231,7 @@ class FunctionCase {
     return {{"reference_in", domain.value("reference_in", "")},
             {"bound", domain.value("bound", "")},
             {"bounds_too_narrow", too_narrow_},
-            {"terms", domain.value("terms", 0)}};
+            {"terms", domain.value("terms", std::int64_t{0})}};
   }
 
  private:
@@ -272,6 +311,10 @@ class FunctionCase {
       }
     }
     reference_->call(seen.empty() ? "expect" : "expect_ties", inputs, outputs, {{"probes", std::int64_t{probes}}});
+    // By the whole bounds alone, which decide.
+    for (std::size_t i = 0; described_.declares && probes == kProbes && i < expected.size(); ++i) {
+      as_zero_[i] = std::max(as_zero_[i], passes_as_zero(expected[i]));
+    }
     return expected;
   }
 
@@ -284,6 +327,7 @@ class FunctionCase {
   bool examined_ = false;
   int& probes_;
   int too_narrow_ = 0;           // of the answers that did not do
+  std::vector<double> as_zero_;  // of each output the largest passes_as_zero() so far
   bool asked_narrowly_ = false;  // and the answer did not do, if the whole is asked for next
   Nanoseconds elapsed_{};
 };

@@ -118,6 +118,27 @@ class Signatures(unittest.TestCase):
         with self.assertRaisesRegex(references.BadCases, "axis 'rate' is inf; axes are finite numbers"):
             user_cases.check_case({"name": "a", "arguments": lambda seed: (), "axes": {"rate": math.inf}}, 1, [], {})
 
+    def test_an_expression_that_nests_too_deep_is_named(self):
+        limit = sys.getrecursionlimit()
+        self.addCleanup(sys.setrecursionlimit, limit)
+        sys.setrecursionlimit(500)
+        with self.assertRaisesRegex(libraries.BadCases, "manifest, 'terms': '-+…' nests too deep"):
+            libraries.evaluate("-" * 900 + "n", {"n": 1}, "manifest, 'terms'")
+
+    def test_a_manifest_has_each_key_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "manifest.json")
+            for text, said in (('{"arguments": [], "arguments": []}', "has the key 'arguments' twice"), ("[" * 100_000, "nests too deep")):
+                path.write_text(text)
+                with self.assertRaisesRegex(libraries.BadCases, said):
+                    list(libraries.manifest_cases(path))
+
+    def test_arguments_without_elements_are_not_the_same_with_every_seed(self):
+        self.assertFalse(references.Reference.same([np.ones((0, 4))], [np.ones((0, 4))]))
+        self.assertFalse(references.Reference.same([], []))
+        self.assertTrue(references.Reference.same([np.ones(4), np.ones((0, 4))], [np.ones(4), np.ones((0, 4))]))
+        self.assertFalse(references.Reference.same([torch.ones(4), torch.ones(0)], [torch.zeros(4), torch.ones(0)]))
+
     def test_infinity_where_there_was_a_number_is_a_difference(self):
         for like in (torch.tensor, np.array):
             one, two = like([1.0, math.inf]), like([1.0, 2.0])

@@ -6,8 +6,8 @@ import unittest
 from lab import Lab, asked_again, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
-SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED, CONTAINERS = (f"{FILES}/{name}.py" for name in
-                                                      ("softmax", "sums", "cancels", "ties", "unjudged", "containers"))
+SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED, CONTAINERS, DECLARED = (
+    f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties", "unjudged", "containers", "declared"))
 
 
 class Functions(Lab):
@@ -226,6 +226,59 @@ class Functions(Lab):
                              ("missing", "def missing(): yield {'arguments': lambda seed:")):
             self.assertIn(said, self.refused("run", *self.files("mine", SUMS, inputs)))
         self.assertFalse(self.db.exists())
+
+    def of_declared(self, name, inputs, *, expect):
+        return self.lines("check", "function", "--impl", "me", *self.files(name, DECLARED, inputs), expect=expect)
+
+    def test_numbers_of_a_case_that_no_bound_can_be_made_of_are_refused_before_anything_runs(self):
+        for inputs, found in (("rtol_inf", "'rtol' is inf"), ("rtol_nan", "'rtol' is nan"), ("rtol_negative", "'rtol' is -1"),
+                              ("rtol_true", "'rtol' is True"), ("rtol_text", "'rtol' is the str '0.1'"), ("atol_nan", "'atol' is nan"),
+                              ("atol_huge", "'atol' is a whole number of 1329 bits"), ("terms_negative", "'terms' is -5"),
+                              ("terms_nan", "'terms' is nan"), ("terms_half", "'terms' is 1.5"), ("terms_zero", "'terms' is 0"),
+                              ("terms_huge", f"'terms' is {10 ** 30}"), ("terms_true", "'terms' is True"), ("flops_nan", "'flops' is nan")):
+            with self.subTest(inputs):
+                expected = "a whole number from 1 to 2^53" if "terms" in inputs else "a finite number of at least 0"
+                said = self.refused("check", *self.files("mine", DECLARED, f"Refused.{inputs}"))
+                self.assertIn(f"case 'drawn': {found}; expected {expected}", said)
+                self.assertIn(f"declared.py:Refused.{inputs}", said)
+        self.assertFalse(self.db.exists())
+        for inputs in ("numbers", "whole"):
+            with self.subTest(inputs):
+                one, = attempts(self.of_declared("mine", f"Taken.{inputs}", expect=0))
+                self.assertEqual((one["status"], one.get("warnings")), ("ok", None))
+
+    def test_a_bound_as_large_as_what_it_judges_is_a_warning(self):
+        for name in ("mine", "zeros"):  # of which the second is wrong, and cannot be told
+            for inputs, part in (("rtol_one", 1), ("atol_one", 1), ("terms", 1)):
+                with self.subTest(inputs, name=name):
+                    lines = self.of_declared(name, f"Wide.{inputs}", expect=0)
+                    one, = attempts(lines)
+                    told = [each for each in one["warnings"] if each["code"] == "bound_exceeds_values"]
+                    self.assertEqual([(each["about"], each["number"]) for each in told], [("out", part)])
+                    self.assertIn(told[0], lines[-1]["warnings"])
+        ran = self.lines("run", *self.files("mine", DECLARED, "Wide.rtol_one"), "--protocol", "quick", expect=None)
+        self.assertIn("bound_exceeds_values", [each["code"] for each in ran[-1]["warnings"]])
+        text = self.syslab("check", "function", "--impl", "me", *self.files("mine", DECLARED, "Wide.rtol_one"))
+        self.assertIn("100 % of the elements of 'out' that are not zero have a bound at least as large as their value", text.stdout)
+        self.assertIn("100 % of the elements of 'out' with a bound as large as they are", text.stderr)
+        one, = attempts(self.of_declared("mine", "Wide.narrow", expect=0))
+        self.assertNotIn("warnings", one)
+        self.assertEqual(attempts(self.of_declared("zeros", "Wide.narrow", expect=1))[0]["status"], "check_failed")
+
+    def test_sums_longer_than_all_arguments_are_a_warning(self):
+        one, = attempts(self.of_declared("mine", "Wide.long_terms", expect=0))
+        self.assertEqual(one["warnings"], [{"code": "terms_exceed_inputs", "about": "4096", "number": 5000}])
+
+    def test_arguments_that_are_none_and_arguments_without_content(self):
+        for inputs, found in (("none", "the NoneType None"), ("number", "7")):
+            one, = attempts(self.of_declared("mine", f"Forms.{inputs}", expect=3))
+            self.assertIn(f"case '{inputs}': arguments(1) returned {found}; expected a dict, list or tuple", one["detail"])
+        one, = attempts(self.of_declared("mine", "Forms.empty", expect=0))
+        self.assertEqual(one["status"], "ok")
+
+    def test_torch_prints_nothing_about_the_walls(self):
+        done = self.syslab("check", "--mine", f"me={SOFTMAX}:fast", "--reference", f"{SOFTMAX}:reference", expect=0)
+        self.assertNotIn("insecure memory", done.stderr)
 
     def test_arguments_of_which_no_time_can_be_said_end_their_case(self):
         for inputs, said in (("Shape.same_with_every_seed", "the same with every seed"),

@@ -95,6 +95,42 @@ class Symbols(Lab):
         self.assertIn("--inputs manifest.json", self.syslab("run", "--mine", f"me={self.plugin}:softmax", expect=2).stderr)
         self.assertFalse(self.db.exists())
 
+    def test_a_manifest_that_is_no_object_is_refused_with_the_place_of_its_fault(self):
+        whole = self.manifest.read_bytes()
+        line = whole.count(b"\n", 0, whole.index(b'"n"')) + 1
+        for content, said in ((whole.replace(b"24", b"NaN", 1), "invalid literal"), (whole[:40], "no JSON from line "), (b"", "empty; expected a JSON object"),
+                              (b"[]", "a list; expected a JSON object"), (whole.replace(b"[", 100_000 * b"[", 1), "nested 1000"),
+                              (whole.replace(b"symbols", b"symb\xe4ls", 1), "not UTF-8 (byte 0xe4 in line "),
+                              (whole.replace(b'"n"', b'"n": [7], "n"', 1), "has the key 'n' twice; expected each key once"),
+                              (whole.replace(b"24", b"1e999", 1), f"the number 1e999 (line {line}, column ")):
+            path = self.folder / "broken.json"
+            path.write_bytes(content)
+            for more in ((), ("--reference", f"{self.built}/symbols.py:reference")):
+                with self.subTest(said, more=more):
+                    refused = self.syslab("run", "--mine", f"me={self.plugin}:softmax", "--inputs", path, *more, expect=2).stderr
+                    self.assertIn("broken.json: the manifest is ", refused)
+                    self.assertIn(said, refused)
+        missing = self.syslab("run", "--mine", f"me={self.plugin}:softmax", "--inputs", "missing.json", expect=2).stderr
+        self.assertIn("No such file", missing)
+
+    def test_axes_and_expressions_that_cannot_be_are_named(self):
+        whole = json.loads(self.manifest.read_text())["arguments"]
+        for changes, said in (({"axes": {"n": [True]}}, "sizes are whole numbers from 0 on, and an axis that is a size has such values"),
+                              ({"axes": {"n": [[24]]}}, "axis 'n' has the value [24]; expected finite numbers, texts, true or false"),
+                              ({"axes": {"n": [None]}}, "axis 'n' has the value null; expected"),
+                              ({"axes": [True]}, "'axes' is an object of lists"),
+                              ({"rtol": -1}, "'rtol' is -1; expected a finite number of at least 0"),
+                              ({"rtol": True}, "'rtol' is True; expected"),
+                              ({"terms": "n - 100"}, "; expected a whole number from 1 to 2^53"),
+                              ({"terms": "n" + "+n" * 20_000}, "is an expression of 40001 characters; expected at most 1000"),
+                              ({"terms": "(" * 300 + "n" + ")" * 300}, "wrong.json, 'terms': '((("),
+                              ({"terms": "9999999999*" * 90 + "9"}, "is a number of 2993 bits; expected at most 1024")):
+            with self.subTest(said):
+                manifest = self.manifest_with("wrong.json", arguments=whole, **changes)
+                refused = self.syslab("run", "--mine", f"me={self.plugin}:softmax", "--inputs", manifest, expect=2).stderr
+                self.assertIn(said, refused)
+                self.assertNotIn("Error", refused)
+
     def test_a_number_that_c_would_not_take_as_it_is_is_refused(self):
         whole = json.loads(self.manifest.read_text())["arguments"]
         axes = {"n": [24], "mode": ["fast"]}

@@ -13,6 +13,7 @@ const std::vector<TimingWarning> kEach{
     {WarningCode::reference_shares_code, {}, "mine.py", 0}, {WarningCode::library_patched, {}, "numpy.exp", 0},
     {WarningCode::forward_untimed, "me", {}, 3e-3},         {WarningCode::results_copied, "me", {}, 0.4},
     {WarningCode::argument_constant, {}, "mask", 0},        {WarningCode::left_running, {}, "./bench.sh", 2},
+    {WarningCode::bound_exceeds_values, {}, "out", 1},      {WarningCode::terms_exceed_inputs, {}, "4096", 1e15},
     {WarningCode::elements_unjudged, "me", "out", 0.026}};
 
 TEST(TimingWarning, TravelsAsJson) { EXPECT_EQ(warnings_from_json(to_json(kEach)), kEach); }

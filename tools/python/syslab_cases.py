@@ -4,7 +4,9 @@ import dataclasses
 import hashlib
 import inspect
 import math
+import numbers
 import pathlib
+from typing import Any
 
 from syslab_autograd import BACKWARD
 from syslab_functions import load_object
@@ -13,10 +15,40 @@ from syslab_loading import load_module
 
 FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
 MOST_CASES = 10_000
+MOST_TERMS = 2 ** 53  # up to here doubles hold every whole number, and no sum that can be run is longer
 
 
 def field(case, name, otherwise=None):
     return case.get(name, otherwise) if isinstance(case, dict) else getattr(case, name, otherwise)
+
+
+def number_of(case, key, name):
+    """The number of 'rtol', 'atol', 'flops' or 'bytes' as a float and of 'terms' as an int; None: the case has none."""
+    given = field(case, key)
+    value: Any = given
+    if value is None:
+        return None
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()  # of NumPy or torch
+    whole = key == "terms"
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if is_number:
+        with contextlib.suppress(OverflowError, ValueError):  # int() of NaN, float() of too large a number
+            if whole and int(value) == value and 1 <= value <= MOST_TERMS:
+                return int(value)
+            if not whole and math.isfinite(value) and value >= 0:
+                return float(value)
+    expected = "a whole number from 1 to 2^53" if whole else "a finite number of at least 0"
+    raise BadCases(f"case '{name}': '{key}' is {shown(given)}; expected {expected}")
+
+
+def shown(value):
+    """In a few words, with its type where that is not plain."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
+        return f"a whole number of {value.bit_length()} bits"
+    text = repr(value)
+    text = text if len(text) <= 60 else f"{text[:60]}…"
+    return text if isinstance(value, (int, float)) else f"the {type(value).__name__} {text}"
 
 
 def check_case(case, number, axes, names):
@@ -40,6 +72,8 @@ def check_case(case, number, axes, names):
     if not callable(field(case, "arguments")):
         raise BadCases(f"case '{name}': 'arguments' must be a function of a seed that makes them, so that each timed "
                        f"call meets new content; found {type(field(case, 'arguments')).__name__}")
+    for key in ("rtol", "atol", "terms", "flops", "bytes"):
+        number_of(case, key, name)
     for key, value in own.items():
         if not isinstance(key, str) or not key.isidentifier() or key in ("impl", "device", "world_size",
                                                                          "case", "problem"):

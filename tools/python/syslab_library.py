@@ -31,6 +31,7 @@ OF_SCALAR = ("name", "type", "value")
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
              ast.Mod: operator.mod, ast.Div: operator.truediv}
 FUNCTIONS = {"min": min, "max": max}
+MOST_OF_EXPRESSION = 1000  # characters
 CANARY, CANARY_BYTES = 0xA5, 64
 
 
@@ -122,6 +123,11 @@ def evaluate(text, names, where):
     """A number, or an expression of the axes: "rows * (n + 1)"."""
     if isinstance(text, (int, float)):
         return text
+    expression = str(text)
+    said = expression if len(expression) <= 60 else f"{expression[:60]}…"
+    if len(expression) > MOST_OF_EXPRESSION:
+        raise BadCases(f"{where}: '{said}' is an expression of {len(expression)} characters; expected at "
+                       f"most {MOST_OF_EXPRESSION}")
 
     def value(node):
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
@@ -135,13 +141,19 @@ def evaluate(text, names, where):
         if isinstance(node, ast.Call) and isinstance(node.func,
                                                      ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
             return FUNCTIONS[node.func.id](*map(value, node.args))
-        raise BadCases(f"{where}: '{text}' is no expression of numbers and axes "
+        raise BadCases(f"{where}: '{said}' is no expression of numbers and axes "
                        f"({', '.join(names) or 'there are none'}) with + - * / // % min max")
 
     try:
-        return value(ast.parse(str(text), mode="eval").body)
-    except (SyntaxError, TypeError, ArithmeticError) as error:
-        raise BadCases(f"{where}: '{text}': {error}") from None
+        found = value(ast.parse(expression, mode="eval").body)
+    except (RecursionError, MemoryError):  # of Python's parser, too
+        raise BadCases(f"{where}: '{said}' nests too deep; expected an expression with fewer brackets and "
+                       "signs") from None
+    except (SyntaxError, TypeError, ValueError, ArithmeticError) as error:
+        raise BadCases(f"{where}: '{said}': {error}") from None
+    if isinstance(found, int) and found.bit_length() > 1024:
+        raise BadCases(f"{where}: '{said}' is a number of {found.bit_length()} bits; expected at most 1024")
+    return found
 
 
 def as_c_takes_it(kind, value, where):
@@ -190,8 +202,9 @@ class ManifestCase:
             scalars[name] = made
             return self.abi["arguments"].append(["scalar", each["type"], made])
         shape = [evaluate(size, self.axes, where) for size in each["shape"]]
-        if any(not isinstance(size, int) or size < 0 for size in shape):
-            raise BadCases(f"{where}: its shape is {tuple(shape)}; sizes are whole numbers from 0 on")
+        if any(not isinstance(size, int) or isinstance(size, bool) or size < 0 for size in shape):
+            raise BadCases(f"{where}: its shape is {tuple(shape)}; sizes are whole numbers from 0 on, and an axis that "
+                           "is a size has such values")
         if each.get("output"):
             return self.abi["arguments"].append(["output", name, each["dtype"], shape])
         self.abi["arguments"].append(["input", len(self.inputs), each["dtype"]])
@@ -242,13 +255,24 @@ def check_argument(each, number, where):
         raise BadCases(f"{where}: 'draw' is {' or '.join(DRAWS)}, not {each['draw']!r}")
 
 
+def each_key_once(pairs):
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"an object has the key '{next(name for name in names if names.count(name) > 1)}' twice; "
+                         "expected each key once")
+    return made
+
+
 def manifest_cases(path):
     """The cases of a manifest: the product of its axes."""
     where = pathlib.Path(path).name
     try:
-        manifest = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        manifest = json.loads(pathlib.Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=each_key_once)
     except (OSError, ValueError) as error:
         raise BadCases(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadCases(f"{where} nests too deep; expected the object of docs/any-function.md") from None
     if not isinstance(manifest, dict) or not isinstance(manifest.get("arguments"), list):
         raise BadCases(f"{where} is no object with \"arguments\", a list")
     if unknown := [key for key in manifest if key not in OF_MANIFEST]:
@@ -262,5 +286,9 @@ def manifest_cases(path):
     axes = manifest.get("axes", {})
     if not isinstance(axes, dict) or not all(isinstance(values, list) and values for values in axes.values()):
         raise BadCases(f"{where}: 'axes' is an object of lists with at least a value each")
+    for name, value in ((name, value) for name, values in axes.items() for value in values):
+        if not isinstance(value, (bool, int, float, str)) or (isinstance(value, float) and not math.isfinite(value)):
+            raise BadCases(f"{where}: axis '{name}' has the value {json.dumps(value)[:60]}; expected finite numbers, "
+                           "texts, true or false")
     for values in itertools.product(*axes.values()):
         yield ManifestCase(manifest, dict(zip(axes, values)), where)

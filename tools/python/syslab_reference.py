@@ -24,7 +24,7 @@ from typing import Any
 from syslab_autograd import BACKWARD, Backward
 from syslab_bounds import (FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, unit_roundoff,
                            whole_bound, widened)
-from syslab_cases import field, passes_of, problem_of, read_cases
+from syslab_cases import field, number_of, passes_of, problem_of, read_cases, shown
 from syslab_failures import failed
 from syslab_functions import load_callable, loaded, named_results
 from syslab_library import BadCases, ManifestCase, Symbol
@@ -65,7 +65,7 @@ class Reference:
             raise BadCases(f"there is no case '{plain}' any more (there are {', '.join(list(cases)[:8])})")
         self.case, self.name, self.problem = cases[plain], case_name, problem_of(reference, inputs)
         self.signature, first = self.arguments(1)
-        if self.same(first, self.arguments(2)[1]) and first:
+        if self.same(first, self.arguments(2)[1]):
             raise BadCases(f"case '{case_name}': its arguments are the same with every seed; draw their content with "
                            "the seed, so that each timed call meets what no call has seen")
         if case_name.endswith(BACKWARD):
@@ -78,7 +78,20 @@ class Reference:
         if is_module(self.native):
             self.wide = load_callable(*reference).double().to(self.device)
         self.precision = self.precision_of(there)
-        self.terms = field(self.case, "terms") or max([1] + [size for each in first for size in self.sums_over(each)])
+        self.terms = self.number("terms") or max([1] + [size for each in first for size in self.sums_over(each)])
+
+    def number(self, key):
+        return number_of(self.case, key, self.name)
+
+    def declared(self):
+        """(rtol, atol) of the case, or None."""
+        rtol, atol = self.number("rtol"), self.number("atol")
+        return None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
+
+    def summable(self):
+        """How many numbers there are that a sum may be of: elements of the arguments and of a module's parameters."""
+        parameters = [each.numel() for each in self.native.state_dict().values()] if is_module(self.native) else []
+        return sum([math.prod(each["shape"]) for each in self.signature.tensors] + parameters)
 
     def sums_over(self, value):
         """Lengths of sums that a tensor may be an operand of: its dimensions; of gradients of what all rows share, its
@@ -118,6 +131,11 @@ class Reference:
         if "torch" in sys.modules:
             sys.modules["torch"].manual_seed(seed)
         made = field(self.case, "arguments")(seed)
+        try:
+            iter(made)
+        except TypeError:
+            raise BadCases(f"case '{self.name}': arguments({seed}) returned {shown(made)}; expected a dict, list or "
+                           "tuple with the arguments of a call") from None
         if isinstance(self.case, ManifestCase):
             return Signature(self.case.tree, self.case.inputs, self.case.abi), made
         signature, values = take_apart(made)
@@ -133,8 +151,10 @@ class Reference:
 
     @staticmethod
     def same(first, second):
-        return all(is_torch(a) and sys.modules["torch"].equal(a, b) or is_numpy(a) and (a == b).all()
-                   for a, b in zip(first, second))
+        """Whether there is content, and all of it is equal. A tensor without elements has none."""
+        pairs = [(a, b) for a, b in zip(first, second) if math.prod(a.shape)]
+        return bool(pairs) and all(is_torch(a) and sys.modules["torch"].equal(a, b) or is_numpy(a) and (a == b).all()
+                                   for a, b in pairs)
 
     def run(self, function, values):
         torch = sys.modules.get("torch")
@@ -246,8 +266,7 @@ class Reference:
         values = [widened(value) for value in values] if exact else values
         results = self.run(function, values)
         sensitivity = [None] * len(results)
-        rtol, atol = field(self.case, "rtol"), field(self.case, "atol")
-        declared = (rtol or 0.0, atol or 0.0) if rtol is not None or atol is not None else None
+        declared = self.declared()
         own, within, largest = [None] * len(results), [None] * len(results), None
         if exact and not declared:
             own = self.own_errors(given, results) if probes == PROBES else own
@@ -270,7 +289,7 @@ class Reference:
         drawn = self.decided_by_rounding(values)
         found = []
         for index, (pair, each, other) in enumerate(zip(pairs, self.outputs, seen)):
-            if is_integer(each["dtype"]) and not (field(self.case, "rtol") or field(self.case, "atol")):
+            if is_integer(each["dtype"]) and not any(self.declared() or ()):
                 own, scores = array_of(pair[0]), [*self.scores_of_arguments(values, index),
                                                   *self.scores_of_outputs(pairs, drawn, index)]
                 value = settled(own, other.reshape(own.shape), scores,
@@ -351,10 +370,9 @@ class Reference:
                 "outputs": outputs, "signature": self.signature.text(),
                 "ties": any(is_integer(each["dtype"]) for each in self.outputs), "results": json.dumps(self.outputs),
                 "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision,
-                "terms": self.terms,
-                "bound": "declared" if any(field(self.case, key) is not None for key in ("rtol", "atol"))
-                else "derived",
-                **{key: 0.0 if self.signature.late else float(field(self.case, key) or 0)
+                "terms": self.terms, "terms_declared": self.number("terms") is not None, "summable": self.summable(),
+                "bound": "declared" if self.declared() else "derived",
+                **{key: 0.0 if self.signature.late else self.number(key) or 0.0
                    for key in ("flops", "bytes")}}
 
     def views(self, memory, size, tensors):

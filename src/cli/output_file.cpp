@@ -64,8 +64,9 @@ void write_output(const Context& context, const std::string& file, const report:
     std::error_code failed;
     if (path.has_parent_path()) fs::create_directories(path.parent_path(), failed);
     if (failed) {
-      throw Error(ErrorKind::usage, fmt::format("cannot make the folder '{}': {}; choose another place with -o FILE",
-                                                path.parent_path().string(), failed.message()));
+      throw Error(kind_of_write_error(failed.value()),
+                  fmt::format("cannot make the folder '{}': {}; choose another place with -o FILE",
+                              path.parent_path().string(), failed.message()));
     }
     files.emplace_back(path, beside.bytes, kept);
   }

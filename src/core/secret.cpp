@@ -15,6 +15,7 @@
 #include "core/ids.hpp"
 #include "core/process.hpp"
 #include "core/state_folder.hpp"
+#include "core/user_file.hpp"
 
 namespace syslab {
 namespace {
@@ -60,7 +61,8 @@ void make_secret(const fs::path& file) {
   const auto fail = [&](std::string_view action, const char* call) {
     const int error = errno;
     ::unlink(draft.c_str());
-    throw_errno(ErrorKind::config, fmt::format("{} '{}'", action, file.string()), error, call);
+    throw_errno(kind_of_write_error(error, ErrorKind::config), fmt::format("{} '{}'", action, file.string()), error,
+                call);
   };
   const FileDescriptor made(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!made) fail("make the key", "open");

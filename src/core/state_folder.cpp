@@ -9,6 +9,7 @@
 
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
+#include "core/user_file.hpp"
 
 namespace syslab {
 namespace {
@@ -26,7 +27,7 @@ void make_private(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return;
   const int error = errno;
   throw_errno(
-      ErrorKind::config,
+      kind_of_write_error(error, ErrorKind::config),
       fmt::format("make the folder '{}' for this user's keys (XDG_STATE_HOME says where else)", folder.string()), error,
       "mkdir");
 }

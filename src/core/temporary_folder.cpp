@@ -15,6 +15,7 @@
 #include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/remove_tree.hpp"
+#include "core/user_file.hpp"
 
 namespace syslab {
 namespace {
@@ -26,10 +27,14 @@ std::string base_folder() {
   return base.starts_with('/') ? base : "/tmp";
 }
 
-[[noreturn]] void refuse_base(const std::string& why) {
-  throw Error(ErrorKind::config,
+[[noreturn]] void refuse_base(const std::string& why, ErrorKind kind = ErrorKind::config) {
+  throw Error(kind,
               fmt::format("no temporary folder can be made in '{}': {}; set TMPDIR to a folder that you may write",
                           base_folder(), why));
+}
+
+[[noreturn]] void refuse_base(int error) {
+  refuse_base(std::generic_category().message(error), kind_of_write_error(error, ErrorKind::config));
 }
 
 FileDescriptor open_folder(const std::string& path) {
@@ -51,7 +56,7 @@ TemporaryFolder::TemporaryFolder() {
   constexpr int kTries = 100;
   for (int i = 0; i < kTries; ++i) {
     path_ = fmt::format("{}/{}XXXXXX", base_folder(), kBeginning);
-    if (::mkdtemp(path_.data()) == nullptr) refuse_base(std::generic_category().message(errno));
+    if (::mkdtemp(path_.data()) == nullptr) refuse_base(errno);
     lock_ = open_folder(path_);
     if (!lock_) continue;
     ::flock(lock_.get(), LOCK_EX);  // where folders cannot be locked, nobody takes them for left ones either
@@ -65,9 +70,9 @@ TemporaryFolder::TemporaryFolder() {
 void require_temporary_folders() {
   struct stat found {};
   const std::string base = base_folder();
-  if (::stat(base.c_str(), &found) != 0) refuse_base(std::generic_category().message(errno));
+  if (::stat(base.c_str(), &found) != 0) refuse_base(errno);
   if (!S_ISDIR(found.st_mode)) refuse_base("it is no folder");
-  if (::access(base.c_str(), W_OK | X_OK) != 0) refuse_base(std::generic_category().message(errno));
+  if (::access(base.c_str(), W_OK | X_OK) != 0) refuse_base(errno);
 }
 
 TemporaryFolder::~TemporaryFolder() { remove_tree(path_, kMostCleaning); }

@@ -11,7 +11,8 @@ namespace syslab {
 
 class TemporaryFolder {
  public:
-  // Enterable by this user alone. Error(config) with what to do if it cannot be made.
+  // Enterable by this user alone. Error(config) with what to do if it cannot be made, Error(internal) if the disk is
+  // full or read-only.
   TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -26,7 +27,7 @@ class TemporaryFolder {
   FileDescriptor lock_;
 };
 
-// Error(config) with what to do where none can be made. Asked before a run begins, so that it does not fail case by
+// The same errors if none can be made. Asked before a run begins, so that it does not fail case by
 // case.
 void require_temporary_folders();
 

@@ -21,18 +21,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_to_write(const fs::path& file, std::string_view why) {
-  throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}; choose another place", file.string(), why));
+[[noreturn]] void refuse_to_write(const fs::path& file, std::string_view why, ErrorKind kind = ErrorKind::usage) {
+  throw Error(kind, fmt::format("cannot write '{}': {}; choose another place", file.string(), why));
 }
 
 [[noreturn]] void refuse_system_error(const fs::path& file, int error) {
   // No folder is made for a report: a mistyped one would go unseen.
   const fs::path folder = file.parent_path();
   std::error_code ignored;
+  const ErrorKind kind = kind_of_write_error(error);
   if (error == ENOSPC || error == EDQUOT) {
-    throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}; free space or choose another place",
-                                              file.string(), std::generic_category().message(error)));
+    throw Error(kind, fmt::format("cannot write '{}': {}; free space or choose another place", file.string(),
+                                  std::generic_category().message(error)));
   }
+  if (kind != ErrorKind::usage) refuse_to_write(file, std::generic_category().message(error), kind);
   if (folder.empty() || fs::is_directory(folder, ignored)) {
     refuse_to_write(file, std::generic_category().message(error));
   }
@@ -76,6 +78,11 @@ void require_may_be_replaced(const fs::path& file, const fs::path& target, const
 }
 
 }  // namespace
+
+ErrorKind kind_of_write_error(int errno_value, ErrorKind otherwise) {
+  const bool is_disk = errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EROFS || errno_value == EIO;
+  return is_disk ? ErrorKind::internal : otherwise;
+}
 
 void keep_mode(int draft, const fs::path& target) {
   struct stat status {};

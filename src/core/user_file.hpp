@@ -8,7 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.hpp"
+
 namespace syslab {
+
+// The kind of a failure to write where a user said. `internal` if the disk is full, read-only or failing (ENOSPC,
+// EDQUOT, EROFS, EIO); `otherwise` if another name or other permissions help.
+ErrorKind kind_of_write_error(int errno_value, ErrorKind otherwise = ErrorKind::usage);
 
 // Empty for a plain or missing file; otherwise its kind: "a FIFO", "a folder", "a device".
 std::string special_kind(const std::filesystem::path& file);
@@ -28,7 +34,7 @@ void keep_mode(int draft, const std::filesystem::path& target);
 class FileInMaking {
  public:
   // Error(usage) for a FIFO, a device, a folder, an SQLite database, or one of `kept` (by inode, too: another link to
-  // it), before anything is written.
+  // it), before anything is written. Error(internal) if the disk is full, read-only or failing.
   FileInMaking(std::filesystem::path file, std::string_view bytes, const std::vector<std::filesystem::path>& kept = {});
   FileInMaking(FileInMaking&& other) noexcept;
   FileInMaking& operator=(FileInMaking&&) = delete;

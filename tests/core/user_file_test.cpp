@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <sstream>
 
@@ -126,6 +127,17 @@ TEST_F(UserFile, NeverTakesThePlaceOfWhatIsKept) {
   const fs::path log = folder_ / "lab.db-wal";  // not there yet
   EXPECT_NE(refusal([&] { FileInMaking(log, "text", {kept, log}); }).find("the database in use"), std::string::npos);
   EXPECT_EQ(bytes_of(kept), "");
+}
+
+TEST_F(UserFile, OnADiskThatIsFullReadOnlyOrFailingIsNoMistakeOfTheCommand) {
+  for (const int error : {ENOSPC, EDQUOT, EROFS, EIO}) {
+    EXPECT_EQ(kind_of_write_error(error), ErrorKind::internal) << error;
+    EXPECT_EQ(kind_of_write_error(error, ErrorKind::config), ErrorKind::internal) << error;
+  }
+  for (const int error : {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM}) {
+    EXPECT_EQ(kind_of_write_error(error), ErrorKind::usage) << error;
+    EXPECT_EQ(kind_of_write_error(error, ErrorKind::config), ErrorKind::config) << error;
+  }
 }
 
 TEST_F(UserFile, NeverTakesThePlaceOfAFifoOrADevice) {

@@ -39,12 +39,13 @@ def may_mount():
 class FullDisk(Lab):
     """A disk of 400 KiB, of which `taken` are full: a namespace of its own for each command."""
 
-    def on_full_disk(self, taken, *words, before="true"):
+    def on_full_disk(self, taken, *words, before="true", read_only=False):
         """What it ended with, and what is on the disk then, by size."""
         disk = self.folder / "disk"
         disk.mkdir(exist_ok=True)
         script = (f"mount -t tmpfs -o size=400k none '{disk}' && {{ {before}; }} >/dev/null 2>&1\n"
                   f"head -c {taken}k /dev/zero > '{disk}/taken' 2>/dev/null\n"
+                  f"{'mount -o remount,ro' if read_only else ':'} '{disk}'\n"
                   '"$@"; code=$?\n' f"find '{disk}' -type f -printf '%P %s\\n' | sort >&2; exit $code")
         done = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", SYSLAB, *words], cwd=self.folder, text=True,
                               env=self.environment(), capture_output=True, timeout=300, check=False)
@@ -69,7 +70,7 @@ class FullDisk(Lab):
     def test_a_report_and_a_checkpoint_leave_nothing(self):
         self.syslab("run", "selftest_empty")
         code, errors, files = self.on_full_disk(400, "report", "selftest_empty", "-o", "disk/page.html")
-        self.assertEqual((code, files), (2, {}))
+        self.assertEqual((code, files), (4, {}))
         self.assertRegex("".join(errors), r"\Aerror: .*disk/page\.html.*free space[^\n]*\n\Z")
         code, _, files = self.on_full_disk(300, "run", "train_lm", "--preset", "smoke", "--impl", "host_eager", "--device", "cpu",
                                            "-a", "checkpoint=disk/weights.safetensors")
@@ -79,8 +80,28 @@ class FullDisk(Lab):
         environment = self.environment
         self.environment = lambda: {**environment(), "TMPDIR": str(self.folder / "disk")}
         code, errors, files = self.on_full_disk(400, "run", "train_lm", "--preset", "smoke", "--impl", "host_eager", "--device", "cpu")
-        self.assertEqual((code, files), (2, {}))
+        self.assertEqual((code, files), (4, {}))
         self.assertRegex("".join(errors), r"\Aerror: .*set TMPDIR[^\n]*\n\Z")
+
+    def test_a_disk_is_no_mistake_of_the_command_and_a_wrong_path_is(self):
+        self.syslab("run", "selftest_empty")
+        query = ("query", "SELECT 1", "-o")
+        for words in (("report", "selftest_empty", "-o", "disk/page.md"), (*query, "disk/rows.csv")):
+            for read_only, told in ((False, "No space left on device"), (True, "Read-only file system")):
+                code, errors, files = self.on_full_disk(400, *words, read_only=read_only)
+                self.assertEqual((code, files), (4, {}), errors)
+                self.assertIn(told, "".join(errors))
+        for path, told in (("none/rows.csv", "there is no folder"), ("disk", "it is a folder")):
+            code, errors, _ = self.on_full_disk(0, *query, path, "--to", "csv")
+            self.assertEqual(code, 2, errors)
+            self.assertIn(told, "".join(errors))
+
+    def test_a_read_only_temporary_folder_is_no_mistake_of_the_command(self):
+        environment = self.environment
+        self.environment = lambda: {**environment(), "TMPDIR": str(self.folder / "disk")}
+        code, errors, _ = self.on_full_disk(0, "run", "selftest_empty", read_only=True)
+        self.assertEqual(code, 4, errors)
+        self.assertIn("Read-only file system", "".join(errors))
 
 
 class ResumedCommand(Lab):

@@ -1,6 +1,7 @@
 // train_lm: a small model learns a text, in every precision; the question is in README.md in this folder.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "core/json_text.hpp"
 #include "core/resources.hpp"
 #include "core/temporary_folder.hpp"
+#include "core/user_file.hpp"
 #include "measure/clock.hpp"
 #include "model/against_reference.hpp"
 #include "registry/ladder.hpp"
@@ -76,9 +78,11 @@ train::TokenFile own_pages() {
   std::ofstream file(path, std::ios::binary);
   for (const Resource& page : resources("docs/")) file << page.text;
   if (!file.flush()) {
-    throw Error(ErrorKind::config, fmt::format("cannot write '{}' to learn from; set TMPDIR to a folder that you may "
-                                               "write, on a disk that is not full",
-                                               path.string()));
+    const int error = errno;  // of the write that failed: none came after it
+    throw Error(kind_of_write_error(error, ErrorKind::config),
+                fmt::format("cannot write '{}' to learn from; set TMPDIR to a folder that you may "
+                            "write, on a disk that is not full",
+                            path.string()));
   }
   train::TokenFile text(path, train::TokenFormat::bytes);
   text.call_it(kOwnPages);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,12 +18,14 @@
 #include "grade/gradescope.hpp"
 #include "grade/lists.hpp"
 #include "grade/outlook.hpp"
+#include "grade/own_process.hpp"
 #include "grade/pages.hpp"
 #include "grade/record.hpp"
 #include "grade/rubric.hpp"
 #include "grade/surroundings.hpp"
 #include "plan/sides.hpp"
 #include "report/table.hpp"
+#include "runner/interruption.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "submission/locked.hpp"
@@ -49,9 +52,10 @@ grade::Rubric rubric_of(const GradeOptions& options) {
 void make_private(const fs::path& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed || ::chmod(folder.c_str(), 0700) != 0) {
-    throw Error(ErrorKind::usage,
-                fmt::format("cannot make the folder '{}'{}", folder.string(), failed ? ": " + failed.message() : ""));
+  const int error = failed ? failed.value() : ::chmod(folder.c_str(), 0700) != 0 ? errno : 0;
+  if (error != 0) {
+    throw Error(kind_of_write_error(error), fmt::format("cannot make the folder '{}': {}", folder.string(),
+                                                        std::generic_category().message(error)));
   }
 }
 
@@ -200,7 +204,8 @@ grade::BatchOptions batch_of(const GradeOptions& options, const grade::Rubric& r
           .timeout = options.timeout,
           .memory_limit = options.memory_limit,
           .ended = {},
-          .timed_one = {}};
+          .timed_one = {},
+          .interrupted = [] { return runner::Interruption::latest() != 0; }};
 }
 
 // What the batch can come to here.
@@ -244,10 +249,9 @@ Exit tell_outlook(const Context& context, const GradeOptions& options, const std
 }
 
 std::vector<Json> check_and_tell(const Context& context, const GradeOptions& options, const grade::Rubric& rubric,
-                                 const std::vector<grade::Submission>& submissions) {
+                                 const std::vector<grade::Submission>& submissions, std::size_t& done) {
   const Console& console = context.console;
   grade::BatchOptions batch = batch_of(options, rubric);
-  std::size_t done = 0;
   batch.ended = [&](const grade::Submission& one, const Json& record, bool known) {
     console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id, line_of(record, rubric),
                                        known ? " (as before)" : "")));
@@ -299,35 +303,42 @@ void try_written(const grade::Rubric& rubric, const std::vector<grade::Submissio
   grade::add_written(all, written, name);
 }
 
-}  // namespace
+// As it was given, for a shell. A seed is left out: it is hidden from students, who may see this screen.
+std::string same_command(const std::vector<std::string>& arguments) {
+  std::string command = "syslab";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool is_seed = i > 0 && arguments[i - 1] == "--seed";
+    const bool joins_seed = arguments[i].starts_with("--seed=");
+    command += " " + (is_seed ? "SEED" : joins_seed ? "--seed=SEED" : shell_word(arguments[i]));
+  }
+  return command;
+}
 
-Exit execute(const Context& context, const GradeOptions& options) {
-  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
-  const grade::Rubric rubric = rubric_of(options);
-  check_timed(context, rubric);
-  refuse_mistakes(options);
-  if (!options.gradescope.empty()) return write_for_gradescope(context, options);
-  if (options.submissions.empty() || (options.output.empty() && !options.dry_run)) {
-    throw Error(ErrorKind::usage,
-                "say what is graded and where the grades go: syslab grade SUBMISSIONS --handout 2026 -o grades");
+Exit tell_interrupted(const Context& context, const GradeOptions& options, std::size_t ended, std::size_t all) {
+  const std::string next = same_command(context.arguments);
+  if (context.console.json()) {
+    context.console.print_document({{"interrupted", true}, {"checked", ended}, {"submissions", all}, {"next", next}});
+    return Exit::incomplete;
   }
-  std::vector<std::string> left_out;
-  const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions, &left_out);
-  for (const std::string& one : left_out) context.console.note(printable("left out: " + one));
-  if (!options.output.empty()) refuse_inside(options.output, options.submissions);
-  const std::string written = options.written.empty() ? "" : read_user_file(options.written, kMostList);
-  std::map<std::string, std::string> roster;
-  for (const std::string& file : {options.roster, options.written}) {  // they name all students
-    if (!file.empty()) hide_from_judged({fs::absolute(file).string()});
-  }
-  if (!options.roster.empty()) {
-    roster = grade::parse_roster(read_user_file(options.roster, kMostList), options.roster);
-  }
-  if (!options.written.empty()) try_written(rubric, submissions, written, options.written);
-  grade::require_torch();
-  const rlimit most{kMostFile, kMostFile};
-  ::setrlimit(RLIMIT_FSIZE, &most);
-  warn_of_missing_walls(context.console);
+  const std::string kept = options.dry_run ? "a dry run keeps nothing"
+                           : ended == 0
+                               ? "no submission was checked"
+                               : fmt::format("{} of {} checked, and kept in '{}'; no table was written", ended,
+                                             counted(static_cast<std::int64_t>(all), "submission"), options.output);
+  context.console.print(printable(fmt::format("interrupted: {}\nnext: {}\n", kept, next)));
+  return Exit::incomplete;
+}
+
+struct HandedIn {
+  const std::vector<grade::Submission>& submissions;
+  const std::string& written;                        // the CSV file of a person's points
+  const std::map<std::string, std::string>& roster;  // names, by student
+};
+
+// From the list of submissions on; `ended` counts those that are checked.
+Exit grade_all(const Context& context, const GradeOptions& options, const grade::Rubric& rubric, const HandedIn& batch,
+               std::size_t& ended) {
+  const auto& [submissions, written, roster] = batch;
   const std::vector<grade::Outlook> outlooks = outlooks_of(options, rubric, submissions);
   if (options.dry_run) return tell_outlook(context, options, outlooks);
   refuse_mostly_open(options, outlooks);
@@ -335,7 +346,7 @@ Exit execute(const Context& context, const GradeOptions& options) {
   make_private(output);
   make_private(output / ".work");
   make_private(output / "students");
-  const std::vector<Json> records = check_and_tell(context, options, rubric, submissions);
+  const std::vector<Json> records = check_and_tell(context, options, rubric, submissions, ended);
   std::vector<grade::Graded> all;
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     all.push_back({submissions[i].id, records[i], grade::score(rubric, records[i]), submissions[i].path.string()});
@@ -362,6 +373,44 @@ Exit execute(const Context& context, const GradeOptions& options) {
                             : report::write(tables.person, report::Format::markdown));
   note_what_to_look_at(context, output, all, records);
   return Exit::well;
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const GradeOptions& options) {
+  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
+  const grade::Rubric rubric = rubric_of(options);
+  check_timed(context, rubric);
+  refuse_mistakes(options);
+  if (!options.gradescope.empty()) return write_for_gradescope(context, options);
+  if (options.submissions.empty() || (options.output.empty() && !options.dry_run)) {
+    throw Error(ErrorKind::usage,
+                "say what is graded and where the grades go: syslab grade SUBMISSIONS --handout 2026 -o grades");
+  }
+  std::vector<std::string> left_out;
+  const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions, &left_out);
+  for (const std::string& one : left_out) context.console.note(printable("left out: " + one));
+  if (!options.output.empty()) refuse_inside(options.output, options.submissions);
+  const std::string written = options.written.empty() ? "" : read_user_file(options.written, kMostList);
+  std::map<std::string, std::string> roster;
+  for (const std::string& file : {options.roster, options.written}) {  // they name all students
+    if (!file.empty()) hide_from_judged({fs::absolute(file).string()});
+  }
+  if (!options.roster.empty()) {
+    roster = grade::parse_roster(read_user_file(options.roster, kMostList), options.roster);
+  }
+  if (!options.written.empty()) try_written(rubric, submissions, written, options.written);
+  const runner::Interruption interruption;  // until the grades are written
+  grade::require_torch();
+  const rlimit most{kMostFile, kMostFile};
+  ::setrlimit(RLIMIT_FSIZE, &most);
+  warn_of_missing_walls(context.console);
+  std::size_t ended = 0;
+  try {
+    return grade_all(context, options, rubric, {submissions, written, roster}, ended);
+  } catch (const grade::Interrupted&) {
+    return tell_interrupted(context, options, ended, submissions.size());
+  }
 }
 
 }  // namespace syslab::cli

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -53,12 +54,21 @@ Json last_record(const std::string& output) {
   return json_or_discarded(last);
 }
 
+void stop_if_interrupted(const BatchOptions& options) {
+  if (options.interrupted && options.interrupted()) throw Interrupted();
+}
+
 // One timing at a time on this machine, whoever of this user grades.
-FileDescriptor lock_device() {
+FileDescriptor lock_device(const BatchOptions& options) {
+  constexpr std::chrono::milliseconds kTick{50};
   const fs::path file = state_folder() / "timing.lock";
   FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
-    throw_errno(ErrorKind::internal, "lock '" + file.string() + "'", errno, "flock");
+  while (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (!lock || (errno != EWOULDBLOCK && errno != EINTR)) {
+      throw_errno(ErrorKind::internal, "lock '" + file.string() + "'", errno, "flock");
+    }
+    stop_if_interrupted(options);
+    std::this_thread::sleep_for(kTick);
   }
   return lock;
 }
@@ -133,7 +143,7 @@ class Grading {
       const auto settled = [](const Json& one) { return std::ranges::all_of(one, is_settled); };
       if (Json before = known_record(known_by, settled); !before.is_null()) return before;
       known = false;
-      const FileDescriptor lock = lock_device();
+      const FileDescriptor lock = lock_device(options_);
       Json found = Json::object();
       for (const Item& item : items) found[timing_name(item)] = timed(own, item);
       keep(own.database());
@@ -156,6 +166,8 @@ class Grading {
       if (error.kind() == ErrorKind::internal || error.kind() == ErrorKind::store) throw;
       return {{"error", first_line(error.what())}};
     } catch (const fs::filesystem_error& error) {
+      // No fault of the submission: the folder of copies is on a disk that is full or failing.
+      if (kind_of_write_error(error.code().value()) != ErrorKind::usage) throw;
       return {{"error", fmt::format("it cannot be read: {}", error.code().message())}};
     }
   }
@@ -262,6 +274,11 @@ class Grading {
   void keep(const fs::path& database) {
     std::error_code none;
     if (!fs::exists(database, none)) return;
+    if (fs::is_empty(database, none)) {
+      throw Error(ErrorKind::store, fmt::format("a check could store nothing in '{}'; expected room on its disk\n"
+                                                "try: free space, or set TMPDIR to a folder on another disk",
+                                                database.string()));
+    }
     const std::lock_guard lock(storing_);
     if (!store_) store_ = store::Store::open(options_.output / kStoreName, store::Mode::create);
     store_->merge(database, {.trusted = true});
@@ -291,7 +308,7 @@ class Grading {
     for (const std::string& glob : options_.beyond) words.insert(words.end(), {"--beyond", glob});
     if (options_.device != "cpu") words.insert(words.end(), {"--device", options_.device});
     add_common(words, own);
-    const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit);
+    const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit, options_.interrupted);
     if (!ended.status) return {{"error", over_time()}, {"out_of_time", true}};
     Json record = last_record(ended.output);
     if (record.is_object() && record.value("type", "") == "submission") return record;
@@ -317,7 +334,7 @@ class Grading {
         fmt::format("{}={}:{}", kMine, submission::Folder(own.code()).adapters().string(), adapter.door)};
     for (const std::string& axis : item.at) words.insert(words.end(), {"-a", axis});
     add_common(words, own);
-    const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit);
+    const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit, options_.interrupted);
     if (!ended.status) return not_timed(over_time());
     Json found = read_comparison(ended.output);
     if (Json kernels = kernels_of_last(own.database()); kernels.is_array()) found["kernels"] = std::move(kernels);
@@ -382,6 +399,7 @@ std::vector<Json> check_all(const std::vector<Submission>& submissions, const Ba
   std::vector<Json> records(submissions.size());
   std::mutex one_at_a_time;
   for_all(submissions.size(), options.jobs, [&](std::size_t i) {
+    stop_if_interrupted(options);
     bool known = false;
     Json record = grading.check(submissions[i], known);
     const std::lock_guard lock(one_at_a_time);
@@ -390,6 +408,7 @@ std::vector<Json> check_all(const std::vector<Submission>& submissions, const Ba
   });
   if (options.timed.empty()) return records;
   for (std::size_t i = 0; i < submissions.size(); ++i) {  // when nothing else of the batch runs any more
+    stop_if_interrupted(options);
     bool known = false;
     records[i]["timings"] = grading.time(submissions[i], records[i], known);
     if (!known && options.timed_one) options.timed_one(submissions[i], records[i]);
@@ -401,7 +420,10 @@ std::vector<Json> look_at_all(const std::vector<Submission>& submissions, const 
   const TemporaryFolder temporary;
   Grading grading(options, temporary.path(), submissions);
   std::vector<Json> records(submissions.size());
-  for_all(submissions.size(), options.jobs, [&](std::size_t i) { records[i] = grading.look(submissions[i]); });
+  for_all(submissions.size(), options.jobs, [&](std::size_t i) {
+    stop_if_interrupted(options);
+    records[i] = grading.look(submissions[i]);
+  });
   return records;
 }
 

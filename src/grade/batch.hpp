@@ -36,11 +36,13 @@ struct BatchOptions {
   std::string timeout, memory_limit;                                             // of a case, as `check` takes them
   std::function<void(const Submission&, const Json& record, bool known)> ended;  // one call at a time
   std::function<void(const Submission&, const Json& record)> timed_one;
+  std::function<bool()> interrupted;  // asked by all threads, many times a second; empty: never
 };
 
 // What `check` said of each, in their order; {"error": "…"} of one that could not be checked. One that was checked
 // before, with the same files, seed, limits, program, installed packages and GPUs, is not checked again, unless it ran
-// out of time or ended without an answer; timings are kept likewise.
+// out of time or ended without an answer; timings are kept likewise. Throws Interrupted (own_process.hpp) if
+// `interrupted` says so; what had ended is kept then.
 std::vector<Json> check_all(const std::vector<Submission>& submissions, const BatchOptions& options);
 
 // The same, but that no law is searched: of one that was not checked before, what can be imported of it. Nothing is

@@ -125,7 +125,8 @@ std::vector<std::string> OwnFolder::take(const fs::path& submission) const {
   return {};
 }
 
-OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, const std::string& text, milliseconds limit) const {
+OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, const std::string& text, milliseconds limit,
+                                const std::function<bool()>& interrupted) const {
   const FileDescriptor input = pipe_of(text);
   const FileDescriptor output = open_file(path_ / "output", O_WRONLY | O_CREAT | O_TRUNC);
   const FileDescriptor errors = open_file(path_ / "errors", O_WRONLY | O_CREAT | O_TRUNC);
@@ -141,13 +142,17 @@ OwnFolder::Ended OwnFolder::run(std::vector<std::string> words, const std::strin
   Process process = Process::spawn(spawn);
   const auto deadline = steady_clock::now() + limit;
   Ended ended;
-  while (!(ended.status = process.poll()) && steady_clock::now() < deadline) std::this_thread::sleep_for(kTick);
+  const auto is_interrupted = [&] { return interrupted && interrupted(); };
+  while (!(ended.status = process.poll()) && steady_clock::now() < deadline && !is_interrupted()) {
+    std::this_thread::sleep_for(kTick);
+  }
   if (!ended.status) {
     process.kill_group(SIGTERM);
     const auto patience = steady_clock::now() + kLeaving;
     while (!process.poll() && steady_clock::now() < patience) std::this_thread::sleep_for(kTick);
     process.kill_group(SIGKILL);
     process.wait();
+    if (is_interrupted()) throw Interrupted();
     return ended;
   }
   ended.output = read_user_file(path_ / "output", kMostOutput);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ inline constexpr std::uintmax_t kMostFiles = 10'000;  // of a folder, as of a zi
 
 // What people and tools leave beside the code. An environment is never taken: its interpreter would run unwatched.
 bool is_left_out(const std::filesystem::path& name);
+
+// The user ended the grading: no fault of a submission, so nothing is kept of the one at work.
+struct Interrupted {};
 
 class OwnFolder {
  public:
@@ -37,7 +41,9 @@ class OwnFolder {
     std::string output;
   };
   // This program with these words, one thread, and this text (at most 4 KiB) to read; all that it started has ended.
-  Ended run(std::vector<std::string> words, const std::string& input, std::chrono::milliseconds limit) const;
+  // Interrupted as soon as `interrupted` says so; it may be empty.
+  Ended run(std::vector<std::string> words, const std::string& input, std::chrono::milliseconds limit,
+            const std::function<bool()>& interrupted = {}) const;
 
  private:
   std::filesystem::path path_;

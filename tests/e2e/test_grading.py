@@ -4,8 +4,11 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import stat
+import subprocess
 import threading
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -118,6 +121,50 @@ class Grading(Lab):
         self.assertEqual(self.table()["carol"]["points"], "6")
         self.assertLessEqual(pages.items(), self.digests(grades / "students").items())
         self.assertEqual(self.digests(self.batch) | before, self.digests(self.batch))
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def at_work(self):
+        """A grading of two: one is checked, and the other is being checked, which would take minutes."""
+        words = ("grade", "submissions", "--handout", "2026", "--rubric", "rubric.toml", "-o", "grades", "--cases", "3", "--seed", "7654321")
+        process = subprocess.Popen(self.command(*words), cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        assert process.stderr is not None
+        told = next((line for line in process.stderr if line.startswith("[1/2] ada")), "")
+        self.assertTrue(told, "it ended before the first was checked")
+        until = time.monotonic() + 60
+        while not list(self.temporary.glob("syslab-held-*/2/output")) and time.monotonic() < until:
+            time.sleep(0.05)
+        return process, words
+
+    def test_a_signal_ends_it_and_the_same_command_continues(self):
+        make(self.batch / "ada")
+        slow = "import time\nfrom cs336_systems import flash\nflash.IgnoresCausal.forward = staticmethod(lambda *_: time.sleep(300))\n"
+        make(self.batch / "bob", head=slow)
+        self.more = {"MARK_OF_THIS_TEST": self.folder.name}
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number.name):
+                process, words = self.at_work()
+                process.send_signal(number)
+                out, _ = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 3, out)
+                command = " ".join(words).replace("7654321", "SEED")
+                self.assertEqual(out.splitlines(), ["interrupted: 1 of 2 submissions checked, and kept in 'grades'; no table was written",
+                                                    f"next: syslab {command}"])
+                self.assertEqual(list(self.temporary.iterdir()), [])
+                self.assertFalse((self.folder / "grades/lab.db-wal").exists())
+                self.assertTrue((self.folder / "grades/.work/ada.json").exists())
+                self.assertFalse((self.folder / "grades/.work/bob.json").exists())
+                self.assertEqual(marked(self.folder.name), [])
+        process, words = self.at_work()
+        process.kill()
+        process.communicate()
+        self.assertEqual(len(list(self.temporary.iterdir())), 1)
+        shutil.rmtree(self.batch / "bob")
+        make(self.batch / "bob")
+        done = self.syslab(*words, timeout=500)
+        self.assertIn("1 temporary folder of a killed run removed", done.stderr)
+        self.assertEqual(done.stderr.count("(as before)"), 1)
+        self.assertEqual(sorted(self.table()), ["ada", "bob"])
         self.assertEqual(list(self.temporary.iterdir()), [])
 
     def test_parallel_training_earns_points_by_its_laws(self):

@@ -107,8 +107,7 @@ Finding look_at_database(const Context& context) {
     if (row[2].integer > 0) found += fmt::format(", {} missing", counted(row[2].integer, "planned case"));
     return fine("database", found);
   } catch (const store::DamagedDatabase& damaged) {
-    return bad("database", fmt::format("'{}': {}", file, damaged.found()),
-               "keep a copy, and try `sqlite3 FILE .recover`; what was merged elsewhere is whole there");
+    return bad("database", fmt::format("'{}': {}", file, damaged.found()), "try: " + damaged.advice());
   } catch (const Error& error) {
     return bad("database", error.what(), "move it aside, or name another with --db FILE");
   }

@@ -13,7 +13,8 @@ DamagedDatabase::DamagedDatabase(std::filesystem::path file, std::string found, 
                         file.string(), found, advice),
             std::move(call)),
       file_(std::move(file)),
-      found_(std::move(found)) {}
+      found_(std::move(found)),
+      advice_(advice) {}
 
 DamagedDatabase::DamagedDatabase(std::filesystem::path file, std::string found)
     : DamagedDatabase(

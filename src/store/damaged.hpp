@@ -18,10 +18,11 @@ class DamagedDatabase : public Error {
 
   const std::filesystem::path& file() const noexcept { return file_; }
   const std::string& found() const noexcept { return found_; }
+  const std::string& advice() const noexcept { return advice_; }
 
  private:
   std::filesystem::path file_;
-  std::string found_;
+  std::string found_, advice_;
 };
 
 }  // namespace syslab::store

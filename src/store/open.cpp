@@ -15,6 +15,7 @@
 #include "core/units.hpp"
 #include "store/damaged.hpp"
 #include "store/file_header.hpp"
+#include "store/other_log.hpp"
 #include "store/schema_check.hpp"
 
 namespace syslab::store {
@@ -78,6 +79,13 @@ void use_wal(Connection& connection) {
     }
   }
   connection.execute("PRAGMA synchronous=NORMAL");  // Transaction::commit() syncs
+}
+
+// Of a file without a byte, which is there, and of none.
+std::string no_database(const fs::path& path) {
+  std::error_code none;
+  return fs::exists(path, none) ? fmt::format("there is no database in '{}', an empty file", path.string())
+                                : fmt::format("there is no database '{}'", path.string());
 }
 
 // --- reading --------------------------------------------------------------------------------------------------------
@@ -167,7 +175,7 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
   const int newest = options.schema.version();
   const FileState state = inspect_file(path, newest);
   if (state == FileState::absent && !create) {
-    throw Error(ErrorKind::store, fmt::format("there is no database '{}'", path.string()));
+    throw Error(ErrorKind::store, no_database(path));
   }
   const fs::path folder = fs::absolute(path).parent_path();
   if (!fs::is_directory(folder)) {
@@ -181,6 +189,7 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
                             "with --db FILE or SYSLAB_DB",
                             path.string(), folder.string(), std::generic_category().message(refused)));
   }
+  if (state == FileState::ours) refuse_other_log(path);
 
   OpenedFile file;
   file.uri = file_uri(path, create ? "mode=rwc" : "mode=rw");
@@ -217,9 +226,9 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
 OpenedFile open_for_reading(const fs::path& path, const OpenOptions& options) {
   const int newest = options.schema.version();
   if (inspect_file(path, newest) == FileState::absent) {
-    throw Error(ErrorKind::store,
-                fmt::format("there is no database '{}': `syslab run` makes one, --db names another", path.string()));
+    throw Error(ErrorKind::store, fmt::format("{}: `syslab run` makes one, --db names another", no_database(path)));
   }
+  refuse_other_log(path);
   OpenedFile file;
   connect_for_reading(file, path);
   const std::int64_t version = accepted_version(*file.connection, newest);

@@ -99,6 +99,36 @@ class Damaged(Lab):
         self.assertEqual(log.read_bytes(), rows)
         self.assertFalse(self.db.exists())
 
+    def test_the_log_of_another_database_costs_no_run(self):
+        """A backup that was copied over the database of a killed process: SQLite would replay the log over it."""
+        backup = self.folder / "backup.db"
+        self.db.rename(backup)
+        self.leave_a_log()
+        log = self.db.with_name(self.db.name + "-wal")
+        log.with_name(self.db.name + "-shm").unlink(missing_ok=True)
+        rows = log.read_bytes()
+        self.db.write_bytes(backup.read_bytes())
+        for arguments in READERS + WRITERS:
+            with self.subTest(" ".join(arguments)):
+                self.refused(arguments, f"the log '{log}' belongs to another database: with it ")
+                self.assertEqual(log.read_bytes(), rows)
+                self.assertFalse(log.with_name(self.db.name + "-shm").exists())
+        told = self.syslab("doctor", expect=3).stdout
+        self.assertIn("belongs to another database", told)
+        self.assertIn(f"move '{log}' away", told)
+        log.unlink()
+        self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(40,)])
+
+    def test_the_log_of_a_killed_run_is_replayed_also_while_another_process_has_it_open(self):
+        self.leave_a_log()
+        reader = sqlite3.connect(self.db)  # replays the log, and keeps it
+        self.addCleanup(reader.close)
+        known = reader.execute("SELECT count(*) FROM run").fetchone()[0]
+        self.assertEqual(known, 2)
+        self.assertGreater(self.db.with_name(self.db.name + "-wal").stat().st_size, 0)
+        self.syslab("run", "selftest_empty")
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(3,)])
+
     def test_a_lost_log_costs_its_rows_alone(self):
         """What was folded into the file stays readable; nothing in it tells that there was more."""
         before = self.sql("SELECT count(*) FROM attempt")

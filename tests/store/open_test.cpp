@@ -255,6 +255,15 @@ TEST(StoreOpen, AnEmptyOrMissingFileDoesNotCostTheRowsInItsLog) {
   EXPECT_EQ(Store::open(folder / "a.db", Mode::create).schema_version(), embedded_schema().version());
 }
 
+TEST(StoreOpen, AnEmptyFileIsCalledEmpty) {
+  const Folder folder;
+  write_bytes(folder / "empty.db", "");
+  for (const Mode mode : {Mode::read_write, Mode::read_only}) {
+    const std::string message = error_of(ErrorKind::store, [&] { Store::open(folder / "empty.db", mode); });
+    EXPECT_NE(message.find("empty.db', an empty file"), std::string::npos) << message;
+  }
+}
+
 TEST(StoreOpen, AnEmptyFileBecomesAStoreAndAMissingOneOnlyWhenAskedFor) {
   const Folder folder;
   write_bytes(folder / "empty.db", "");

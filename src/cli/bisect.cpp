@@ -454,7 +454,9 @@ class Search {
     const std::string more = what_else_was_lost(found, whole);
     const std::string text = fmt::format("{}\nagainst the commit before it, in turns, {} launches a side: {} time{}",
                                          titled(bad), found.launches, text_of(found), more.empty() ? "" : "\n" + more);
-    return report_.ended(End::found, text, searched(), at(bad), &found);
+    return report_.ended(
+        End::found, text + into_branch(context_.arguments, options_, branch_merged_by(recipe_.repository, at(bad))),
+        searched(), at(bad), &found);
   }
 
   // What is known of the history; `measured` by itself.

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/text.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -43,6 +47,22 @@ std::string line_of(const std::string& named, const std::string& word, const std
 }
 
 }  // namespace
+
+std::string into_branch(std::vector<std::string> words, const BisectOptions& options,
+                        const std::optional<MergedBranch>& branch) {
+  if (!branch) return "";
+  auto at = words.begin();
+  const auto case_begins = std::find(words.begin(), words.end(), "--");
+  for (const auto& [from, to] : {std::pair{options.good, branch->start}, std::pair{options.bad, branch->tip}}) {
+    const auto found = std::find(at, case_begins, from);
+    if (found == case_begins) continue;
+    *found = short_commit(to);
+    at = found + 1;
+  }
+  std::string command = "syslab";
+  for (const std::string& word : words) command += " " + shell_word(word);
+  return fmt::format("\nit is a merge, and its branch is not searched yet\nnext: {}", command);
+}
 
 void BisectReport::step(const std::string& commit, const std::string& named, Answer answer,
                         const std::string& text) const {

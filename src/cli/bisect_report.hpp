@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compare/loss.hpp"
+#include "compare/options.hpp"
+#include "compare/revisions.hpp"
 #include "session/context.hpp"
 
 namespace syslab::cli {
@@ -23,6 +26,11 @@ enum class End {
   no_single,  // no commit loses more than δ by itself
   elsewhere   // none of those that are left does, and another one may
 };
+
+// First parents lead past the commits that a merge brought in: two lines, the last of which is the same command for its
+// branch. Empty without a branch.
+std::string into_branch(std::vector<std::string> words, const BisectOptions& options,
+                        const std::optional<MergedBranch>& branch);
 
 class BisectReport {
  public:

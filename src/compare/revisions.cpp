@@ -67,6 +67,20 @@ std::vector<std::string> commits_between(const std::string& repository, const st
   return commits;
 }
 
+std::optional<MergedBranch> branch_merged_by(const std::string& repository, const std::string& commit) {
+  const auto parent = [&](const std::string& of, const char* which) {
+    return git(repository, {"rev-parse", "--verify", "--quiet", of + which});
+  };
+  const std::optional<std::string> tip = parent(commit, "^2");
+  if (!tip) return std::nullopt;
+  const std::optional<std::string> listed =
+      git(repository, {"rev-list", "--first-parent", "--reverse", commit + "^1.." + *tip, "--"});
+  if (!listed || listed->empty()) return std::nullopt;
+  const std::optional<std::string> start = parent(listed->substr(0, listed->find('\n')), "^1");
+  if (!start) return std::nullopt;
+  return MergedBranch{*start, *tip};
+}
+
 std::string subject_of(const std::string& repository, const std::string& commit) {
   return git(repository, {"log", "-1", "--format=%s", commit, "--"}).value_or("");
 }

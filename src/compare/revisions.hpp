@@ -30,6 +30,13 @@ bool is_full_name(std::string_view text);
 std::vector<std::string> commits_between(const std::string& repository, const std::string& good,
                                          const std::string& bad);
 
+// The branch that a merge brought in: its tip, and the commit of the main line where it began, from which first parents
+// lead to the tip. Nothing for a commit that is no merge.
+struct MergedBranch {
+  std::string start, tip;
+};
+std::optional<MergedBranch> branch_merged_by(const std::string& repository, const std::string& commit);
+
 std::string subject_of(const std::string& repository, const std::string& commit);  // its first line
 std::string tree_of(const std::string& repository, const std::string& commit);     // equal of equal sources
 

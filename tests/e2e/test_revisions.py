@@ -2,6 +2,7 @@
 1.4 times as long where it differs."""
 import fcntl
 import json
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,27 @@ class Bisect(Repository):
                             (("--mine", "me=lib/work.py:", self.commits[0], "main"), "--mine 'me=lib/work.py:': names no class")):
             with self.subTest(words):
                 self.assertIn(what, self.refused("bisect", *words, cwd=self.repository))
+
+
+class IntoABranch(Repository):
+    def test_a_merge_that_is_found_is_followed_by_the_command_that_searches_its_branch(self):
+        """First parents: the merge is one commit. The slow one came with its branch."""
+        self.commit("first", {"lib/work.py": self.work(400)})
+        self.git("switch", "--quiet", "-c", "side")
+        self.commit("harmless", {"note": "1"})
+        self.commit("slow", {"lib/work.py": self.work(1200)})
+        self.git("switch", "--quiet", "main")
+        self.git("-c", "commit.gpgsign=false", "merge", "--quiet", "--no-ff", "-m", "merge side", "side")
+        start, _, slow = self.commits
+        case = ("--mine", "me=lib/work.py:fn", "--reference", "lib/work.py:reference", "--inputs", "lib/work.py:cases")
+        words = ("--delta", "20%", "--launches", "5", "--protocol", "quick")
+        said = self.syslab("bisect", start, "main", *words, "--", *case, cwd=self.repository).stdout
+        self.assertIn("merge side", said)
+        last = said.splitlines()[-1]
+        self.assertEqual(last, f"next: syslab bisect {start[:10]} {slow[:10]} {' '.join((*words, '--', *case))}")
+        said = self.syslab(*shlex.split(last)[2:], cwd=self.repository).stdout
+        self.assertIn(f"found: {slow[:10]} slow", said)
+        self.assertNotIn("next: ", said)
 
 
 class BuildOfARevision(Programs):

@@ -90,6 +90,9 @@ class Grammar {
       throw Error(ErrorKind::usage, fmt::format("{}{}", error.what(), see_help()));
     }
     if (app_.get_subcommands().empty()) return Information{help()};
+    if (line_.global.database.empty()) {
+      throw Error(ErrorKind::usage, "--db names no file; expected one\ntry: --db syslab.db, the default");
+    }
     line_.verb = chosen_.at(app_.get_subcommands().front()->get_name())();
     return line_;
   }

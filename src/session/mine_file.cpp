@@ -48,6 +48,16 @@ plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow&
   }
   if (given != given_.end()) return with_recorded(*given, recorded.path, is_own(run));
   const std::string name = pasted(recorded.name, "NAME");
+  if (recorded.path.empty()) {
+    const std::string uid = store_.run_uid(run);
+    const auto stored = store_.find_run(uid);
+    throw Error(
+        ErrorKind::usage,
+        printable(fmt::format(
+            "run {} {}names no file for '{}', so that its cases cannot run again here; start a run of your own, and "
+            "name that one: `syslab run EXPERIMENT --mine {}=FILE`",
+            uid, stored && stored->verb == "import" ? "was imported and " : "", recorded.name, name)));
+  }
   if (!is_own(run)) {
     throw Error(
         ErrorKind::usage,

@@ -150,13 +150,13 @@ double percent_option(const std::string& name, const std::string& text, int belo
   if (error != std::errc{} || end != number.data() + number.size()) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}' is no percentage; write 2% or 0.5%", name, text));
   }
-  if (!has_sign) {  // 0.02 could be meant either way
-    throw Error(ErrorKind::usage, fmt::format("{} {} of what? It is a percentage; write {}%", name, text, text));
-  }
   if (!(value > 0 && value < below)) {
     throw Error(
         ErrorKind::usage,
         fmt::format("{} {}; expected a percentage above 0 % and below {} %, such as 2% or 0.5%", name, text, below));
+  }
+  if (!has_sign) {  // 0.02 could be meant either way
+    throw Error(ErrorKind::usage, fmt::format("{} {} of what? It is a percentage; write {}%", name, text, text));
   }
   return value / 100;
 }

@@ -43,6 +43,24 @@ class Diff(Comparing):
         self.assertIn("are the same run", self.refused("diff", "latest", "after"))
         self.assertIn("above 0 %", self.refused("diff", "before", "after", "--delta", "-2%"))
 
+    def test_an_imported_run_names_no_file_that_gate_could_measure(self):
+        case = {"type": "case", "experiment": "weighted_sum", "implementation": "theirs", "language": "Rust",
+                "params": {"rows": 1000, "dim": 100, "pass": "forward"}}
+        lines: list[dict] = [
+            {"type": "run", "author": "eve", "protocol": {"name": "do_bench"}}, case,
+            {"type": "check", "name": "reference:y", "outcome": "passed", "worst_error": 1.2e-07, "tolerance": 3.1e-06},
+            {"type": "sample", "series": "time", "unit": "s", "values": [1.01e-4, 1.03e-4, 1.02e-4]},
+            {"type": "metric", "name": "time", "unit": "s", "value": 1.02e-4, "low": 1.01e-4, "high": 1.03e-4, "n": 3},
+            {"type": "end", "status": "ok"}]
+        (self.folder / "theirs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.syslab("import", "theirs.jsonl")
+        said = self.syslab("gate", "--against", "latest", expect=None)
+        self.assertIn(said.returncode, (2, 3))
+        said = said.stdout + said.stderr
+        self.assertIn("was imported and names no file for 'theirs'", said)
+        self.assertIn("syslab run EXPERIMENT --mine theirs=FILE", said)
+        self.assertNotIn("the file ''", said)
+
     def test_what_differs_in_the_conditions_is_listed(self):
         self.pinned(name="before")
         self.pinned("--data", "uniform", name="after")

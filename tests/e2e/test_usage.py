@@ -35,6 +35,10 @@ class Usage(Lab):
         self.assertIn(" a\ufffd ", self.syslab("log").stdout)
         self.assertIn("| b\ufffd |", self.syslab("query", "SELECT CAST(x'62ff' AS TEXT) AS text").stdout)
 
+    def test_a_database_without_a_name_is_refused_by_all(self):
+        for words in (("run", "selftest_empty"), ("log",), ("doctor",), ("merge", "other.db")):
+            self.assertIn("--db names no file", self.syslab(*words, "--db", "", expect=2).stderr)
+
     def test_unknown_verb(self):
         self.wrong("rnu", "flash_forward", names="'run'")
 

@@ -3,6 +3,7 @@
 // Rows are identified by what names them in every file: uids, or keys made of uids and never of counters of one file.
 // So merging twice changes nothing, and the order of merging does not matter.
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "core/json_text.hpp"
 #include "store/damaged.hpp"
 #include "store/impl.hpp"
+#include "store/json_columns.hpp"
 #include "store/schema_check.hpp"
 #include "store/times.hpp"
 #include "store/write.hpp"
@@ -140,10 +142,22 @@ void make_map(Connection& db, const TableToMerge& table) {
                   table.name, t.from, condition, wanted(table)));
 }
 
-std::int64_t copy_rows(Connection& db, const TableToMerge& table) {
+// The other file has a row that no file of ours may hold.
+class RefusedRow : public Error {
+ public:
+  RefusedRow(const std::filesystem::path& other, const std::string& fault)
+      : Error(ErrorKind::store, fmt::format("cannot merge '{}': {}; nothing was merged", other.string(), fault)) {}
+};
+
+std::int64_t copy_rows(Connection& db, const TableToMerge& table, const std::filesystem::path& other) {
   const Translation t = translate(db, table);
-  db.execute(fmt::format("INSERT INTO main.{} ({}) SELECT {} {} WHERE {} ON CONFLICT DO NOTHING", table.name,
-                         joined(t.columns), joined(t.expressions), t.from, wanted(table)));
+  try {
+    db.execute(fmt::format("INSERT INTO main.{} ({}) SELECT {} {} WHERE {} ON CONFLICT DO NOTHING", table.name,
+                           joined(t.columns), joined(t.expressions), t.from, wanted(table)));
+  } catch (const Error&) {
+    if ((sqlite3_errcode(db.handle()) & 0xff) != SQLITE_CONSTRAINT) throw;
+    throw RefusedRow(other, fmt::format("a row of its {} is refused: {}", table.name, sqlite3_errmsg(db.handle())));
+  }
   const std::int64_t added = db.changes();
   if (!table.identity.empty()) make_map(db, table);
   return added;
@@ -302,7 +316,7 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
   note_arrivals(db, options, other, now);
   for (const TableToMerge& table : kFacts) {
     if (table.name == "pin" && !are_ours(options)) continue;
-    const std::int64_t added = copy_rows(db, table);
+    const std::int64_t added = copy_rows(db, table, other);
     if (table.name == "run") counts.runs = added;
     if (table.identity == "uid" && table.name != "submission" && table.name != "comparison") {
       check_same(db, table, "uid", other);
@@ -310,19 +324,19 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
       check_same(db, table, "run_id, seq", other);
     }
   }
-  counts.attempts = copy_rows(db, kAttempt);
+  counts.attempts = copy_rows(db, kAttempt, other);
   counts.already_there += db.integer("SELECT count(*) FROM temp.map_attempt") - counts.attempts;
   check_same(db, kAttempt, "uid", other);
-  copy_rows(db, kComparisonAttempt);  // before finished attempts are forgotten: the comparison may be new
+  copy_rows(db, kComparisonAttempt, other);  // before finished attempts are forgotten: the comparison may be new
 
   // Findings before events: an end that arrives with this merge must not make its own findings look merged already.
   db.execute("CREATE TEMP TABLE every_attempt AS SELECT * FROM temp.map_attempt");
   forget_finished_attempts(db);
   for (const TableToMerge& table : kFindings) {
-    if (options.samples || table.name != "sample") copy_rows(db, table);
+    if (options.samples || table.name != "sample") copy_rows(db, table, other);
   }
   db.execute("DELETE FROM temp.map_attempt; INSERT INTO temp.map_attempt SELECT * FROM temp.every_attempt");
-  copy_rows(db, kEvents);
+  copy_rows(db, kEvents, other);
 
   for (const TableToMerge& table : kFacts) drop_map(db, table);
   for (const TableToMerge& table : kFindings) drop_map(db, table);
@@ -362,6 +376,9 @@ MergeCounts Store::merge(const std::filesystem::path& other, const MergeOptions&
   try {
     const Attached attached(db, file.uri);
     return merge_attached(db, impl_->options.schema, other, options, impl_->options.now());
+  } catch (const RefusedRow&) {  // SQLite does not say which row it is
+    if (const std::string fault = json_fault_in(*file.connection); !fault.empty()) throw RefusedRow(other, fault);
+    throw;
   } catch (const DamagedDatabase&) {  // SQLite does not say which of the two it is
     require_whole(*file.connection);
     throw;

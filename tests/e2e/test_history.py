@@ -53,7 +53,7 @@ class History(Lab):
         self.syslab("run", "selftest_empty")
         facts, protocol = self.sql("SELECT b.facts, r.protocol FROM run r JOIN build b ON b.id = r.build_id")[0]
         wrong = {"git_dirty": {**json.loads(facts), "git_dirty": "no"}, "launches": {**json.loads(protocol), "launches": "3"}}
-        for table, column, text, told in (("build", "facts", "{oops", "a value of its build.facts is malformed JSON"),
+        for table, column, text, told in (("build", "facts", "{oops", "its build.facts is malformed JSON; expected JSON (build "),
                                           ("build", "facts", json.dumps(wrong["git_dirty"]), "a stored build.facts has \"no\" as 'git_dirty'"),
                                           ("run", "protocol", json.dumps(wrong["launches"]), "a stored run.protocol has \"3\" as 'launches'")):
             with self.subTest(told):

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -315,6 +316,40 @@ TEST(StoreMerge, ATimeThatDoesNotExistIsRefused) {
     ASSERT_EQ(damage.size(), 1U);
     EXPECT_NE(damage.front().find("a time that does not exist"), std::string::npos) << damage.front();
   }
+}
+
+TEST(StoreMerge, JsonThatIsNoneIsNamedByItsFileColumnAndRow) {
+  const auto refusal = [](const std::string& table, const std::string& column, const std::string& text) {
+    const Folder folder;
+    fill(folder / "b.db");
+    {
+      Connection db((folder / "b.db").string(), Connection::Access::read_write, folder / "b.db");
+      const std::string trigger =
+          db.text(fmt::format("SELECT sql FROM sqlite_master WHERE name = '{}_no_update'", table));
+      db.execute(fmt::format("DROP TRIGGER {}_no_update", table));
+      Statement(db, fmt::format("UPDATE {} SET {} = ?", table, column)).run(text);
+      db.execute(trigger);
+      db.checkpoint_on_close();
+    }
+    const std::string error = error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / "b.db"); });
+    EXPECT_NE(error.find(fmt::format("cannot merge '{}'", (folder / "b.db").string())), std::string::npos) << error;
+    EXPECT_EQ(error.find("a.db"), std::string::npos) << error;
+    EXPECT_EQ(error.find("INSERT"), std::string::npos) << error;
+    EXPECT_NE(error.find("; nothing was merged"), std::string::npos) << error;
+    return error;
+  };
+  const auto expect = [](const std::string& error, const std::string& told) {
+    EXPECT_NE(error.find(told), std::string::npos) << error;
+  };
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  expect(refusal("attempt_facts", "facts", "{"), "its attempt_facts.facts is malformed JSON; expected JSON (attempt 0");
+  expect(refusal("attempt_facts", "facts", deep),
+         "its attempt_facts.facts is nested 100000 levels deep; expected at most 100 (attempt 0");
+  expect(refusal("attempt_event", "detail", "{"),
+         "its attempt_event.detail is malformed JSON; expected JSON (attempt 0");
+  expect(refusal("run", "protocol", "zzz"), "its run.protocol is malformed JSON; expected JSON (run 0");
+  expect(refusal("run", "argv", "{"), "its run.argv is malformed JSON; expected JSON (run 0");
+  expect(refusal("run", "argv", "{}"), "its run.argv is no JSON array; expected one (run 0");
 }
 
 TEST(StoreMerge, AStoreMergedWithItselfIsAllThereAlready) {

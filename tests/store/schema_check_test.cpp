@@ -81,7 +81,7 @@ TEST_F(SchemaCheck, WhatIsStoredAsJsonIsJsonAlthoughTheTablesDoNotSay) {
       "FROM run LIMIT 1");
   Store other = Store::open(folder_ / "b.db", Mode::create);
   const std::string said = error_of(ErrorKind::store, [&] { other.merge(folder_ / "a.db"); });
-  EXPECT_NE(said.find("or run.protocol no JSON"), std::string::npos) << said;
+  EXPECT_NE(said.find("its run.protocol is malformed JSON; expected JSON (run f)"), std::string::npos) << said;
   EXPECT_EQ(count(other, "SELECT count(*) FROM run"), 0);
 }
 

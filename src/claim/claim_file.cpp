@@ -31,8 +31,10 @@ Json to_json(const Side& side) {
   Json json{{"label", side.label}, {"is_mine", side.is_mine}, {"digest", side.digest}, {"name", side.name}};
   if (!side.command.empty()) json["command"] = side.command;
   for (const Law& law : side.laws) {
-    json["laws"].push_back(
-        {{"name", law.name}, {"contract", law.contract}, {"outcome", law.outcome}, {"inputs", law.inputs}});
+    json["laws"].push_back({{"name", law.name},
+                            {"contract", to_string(law.contract)},
+                            {"outcome", to_string(law.outcome)},
+                            {"inputs", law.inputs}});
   }
   return json;
 }
@@ -50,7 +52,8 @@ Json to_json(const Case& one) {
   for (const Block& block : one.blocks) blocks.push_back(to_json(block));
   Json json{{"title", one.title},     {"experiment", one.experiment},
             {"version", one.version}, {"params", parse_json(one.params)},
-            {"checked", one.checked}, {"blocks", blocks}};
+            {"ranks", one.ranks},     {"checked", one.checked},
+            {"blocks", blocks}};
   if (!one.faster_code.empty()) json["faster_code"] = one.faster_code;
   if (!one.slower_code.empty()) json["slower_code"] = one.slower_code;
   if (!one.warnings.empty()) json["warnings"] = stats::to_json(one.warnings);
@@ -97,6 +100,13 @@ std::string word_at(const Json& json, const char* field) {
   broken(fmt::format("its {} {} is no name: it has letters, digits, '_', '-' and '.' only", field, in_quotes(word)));
 }
 
+template <typename Enum>
+Enum one_of(const Json& json, const char* field, std::optional<Enum> (*of_word)(std::string_view)) {
+  const std::string word = string_at(json, field);
+  if (const std::optional<Enum> found = of_word(word)) return *found;
+  broken(fmt::format("its {} {} is none that syslab knows", field, in_quotes(word)));
+}
+
 std::string digest_from(const Json& json) {
   constexpr std::size_t kLongest = 64;  // a SHA-256
   const auto digest = json.get<std::string>();
@@ -136,8 +146,8 @@ Side side_from(const Json& json) {
   if (side.is_mine && json.contains("name")) require_name(side.name);
   if (json.contains("command")) side.command = string_at(json, "command");
   for (const Json& law : json.value("laws", Json::array())) {
-    side.laws.push_back(
-        {word_at(law, "name"), word_at(law, "contract"), word_at(law, "outcome"), count_at(law, "inputs")});
+    side.laws.push_back({word_at(law, "name"), one_of(law, "contract", contract_of), one_of(law, "outcome", outcome_of),
+                         count_at(law, "inputs")});
   }
   return side;
 }
@@ -162,6 +172,7 @@ Case case_from(const Json& json) {
     if (!value.is_primitive() || value.is_null()) broken("a value of an axis is no text, number or flag");
   }
   one.params = json_text(Params::from_json(json.at("params")).to_json());
+  if (json.contains("ranks")) one.ranks = count_at(json, "ranks");  // older claims have none
   one.checked = count_at(json, "checked");
   for (const Json& block : json.at("blocks")) one.blocks.push_back(block_from(block));
   if (json.contains("faster_code")) one.faster_code = digest_from(json.at("faster_code"));

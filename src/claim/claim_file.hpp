@@ -11,6 +11,7 @@
 
 #include "claim/finding.hpp"
 #include "claim/statement.hpp"
+#include "contract/outcome.hpp"
 #include "core/json.hpp"
 #include "stats/paired.hpp"
 #include "stats/timing_warning.hpp"
@@ -28,7 +29,9 @@ struct Question {
 
 // A law that was searched for counterexamples with the same code, as the author's database had it.
 struct Law {
-  std::string name, contract, outcome;  // "weighted_sum.linearity", "full", "passed"
+  std::string name;  // "weighted_sum.linearity"
+  Contract contract = Contract::full;
+  Outcome outcome = Outcome::not_run;
   std::int64_t inputs = 0;
 };
 
@@ -61,6 +64,7 @@ struct Case {
   std::string faster_code, slower_code;  // on a GPU: digests of the kernels that ran (docs/history.md); else empty
   std::vector<stats::TimingWarning> warnings;  // that the verdict was told with
   double faster_mhz = 0, slower_mhz = 0;       // on a GPU: its clock in the bursts, median over launches; 0: not told
+  std::int64_t ranks = 1;  // of both sides; 1 too where they differ in it, which their labels then say
 };
 
 // Something in the file that `claim` would not have written there.

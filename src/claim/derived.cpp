@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -26,14 +25,8 @@ bool take(std::string_view& text, const std::string& beginning) {
   return true;
 }
 
-// How many ranks there are is no axis of the case: `verify` knows it.
-bool is_ranks(std::string_view text) {
-  if (text.empty()) return true;
-  if (!take(text, " on ") || !text.ends_with(" ranks")) return false;
-  text.remove_suffix(std::string_view(" ranks").size());
-  return !text.empty() && text.size() < 6 &&
-         std::ranges::all_of(text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
-}
+// How many ranks there are is no axis of the case.
+std::string ranks_of(const Case& one) { return one.ranks > 1 ? fmt::format(" on {} ranks", one.ranks) : ""; }
 
 // Of the case's own words alone, in their order; some may be left out.
 bool is_title_of(const File& file, const Case& one) {
@@ -43,7 +36,7 @@ bool is_title_of(const File& file, const Case& one) {
   for (const auto& [axis, value] : Params::from_json(parse_json(one.params))) {
     take(rest, fmt::format(" {}={}", axis, syslab::to_string(value)));
   }
-  return is_ranks(rest);
+  return rest == ranks_of(one);
 }
 
 void look_at_cases(std::vector<Alteration>& found, const File& file) {
@@ -93,9 +86,7 @@ std::string full_title(const File& file, const Case& one) {
   std::string title = one.experiment;
   if (file.faster.name == file.slower.name) title += " " + file.faster.name;
   for (const auto& [axis, value] : Params::from_json(parse_json(one.params))) title += " " + shown_axis(axis, value);
-  std::string_view rest = one.title;
-  const std::size_t ranks = rest.rfind(" on ");
-  return ranks != std::string_view::npos && is_ranks(rest.substr(ranks)) ? title + one.title.substr(ranks) : title;
+  return title + ranks_of(one);
 }
 
 std::string revision_of(const std::string& build_json) {

@@ -180,11 +180,6 @@ void add_time(Lines& lines, const std::string& of, double then, double here) {
   lines.add("the time of " + of, fmt::format("{:.4g} s", then), fmt::format("{:.4g} s", here));
 }
 
-std::string ranks_in(const std::string& title) {
-  const std::size_t at = title.rfind(" on ");
-  return at != std::string::npos && title.ends_with(" ranks") ? title.substr(at + 1) : "on one rank";
-}
-
 std::string quoted_sentence(stats::TimingWarning warning) {
   for (std::string* const text : {&warning.side, &warning.about}) *text = in_one_run(*text, kShownOfValue);
   return in_quotes(sentence(warning), kShownOfSentence);
@@ -208,7 +203,7 @@ void add_warnings(Lines& lines, const std::string& title, const Case& then, cons
 void add_case(Lines& lines, const File& file, const Case& then, const Case& here, bool same_kind) {
   const std::string title = full_title(file, then);
   const std::string faster = file.faster.label + " in " + title, slower = file.slower.label + " in " + title;
-  lines.add_if_other("ranks of " + title, ranks_in(then.title), ranks_in(here.title));
+  if (then.ranks != here.ranks) lines.add("ranks of " + title, std::to_string(then.ranks), std::to_string(here.ranks));
   add_kernels(lines, faster, then.faster_code, here.faster_code);
   add_kernels(lines, slower, then.slower_code, here.slower_code);
   if (same_kind) {

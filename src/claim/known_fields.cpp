@@ -16,7 +16,7 @@ namespace {
 
 using Kind = Alteration::Kind;
 
-constexpr std::array<std::string_view, 61> kFields{
+constexpr std::array<std::string_view, 62> kFields{
     "/syslab_claim",
     "/claim",
     "/tolerance",
@@ -52,6 +52,7 @@ constexpr std::array<std::string_view, 61> kFields{
     "/cases/*/experiment",
     "/cases/*/version",
     "/cases/*/params",
+    "/cases/*/ranks",
     "/cases/*/checked",
     "/cases/*/blocks/*/launch",
     "/cases/*/blocks/*/block",

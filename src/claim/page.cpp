@@ -81,23 +81,23 @@ Text side_of(const Side& side, const ShellSigns signs) {
 
 // One that was searched for several experiments, such as both passes, counts once, and has passed where it did for all.
 std::string laws_of(const Side& side) {
-  std::map<std::string, std::set<std::string>> passed;  // by contract
+  std::map<Contract, std::set<std::string>, std::greater<>> passed;  // the full one first
   for (const Law& law : side.laws) {
-    if (law.outcome == "passed") passed[law.contract].insert(law.name);
+    if (law.outcome == Outcome::passed) passed[law.contract].insert(law.name);
   }
   std::string others;
   std::set<std::string> told;
   for (const Law& law : side.laws) {
-    if (law.outcome == "passed") continue;
+    if (law.outcome == Outcome::passed) continue;
     passed[law.contract].erase(law.name);
-    const std::string said = fmt::format(", {} ({}) {}", law.name, law.contract, law.outcome);
+    const std::string said = fmt::format(", {} ({}) {}", law.name, to_string(law.contract), to_string(law.outcome));
     if (told.insert(said).second) others += said;
   }
   std::erase_if(passed, [](const auto& of) { return of.second.empty(); });
   std::string text;
   for (const auto& [contract, names] : passed) {
     text += fmt::format("{}{} of contract {} passed", text.empty() ? "" : ", ",
-                        counted(static_cast<std::int64_t>(names.size()), "law"), contract);
+                        counted(static_cast<std::int64_t>(names.size()), "law"), to_string(contract));
   }
   if (side.laws.empty()) return "none was searched with this code";
   return text.empty() ? others.substr(2) : text + others;

@@ -41,6 +41,7 @@ claim::Case planned_case(const plan::ComparisonPoint& point) {
   one.experiment = point.a.experiment->id;
   one.version = point.a.experiment->version;
   one.params = json_text(point.shared.to_json());
+  one.ranks = point.a.world_size == point.b.world_size ? point.a.world_size : 1;
   return one;
 }
 
@@ -134,7 +135,9 @@ std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store
       {store::text_cell(run_uid)});
   std::map<std::string, std::vector<claim::Law>> laws;
   for (const std::vector<store::Cell>& row : found.rows) {
-    laws[row[0].text].push_back({row[1].text, row[2].text, row[3].text, row[4].integer});
+    const auto contract = contract_of(row[2].text);
+    const auto outcome = outcome_of(row[3].text);
+    if (contract && outcome) laws[row[0].text].push_back({row[1].text, *contract, *outcome, row[4].integer});
   }
   return laws;
 }

@@ -60,10 +60,11 @@ TEST(ClaimFile, ALawOfSeveralExperimentsCountsOnce) {
   const auto said = [&](const std::string& text) {
     return write_page(claim, "x.claim", report::Format::markdown).find(text) != std::string::npos;
   };
-  claim.faster.laws = {
-      {"refusal", "full", "passed", 20}, {"refusal", "full", "passed", 20}, {"repeats", "full", "passed", 9}};
+  claim.faster.laws = {{"refusal", Contract::full, Outcome::passed, 20},
+                       {"refusal", Contract::full, Outcome::passed, 20},
+                       {"repeats", Contract::full, Outcome::passed, 9}};
   EXPECT_TRUE(said("2 laws of contract full passed")) << write_page(claim, "x.claim", report::Format::markdown);
-  claim.faster.laws.push_back({"repeats", "full", "falsified", 3});
+  claim.faster.laws.push_back({"repeats", Contract::full, Outcome::falsified, 3});
   EXPECT_TRUE(said("1 law of contract full passed, repeats (full) falsified"));
 }
 

@@ -155,7 +155,10 @@ std::vector<Json> other_values(const Json& value) {
     digit.back() = digit.back() == '0' ? '1' : '0';
     others.push_back(digit);
   }
-  if (text == "kernel") others.emplace_back("quick");  // another protocol that there is
+  // Another word of the same kind.
+  if (text == "kernel") others.emplace_back("quick");
+  if (contract_of(text)) others.emplace_back(text == "full" ? "handout" : "full");
+  if (outcome_of(text)) others.emplace_back(text == "passed" ? "falsified" : "passed");
   if (text.starts_with("2026-")) others.push_back(year.replace(0, 4, "2025"));
   return others;
 }

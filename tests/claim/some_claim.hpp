@@ -18,7 +18,7 @@ inline File some_claim() {
   file.question.assignments = {"seq=128"};
   file.question.protocol = "kernel";
   file.question.data = "normal";
-  file.faster = {"me", true, "00ff", "me", "", {{"attention.linearity", "full", "passed", 100}}};
+  file.faster = {"me", true, "00ff", "me", "", {{"attention.linearity", Contract::full, Outcome::passed, 100}}};
   file.slower = {"naive", false, "4f2c", "naive", "", {}};
   Case one{"flash_forward seq=128", "flash_forward", "2", R"({"seq":128})", 3, {}, {}, {}};
   for (int launch = 0; launch < 3; ++launch) {

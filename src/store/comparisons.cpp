@@ -6,7 +6,7 @@
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
 #include "store/impl.hpp"
-#include "store/unless_empty.hpp"
+#include "store/write.hpp"
 
 namespace syslab::store {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
 #include "store/reservoir.hpp"
-#include "store/unless_empty.hpp"
+#include "store/write.hpp"
 
 namespace syslab::store {
 namespace {

@@ -12,7 +12,6 @@
 #include "store/own_runs.hpp"
 #include "store/records.hpp"
 #include "store/submission.hpp"
-#include "store/unless_empty.hpp"
 #include "store/utf8.hpp"
 #include "store/write.hpp"
 

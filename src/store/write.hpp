@@ -2,6 +2,7 @@
 // arrives whole from elsewhere.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,11 @@
 #include "store/writer.hpp"
 
 namespace syslab::store {
+
+// What a caller left empty is NULL in the database.
+inline std::optional<std::string> unless_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
 
 // The uids of shared facts (a case's is in core/ids.hpp): SHA-256 of what each says, `facts` as canonical text.
 std::string environment_uid(const std::string& comparability_key, const std::string& facts);

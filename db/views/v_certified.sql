@@ -25,7 +25,7 @@ SELECT k.attempt_id, k.ranks, k.toys, k.steps, t.tests, t.test_cases
                               WHEN 'holds_parts' THEN 'only its own shards on a rank' WHEN 'uneven_rows' THEN 'batches that do not divide evenly'
                               ELSE replace(substr(law, instr(law, '.') + 1), '_', ' ') END AS name, max(cases_run) AS cases
                        FROM v_coverage
-                      WHERE NOT is_mine AND substr(law, instr(law, '.') + 1) NOT IN ('certificate', 'equals_one_process', 'tied_weights', 'groups', 'added_group')
+                      WHERE NOT is_mine AND measured_here AND substr(law, instr(law, '.') + 1) NOT IN ('certificate', 'equals_one_process', 'tied_weights', 'groups', 'added_group')
                       GROUP BY experiment, law
                      HAVING min(outcome = 'passed') = 1
                       ORDER BY experiment, law)

@@ -1,7 +1,8 @@
 -- A row a measured case: its newest attempt, whatever its end (v_newest), with what tables of kernels show. Times in ms,
 -- of the slowest rank: where the ranks kept step, of the slowest at each step, which the row of rank -1 says (with no value where
 -- they did not, and then none of theirs stands in). What failed has no time and no rate, here
--- and in `metrics`; what ended with an `error` has no number at all. `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
+-- and in `metrics`; what ended with an `error` has no number at all. What came by merge or import has a time only if it
+-- was checked. `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
 -- outputs and all verified calls; `checked_percent` is the share of the outputs judged; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation whose role is `naive`,
 -- or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
@@ -18,7 +19,7 @@ WITH t AS MATERIALIZED (
   SELECT n.*, coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device,
          1e3 * m.value AS time_ms, 1e3 * m.ci_low AS low_ms, 1e3 * m.ci_high AS high_ms, m.n
     FROM v_newest n
-    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time' AND n.ending IS NOT 'failed'
+    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time' AND n.ending IS NOT 'failed' AND (n.checked OR n.measured_here)
           AND m.rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = n.attempt_id AND x.name = 'time'
                          ORDER BY x.rank <> -1, x.value DESC, x.rank LIMIT 1)
    WHERE n.task = 'measure'

@@ -23,7 +23,7 @@ paired AS (
            ORDER BY l.run_order DESC, l.attempt_uid DESC LIMIT 1) AS passed_later
     FROM bad
 )
-SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment, n.case_id, n.implementation, n.is_mine, n.author, n.world_size, n.task, n.law,
+SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment, n.case_id, n.implementation, n.is_mine, n.author, n.measured_here, n.world_size, n.task, n.law,
        n.protocol, n.device, n.status, n.message, k.name AS property, k.worst_error, k.tolerance AS bound, n.passed_later,
        (SELECT coalesce(l.gpu_name, l.cpu_model, 'unknown') FROM v_attempt l WHERE l.attempt_id = n.passed_later) AS later_device,
        w.worst_error AS later_error, w.tolerance AS later_bound

@@ -6,7 +6,8 @@
 -- columns: implementation|1|code|left; case|1|s|left; ranks?|1|d|right; law?|1|s|left; status|1|status|left; property?|1|s|left; error?|1|s|right;
 --   bound?|1|s|right; later as later ok|1|s|left; later_error as later error?|1|s|right; later_bound as later bound?|1|s|right; protocol?|1|s|left;
 --   device?|1|s|left; run|1|uid|left
-SELECT n.implementation, coalesce((SELECT group_concat(x.axis || '=' || x.value, ' ') FROM v_param x WHERE x.case_id = n.case_id), '–') AS "case",
+SELECT n.implementation || iif(n.measured_here, '', ' (self-reported)') AS implementation,
+       coalesce((SELECT group_concat(x.axis || '=' || x.value, ' ') FROM v_param x WHERE x.case_id = n.case_id), '–') AS "case",
        n.world_size AS ranks, coalesce(n.law, '–') AS law, n.status, n.message, coalesce(n.property, '–') AS property,
        iif(n.worst_error IS NULL, '–', printf('%.2e', n.worst_error)) AS error, iif(n.bound IS NULL, '–', printf('%.2e', n.bound)) AS bound,
        iif(n.passed_later IS NULL, 'no', iif(n.later_device = n.device, 'yes', 'yes, on ' || n.later_device)) AS later,

@@ -20,7 +20,7 @@ constexpr const char* kSearched =
     "       t.ending IN ('failed', 'oom')"
     "  FROM v_attempt t"
     "  JOIN plan_case p ON p.run_id = t.run_id AND p.seq = t.plan_seq"
-    " WHERE t.task = 'law' AND t.ending <> 'aborted'"
+    " WHERE t.task = 'law' AND t.measured_here AND t.ending <> 'aborted'"
     " ORDER BY t.attempt_uid";
 
 Key key_of(const plan::Plan& plan, const plan::PlannedCase& planned) {

@@ -15,6 +15,7 @@ from lab import Lab, attempts
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from claim_seal import sealed  # noqa: E402
 
+PLUGINS = os.environ["SYSLAB_PLUGINS"]
 TRAIN = ("train_lm", "--preset", "smoke", "--impl", "host_eager", "--device", "cpu")
 UNFINISHED = ("DELETE FROM check_result", "DELETE FROM metric", "DELETE FROM sample", "DELETE FROM series",
               "DELETE FROM attempt_facts", "UPDATE attempt_event SET status = 'aborted', detail = NULL WHERE status <> 'started'")
@@ -147,6 +148,23 @@ class MergedFiles(Lab):
         self.assertIn("is self-reported: merge of 'hers.db', not measured here", self.syslab("pin", "base", hers_run).stderr)
         self.syslab("merge", "--trust", hers)
         self.assertNotIn("self-reported", self.syslab("log").stdout + self.syslab("log", "command").stdout)
+
+    def test_a_law_that_somebody_else_says_passed_hides_no_failure(self):
+        check = ("check", "flash_forward", "--mine", f"me={PLUGINS}/faulty_attention.so", "--cases", "3", "-k", "equals_oracle",
+                 "--contract", "handout")
+        self.syslab(*check, expect=1)
+        hers = self.folder / "hers.db"
+        shutil.copy(self.db, hers)
+        change(hers, *(f"UPDATE {table} SET uid = substr(uid, 1, 24) || printf('%012x', id)" for table in ("run", "attempt", "check_result")),
+               "UPDATE attempt_event SET status = 'ok', detail = NULL WHERE status = 'check_failed'", "DELETE FROM run_mac",
+               "UPDATE check_result SET outcome = 'passed', worst_error = 1e-6, message = NULL, counterexample = NULL")
+        self.syslab("merge", hers)
+        self.assertEqual(self.sql("SELECT DISTINCT outcome FROM v_coverage WHERE measured_here AND law = 'attention.equals_oracle'"),
+                         [("falsified",)])
+        laws = self.syslab("report", "flash_forward", "--no-figures").stdout
+        self.assertIn("| `attention.equals_oracle` | `me` | handout | **falsified** |", laws)
+        self.assertIn("| `attention.equals_oracle` | `me (self-reported)` | handout | passed |", laws)
+        self.assertEqual(self.lines(*check, "--last-failed", expect=1)[-1]["chosen_by"], "-k equals_oracle and --last-failed")
 
     def test_a_claim_names_no_file_by_an_axis(self):
         self.syslab("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",

@@ -283,19 +283,20 @@ class Reference:
                 for (name, value), each, moved, erring, change in zip(results, self.outputs, sensitivity, own, within)]
 
     def expect_ties(self, values, seen, probes):
-        """The same, with what was seen in place of the reference's own integers where it is as right. `seen`: arrays of
-        doubles."""
+        """The same, with what was seen (arrays of doubles) in place of the reference's integers where as right."""
         pairs = self.expect(values, probes)
-        drawn = self.decided_by_rounding(values)
-        found = []
-        for index, (pair, each, other) in enumerate(zip(pairs, self.outputs, seen)):
-            if is_integer(each["dtype"]) and not any(self.declared() or ()):
-                own, scores = array_of(pair[0]), [*self.scores_of_arguments(values, index),
-                                                  *self.scores_of_outputs(pairs, drawn, index)]
-                value = settled(own, other.reshape(own.shape), scores,
-                                [array_of(results[index][1]).astype("f8") for results in drawn])
-                pair = value, array_of(pair[1]), array_of(pair[2])
-            found.append(pair)
+        if any(self.declared() or ()):
+            return pairs
+        integers = [i for i, each in enumerate(self.outputs) if is_integer(each["dtype"])]
+        for number in DRAWS:
+            drawn, found = self.decided_by_rounding(values, number), list(pairs)
+            for i in integers:
+                own = array_of(pairs[i][0])
+                scores = [*self.scores_of_arguments(values, i), *self.scores_of_outputs(pairs, drawn, i)]
+                others = [array_of(results[i][1]).astype("f8") for results in drawn]
+                found[i] = settled(own, seen[i].reshape(own.shape), scores, others), *map(array_of, pairs[i][1:])
+            if all((found[i][0].reshape(-1) == seen[i].reshape(-1)).all() for i in integers):
+                break
         return found
 
     def scores_of_arguments(self, values, output):
@@ -322,7 +323,7 @@ class Reference:
                         for results in in_float64]
                 yield array_of(value), array_of(tolerance), OutputStandsOut(runs)
 
-    def decided_by_rounding(self, values):
+    def decided_by_rounding(self, values, draws):
         """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on
         their way."""
         import numpy
@@ -333,7 +334,7 @@ class Reference:
             return results
         units = [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors]
         generator = numpy.random.default_rng(20230717)
-        for _ in range(DRAWS):
+        for _ in range(draws):
             results.append(self.run(self.wide,
                                     [rounded(widened(value), FACTOR * unit, generator) if is_inexact(value) else value
                                      for value, unit in zip(given, units)]))

@@ -10,8 +10,9 @@ Needs the standard library, and NumPy once it is asked.
 """
 import math
 
-# Of arguments that differ by rounding: of two that tie, both come up in all but one of 2^16; of other places, too.
-DRAWS = 16
+# Of arguments that differ by rounding: of two that tie, both come up in all but one of 2^16; of other places, too. A
+# run has many thousands of integers: where one is left that ties with nothing, more are drawn.
+DRAWS = (16, 64)
 
 
 def read_doubles(memory, wire):
@@ -104,7 +105,7 @@ class MovedArgument:
 
         generator, chosen = numpy.random.default_rng(20230717), at_places(scores, places, axis)
         constant = scores.max(axis, keepdims=True) == scores.min(axis, keepdims=True)
-        for _ in range(DRAWS):
+        for _ in range(DRAWS[0]):
             made = moved(scores, chosen, axis, end, generator)
             found = self.found_with(made)
             if found is None or found.size != places.size:

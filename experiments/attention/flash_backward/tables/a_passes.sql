@@ -10,7 +10,7 @@ WITH passed AS MATERIALIZED (
            WHEN 'half_gradients_no_worse_than_naive' THEN 'err at most twice as much as unfused attention in half precision'
            WHEN 'bitwise_repeatable' THEN 'are bitwise repeatable' END AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
     FROM v_coverage
-   WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable')
+   WHERE experiment = ?1 AND NOT is_mine AND measured_here AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable')
    GROUP BY implementation, law
   HAVING min(outcome = 'passed') = 1
    ORDER BY implementation, law
@@ -19,7 +19,7 @@ tests AS (SELECT implementation, max(run_uid) AS run_uid FROM passed GROUP BY im
 errors AS (
   SELECT implementation, params ->> '$.dtype' AS dtype, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, worst_error AS error, tolerance, sum(cases_run) AS times
     FROM v_properties
-   WHERE kind = 'reference' AND experiment IN ('flash_backward', 'flash_benchmarking') AND NOT is_mine AND status <> 'error'
+   WHERE kind = 'reference' AND experiment IN ('flash_backward', 'flash_benchmarking') AND NOT is_mine AND measured_here AND status <> 'error'
      AND property IN ('reference:dq', 'reference:dk', 'reference:dv', 'samples:dq', 'samples:dk', 'samples:dv') AND outcome = 'passed'
    GROUP BY implementation, dtype, output
 )

@@ -11,7 +11,7 @@ WITH tests AS (
                 WHEN 'rows_sum_to_one' THEN 'rows of P sum to 1' WHEN 'large_scores' THEN 'scores of ±10⁴ do not overflow'
                 WHEN 'half_no_worse_than_naive' THEN 'half precision errs at most twice as much as unfused' END AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
             FROM v_coverage
-           WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.equals_oracle', 'attention.lse_equals_oracle', 'attention.causal_prefix', 'attention.rows_sum_to_one', 'attention.large_scores', 'attention.half_no_worse_than_naive')
+           WHERE experiment = ?1 AND NOT is_mine AND measured_here AND law IN ('attention.equals_oracle', 'attention.lse_equals_oracle', 'attention.causal_prefix', 'attention.rows_sum_to_one', 'attention.large_scores', 'attention.half_no_worse_than_naive')
            GROUP BY implementation, law
           HAVING min(outcome = 'passed') = 1
            ORDER BY implementation, law NOT LIKE '%equals_oracle', law)
@@ -23,7 +23,7 @@ errors AS (
                               ELSE substr(property, instr(property, ':') + 1) END AS output,
          max(ratio) AS worst, worst_error AS error, tolerance, sum(cases_run) AS times  -- error and tolerance: of the worst ratio
     FROM v_properties
-   WHERE experiment IN ('flash_forward', 'flash_benchmarking') AND NOT is_mine AND outcome = 'passed' AND status <> 'error'
+   WHERE experiment IN ('flash_forward', 'flash_benchmarking') AND NOT is_mine AND measured_here AND outcome = 'passed' AND status <> 'error'
      AND property IN ('reference:out', 'reference:lse', 'samples:out', 'samples:lse', 'attention.equals_oracle', 'attention.lse_equals_oracle')
    GROUP BY implementation, output
 )

@@ -12,7 +12,7 @@ WITH kernels AS (
 tried AS (
   SELECT law, implementation, sum(cases_run) AS cases, max(run_uid) AS run_uid, min(outcome = 'passed') AS passed
     FROM v_coverage
-   WHERE experiment = ?1 AND NOT is_mine AND implementation IN (SELECT implementation FROM kernels)
+   WHERE experiment = ?1 AND NOT is_mine AND measured_here AND implementation IN (SELECT implementation FROM kernels)
      AND law IN ('attention.equals_oracle', 'attention.lse_equals_oracle', 'attention.causal_prefix', 'attention.rows_sum_to_one', 'attention.large_scores', 'attention.half_no_worse_than_naive')
    GROUP BY law, implementation
 ),
@@ -22,7 +22,7 @@ errors AS (
   SELECT implementation, params ->> '$.dtype' AS dtype, substr(property, instr(property, ':') + 1) AS output,
          max(ratio) AS worst, worst_error AS error, tolerance  -- error and tolerance: of the worst ratio
     FROM v_properties
-   WHERE experiment IN ('flash_forward', 'flash_benchmarking') AND NOT is_mine AND outcome = 'passed' AND status <> 'error'
+   WHERE experiment IN ('flash_forward', 'flash_benchmarking') AND NOT is_mine AND measured_here AND outcome = 'passed' AND status <> 'error'
      AND property IN ('reference:out', 'reference:lse', 'samples:out', 'samples:lse')
    GROUP BY implementation, dtype, output
 )

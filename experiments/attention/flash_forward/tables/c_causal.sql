@@ -7,7 +7,7 @@
 SELECT group_concat('`' || implementation || '`', ', ') AS implementations, sum(cases) AS cases, max(run_uid) AS run_uid
   FROM (SELECT implementation, sum(cases_run) AS cases, max(run_uid) AS run_uid
           FROM v_coverage
-         WHERE experiment = ?1 AND law = 'attention.causal_prefix' AND NOT is_mine AND implementation IN ('flash_tiled', 'flash_mma', 'flash_fp32')
+         WHERE experiment = ?1 AND law = 'attention.causal_prefix' AND NOT is_mine AND measured_here AND implementation IN ('flash_tiled', 'flash_mma', 'flash_fp32')
          GROUP BY implementation
         HAVING min(outcome = 'passed') = 1
          ORDER BY implementation)

@@ -38,8 +38,11 @@ struct Subject {
     some.seed = sample.seed;
     return some;
   }
-  // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where that is promised and wider.
-  std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived) const;
+  // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where that is promised and wider. `unit`: what is promised is
+  // of numbers of order one, and O of a V that is so many times as long is, too: then it is 1e-2·unit +
+  // 1e-2·|expected|.
+  std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived,
+                              double unit = 1) const;
 };
 
 using Body = void (*)(const Subject&, check::Observation&);

@@ -134,7 +134,7 @@ const std::vector<Entry>& entries() {
        true},
       {"attention.gradient_layouts",
        "a dO that is not contiguous gives the same gradients: transposed, or one number of stride 0 as o.sum() makes "
-       "it",
+       "it; and so do calls in which only q, or only k and v, want one",
        gradient_layouts,
        {.pass = Pass::backward, .dtypes = below_double(), .most_seq = 64, .most_dim = 64},
        when_by_autograd,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "core/error.hpp"
 #include "core/refusal.hpp"
@@ -111,12 +112,13 @@ Sample Subject::draw(Pass pass, bool supported_only) const {
   return sample;
 }
 
-std::vector<double> Subject::allowed(const std::vector<double>& expected, const std::vector<double>& derived) const {
+std::vector<double> Subject::allowed(const std::vector<double>& expected, const std::vector<double>& derived,
+                                     double unit) const {
   if (!wide()) return derived;
   constexpr double kOfficial = 1e-2;  // rtol and atol of the hand-out's tests
   std::vector<double> tolerance(derived);
   for (std::size_t i = 0; i < tolerance.size(); ++i) {
-    if (std::isfinite(expected[i])) tolerance[i] = std::max(tolerance[i], kOfficial * (1 + std::abs(expected[i])));
+    if (std::isfinite(expected[i])) tolerance[i] = std::max(tolerance[i], kOfficial * (unit + std::abs(expected[i])));
   }
   return tolerance;
 }
@@ -136,11 +138,21 @@ auto called(const Sample& sample, const Call& call) {
 
 }  // namespace
 
+// One sample in so many is asked under torch.no_grad().
+constexpr int kOfUses = 4;
+
 void equals_oracle(const Subject& subject, Observation& observation) {
   const Sample sample = subject.draw(Pass::forward);
+  // A model that is used, not trained, wants no gradients; the hand-out's tests always do.
+  const bool by_autograd = subject.rung.domain && subject.rung.domain->by_autograd;
+  const bool is_used = by_autograd && subject.contract == check::Contract::full &&
+                       property::draw_below("no_grad", kOfUses) == kOfUses - 1;
+  std::optional<Company> company;
+  if (is_used) company.emplace(Company::Of{.gradient = "none"});
   const ForwardCall call = called(sample, [&] { return call_forward(subject.rung, sample); });
   const Expected out = oracle_of(sample.problem, call, subject.part(sample)).out;
-  demand_within("out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance), observation);
+  demand_within(is_used ? "under torch.no_grad(): out" : "out", call.out.view(), out.value,
+                subject.allowed(out.value, out.tolerance, sample.value_gain), observation);
 }
 
 void lse_equals_oracle(const Subject& subject, Observation& observation) {
@@ -168,23 +180,24 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
 // That the way back raises is this law's own matter: with a dO that lies in one piece it may not.
 void gradient_layouts(const Subject& subject, Observation& observation) {
   Sample sample = subject.draw(Pass::backward);
-  const std::string layout = property::draw<std::string>("gradient", {"transposed", "expanded"});
-  if (layout == "expanded") std::fill(sample.dout.begin(), sample.dout.end(), 1.0);
+  const std::string way = property::draw<std::string>("gradient", {"transposed", "expanded", "frozen"});
+  if (way == "expanded") std::fill(sample.dout.begin(), sample.dout.end(), 1.0);
+  const std::string how = way == "frozen" ? "where some inputs want no gradient: " : "with a dO that is " + way + ": ";
   static_cast<void>(call_backward(subject.rung, sample));  // where that is refused, nothing is asked here
-  const Company company({.gradient = layout});
+  const Company company({.gradient = way});
   try {
     const BackwardCall call = call_backward(subject.rung, sample);
     const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
                                                   call.forward.v.view(), call.dout.view(), subject.part(sample));
     const auto demand = [&](const check::GuardedTensor& found, const Expected& expected) {
-      demand_within(fmt::format("with a dO that is {}: {}", layout, found.spec().name), found.view(), expected.value,
+      demand_within(how + found.spec().name, found.view(), expected.value,
                     subject.allowed(expected.value, expected.tolerance), observation);
     };
     demand(call.dq, oracle.dq);
     demand(call.dk, oracle.dk);
     demand(call.dv, oracle.dv);
   } catch (const Refusal& raised) {
-    property::fail(fmt::format("with a dO that is {}: {}", layout, raised.what()), FindingKind::raised, raised.lacks());
+    property::fail(how + raised.what(), FindingKind::raised, raised.lacks());
   }
 }
 

@@ -181,10 +181,10 @@ std::int64_t preferred(const std::vector<std::int64_t>& values, std::int64_t wis
 }
 
 // `backward`: there may be a backward pass, which alone reads dO; drawing it is a quarter of all that is drawn.
-void fill_values(Sample& sample, float gain, bool backward, float value_gain = 1.0F) {
+void fill_values(Sample& sample, float gain, bool backward) {
   sample.q = query_values(sample, "q", gain);
   sample.k = key_values(sample, "k");
-  sample.v = key_values(sample, "v", value_gain);
+  sample.v = key_values(sample, "v", sample.value_gain);
   if (backward) sample.dout = query_values(sample, "dout");
 }
 
@@ -457,7 +457,7 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   problem.scale = draw("scale", menu.scale);
   problem.repeatable = (menu.repeatable.size() > 1 ? draw("deterministic", menu.repeatable) : menu.repeatable[0]) != 0;
   const float gain = draw("gain", menu.gain);
-  const float value_gain = menu.value_gain.size() > 1 ? draw("value_gain", menu.value_gain) : menu.value_gain[0];
+  if (menu.value_gain.size() > 1) sample.value_gain = draw("value_gain", menu.value_gain);
   sample.layout_in = draw("layout_in", menu.layouts);
   sample.layout_out = draw("layout_out", menu.layouts);
   if (menu.layouts.size() > 1 && draw("mixed_layouts", std::vector<std::int64_t>{0, 1}) == 1)
@@ -466,7 +466,7 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   if (supported_only) {
     if (const auto reason = refusal(rung, problem, pass)) throw Unsupported(*reason);
   }
-  fill_values(sample, gain, pass == Pass::backward || menu.backward, value_gain);
+  fill_values(sample, gain, pass == Pass::backward || menu.backward);
   return sample;
 }
 

@@ -78,6 +78,7 @@ struct Sample {
   // How far a tensor's layout is from its group's in `mixed`.
   property::Layout apart(property::Layout base, std::size_t steps) const;
   std::uint64_t seed = 0;
+  float value_gain = 1.0F;            // of V, and so of O
   std::vector<double> q, k, v, dout;  // row-major, each representable in problem.dtype
 
   Shape query_shape() const { return {problem.batch, problem.heads_q, problem.seq_q, problem.head_dim}; }

@@ -9,17 +9,19 @@ namespace syslab::attention {
 
 Trial tried(const Subject& subject, const Sample& sample, Pass pass, bool with_given) {
   Trial trial{sample, {}, {}};
-  const auto judged = [&](const check::GuardedTensor& tensor, const char* name, const Expected& expected) {
+  const auto judged = [&](const check::GuardedTensor& tensor, const char* name, const Expected& expected,
+                          double unit = 1) {
     return Judged{{name, tensor.spec().shape, to_doubles(tensor.view())},
                   expected.value,
                   expected.tolerance,
-                  subject.allowed(expected.value, expected.tolerance),
+                  subject.allowed(expected.value, expected.tolerance, unit),
                   tensor.unwritten()};
   };
   const auto of_forward = [&](const ForwardCall& call) {
     const ForwardOracle oracle =
         forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view(), subject.part(sample.problem));
-    return std::vector<Judged>{judged(call.out, "out", oracle.out), judged(call.lse, "lse", oracle.lse)};
+    return std::vector<Judged>{judged(call.out, "out", oracle.out, sample.value_gain),
+                               judged(call.lse, "lse", oracle.lse)};
   };
   if (pass == Pass::forward) {
     trial.tensors = of_forward(call_forward(subject.rung, sample));

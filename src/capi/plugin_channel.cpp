@@ -36,6 +36,8 @@ Mask mask_of(const Params& options) {
   }
 }
 
+bool is_repeatable(const Params& options) { return options.has("deterministic") && options.flag("deterministic"); }
+
 Params options_of(const Problem& problem) {
   const std::int64_t causal = problem.mask == Mask::none ? 0 : problem.mask == Mask::top_left ? 1 : 2;
   return {{"causal", causal}, {"scale", static_cast<double>(problem.scale)}, {"deterministic", problem.repeatable}};
@@ -59,7 +61,7 @@ Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const Par
           .scale = static_cast<float>(options.number("scale")),
           .mask = mask_of(options),
           .dtype = q.dtype,
-          .repeatable = options.flag("deterministic")};
+          .repeatable = is_repeatable(options)};
 }
 
 ops::Workspace workspace_of(std::span<const NamedOutput> outputs, const Params& options) {
@@ -119,7 +121,7 @@ class PluginCallee : public Callee {
                           .scale = static_cast<float>(options.number("scale")),
                           .mask = mask_of(options),
                           .dtype = parse_dtype(options.text("dtype")).value_or(DType::f32),
-                          .repeatable = options.flag("deterministic")};
+                          .repeatable = is_repeatable(options)};
     const Pass pass = options.flag("backward") ? Pass::backward : Pass::forward;
     if (const auto reason = rung_->supports(problem, pass)) throw Unsupported(*reason);
     bytes = static_cast<double>(rung_->workspace_bytes(problem, pass));

@@ -98,8 +98,41 @@ class ContiguousGradient(Right):
         return do.view(-1).view(do.shape)
 
 
-Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient = map(
-    function, (Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient))
+class WrongInInference(Right):
+    @classmethod
+    def returned(cls, o):
+        return o if cls.wanted else torch.zeros_like(o)
+
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        cls.wanted = any(tensor.requires_grad for tensor in (q, k, v))
+
+
+class WrongIfFrozen(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        cls.frozen = not all(tensor.requires_grad for tensor in (q, k, v))
+
+    @classmethod
+    def gradient(cls, do):
+        return 2 * do if cls.frozen else do
+
+
+class WritesOverItsOutput(Right):
+    @classmethod
+    def returned(cls, o):
+        cls.o = o
+        return o
+
+    @classmethod
+    def gradient(cls, do):
+        cls.o.detach().mul_(2)
+        return do
+
+
+ALL = (Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient, WrongInInference, WrongIfFrozen,
+       WritesOverItsOutput)
+globals().update((cls.__name__, function(cls)) for cls in ALL)
 
 
 class Groups:
@@ -179,6 +212,18 @@ class Findings(Lab):
         self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", {"raised": 1}))
         verdict = self.check("Right", *asked, experiment="flash_backward", expect=0)
         self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", {}))
+
+    def test_how_models_call_is_asked_by_default(self):
+        for name, experiment, law, warnings in (("WrongInInference", "flash_forward", "equals_oracle", {"wrong_value": 1}),
+                                                ("WrongIfFrozen", "flash_backward", "gradient_layouts", {"wrong_value": 1}),
+                                                ("Right", "flash_forward", "equals_oracle", {}),
+                                                ("Right", "flash_backward", "gradient_layouts", {})):
+            verdict = self.check(name, "--beyond", "attention." + law, "--cases", "20", experiment=experiment, expect=0)
+            self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", warnings), name)
+        self.check("WritesOverItsOutput", "-k", "gradient_layouts", "--cases", "20", experiment="flash_backward", expect=None)
+        [(finding, message)] = self.sql("SELECT finding, message FROM check_result WHERE outcome <> 'passed'")[-1:]
+        self.assertIn("backward wrote over the output of forward", message)
+        self.assertEqual(finding, "input_changed")
 
     def test_quiet_says_the_verdict_only_where_something_was_warned_of(self):
         (self.folder / "flash.py").write_text(CLASSES)

@@ -249,9 +249,9 @@ class Submissions(Lab):
             lines[4] = {"type": "metric", "name": "time", "unit": "s", **metric}
             return self.write_log(lines)
 
-        for metric, said in (({"value": 1e-9, "n": 3}, "'time' is 1e-09 s, and its 3 samples are from 0.00011 to 0.00011; expected a value among them"),
+        for metric, said in (({"value": 1e-9, "n": 3}, "'time' is 1e-09 s, and its 3 samples are from 0.0001 to 0.00012; expected a value among them"),
                              ({"value": 1.1e-4, "n": 500}, "'time' says that it is of 500 samples, and the case has 3 samples; expected n = 3"),
-                             ({"value": 1e-4, "n": 3}, "'time' is 0.0001 s, and its 3 samples are from")):
+                             ({"value": 9e-5, "n": 3}, "'time' is 9e-05 s, and its 3 samples are from")):
             with self.subTest(said):
                 self.assertIn(said, self.syslab("import", changed(metric), expect=2).stderr)
         self.assertFalse(self.db.exists())

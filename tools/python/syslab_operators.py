@@ -181,19 +181,19 @@ class AutogradFunction:
         except Exception:
             pass
 
+    def bits(self, tensor):
+        return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
+
     def interleave(self, options, o, tensors):
         """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's
         until backward."""
         if not options.get("interleaved"):
             return
 
-        def bits(tensor):
-            return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
-
         saved = [tensor for tensor in getattr(o.grad_fn, "saved_tensors", ()) if tensor is not None]
-        before = [(tensor, bits(tensor).clone()) for tensor in (o, *saved)]
+        before = [(tensor, self.bits(tensor).clone()) for tensor in (o, *saved)]
         self.another_call(options, tensors)
-        if not all(self.torch.equal(bits(tensor), content) for tensor, content in before):
+        if not all(self.torch.equal(self.bits(tensor), content) for tensor, content in before):
             raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: "
                               "each needs memory of its own, since a model keeps what every layer returned until its "
                               "backward pass", "kept_state")
@@ -205,12 +205,16 @@ class AutogradFunction:
             o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
             self.interleave(options, o, (q, k, v))
             expect_shape("o", o, q.shape)
+            out = o
+            if options.get("gradient") == "none":
+                with self.torch.no_grad():
+                    out = expect_shape("o", self.apply(t["q"], t["k"], t["v"], causal), q.shape)
             saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:-1])]
             if len(saved) != 1:
                 raise ValueError("expected exactly one saved tensor of shape (batch, n_queries) = "
                                  f"{tuple(q.shape[:-1])}, the log-sum-exp; ctx.save_for_backward kept {len(saved)} of "
                                  "them")
-        return {"out": o, "lse": saved[0]}
+        return {"out": out, "lse": saved[0]}
 
     def attention_backward(self, inputs, options, timed, bell):
         self.need_backward()
@@ -218,10 +222,23 @@ class AutogradFunction:
         bell.early(("q", "k", "v"))
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         with grouped_heads(inputs):
+            if options.get("gradient") == "frozen":
+                found = timed(lambda: self.one_by_one((q, k, v), causal, t["dout"]), (t["dout"],))
+                return results(("dq", "dk", "dv"), found)
             o = self.apply(q, k, v, causal)
             self.interleave(options, o, (q, k, v))
+            content = self.bits(o).clone() if options.get("gradient") else None
             gradients = timed(lambda: self.way_back(options, o, (q, k, v), t["dout"]), (t["dout"],))
+            if content is not None and not self.torch.equal(self.bits(o), content):
+                raise WrongAnswer("backward wrote over the output of forward, which the model has and may use again",
+                                  "input_changed")
         return results(("dq", "dk", "dv"), gradients)
+
+    def one_by_one(self, leaves, causal, dout):
+        """Gradients of a model that is partly frozen: of q with k and v that want none, and the other way round."""
+        q, k, v = leaves
+        of_query, of_keys = self.apply(q, k.detach(), v.detach(), causal), self.apply(q.detach(), k, v, causal)
+        return (*self.torch.autograd.grad(of_query, (q,), dout), *self.torch.autograd.grad(of_keys, (k, v), dout))
 
     def way_back(self, options, o, leaves, dout):
         """By the gradient that is given, or by one that lies as models make it: expanded from a sum, or transposed

@@ -19,7 +19,8 @@ class Company {
     int streams = 1;  // on a GPU, while calls of other values run in so many streams less one
     // Of an autograd.Function, a forward pass of this problem and other values before what one gave is read.
     std::optional<Problem> interleaved{};
-    // How dO lies that autograd hands over: "transposed", "expanded"; empty: contiguous. The text outlives the company.
+    // How dO lies that autograd hands over: "transposed", "expanded"; empty: contiguous. "frozen": q, and k and v, want
+    // their gradients in calls of their own; "none": none is wanted. The text outlives the company.
     std::string_view gradient{};
     bool first = false;  // the next one is the first that a fresh process is asked, under a law
   };

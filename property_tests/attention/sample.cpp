@@ -338,9 +338,10 @@ std::string left_out(const Menu& menu, std::string_view language) {
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   if (menu.layouts.size() > 1) parts.emplace_back("strides of zero or below");
   // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
-  if (language == "C") parts.emplace_back("a byte_offset of a DLPack tensor other than 0");
-  if (language == "C" && menu.repeatable.size() == 1)
-    parts.push_back(fmt::format("deterministic = {}", 1 - menu.repeatable[0]));
+  if (language == "C") {
+    parts.emplace_back("a byte_offset of a DLPack tensor other than 0");
+    if (menu.repeatable.size() == 1) parts.push_back(fmt::format("deterministic = {}", 1 - menu.repeatable[0]));
+  }
   parts.emplace_back("inputs with inf or NaN, but for one query or value");
   return fmt::format("{}", fmt::join(parts, "; "));
 }

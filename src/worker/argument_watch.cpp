@@ -86,8 +86,7 @@ double ArgumentWatch::equal_rows(const Watched& one, std::span<const std::byte> 
     if (!is_constant(row, item)) different.push_back(hash_of(row));
   }
   std::ranges::sort(different);
-  const auto copies = std::ranges::unique(different);
-  const auto left = different.size() - copies.size();
+  const auto left = std::unique(different.begin(), different.end()) - different.begin();
   return 1 - static_cast<double>(left) / static_cast<double>(rows);
 }
 

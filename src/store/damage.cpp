@@ -5,8 +5,8 @@
 
 #include "core/hash.hpp"
 #include "store/impl.hpp"
+#include "store/impossible.hpp"
 #include "store/schema_check.hpp"
-#include "store/times.hpp"
 
 namespace syslab::store {
 namespace {
@@ -62,6 +62,9 @@ std::vector<std::string> Store::damage() const {
     check_digests(db, "the artifact", "SELECT uid, content, sha256 FROM artifact", damage);
     if (const std::optional<std::string> found = impossible_time(db, "main")) {
       damage.push_back(*found + ", a time that does not exist");
+    }
+    if (const std::optional<std::string> found = impossible_value(db, "main")) {
+      damage.push_back(*found + ", which no measurement says");
     }
   } catch (const Error& error) {  // as far as it can be read
     damage.emplace_back(error.what());

@@ -16,9 +16,9 @@
 #include "core/json_text.hpp"
 #include "store/damaged.hpp"
 #include "store/impl.hpp"
+#include "store/impossible.hpp"
 #include "store/json_columns.hpp"
 #include "store/schema_check.hpp"
-#include "store/times.hpp"
 #include "store/write.hpp"
 
 namespace syslab::store {
@@ -287,16 +287,16 @@ void check_facts(Connection& db, const std::filesystem::path& other) {
   }
 }
 
-void check_times(Connection& db, const std::filesystem::path& other) {
+void check_values(Connection& db, const std::filesystem::path& other) {
   if (const std::optional<std::string> found = impossible_time(db, "other")) {
     throw Error(ErrorKind::store,
                 fmt::format("cannot merge '{}': {}; expected a time in UTC that exists, such as "
                             "2026-05-01T12:34:56.789Z; nothing of it was merged\ntry: another copy, as syslab wrote it",
                             other.string(), *found));
   }
-  if (const std::optional<std::string> found = impossible_duration(db, "other")) {
+  if (const std::optional<std::string> found = impossible_value(db, "other")) {
     throw Error(ErrorKind::store,
-                fmt::format("cannot merge '{}': {}; expected a finite time from 0 s on; nothing of it was merged\n"
+                fmt::format("cannot merge '{}': {}; expected what a measurement can say; nothing of it was merged\n"
                             "try: another copy, as syslab wrote it",
                             other.string(), *found));
   }
@@ -309,7 +309,7 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
   require_our_schema(db, schema, "other", other);  // again, and now nobody can change it before it is read
   if (!options.keep_arrivals) {
     check_facts(db, other);
-    check_times(db, other);
+    check_values(db, other);
   }
   choose_runs(db, options, other);
   if (!are_ours(options)) leave_out_own_runs(db, counts);

@@ -104,11 +104,19 @@ class MergedFiles(Lab):
             self.assertEqual(self.sql("SELECT count(*) FROM run"), [(0,)])
         self.assertIn("a time that does not exist", self.syslab("doctor", "--db", hers, expect=None).stdout)
 
-    def test_a_time_below_zero_or_infinite_is_not_merged(self):
-        for change_it in ("UPDATE metric SET value = -1 WHERE name = 'time'", "UPDATE sample SET value = 9e999"):
+    def test_what_no_measurement_says_is_not_merged(self):
+        for change_it, fault in (
+                ("UPDATE metric SET value = -1 WHERE name = 'time'", r"attempt [0-9a-f-]{36}: 'time' took -1 s"),
+                ("UPDATE sample SET value = 9e999", r"attempt [0-9a-f-]{36}: 'step' took Inf s"),
+                ("UPDATE metric SET ci_low = value + 1, ci_high = value + 2 WHERE name = 'time'",
+                 r"attempt [0-9a-f-]{36}: 'time' is [0-9.e-]+, beside its interval from 1[0-9.]* to 2[0-9.]*"),
+                ("UPDATE metric SET n = -3 WHERE name = 'time'", "'time' has -3 samples of rank -?[0-9], and the case has 1 ranks"),
+                ("UPDATE metric SET rank = 7 WHERE name = 'time'", "'time' has [0-9]+ samples of rank 7, and the case has 1 ranks"),
+                ("UPDATE check_result SET fraction_checked = 7", r"check [0-9a-f-]{36}: [0-9]+ tries, and 7 of the result was compared")):
             hers = self.hers(change_it)
-            self.assertRegex(self.assert_refused("merge", hers, expect=4), r"attempt [0-9a-f-]{36}: '(time|step)' took (-1|inf) s; expected a finite "
-                             r"time from 0 s on; nothing of it was merged\n")
+            self.assertRegex(self.assert_refused("merge", hers, expect=4), fault + "; expected what a measurement can say; "
+                             "nothing of it was merged\n")
+            self.assertRegex(self.syslab("doctor", "--db", hers, expect=None).stdout, fault + ", which no measurement says")
             hers.unlink()
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(0,)])
 

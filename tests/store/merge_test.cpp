@@ -235,7 +235,8 @@ TEST(StoreMerge, TheSameUidForTwoThingsIsRefusedAndNothingIsMerged) {
   const std::string before = dump_of(folder / "a.db");
   const std::pair<const char*, std::string> twice[] = {{"b.db", "its plan_case "}, {"later.db", "its run " + run.uid}};
   for (const auto& [name, what] : twice) {
-    const std::string told = error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / name); });
+    const fs::path other = folder / name;
+    const std::string told = error_of(ErrorKind::store, [&] { merge(folder / "a.db", other); });
     EXPECT_NE(told.find(what), std::string::npos) << told;
   }
   EXPECT_EQ(dump_of(folder / "a.db"), before);

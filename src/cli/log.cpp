@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kRuns = R"(
 SELECT run_uid, started_at, verb, coalesce(label, '') AS label, argv, planned, ok, not_asked, oom, failed, missing,
-       NOT EXISTS (SELECT 1 FROM arrival ar WHERE ar.run_uid = v_run.run_uid AND NOT ar.trusted) AS measured_here
+       measured_here
   FROM v_run
  ORDER BY run_order DESC, run_uid DESC
  LIMIT ?1)";

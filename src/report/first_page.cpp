@@ -56,6 +56,15 @@ std::string machines_of(const store::Store& store) {
   return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
 }
 
+// " 2 of 5 runs are self-reported.", or nothing.
+std::string self_reported(const store::Store& store) {
+  const std::vector<store::Cell> row =
+      store.query("SELECT count(*) FILTER (WHERE NOT measured_here), count(*) FROM v_run").rows.at(0);
+  if (row[0].integer == 0) return {};
+  return fmt::format(" {} of {} {} self-reported: brought in by merge or import.", row[0].integer,
+                     counted(row[1].integer, "run"), row[0].integer == 1 ? "is" : "are");
+}
+
 // Imported times of PyTorch's own are a peer's, nobody's solution.
 bool holds_own_implementation(const store::Store& store) {
   return !store.query("SELECT 1 FROM v_newest WHERE is_mine AND implementation NOT GLOB 'pytorch_*' LIMIT 1")
@@ -143,7 +152,8 @@ std::vector<std::string> gpus_of(const std::vector<GpuResults>& results, const s
 std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems) {
   const std::string handout = page.handout.empty() ? "2025 and 2026" : page.handout;
   Text about = plain_text(fmt::format("Hand-out of {}.", handout));
-  if (const std::string machines = machines_of(store); !machines.empty()) about = about + marked(" " + machines);
+  if (const std::string machines = machines_of(store); !machines.empty())
+    about = about + marked(" " + machines) + plain_text(self_reported(store));
   if (!holds_own_implementation(store)) {
     about = about + plain_text(" Reference solution, measured with syslab's own kernels.");
   } else if (const std::string by = authors_of(store); !by.empty()) {

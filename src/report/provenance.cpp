@@ -25,7 +25,8 @@ constexpr std::string_view kRunsSql = R"(
 SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.comparability_key, en.cpu_model, en.gpu_name,
        coalesce(en.facts ->> '$.cpu.usable', en.facts ->> '$.cpu.logical') AS threads,
        (SELECT group_concat(DISTINCT f.facts ->> '$.cache')
-          FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = r.id) AS caches
+          FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = r.id) AS caches,
+       EXISTS (SELECT 1 FROM arrival ar WHERE ar.run_uid = r.uid AND NOT ar.trusted) AS self_reported
   FROM run r
   JOIN v_environment en ON en.environment_id = r.environment_id
   JOIN v_build b ON b.build_id = r.build_id
@@ -109,6 +110,10 @@ std::string Provenance::note() const {
   if (modified > 0) note = "Modified build";
   if (modified > 0 && modified < runs.size()) note += fmt::format(" in {} of {} runs", modified, runs.size());
   if (machines.size() > 1) note += fmt::format("{}{} kinds of machine", note.empty() ? "" : "; ", machines.size());
+  if (self_reported > 0) note += note.empty() ? "Self-reported" : "; self-reported";
+  if (self_reported > 0 && self_reported < runs.size()) {
+    note += fmt::format(": {} of {} runs", self_reported, runs.size());
+  }
   return note.empty() ? note : note + ".";
 }
 
@@ -148,6 +153,7 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     const bool is_modified = plain(cell_of(runs, row, "git_dirty")) == "1";
     if (is_modified) revision += " + changes";
     provenance.modified += is_modified ? 1 : 0;
+    provenance.self_reported += plain(cell_of(runs, row, "self_reported")) == "1" ? 1 : 0;
     add_unless_empty(provenance.machines, plain(cell_of(runs, row, "comparability_key")));
     add_unless_empty(provenance.devices, device_of(runs, row));
     add_unless_empty(provenance.protocols, caches.empty() ? shown : fmt::format("{} ({})", shown, caches));

@@ -70,7 +70,7 @@ std::vector<stats::TimingWarning> of_results(const std::vector<stats::TimingWarn
   std::vector<stats::TimingWarning> found;
   std::ranges::copy_if(warnings, std::back_inserter(found), [](const stats::TimingWarning& one) {
     return one.code == stats::WarningCode::elements_unjudged || one.code == stats::WarningCode::bound_exceeds_values ||
-           one.code == stats::WarningCode::terms_exceed_inputs;
+           one.code == stats::WarningCode::ties_differ || one.code == stats::WarningCode::terms_exceed_inputs;
   });
   return found;
 }

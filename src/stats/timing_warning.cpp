@@ -14,7 +14,7 @@
 namespace syslab::stats {
 namespace {
 
-constexpr std::array<std::pair<WarningCode, std::string_view>, 11> kCodes{
+constexpr std::array<std::pair<WarningCode, std::string_view>, 12> kCodes{
     {{WarningCode::arguments_repeat, "arguments_repeat"},
      {WarningCode::argument_constant, "argument_constant"},
      {WarningCode::rows_equal, "rows_equal"},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<WarningCode, std::string_view>, 11> kCodes{
      {WarningCode::results_copied, "results_copied"},
      {WarningCode::elements_unjudged, "elements_unjudged"},
      {WarningCode::bound_exceeds_values, "bound_exceeds_values"},
+     {WarningCode::ties_differ, "ties_differ"},
      {WarningCode::terms_exceed_inputs, "terms_exceed_inputs"},
      {WarningCode::left_running, "left_running"}}};
 
@@ -120,6 +121,12 @@ std::string sentence(const TimingWarning& it) {
           "{} of the elements of '{}' that are not zero have a bound at least as large as their value, by what the "
           "case "
           "declares: zeros in their place would pass.",
+          percent_of(it.number), it.about);
+    case WarningCode::ties_differ:
+      return fmt::format(
+          "{} of the elements of '{}' are other integers than the reference's, and count as right because they tie "
+          "with "
+          "those: if only the reference's are right, give the case \"atol\": 1e-3.",
           percent_of(it.number), it.about);
     case WarningCode::terms_exceed_inputs:
       return fmt::format(

@@ -29,6 +29,7 @@ enum class WarningCode {
   results_copied,         // more than a tenth of the time is the handing over, with the copying of results
   elements_unjudged,      // elements differ by more than rounding explains, and their bounds allow it
   bound_exceeds_values,   // elements whose declared bound is as large as their value: zeros would pass
+  ties_differ,            // integers other than the reference's, which are right because they tie
   terms_exceed_inputs,    // a declared sum is longer than all arguments together
   left_running,           // a program ends and leaves processes at work, which are in no time
 };
@@ -38,8 +39,8 @@ struct TimingWarning {
   WarningCode code{};
   std::string side;   // whose time it is about; empty: of all sides
   std::string about;  // an argument, an output, a file, a name in a library, a program; or empty
-  // arguments_repeat, rows_equal, results_copied, elements_unjudged, bound_exceeds_values: the part, of 1.
-  // terms_exceed_inputs: the terms (`about`: the elements of the arguments). forward_untimed: seconds that the
+  // arguments_repeat, rows_equal, results_copied, elements_unjudged, bound_exceeds_values, ties_differ: the part, of
+  // 1. terms_exceed_inputs: the terms (`about`: the elements of the arguments). forward_untimed: seconds that the
   // forward call takes more than the other side's. left_running: the most processes after a call. Else 0.
   double number = 0;
 

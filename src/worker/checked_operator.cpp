@@ -158,6 +158,7 @@ std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected
     const double judged = expected[i].fraction * (1 - unjudged);
     worst_[i].add(comparison, judged, output_name(i));
     tell_unjudged(i, unjudged);
+    if (tied && passed) tell_ties(i, unseen[i], expected[i]);
     std::string message = comparison.describe(output_name(i));
     if (misuse) message = *misuse + "; " + message;
     if (!passed && failure.empty()) failure = message;
@@ -178,6 +179,16 @@ void CheckedOperator::tell_unjudged(std::size_t output, double part) {
   if (part < kToldUnjudged) return;
   context_.warn(
       {{stats::WarningCode::elements_unjudged, context_.request().implementation, output_name(output), part}});
+}
+
+void CheckedOperator::tell_ties(std::size_t output, const Expected& unseen, const Expected& tied) {
+  std::size_t differ = 0;
+  for (std::size_t i = 0; i < tied.value.size(); ++i) {
+    if (!std::isnan(unseen.value[i]) && tied.value[i] != unseen.value[i]) ++differ;
+  }
+  if (differ == 0) return;
+  const double part = static_cast<double>(differ) / static_cast<double>(tied.value.size());
+  context_.warn({{stats::WarningCode::ties_differ, {}, output_name(output), part}});
 }
 
 std::string CheckedOperator::not_judged_text(std::size_t output, double part) const {

@@ -79,6 +79,8 @@ class CheckedOperator {
                   const std::string& message, double fraction);
   void emit_not_compared(const std::string& name, const std::string& why, double fraction);
   void tell_unjudged(std::size_t output, double part);
+  // Of an output that passed by what ties with the reference's integers.
+  void tell_ties(std::size_t output, const Expected& unseen, const Expected& tied);
   std::string not_judged_text(std::size_t output, double part) const;
   void widen(double& bound, const Expected& expected) const;
   bool is_mine() const;

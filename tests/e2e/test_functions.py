@@ -65,6 +65,15 @@ class Functions(Lab):
                 lines = self.lines("check", *mine, "--reference", f"{TIES}:{reference}", "--inputs", f"{TIES}:{inputs}", "--impl",
                                    ",".join(functions), expect=1)
                 self.assertEqual({one["impl"]: one["status"] for one in attempts(lines)}, functions)
+                for one in attempts(lines):  # the reader is told that a right one has other integers
+                    if one["status"] == "ok":
+                        (told,) = one["warnings"]
+                        self.assertEqual(told["code"], "ties_differ")
+                        self.assertTrue(0 < told["number"] <= 1, told)
+
+    def test_the_references_own_choice_of_integers_that_tie_is_told_of_nothing(self):
+        (same,) = attempts(self.lines("check", "--mine", f"me={TIES}:first", "--reference", f"{TIES}:first", "--impl", "me", expect=0))
+        self.assertNotIn("warnings", same)
 
     def of_each(self, names, *arguments, expect, inputs="cases"):
         """The attempts of many functions, each under its own name, in one run."""

@@ -19,7 +19,12 @@ Library::Library(std::string name, const std::filesystem::path& path) : name_(st
   }
   handle_ = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
-    throw Error(ErrorKind::usage, fmt::format("--mine {}: the loader refused '{}': {}", name_, path_, dlerror()),
+    const std::string said = dlerror();
+    // The file is there, so glibc says this of a library that it needs.
+    const bool needs = said.ends_with("cannot open shared object file: No such file or directory");
+    throw Error(ErrorKind::usage,
+                fmt::format("--mine {}: the loader refused '{}': {}{}", name_, path_, said,
+                            needs ? "; name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath" : ""),
                 "dlopen");
   }
 }

@@ -43,9 +43,6 @@ void Usability::require(const runner::AttemptResult& result) {
   if (lack && worker::is_missing_module(*lack)) {
     why += fmt::format("; '{}' was asked, and SYSLAB_PYTHON names another interpreter", worker::python_interpreter());
   }
-  if (why.find("cannot open shared object file") != std::string::npos) {
-    why += "; name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath";
-  }
   throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", mine->name, path_of(*mine), why));
 }
 

@@ -28,6 +28,45 @@ constexpr std::array<std::pair<WarningCode, std::string_view>, 12> kCodes{
      {WarningCode::terms_exceed_inputs, "terms_exceed_inputs"},
      {WarningCode::left_running, "left_running"}}};
 
+constexpr std::array<std::pair<WarningCode, std::string_view>, kCodes.size()> kSentences{{
+    {WarningCode::arguments_repeat,
+     "{part} of argument '{about}' repeats from call to call: a side that keeps results by content would look faster."},
+    {WarningCode::argument_constant,
+     "Argument '{about}' is the same in every call: a side that keeps what it computes from it alone would look "
+     "faster."},
+    {WarningCode::rows_equal,
+     "{part} of the rows of argument '{about}' are equal or constant: a side that computes one row and copies it would "
+     "look faster."},
+    {WarningCode::reference_shares_code,
+     "The reference loads {about}, which the function is made of: a change of that file changes what is expected."},
+    {WarningCode::library_patched,
+     "{about} is replaced by a file that the reference loads: what is expected follows that file."},
+    {WarningCode::forward_untimed,
+     "The forward call of {side}, which is not timed, takes {seconds} more than the other side's: work may have moved "
+     "into it."},
+    {WarningCode::results_copied,
+     "Handing over calls and copying their results take at least {part} of the time of {side}: the true difference may "
+     "be larger."},
+    {WarningCode::elements_unjudged,
+     "{part} of the elements of '{about}' of {side} are not judged: they differ from the reference by more than "
+     "rounding "
+     "explains, and jumps, sums that cancel or large neighbours widen their bounds."},
+    {WarningCode::bound_exceeds_values,
+     "{part} of the elements of '{about}' that are not zero have a bound at least as large as their value, by what the "
+     "case declares: zeros in their place would pass."},
+    {WarningCode::ties_differ,
+     "{part} of the elements of '{about}' are other integers than the reference's, and count as right because they tie "
+     "with those: if only the reference's are right, give the case \"atol\": 1e-3."},
+    {WarningCode::terms_exceed_inputs,
+     "The case declares sums of {count} terms, and its arguments have {about} elements: the bound grows with the "
+     "square "
+     "root of the terms."},
+    {WarningCode::left_running,
+     "'{about}' ended while processes of it still ran (up to {count} in a call): syslab ended them, and no time "
+     "includes "
+     "their work."},
+}};
+
 std::optional<TimingWarning> warning_from(const Json& json) {
   if (!json.is_object() || !json.contains("code") || !json["code"].is_string()) return std::nullopt;
   const auto code = json["code"].get<std::string>();
@@ -77,69 +116,11 @@ std::vector<TimingWarning> warnings_from_json(const Json& json) {
 std::string percent_of(double part) { return fmt::format("{:.{}f} %", 100 * part, part < 0.1 ? 1 : 0); }
 
 std::string sentence(const TimingWarning& it) {
-  const auto percent = [&] { return fmt::format("{:.0f} %", 100 * it.number); };
-  switch (it.code) {
-    case WarningCode::arguments_repeat:
-      return fmt::format(
-          "{} of argument '{}' repeats from call to call: a side that keeps results by content would look faster.",
-          percent(), it.about);
-    case WarningCode::argument_constant:
-      return fmt::format(
-          "Argument '{}' is the same in every call: a side that keeps what it computes from it alone would look "
-          "faster.",
-          it.about);
-    case WarningCode::rows_equal:
-      return fmt::format(
-          "{} of the rows of argument '{}' are equal or constant: a side that computes one row and copies it would "
-          "look "
-          "faster.",
-          percent(), it.about);
-    case WarningCode::reference_shares_code:
-      return fmt::format(
-          "The reference loads {}, which the function is made of: a change of that file changes what is expected.",
-          it.about);
-    case WarningCode::library_patched:
-      return fmt::format("{} is replaced by a file that the reference loads: what is expected follows that file.",
-                         it.about);
-    case WarningCode::forward_untimed:
-      return fmt::format(
-          "The forward call of {}, which is not timed, takes {} more than the other side's: work may have moved into "
-          "it.",
-          it.side, format_seconds(it.number));
-    case WarningCode::results_copied:
-      return fmt::format(
-          "Handing over calls and copying their results take at least {} of the time of {}: the true difference may be "
-          "larger.",
-          percent(), it.side);
-    case WarningCode::elements_unjudged:
-      return fmt::format(
-          "{} of the elements of '{}' of {} are not judged: they differ from the reference by more than rounding "
-          "explains, and jumps, sums that cancel or large neighbours widen their bounds.",
-          percent_of(it.number), it.about, it.side);
-    case WarningCode::bound_exceeds_values:
-      return fmt::format(
-          "{} of the elements of '{}' that are not zero have a bound at least as large as their value, by what the "
-          "case "
-          "declares: zeros in their place would pass.",
-          percent_of(it.number), it.about);
-    case WarningCode::ties_differ:
-      return fmt::format(
-          "{} of the elements of '{}' are other integers than the reference's, and count as right because they tie "
-          "with "
-          "those: if only the reference's are right, give the case \"atol\": 1e-3.",
-          percent_of(it.number), it.about);
-    case WarningCode::terms_exceed_inputs:
-      return fmt::format(
-          "The case declares sums of {:.0f} terms, and its arguments have {} elements: the bound grows with the square "
-          "root of the terms.",
-          it.number, it.about);
-    case WarningCode::left_running:
-      return fmt::format(
-          "'{}' ended while processes of it still ran (up to {:.0f} in a call): syslab ended them, and no "
-          "time includes their work.",
-          it.about, it.number);
-  }
-  return {};
+  const auto found = std::ranges::find(kSentences, it.code, &std::pair<WarningCode, std::string_view>::first);
+  if (found == kSentences.end()) return {};
+  return fmt::format(fmt::runtime(found->second), fmt::arg("part", percent_of(it.number)), fmt::arg("about", it.about),
+                     fmt::arg("side", it.side), fmt::arg("count", fmt::format("{:.0f}", it.number)),
+                     fmt::arg("seconds", format_seconds(it.number)));
 }
 
 void add_warnings(std::vector<TimingWarning>& all, const std::vector<TimingWarning>& more) {

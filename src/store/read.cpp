@@ -182,7 +182,7 @@ std::optional<StoredCheck> Store::find_check(const std::string& uid_or_part) con
   const std::optional<std::string> uid = resolve_uid(db, "check_result", "check", uid_or_part);
   if (!uid) return std::nullopt;
   Statement found(db, R"(
-SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.reproduce, k.counterexample, k.message,
+SELECT k.uid, c.experiment, i.name, k.name, k.outcome, k.seed, k.reproduce, k.counterexample, k.message,
        c.params, p.mine_path, i.digest, r.protocol, p.world_size, r.id
   FROM check_result k
   JOIN attempt a        ON a.id = k.attempt_id
@@ -197,18 +197,17 @@ SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.rep
   check.experiment = found.text(1);
   check.implementation = found.text(2);
   check.law = found.text(3);
-  check.contract = found.text(4);
-  check.outcome = outcome_in(found.text(5));
-  check.seed = found.text(6);
-  check.reproduce = found.text(7);
-  check.counterexample_json = found.text(8);
-  check.message = found.text(9);
-  check.params = params_in(db, found.text(10));
-  check.mine_path = found.text(11);
-  check.implementation_digest = found.text(12);
-  check.protocol_json = protocol_in(db, found.text(13));
-  check.world_size = static_cast<int>(found.integer(14));
-  check.run = found.integer(15);
+  check.outcome = outcome_in(found.text(4));
+  check.seed = found.text(5);
+  check.reproduce = found.text(6);
+  check.counterexample_json = found.text(7);
+  check.message = found.text(8);
+  check.params = params_in(db, found.text(9));
+  check.mine_path = found.text(10);
+  check.implementation_digest = found.text(11);
+  check.protocol_json = protocol_in(db, found.text(12));
+  check.world_size = static_cast<int>(found.integer(13));
+  check.run = found.integer(14);
   return check;
 }
 

@@ -128,10 +128,11 @@ void write_check(Connection& db, RowId attempt, const worker::CheckRecord& check
         "shrinks_taken, seed, reproduce, counterexample, message, worst_error, tolerance, fraction_checked, finding, "
         "promised, seldom, about, cause, input, first_wrong, never_drawn, small) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .run(new_uuid7(), attempt, check.name, unless_empty(check.contract), to_string(check.outcome), check.cases_run,
-           check.shrinks_tried, check.shrinks_taken, check.seed, unless_empty(check.reproduce),
-           as_json(check.counterexample_json), unless_empty(check.message), check.worst_error, check.tolerance,
-           check.fraction_checked,
+      .run(new_uuid7(), attempt, check.name,
+           check.contract ? std::optional(std::string(to_string(*check.contract))) : std::nullopt,
+           to_string(check.outcome), check.cases_run, check.shrinks_tried, check.shrinks_taken, check.seed,
+           unless_empty(check.reproduce), as_json(check.counterexample_json), unless_empty(check.message),
+           check.worst_error, check.tolerance, check.fraction_checked,
            found.kind == FindingKind::none ? std::nullopt : std::optional(std::string(to_string(found.kind))),
            static_cast<std::int64_t>(found.promised), static_cast<std::int64_t>(found.seldom),
            unless_empty(found.about), unless_empty(found.cause), unless_empty(found.input),

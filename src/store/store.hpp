@@ -85,7 +85,7 @@ struct StoredRun {
 // A stored check, with what `replay` needs.
 struct StoredCheck {
   RowId run = 0;
-  std::string uid, experiment, implementation, law, contract, seed, reproduce, counterexample_json, message;
+  std::string uid, experiment, implementation, law, seed, reproduce, counterexample_json, message;
   Outcome outcome = Outcome::not_run;
   Params params;
   int world_size = 1;

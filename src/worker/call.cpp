@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +13,10 @@
 
 namespace syslab::worker {
 namespace {
+
+// In the order of FailedKind.
+constexpr std::array<std::string_view, 6> kFailedKinds{"exception", "unsupported", "oom",
+                                                       "check",     "device",      "protocol"};
 
 Json to_json(const SharedTensor& tensor) {
   const int rank = tensor.shape.rank();
@@ -134,6 +139,8 @@ Json to_json(const KernelsOfCall& told) {
   return list;
 }
 
+std::string_view to_string(FailedKind kind) { return kFailedKinds.at(static_cast<std::size_t>(kind)); }
+
 std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json& json) {
   const std::string type = Fields(json, "the reply to a call").text("type");
   const Fields fields(json, fmt::format("reply '{}'", type));
@@ -150,10 +157,11 @@ std::variant<Returned, Failed, Prepared, Queued> call_reply_from_json(const Json
     return returned;
   }
   if (type == "failed") {
-    Failed failed{fields.text("kind"), fields.text("message"), fields.text_or("traceback", "")};
-    if (failed.kind == "check") failed.finding = FindingKind::wrong_value;
+    const auto kind = std::ranges::find(kFailedKinds, fields.one_of("kind", kFailedKinds)) - kFailedKinds.begin();
+    Failed failed{static_cast<FailedKind>(kind), fields.text("message"), fields.text_or("traceback", "")};
+    if (failed.kind == FailedKind::check) failed.finding = FindingKind::wrong_value;
     failed.finding = finding_kind_of(fields.text_or("finding", "")).value_or(failed.finding);
-    if (failed.kind == "exception") failed.lacks = claim_of(json.value("lacks", Json()));
+    if (failed.kind == FailedKind::exception) failed.lacks = claim_of(json.value("lacks", Json()));
     return failed;
   }
   if (type == "ready") {

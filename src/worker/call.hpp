@@ -89,12 +89,21 @@ struct Returned {
   std::optional<KernelsOfCall> kernels;
 };
 
-// Kinds: "exception" (the implementation raised), "unsupported", "oom", "check" (what it did was wrong), "device" (a
-// GPU failed under it: no further call is made), "protocol" (the call was not understood).
+enum class FailedKind {
+  exception,  // the implementation raised
+  unsupported,
+  oom,
+  check,     // what it did was wrong
+  device,    // a GPU failed under it: no further call is made
+  protocol,  // the call was not understood
+};
+std::string_view to_string(FailedKind kind);
+
 struct Failed {
-  std::string kind, message, traceback;
-  FindingKind finding = FindingKind::raised;  // of kind "check" and "exception"
-  std::optional<Lack> lacks{};                // of kind "exception": a claim
+  FailedKind kind = FailedKind::exception;
+  std::string message, traceback;
+  FindingKind finding = FindingKind::raised;  // of `check` and `exception`
+  std::optional<Lack> lacks{};                // of `exception`: a claim
 };
 
 Json to_json(const CallRequest& request);

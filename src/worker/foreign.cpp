@@ -85,14 +85,22 @@ bool was_left_unwritten(std::string_view function, std::string_view input, const
 [[noreturn]] void raise(const Failed& failed, std::string_view function) {
   std::string text = failed.message;
   if (!failed.traceback.empty()) text += "\n" + failed.traceback;
-  if (failed.kind == "unsupported") throw Unsupported(failed.message);
-  if (failed.kind == "oom") throw Error(ErrorKind::oom, text, std::string(function));
-  if (failed.kind == "check") throw FoundFault(ErrorKind::check, failed.finding, text);
-  if (failed.kind == "device") {
-    throw FoundFault(ErrorKind::device, FindingKind::crash, text, std::string(function));
+  switch (failed.kind) {
+    case FailedKind::unsupported:
+      throw Unsupported(failed.message);
+    case FailedKind::oom:
+      throw Error(ErrorKind::oom, text, std::string(function));
+    case FailedKind::check:
+      throw FoundFault(ErrorKind::check, failed.finding, text);
+    case FailedKind::device:
+      throw FoundFault(ErrorKind::device, FindingKind::crash, text, std::string(function));
+    case FailedKind::exception:
+      throw Refusal(text, std::string(function), failed.finding, failed.lacks);
+    case FailedKind::protocol:
+      break;
   }
-  if (failed.kind == "exception") throw Refusal(text, std::string(function), failed.finding, failed.lacks);
-  throw Error(ErrorKind::comm, fmt::format("the worker answered '{}': {}", failed.kind, text), std::string(function));
+  throw Error(ErrorKind::comm, fmt::format("the worker answered '{}': {}", to_string(failed.kind), text),
+              std::string(function));
 }
 
 }  // namespace
@@ -387,7 +395,7 @@ bool ForeignWorker::must_stay(std::string_view function, std::string_view input)
 Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, CallClock::Readings spent) {
   const auto result = call_reply_from_json(reply);
   if (const auto* failed = std::get_if<Failed>(&result)) {
-    if (failed->kind == "device") {  // a context in which something failed fails whoever asks it next
+    if (failed->kind == FailedKind::device) {  // a context in which something failed fails whoever asks it next
       broken_ = failed->message;
       process_.kill_group(SIGKILL);
     }

@@ -48,7 +48,7 @@ CheckRecord check_record(const check::Law& law, check::Contract contract, const 
   record.message = result.message;
   record.worst_error = result.worst_error;
   record.tolerance = result.tolerance;
-  record.contract = std::string(check::to_string(contract));
+  record.contract = contract;
   record.finding = result.finding;
   return record;
 }

@@ -56,7 +56,7 @@ void tell_fault_at_start(CaseContext& context, const Error& error) {
                            .outcome = Outcome::error,
                            .seed = std::to_string(context.request().seed),
                            .message = error.what(),
-                           .contract = params.has("contract") ? params.text("contract") : "full",
+                           .contract = params.has("contract") ? contract_of(params.text("contract")) : Contract::full,
                            .finding = {.kind = fault->finding(), .promised = true}});
 }
 

@@ -37,21 +37,21 @@ namespace {
 constexpr int kServingFailed = 4;
 constexpr std::int64_t kMostStreams = 16;
 
-Json failed(const char* kind, const std::string& message) {
-  return {{"type", "failed"}, {"kind", kind}, {"message", message}};
+Json failed(FailedKind kind, const std::string& message) {
+  return {{"type", "failed"}, {"kind", to_string(kind)}, {"message", message}};
 }
 
 // Of an error that is no refusal.
-const char* kind_of(const Error& error) {
+FailedKind kind_of(const Error& error) {
   switch (error.kind()) {
     case ErrorKind::oom:
-      return "oom";
+      return FailedKind::oom;
     case ErrorKind::check:
-      return "check";
+      return FailedKind::check;
     case ErrorKind::device:
-      return "device";
+      return FailedKind::device;
     default:
-      return "exception";
+      return FailedKind::exception;
   }
 }
 
@@ -62,15 +62,15 @@ Json failure_of(const Body& body) {
     body();
     return nullptr;
   } catch (const Unsupported& reason) {
-    return failed("unsupported", reason.what());
+    return failed(FailedKind::unsupported, reason.what());
   } catch (const std::bad_alloc&) {
-    return failed("oom", "out of memory");
+    return failed(FailedKind::oom, "out of memory");
   } catch (const Refusal& reason) {
-    return failed("exception", reason.what());
+    return failed(FailedKind::exception, reason.what());
   } catch (const Error& error) {
     return failed(kind_of(error), error.what());
   } catch (const std::exception& error) {
-    return failed("exception", error.what());
+    return failed(FailedKind::exception, error.what());
   }
 }
 
@@ -145,7 +145,8 @@ class Server {
       } else if (type == "call" && callee_) {
         write_frame(out_, answer(message));
       } else {
-        write_frame(out_, failed("protocol", fmt::format("this worker serves 'call' after 'hello', not '{}'", type)));
+        write_frame(
+            out_, failed(FailedKind::protocol, fmt::format("this worker serves 'call' after 'hello', not '{}'", type)));
       }
     }
     return 0;

@@ -16,7 +16,6 @@
 namespace syslab::worker {
 namespace {
 
-constexpr std::array<std::string_view, 2> kContracts{"handout", "full"};
 constexpr std::int64_t kLastIndex = std::int64_t{1}
                                     << 53;  // beyond that, integers are not exact in a reader that uses doubles
 
@@ -76,7 +75,7 @@ Json body(const CheckRecord& record) {
     json["counterexample"] = parse_object(record.counterexample_json, "a counterexample");
   }
   if (!record.message.empty()) json["message"] = record.message;
-  if (!record.contract.empty()) json["contract"] = record.contract;
+  if (record.contract) json["contract"] = to_string(*record.contract);
   put(json, record.finding);
   return json;
 }
@@ -214,7 +213,10 @@ CheckRecord check_from(const Fields& fields) {
   record.worst_error = fields.optional_number("worst_error");
   record.tolerance = fields.optional_number("tolerance");
   record.fraction_checked = fields.optional_number("fraction_checked").value_or(1.0);
-  if (!fields.text_or("contract", "").empty()) record.contract = fields.one_of("contract", kContracts);
+  if (const std::string contract = fields.text_or("contract", ""); !contract.empty()) {
+    record.contract = contract_of(contract);
+    if (!record.contract) fields.fail(fmt::format("field 'contract' is '{}'; expected handout or full", contract));
+  }
   record.finding = finding_from(fields);
   if (!(record.fraction_checked >= 0 && record.fraction_checked <= 1)) {
     fields.fail(fmt::format("field 'fraction_checked' must be from 0 to 1, found {}", record.fraction_checked));

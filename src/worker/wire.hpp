@@ -103,7 +103,7 @@ struct CheckRecord {
   std::string message;
   std::optional<double> worst_error, tolerance;
   double fraction_checked = 1.0;  // of the outputs
-  std::string contract;           // laws: "handout" or "full"
+  std::optional<Contract> contract;  // of laws
   Finding finding;                // laws: what was met
 };
 

@@ -156,7 +156,7 @@ class MergedFiles(Lab):
         self.assertIn("elf-reported: 2 of 3 runs.", report)
         self.assertRegex(report, r"[Ss]elf-reported\.\n\n<sub>every row: δ")  # below the table of comparisons, all of it
         self.assertEqual(report.count("| compare (self-reported) |") + report.count("| run (self-reported) |"), 2)
-        self.assertIn("2 of 3 runs are self-reported: brought in by merge or import.", self.syslab("report", "--handout", "2026", "--no-figures").stdout)
+        self.assertIn("2 of 3 runs are self-reported.", self.syslab("report", "--handout", "2026", "--no-figures").stdout)
         [(hers_run,)] = self.sql("SELECT run_uid FROM arrival LIMIT 1")
         self.assertIn("is self-reported: merge of 'hers.db', not measured here", self.syslab("pin", "base", hers_run).stderr)
         self.syslab("merge", "--trust", hers)

@@ -1,6 +1,7 @@
 """Somebody's Python class from the command line: right, wrong, and in every way broken."""
 import json
 import os
+import shutil
 import struct
 import subprocess
 import unittest
@@ -42,12 +43,21 @@ class Mine(Lab):
                 self.assertEqual(findings, [("crash", 1)])
                 self.assertEqual(lines[-1]["verdict"], "FAIL")
 
-    def library(self, file, call):
+    @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+    def test_a_library_that_needs_one_that_is_nowhere_is_told_what_to_do(self):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", "libneeded.so", "-"], input="int needed;", text=True, cwd=self.folder, check=True)
+        self.library("mine.so", "", "-L.", "-Wl,--no-as-needed", "-lneeded")
+        (self.folder / "libneeded.so").unlink()
+        refused = self.syslab("check", "flash_forward", "--mine", f"me={self.folder / 'mine.so'}", "--cases", "1", expect=2)
+        self.assertRegex(refused.stderr, "the loader refused '.*mine.so': libneeded.so: cannot open shared object file: No such file or directory; "
+                                  "name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath")
+
+    def library(self, file, call, *options):
         """Exports all that is wanted; the call is made while it is loaded."""
         names = ("syslab_attention_forward", "syslab_attention_backward", "syslab_attention_workspace", "syslab_last_error", "syslab_plugin_abi")
         source = "\n".join(["#include <stdlib.h>", "#include <unistd.h>", f"__attribute__((constructor)) static void start(void) {{ {call}; }}",
                             *(f"int {name}(void) {{ return 1; }}" for name in names)])
-        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", file, "-"], input=source, text=True, cwd=self.folder, check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", file, "-", *options], input=source, text=True, cwd=self.folder, check=True)
 
     def test_a_numpy_class_is_checked_timed_and_stored(self):
         ended = self.case("plain.py:Naive", expect=RIGHT)

@@ -168,7 +168,7 @@ void FixtureStore::add_law_run() {
   CheckRecord held;
   held.name = "attention.causal_prefix";
   held.outcome = Outcome::passed;
-  held.contract = "full";
+  held.contract = Contract::full;
   held.cases_run = 100;
   held.seed = "7";
   held.worst_error = 2e-7;

@@ -14,7 +14,7 @@ class TestedTables : public Writeup {
   void search(const std::string& experiment, const std::string& implementation, const std::string& law,
               std::int64_t cases, Outcome outcome = Outcome::passed) {
     worker::CheckRecord check{.name = "attention." + law, .outcome = outcome, .cases_run = cases, .seed = "7"};
-    check.contract = "full";
+    check.contract = Contract::full;
     fixture_.add({.experiment = experiment,
                   .params = {{"contract", word("full")}},
                   .implementation = implementation,

@@ -134,7 +134,7 @@ void laws(Store& store) {
                                            .reproduce = "BcuXlNXZz9VdtV3XvBXZ",
                                            .counterexample_json = outcome == Outcome::falsified ? R"({"n":"17"})" : "",
                                            .message = message,
-                                           .contract = "full"}};
+                                           .contract = Contract::full}};
     store.finish_attempt(run, attempt);
   };
   finish(0, Outcome::passed, "");

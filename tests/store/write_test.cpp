@@ -195,7 +195,7 @@ TEST(StoreWrite, AnAttemptThatCannotBeWrittenLeavesNothingBehind) {
   const RowId run = store.begin_run(a_run(), a_plan(1));
   AttemptRow attempt = an_attempt(0);
   worker::CheckRecord nonsense = a_check();
-  nonsense.contract = "perhaps";  // no contract of the schema
+  nonsense.fraction_checked = NAN;  // NULL in SQLite, which the schema refuses
   attempt.records.emplace_back(nonsense);
   EXPECT_NE(error_of(ErrorKind::store, [&] { store.finish_attempt(run, attempt); }), "");
   for (const char* table : {"attempt", "attempt_event", "metric", "sample", "series", "check_result"}) {
@@ -258,7 +258,7 @@ TEST(StoreWrite, OfAttemptsThatWaitEachIsWholeOrNotThereAtAll) {
   waiting[0].uid = new_uuid7();
   waiting[1].uid = new_uuid7();
   worker::CheckRecord nonsense = a_check();
-  nonsense.contract = "perhaps";  // no contract of the schema
+  nonsense.fraction_checked = NAN;  // NULL in SQLite, which the schema refuses
   waiting[1].records.emplace_back(nonsense);
   waiting[3].uid = waiting[0].uid;
   const std::vector<StoredAttempt> stored = store.finish_attempts(run, waiting);

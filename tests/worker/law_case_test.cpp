@@ -60,7 +60,7 @@ TEST(LawCase, WithoutAContractTheFullOneHolds) {
   const Search search(request_for("toy.law"), {.outcome = check::Outcome::passed});
   EXPECT_EQ(search.asked.contract, check::Contract::full);
   ASSERT_EQ(search.reported.size(), 1U);
-  EXPECT_EQ(search.reported[0].contract, "full");
+  EXPECT_EQ(search.reported[0].contract, check::Contract::full);
   EXPECT_EQ(search.reported[0].outcome, Outcome::passed);
 }
 

@@ -262,7 +262,7 @@ TEST(Wire, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {
   check.worst_error = 0.5;
   check.tolerance = 1e-6;
   check.fraction_checked = 0.25;
-  check.contract = "full";
+  check.contract = Contract::full;
   const CheckRecord back = round_trip(check);
   EXPECT_EQ(to_json(Record(back)), to_json(Record(check)));
   EXPECT_EQ(back.counterexample_json, check.counterexample_json);

@@ -269,7 +269,7 @@ void take_classes(registry::Builder& experiment) {
       .runs([](worker::CaseContext& context) {
         if (!context.request().mine && context.is_law()) {
           using parallel::Sharding;
-          std::vector<check::Law> ours = data_parallel::sharded::laws(own_ranks(train_sharded_optimizer()));
+          std::vector<check::Law> ours = data_parallel::sharded::laws_of_ours(own_ranks(train_sharded_optimizer()));
           ours.push_back(certificate_law({{parallel::Strategy::naive, parallel::Strategy::bucketed},
                                           {Sharding::optimizer, Sharding::zero1, Sharding::zero2}}));
           return worker::run_law(context, ours);

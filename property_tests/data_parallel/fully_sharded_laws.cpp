@@ -47,6 +47,7 @@ struct Chain {
   int ranks = 2, steps = 1;
   std::uint64_t seed = 0;
   bool late = false;
+  bool keyword = false;                 // the container is called with the batch as a keyword argument
   bool real = false;                    // numbers that need all bits
   std::optional<DType> compute{};       // handed to the class; layers then compute in it
   std::optional<Tolerance> official{};  // of `real`: what a hand-out's test allows of weights, where a bound is less
@@ -160,7 +161,8 @@ std::string describe(const Chain& asked) {
                         : fmt::format("{} ({}, {}) of {}{}", layer.name, layer.rows, layer.columns, kind, is));
   }
   const std::string in = asked.compute ? fmt::format(", compute_dtype {}", to_string(*asked.compute)) : "";
-  return fmt::format("the module: {}{}", fmt::join(words, "; "), in);
+  const std::string_view also = asked.keyword ? "; forward() gets a keyword argument" : "";
+  return fmt::format("the module: {}{}{}", fmt::join(words, "; "), in, also);
 }
 
 [[noreturn]] void fail(const Chain& asked, const Wrong& wrong) {
@@ -181,6 +183,7 @@ Json case_json(const Chain& asked) {
   Json made{{"way", "fully_sharded"}, {"ranks", asked.ranks}, {"layers", layers},
             {"steps", asked.steps},   {"late", asked.late},   {"curve", asked.scale() * asked.curve},
             {"rate", asked.rate}};
+  if (asked.keyword) made["keyword"] = true;
   if (asked.compute) made["compute_dtype"] = std::string(to_string(*asked.compute));
   return made;
 }
@@ -327,7 +330,9 @@ void demand_one_process(CallChannel& ranks, const Chain& asked) {
 }
 
 void equals_one_process(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn_far(draw_ranks(contract), Rows::even, contract));
+  Chain asked = drawn_far(draw_ranks(contract), Rows::even, contract);
+  asked.keyword = property::draw<bool>("keyword argument", {false, true});
+  demand_one_process(ranks, asked);
 }
 
 // At the rate of the hand-out's test, and with its tolerance under its contract.
@@ -388,7 +393,8 @@ void holds_parts(CallChannel& ranks, check::Contract contract) {
 
 // Laws of what is handed in alone: ours computes in the model's precision, and uses each matrix once.
 constexpr RankLaw kEntries[] = {
-    {"fsdp.equals_one_process", "gathered weights are those of one process on the whole batch, to the bit",
+    {"fsdp.equals_one_process",
+     "gathered weights are those of one process on the whole batch, to the bit; keyword arguments reach the module",
      equals_one_process},
     {"fsdp.real_numbers", "numbers that need all bits of fp32 keep them: the same within what fp32 rounds",
      real_numbers},

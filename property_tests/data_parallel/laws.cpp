@@ -64,7 +64,9 @@ void shares_parameters(const Subject& subject, check::Contract contract) {
 }
 
 void equals_one_process(const Subject& subject, check::Contract contract) {
-  demand_one_process(subject, drawn(subject, contract, {.frozen = true, .forms = true, .many_steps = true}));
+  Training asked = drawn(subject, contract, {.frozen = true, .forms = true, .many_steps = true});
+  asked.keyword = property::draw<bool>("keyword argument", {false, true});
+  demand_one_process(subject, asked);
 }
 
 // As large as in the hand-outs' tests, and trained at their rate. Their tolerance decides under their contract: they
@@ -262,7 +264,9 @@ void overlaps(const Subject& subject, check::Contract contract) {
 constexpr Entry kShared[] = {
     {"ddp.shares_parameters", "every rank begins with rank 0's parameters, also those that do not train",
      shares_parameters},
-    {"ddp.equals_one_process", "gradients and weights are those of one process on the whole batch, to the bit",
+    {"ddp.equals_one_process",
+     "gradients and weights are those of one process on the whole batch, to the bit; keyword arguments reach the "
+     "module",
      equals_one_process},
     {"ddp.real_numbers", "numbers that need all bits of fp32 keep them: the same within what fp32 rounds",
      real_numbers},

@@ -29,6 +29,8 @@ std::vector<LawInfo> law_list();
 namespace syslab::data_parallel::sharded {
 
 std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks);
+// The same, without options that our optimizers do not have.
+std::vector<check::Law> laws_of_ours(std::shared_ptr<CallChannel> ranks);
 std::vector<LawInfo> law_list();
 
 }  // namespace syslab::data_parallel::sharded

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <string_view>
 
 #include "property_tests/data_parallel/drawn.hpp"
 #include "property_tests/data_parallel/laws.hpp"
@@ -55,15 +57,31 @@ Trained demand_one_process(CallChannel& ranks, const Training& asked) {
   return found;
 }
 
-void equals_one_process(CallChannel& ranks, check::Contract contract) {
-  demand_one_process(ranks, drawn(contract, {.frozen = true, .forms = true, .many_steps = true}));
+// A class is made as torch's optimizer is, with any of its options. Ours has the usual ones alone.
+enum class Whose { ours, handed_in };
+
+template <Whose kWhose>
+Options draw_options(const std::vector<Options>& of_torch) {
+  return kWhose == Whose::ours ? Options{} : property::draw("options", of_torch);
 }
 
+template <Whose kWhose>
+void equals_one_process(CallChannel& ranks, check::Contract contract) {
+  using enum Option;
+  Training asked = drawn(contract, {.frozen = true, .forms = true, .many_steps = true});
+  asked.options =
+      draw_options<kWhose>({{}, {nesterov}, {dampening}, {maximize}, {nesterov, maximize}, {dampening, maximize}});
+  demand_one_process(ranks, asked);
+}
+
+template <Whose kWhose>
 void adamw(CallChannel& ranks, check::Contract contract) {
+  using enum Option;
   Training asked =
       drawn(contract, {.frozen = true, .forms = true, .many_steps = true, .most_steps = 6}, 1, Update::adamw);
   asked.rate = asked.groups[0].rate = 0.1;
   asked.curve = 0;  // gradients are exact then, and only the update rounds
+  asked.options = draw_options<kWhose>({{}, {amsgrad, betas}, {maximize}, {eps}, {amsgrad, betas, maximize, eps}});
   demand_one_process(ranks, asked);
 }
 
@@ -164,6 +182,7 @@ void few_parameters(CallChannel& ranks, check::Contract contract) {
 void closure(CallChannel& ranks, check::Contract contract) {
   Training asked = drawn(contract, {});
   asked.closure = true;
+  asked.seeds_torch = true;  // a closure may have dropout
   demand_one_process(ranks, asked);
 }
 
@@ -176,10 +195,12 @@ void zero_grad(CallChannel& ranks, check::Contract contract) {
 
 // Laws of what is handed in alone: ours has zeros in place of a missing gradient, and no loss yet when gradients are
 // queued.
+template <Whose kWhose>
 constexpr RankLaw kEntries[] = {
-    {"sharded.equals_one_process", "weights are those of the optimizer that is not sharded, to the bit",
-     equals_one_process},
-    {"sharded.adamw", "the same with AdamW, within what fp32 rounds", adamw},
+    {"sharded.equals_one_process",
+     "weights are those of the optimizer that is not sharded, with the same keyword arguments, to the bit",
+     equals_one_process<kWhose>},
+    {"sharded.adamw", "the same with AdamW, within what fp32 rounds", adamw<kWhose>},
     {"sharded.tied_weights", "a weight with two names is updated once", tied},
     {"sharded.waits", "weights of other ranks are waited for before step() returns", waits},
     {"sharded.state_once", "the state of each element is on one rank alone, padding aside", state_once},
@@ -196,23 +217,31 @@ constexpr RankLaw kEntries[] = {
      LawInfo::Bound::handed_in, kBeyond},
     {"sharded.mixed_dtypes", "parameters in fp32 and fp64 may be side by side, and fp64 keeps its bits", mixed_dtypes,
      LawInfo::Bound::handed_in, kBeyond},
-    {"sharded.closure", "step(closure) calls it and returns its loss", closure, LawInfo::Bound::handed_in, kBeyond},
+    {"sharded.closure", "step(closure) calls it, returns its loss and does not seed torch's random numbers", closure,
+     LawInfo::Bound::handed_in, kBeyond},
     {"sharded.zero_grad", "zero_grad() clears gradients of all parameters, also of other ranks'", zero_grad,
      LawInfo::Bound::all, kBeyond},
 };
 
 // The hand-out's tests compare with the optimizer that is not sharded, and look at waits.
 bool asked_by_handout(const RankLaw& entry) {
-  return entry.body == equals_one_process || entry.body == adamw || entry.body == tied || entry.body == waits;
+  constexpr std::array kAsked{"sharded.equals_one_process", "sharded.adamw", "sharded.tied_weights", "sharded.waits"};
+  return std::ranges::count(kAsked, std::string_view(entry.id)) > 0;
+}
+
+template <Whose kWhose>
+std::vector<check::Law> laws_of(std::shared_ptr<CallChannel> ranks) {
+  return laws_of_ranks(kEntries<kWhose>, asked_by_handout, std::move(ranks),
+                       never_drawn(" (except where the size of all state is asked)"));
 }
 
 }  // namespace
 
-std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks) {
-  return laws_of_ranks(kEntries, asked_by_handout, std::move(ranks),
-                       never_drawn(" (except where the size of all state is asked)"));
+std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks) { return laws_of<Whose::handed_in>(std::move(ranks)); }
+std::vector<check::Law> laws_of_ours(std::shared_ptr<CallChannel> ranks) {
+  return laws_of<Whose::ours>(std::move(ranks));
 }
 
-std::vector<LawInfo> law_list() { return infos_of_ranks(kEntries, asked_by_handout); }
+std::vector<LawInfo> law_list() { return infos_of_ranks(kEntries<Whose::handed_in>, asked_by_handout); }
 
 }  // namespace syslab::data_parallel::sharded

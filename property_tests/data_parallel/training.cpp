@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <ostream>
 
 #include "core/json_text.hpp"
 #include "core/random.hpp"
@@ -20,6 +21,22 @@ namespace {
 
 constexpr int kParts = 2;  // most backward passes of a step
 constexpr double kMomentum = 0.5, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
+// Of trainings with these options.
+constexpr double kDampening = 0.5, kShortBeta2 = 0.5, kLargeEps = 0.5;
+
+double beta2_of(const Training& asked) { return asked.has(Option::betas) ? kShortBeta2 : kBeta2; }
+double eps_of(const Training& asked) { return asked.has(Option::eps) ? kLargeEps : kEps; }
+
+std::string_view name_of(Option option) {
+  constexpr std::array<std::string_view, 6> kNames{"nesterov", "dampening", "maximize", "amsgrad", "betas", "eps"};
+  return kNames[static_cast<std::size_t>(option)];
+}
+
+std::vector<std::string_view> names_of(const Options& options) {
+  std::vector<std::string_view> names;
+  for (const Option one : options) names.push_back(name_of(one));
+  return names;
+}
 
 constexpr double kUnit = 0x1p-24;  // by which fp32 rounds at most
 // What numbers of a batch are multiplied by for a parameter in fp64: they need more bits than fp32 has, and after a few
@@ -98,7 +115,11 @@ Json optimizer_json(const Training& asked) {
   Json options{{"lr", asked.rate}};
   if (asked.update == Update::momentum) options["momentum"] = kMomentum;
   if (asked.update == Update::adamw)
-    options.update({{"betas", {kBeta1, kBeta2}}, {"eps", kEps}, {"weight_decay", kDecay}});
+    options.update({{"betas", {kBeta1, beta2_of(asked)}}, {"eps", eps_of(asked)}, {"weight_decay", kDecay}});
+  for (const Option one : {Option::nesterov, Option::maximize, Option::amsgrad}) {
+    if (asked.has(one)) options[std::string(name_of(one))] = true;
+  }
+  if (asked.has(Option::dampening)) options["dampening"] = kDampening;
   return {{"optimizer", asked.update == Update::adamw ? "AdamW" : "SGD"},
           {"options", options},
           {"groups", groups},
@@ -125,6 +146,7 @@ Json case_json(const Training& asked) {
             {"wide", kWide},
             {"rate", asked.rate},
             {"resume_at", asked.resume_at}};
+  if (asked.keyword) made["keyword"] = true;
   // Whatever the seed of the case is, it is none that a class would choose.
   if (asked.seeds_torch) made["torch_seed"] = (asked.seed ^ 0x6A09E667F3BCC908) >> 1;
   if (asked.bucket_mb) made["bucket_mb"] = *asked.bucket_mb ? Json(**asked.bucket_mb) : Json();
@@ -134,21 +156,27 @@ Json case_json(const Training& asked) {
 
 // One parameter of one process under AdamW, momentum or plain descent.
 struct Updated {
-  double weight = 0, first = 0, second = 0;
+  double weight = 0, first = 0, second = 0, largest = 0;
   double error = 0;  // of real numbers: how far a right class may be from it
   int steps = 0;
 
-  void take(Update update, double rate, double gradient) {
+  void take(const Training& asked, double rate, double gradient) {
     ++steps;
-    if (update == Update::adamw) {
+    if (asked.has(Option::maximize)) gradient = -gradient;
+    if (asked.update == Update::adamw) {
+      const double beta2 = beta2_of(asked);
       weight *= 1 - rate * kDecay;
       first = kBeta1 * first + (1 - kBeta1) * gradient;
-      second = kBeta2 * second + (1 - kBeta2) * gradient * gradient;
-      const double mean = first / (1 - std::pow(kBeta1, steps)), square = second / (1 - std::pow(kBeta2, steps));
-      weight -= rate * mean / (std::sqrt(square) + kEps);
+      second = beta2 * second + (1 - beta2) * gradient * gradient;
+      largest = asked.has(Option::amsgrad) ? std::max(largest, second) : second;
+      const double mean = first / (1 - std::pow(kBeta1, steps)), square = largest / (1 - std::pow(beta2, steps));
+      weight -= rate * mean / (std::sqrt(square) + eps_of(asked));
+    } else if (asked.update == Update::momentum) {
+      // As in torch, the first gradient is not dampened.
+      first = kMomentum * first + (asked.has(Option::dampening) && steps > 1 ? 1 - kDampening : 1) * gradient;
+      weight -= rate * (asked.has(Option::nesterov) ? gradient + kMomentum * first : first);
     } else {
-      first = (update == Update::momentum ? kMomentum * first : 0) + gradient;
-      weight -= rate * first;
+      weight -= rate * gradient;
     }
   }
 };
@@ -167,7 +195,8 @@ std::optional<double> rate_of(const Training& asked, int step, int parameter) {
 }
 
 // Of AdamW in fp32, each step rounds the update some dozen times and the weight twice. The mean may be small beside
-// the gradients it is made of, by at most the root of the steps.
+// the gradients it is made of, by at most the root of the steps. With `betas` that forget, `amsgrad` keeps what the
+// mean is divided by at no less than 0.7 of the largest gradient.
 double allowed(const Training& asked, double weight) {
   if (asked.update != Update::adamw) return 0;
   const double steps = asked.steps();
@@ -262,6 +291,31 @@ Likeness likeness(const Training& asked, const Trained& found, const Alone& alon
   return {std::string(coarser(error, size))};
 }
 
+// A weight of a step that is what it would be if the optimizer had been made without one option, or without all.
+std::string without_options(const Training& asked, const Trained& found, int rank, int step, const Parameter& one) {
+  const auto is = [&](const Options& options) {
+    Training other = asked;
+    other.options = options;
+    const Alone alone = train_alone(other);
+    for (std::int64_t i = one.first; i < one.first + one.count(); ++i) {
+      const auto at = static_cast<std::size_t>(step), place = static_cast<std::size_t>(i);
+      const double expected = alone.weights[at][place], bound = alone.weight_bounds[at][place];
+      if (!is_close(found.weight(rank, step, i), expected, bound, one.dtype)) return false;
+    }
+    return true;
+  };
+  std::vector<Options> dropped;
+  for (const Option option : asked.options) dropped.push_back({option});
+  if (asked.options.size() > 1) dropped.push_back(asked.options);
+  for (const Options& some : dropped) {
+    Options kept = asked.options;
+    std::erase_if(kept, [&](Option option) { return std::ranges::count(some, option) > 0; });
+    if (is(kept))
+      return fmt::format("as if the wrapped optimizer had not been given {}", fmt::join(names_of(some), ", "));
+  }
+  return {};
+}
+
 std::string explained(double bound) {
   return bound == 0 ? "" : fmt::format(", of which {:.2g} may be rounding", bound);
 }
@@ -282,6 +336,12 @@ std::int64_t Training::buffer_elements() const {
                          [](std::int64_t sum, const Parameter& one) { return sum + one.count(); });
 }
 
+void showValue(const Options& options, std::ostream& stream) {
+  stream << (options.empty() ? "none" : fmt::format("{}", fmt::join(names_of(options), ", ")));
+}
+
+bool Training::has(Option option) const { return std::ranges::count(options, option) > 0; }
+
 bool Training::has_fp64() const { return std::ranges::count(parameters, DType::f64, &Parameter::dtype) > 0; }
 
 bool Training::uses_in(int step, int parameter) const { return uses_of(*this, step, parameter) > 0; }
@@ -300,7 +360,9 @@ std::string Training::describe() const {
   }
   for (const Parameter& one : buffers)
     words.push_back(fmt::format("buffer {} ({})", one.name, fmt::join(one.shape, ", ")));
-  return fmt::format("the module: {}", fmt::join(words, "; "));
+  std::string also = keyword ? "; forward() gets a keyword argument" : "";
+  if (!options.empty()) also += fmt::format("; options of the optimizer: {}", fmt::join(names_of(options), ", "));
+  return fmt::format("the module: {}{}", fmt::join(words, "; "), also);
 }
 
 float Trained::state_of(int rank, std::int64_t element) const {
@@ -404,7 +466,7 @@ Alone train_alone(const Training& asked) {
           const double bound = asked.real ? bound_of_gradient(asked, step, index, size, one.error) : 0;
           gradients[static_cast<std::size_t>(i)] = gradient;
           gradient_bounds[static_cast<std::size_t>(i)] = asked.close ? std::numeric_limits<double>::infinity() : bound;
-          if (rate) one.take(asked.update, *rate, gradient);
+          if (rate) one.take(asked, *rate, gradient);
           if (rate && asked.real) one.error += error_of_step(*rate, gradient, bound, one.weight);
         }
         weights.push_back(one.weight);
@@ -467,13 +529,18 @@ std::optional<Wrong> difference(const Training& asked, const Trained& found) {
           if (is_close(weight, expected, bound, parameter.dtype)) continue;
           const double before =
               step == 0 ? start_value(asked, 0, element) : alone.weights[at - 1][static_cast<std::size_t>(element)];
-          const std::string_view like = is_close(weight, before, 0, parameter.dtype) ? "it is as it was before the step"
-                                        : asked.real ? coarser(std::abs(weight - expected), std::abs(expected - before))
-                                                     : "";
+          std::string like;
+          if (is_close(weight, before, 0, parameter.dtype)) {
+            like = "it is as it was before the step";
+          } else if (asked.real) {
+            like = coarser(std::abs(weight - expected), std::abs(expected - before));
+          } else {
+            like = without_options(asked, found, rank, step, parameter);
+          }
           return Wrong(fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",
                                    parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
                                    expected, explained(bound)),
-                       Likeness{std::string(like)});
+                       Likeness{like});
         }
       }
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,12 @@ struct Group {
 
 enum class Update { sgd, momentum, adamw };
 
+// Keyword arguments of torch's optimizer that only some trainings pass. `betas` has a second one that forgets quickly,
+// so that `amsgrad` matters; `eps` is large.
+enum class Option { nesterov, dampening, maximize, amsgrad, betas, eps };
+using Options = std::vector<Option>;
+void showValue(const Options& options, std::ostream& stream);
+
 // As torch.allclose() has it: an element may be off by absolute + relative · its size.
 struct Tolerance {
   double absolute = 0, relative = 0;
@@ -63,10 +70,12 @@ struct Training {
   bool real = false;                 // numbers that need all bits of fp32, in place of exact ones
   std::optional<Tolerance> close;    // of `real`: what a hand-out's test allows of weights, and it looks at no gradient
   std::vector<double> rate_changes;  // by step: what a schedule multiplies the rates by before it; empty: there is none
-  bool seeds_torch = false;          // the lab does, before the container is made, which must not do it again
+  bool seeds_torch = false;          // the lab does, before the class is made, which must not do it again
   int resume_at = -1;                // the step before which a new container loads the state
   std::optional<std::optional<double>> bucket_mb;  // handed to the class, if it takes one
+  bool keyword = false;                            // the container is called with the batch as a keyword argument
   Update update = Update::sgd;                     // of a sharded optimizer, as all that follows
+  Options options;
   std::vector<Group> groups;
   bool as_groups = false, closure = false, checks_zero_grad = false;
 
@@ -75,7 +84,8 @@ struct Training {
   std::int64_t buffer_elements() const;  // of all buffers
   bool uses_in(int step, int parameter) const;
   bool has_fp64() const;
-  std::string describe() const;  // the module, in a line
+  bool has(Option option) const;
+  std::string describe() const;  // the module and what else was drawn, in a line
 };
 
 // What all ranks ended with.

@@ -87,6 +87,15 @@ FAULTS = {
     "StopsSending": ("optimizer_state_sharding", "sharded.equals_one_process"),
     "SendsInFp32": ("optimizer_state_sharding", "sharded.mixed_dtypes"),
     "LeavesLargeParts": ("fsdp", "fsdp.equals_one_process"),
+    "DropsKeywords": ("naive_ddp", "ddp.equals_one_process"),
+    "TakesNoKeywords": ("naive_ddp", "ddp.equals_one_process"),
+    "FullyShardedDropsKeywords": ("fsdp", "fsdp.equals_one_process"),
+    "DropsNesterov": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "DropsDampening": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "DropsMaximize": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "DropsAmsgrad": ("optimizer_state_sharding", "sharded.adamw"),
+    "DropsBetas": ("optimizer_state_sharding", "sharded.adamw"),
+    "DropsEps": ("optimizer_state_sharding", "sharded.adamw"),
 }
 
 # Of parallel_states.py.
@@ -97,6 +106,7 @@ STATES = {
     "MovesRng": ("naive_ddp", "ddp.keeps_random_numbers"),
     "MovesRngInStep": ("naive_ddp", "ddp.keeps_random_numbers"),
     "RewindsRng": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "SeedsInStep": ("optimizer_state_sharding", "sharded.closure"),
 }
 FAULTS.update(STATES)
 

@@ -28,8 +28,8 @@ class Slow(torch.nn.Module):
         for tensor in [*module.parameters(), *module.buffers()]:
             dist.broadcast(tensor.data, src=0)
 
-    def forward(self, *inputs):
-        return self.module(*inputs)
+    def forward(self, *inputs, **options):
+        return self.module(*inputs, **options)
 
     def finish_gradient_synchronization(self):
         for parameter in self.module.parameters():
@@ -155,8 +155,27 @@ class Parallel(Lab):
                 self.assertRegex(said, r"in eval\(\) mode " + when + r"; expected the mode that it had before, train\(\)")
                 self.assertEqual(verdict["verdict"], "FAIL")
 
-    def test_a_container_that_seeds_random_numbers_is_a_finding(self):
+    def test_dropped_keyword_arguments_of_forward_fail(self):
+        for name, said_of_it in (("DropsKeywords", r"forward\(batch, numbers=\.\.\.\) of the container calls the module without the keyword argument 'numbers'"),
+                                 ("FullyShardedDropsKeywords", "without the keyword argument 'numbers'"),
+                                 ("TakesNoKeywords", r"TypeError: .*forward\(\) got an unexpected keyword argument 'numbers'")):
+            with self.subTest(name):
+                said, verdict = self.accused(name, expect=1)
+                self.assertRegex(said, said_of_it)
+                self.assertEqual(verdict["verdict"], "FAIL")
+
+    def test_dropped_options_of_an_optimizer_fail_and_are_named(self):
+        for option in ("nesterov", "dampening", "maximize", "amsgrad", "betas", "eps"):
+            with self.subTest(option):
+                experiment, law = FAULTS[name := f"Drops{option.capitalize()}"]
+                laws, verdict = self.check(experiment, name, "--cases", "60", "-k", law, expect=1)
+                said = [one["detail"] for one in laws if one["status"] == "check_failed"]
+                self.assertEqual(verdict["verdict"], "FAIL", laws)
+                self.assertIn(f"as if the wrapped optimizer had not been given {option}", said[0])
+
+    def test_a_class_that_seeds_random_numbers_is_a_finding(self):
         for name, how, seed in (("MovesRng", "begin anew after the container was made", "with the seed 0"),
+                                ("SeedsInStep", r"begin anew after step\(\) in step 0, with the seed 0; expected no torch.manual_seed\(\) in an optimizer", ""),
                                 ("MovesRngInStep", r"begin anew after finish_gradient_synchronization\(\) in step 0", "with the seed 1"),
                                 ("RewindsRng", r"are those of an earlier moment again after finish_gradient_synchronization\(\) in step 0", "")):
             with self.subTest(name):
@@ -177,8 +196,8 @@ class Own(torch.nn.Module):
         super().__init__()
         self.whole = torch.nn.parallel.DistributedDataParallel(module)
 
-    def forward(self, *inputs):
-        return self.whole(*inputs)
+    def forward(self, *inputs, **options):
+        return self.whole(*inputs, **options)
 
     def finish_gradient_synchronization(self):
         pass

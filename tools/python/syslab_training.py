@@ -25,10 +25,26 @@ class Part(torch.nn.Module):
     """A layer: a place for parameters."""
 
 
+def called(container, case, batch):
+    """The container's loss. If the case has `keyword`, most of the batch is a keyword argument."""
+    return container(batch[:1], numbers=batch[1:]) if case.get("keyword") else container(batch)
+
+
+def joined(module, batch, numbers):
+    """The whole batch, of what reached a module that was wrapped and called()."""
+    if not module.keyword:
+        return batch
+    if numbers is None:
+        raise Fault("forward(batch, numbers=...) of the container calls the module without the keyword argument "
+                    "'numbers'; expected forward(*inputs, **kwargs), which passes on all that it gets")
+    return torch.cat([batch, numbers])
+
+
 class Probe(torch.nn.Module):
     def __init__(self, case, start):
         super().__init__()
         self.uses, self.curve, self.wide = case["uses"], case["curve"], case.get("wide", 1)
+        self.keyword = case.get("keyword", False)
         self.layers = torch.nn.ModuleList()
         self.computed_in_eval = False
         self.used, at = [], 0
@@ -73,8 +89,10 @@ class Probe(torch.nn.Module):
         layer, own = self.place(name)
         return getattr(layer, own)
 
-    def forward(self, batch):
-        """batch: the number of the step, then the numbers of each use of each parameter, which may be two."""
+    def forward(self, batch, numbers=None):
+        """batch: the number of the step, then the numbers of each use of each parameter, which may be two. If the case
+        has `keyword`, `numbers` is what follows the step."""
+        batch = joined(self, batch, numbers)
         self.computed_in_eval = self.computed_in_eval or not all(layer.training for layer in self.modules())
         loss = batch.new_zeros(())
         met = set()
@@ -147,8 +165,9 @@ def random_streams(device):
 
 
 class Untouched:
-    """What a container has no business with: modes of layers, and torch's random numbers. It may draw some, but starts
-    no sequence: then dropout and shuffled data would repeat themselves, and be the same on all ranks."""
+    """What a container or an optimizer has no business with: modes of layers, and torch's random numbers. It may draw
+    some, but starts no sequence: then dropout and shuffled data would repeat themselves, and be the same on all
+    ranks."""
 
     def __init__(self, case, device):
         self.seed, self.streams, self.seen = case.get("torch_seed"), random_streams(device), []
@@ -170,17 +189,20 @@ class Untouched:
                             "a layer of dropout would do nothing")
         if getattr(module, "computed_in_eval", False):
             raise Fault(f"the module computes in eval() mode {when}; expected the mode that it had before, train()")
+        self.look_at_numbers("a container", when)
+
+    def look_at_numbers(self, what, when):
         if self.seed is None:
             return
         for name, stream in self.streams:
             if stream.initial_seed() != self.seed:
                 raise Fault(f"torch's random numbers ({name}) begin anew {when}, with the seed "
-                            f"{stream.initial_seed()}; expected no torch.manual_seed() in a container: dropout and "
+                            f"{stream.initial_seed()}; expected no torch.manual_seed() in {what}: dropout and "
                             "shuffled data would repeat themselves")
             state = stream.get_rng_state()
             if any(torch.equal(state, one) for one in self.seen):
                 raise Fault(f"torch's random numbers ({name}) are those of an earlier moment again {when}; expected no "
-                            "torch.set_rng_state() in a container that goes back")
+                            f"torch.set_rng_state() in {what} that goes back")
         self.draw()
 
 
@@ -213,7 +235,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
         mine.begin_batch(container, optimizer)
         for part in range(case["backwards"]):
             log.ready = 0
-            loss = container(batch_of(case, inputs, step, part, rank, device))
+            loss = called(container, case, batch_of(case, inputs, step, part, rank, device))
             log.in_backward = True
             collectives.tell()
             loss.backward()
@@ -275,7 +297,9 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
     first, later = [g for g in case["groups"] if g["from"] == 0], [g for g in case["groups"] if g["from"] > 0]
     given = (groups_of(parameters, first) if case["as_groups"]
              else [p for g in groups_of(parameters, first) for p in g["params"]])
+    untouched = Untouched(case, device)
     optimizer = mine.optimizer(given, base, **case["options"])
+    untouched.look_at_numbers("an optimizer", "after the optimizer was made")
     need(optimizer, "step")
     outputs["state"][rank] = flat(parameters + list(module.buffers()))
     for step in range(case["steps"]):
@@ -303,6 +327,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
         else:
             closure()
             optimizer.step()
+        untouched.look_at_numbers("an optimizer", f"after step() in step {step}")
         note_step(outputs, rank, step, gradients_of(parameters), parameters)
     held = [tensor for one in made for state in one.state.values() for tensor in state.values()
             if torch.is_tensor(tensor) and tensor.numel() > 0 and tensor.dim() > 0]
@@ -327,6 +352,7 @@ class Chain(torch.nn.Module):
     def __init__(self, case, start):
         super().__init__()
         self.curve, self.layers, self.kinds, at = case["curve"], torch.nn.ModuleList(), [], 0
+        self.keyword = case.get("keyword", False)
         linear, embedding = layer_makers()
         for described in case["layers"]:
             shape, kind = described["shape"], described["kind"]
@@ -341,7 +367,8 @@ class Chain(torch.nn.Module):
             self.layers.append(layer)
             self.kinds.append((kind, shape))
 
-    def forward(self, batch):
+    def forward(self, batch, numbers=None):
+        batch = joined(self, batch, numbers)
         loss, before, at = batch.new_zeros(()), batch.new_zeros(()), 0
         for layer, (kind, shape) in zip(self.layers, self.kinds):
             inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]),
@@ -411,7 +438,7 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
     for step in range(case["steps"]):
         log.step = step
         optimizer.zero_grad(set_to_none=True)
-        loss = container(inputs["batch"][step, rank].to(device))
+        loss = called(container, case, inputs["batch"][step, rank].to(device))
         log.in_backward = True
         collectives.tell()
         loss.backward()

@@ -1,7 +1,7 @@
-"""Containers that change what is not theirs: the mode of layers, and torch's random numbers."""
+"""Containers and an optimizer that change what is not theirs: the mode of layers, and torch's random numbers."""
 import torch
 
-from parallel import Naive
+from parallel import Naive, Sharded
 
 
 class Evals(Naive):
@@ -49,3 +49,9 @@ class RewindsRng(Naive):
     def finish_gradient_synchronization(self):
         super().finish_gradient_synchronization()
         torch.set_rng_state(self.state)
+
+
+class SeedsInStep(Sharded):
+    def step(self, closure=None, **options):
+        torch.manual_seed(0)
+        return super().step(closure, **options)

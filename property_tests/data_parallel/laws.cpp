@@ -131,6 +131,7 @@ void resumes(const Subject& subject, check::Contract contract) {
   Training asked = drawn(subject, contract, {.frozen = true, .most_steps = 3});
   RC_PRE(asked.steps() > 1);
   asked.resume_at = 1;
+  asked.evaluates = true;
   demand_one_process(subject, asked);
 }
 
@@ -284,7 +285,8 @@ constexpr Entry kShared[] = {
      LawInfo::Bound::handed_in, kBeyond},
     {"ddp.mixed_dtypes", "parameters in fp32 and fp64 may be side by side, and fp64 keeps its bits", mixed_dtypes,
      LawInfo::Bound::handed_in, kBeyond},
-    {"ddp.resumes", "a new container that loads the state of another trains on as that one", resumes,
+    {"ddp.resumes",
+     "a new container that loads the state of another trains on as that one, and evaluates as the module", resumes,
      LawInfo::Bound::handed_in, kBeyond},
     {"ddp.strided_parameters", "parameters whose columns lie next to each other, not their rows, are reduced too",
      strided, LawInfo::Bound::handed_in, kBeyond},

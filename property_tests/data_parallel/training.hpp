@@ -73,6 +73,7 @@ struct Training {
   bool seeds_torch = false;          // the lab does, before the class is made, which must not do it again
   int resume_at = -1;                // the step before which a new container loads the state
   std::optional<std::optional<double>> bucket_mb;  // handed to the class, if it takes one
+  bool evaluates = false;                          // after the last step, in eval() mode
   bool keyword = false;                            // the container is called with the batch as a keyword argument
   Update update = Update::sgd;                     // of a sharded optimizer, as all that follows
   Options options;

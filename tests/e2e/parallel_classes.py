@@ -103,6 +103,7 @@ STATES = {
     "Evals": ("naive_ddp", "ddp.equals_one_process"),
     "EvalsInStep": ("naive_ddp", "ddp.equals_one_process"),
     "ComputesInEval": ("naive_ddp", "ddp.equals_one_process"),
+    "DiffersInEval": ("naive_ddp", "ddp.resumes"),
     "MovesRng": ("naive_ddp", "ddp.keeps_random_numbers"),
     "MovesRngInStep": ("naive_ddp", "ddp.keeps_random_numbers"),
     "RewindsRng": ("naive_ddp", "ddp.keeps_random_numbers"),

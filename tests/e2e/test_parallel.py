@@ -140,7 +140,7 @@ class Parallel(Lab):
             self.assertEqual(verdict["verdict"], "FAIL", name)
 
     def test_what_no_official_test_asks_is_a_finding(self):
-        for name in ("DropsCopies", "RateNotPassedOn", "StopsAtEmpty", "Unties"):
+        for name in ("DropsCopies", "RateNotPassedOn", "StopsAtEmpty", "Unties", "DiffersInEval"):
             with self.subTest(name):
                 experiment, law = FAULTS[name]
                 laws, verdict = self.check(experiment, name, "--cases", "12", expect=None)

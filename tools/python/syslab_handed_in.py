@@ -42,6 +42,18 @@ def need(thing, name):
         raise Fault(f"{type(thing).__name__} has no {name}()")
 
 
+def demand_same_in_eval(container, module, batch):
+    """A container has nothing to add to an evaluation."""
+    import torch
+
+    container.eval()
+    with torch.no_grad():
+        found, expected = float(container(batch)), float(module(batch))
+    if found != expected:
+        raise Fault(f"in eval() mode {type(container).__name__} returns {found}, the module that it wraps {expected}; "
+                    "expected the module's own outputs")
+
+
 class Methods:
     """A class whose objects do all themselves."""
 

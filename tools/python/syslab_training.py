@@ -15,7 +15,7 @@ import torch
 
 import syslab_collectives
 from syslab_failures import Unsupported
-from syslab_handed_in import Fault, need
+from syslab_handed_in import Fault, demand_same_in_eval, need
 
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 COMPUTE_DTYPES = {None: None, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -246,6 +246,8 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
         note_step(outputs, rank, step, gradients_of(parameters), None)
         optimizer.step()
         note_step(outputs, rank, step, None, parameters)
+    if case.get("evaluates"):
+        demand_same_in_eval(container, module, batch_of(case, inputs, step, 0, rank, device))
     del kept
 
 

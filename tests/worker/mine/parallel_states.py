@@ -25,6 +25,12 @@ class ComputesInEval(Naive):
         return loss
 
 
+class DiffersInEval(Naive):
+    def forward(self, *inputs, **options):
+        loss = super().forward(*inputs, **options)
+        return loss if self.training else loss + 1
+
+
 class MovesRng(Naive):
     """So that all ranks begin with the same weights, it thinks."""
 

@@ -28,7 +28,7 @@ Sample filled(Sample sample, const Problem& problem, std::uint64_t seed) {
   sample.q = query_values(sample, "q");
   sample.k = key_values(sample, "k");
   sample.v = key_values(sample, "v", sample.value_gain);
-  if (!sample.dout.empty()) sample.dout = query_values(sample, "dout");
+  if (!sample.dout.empty()) sample.dout = query_values(sample, "dout", sample.gradient_gain);
   return sample;
 }
 

@@ -45,8 +45,8 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
   if (subject.rung.supports(p, pass)) return std::nullopt;
   larger.q = query_values(larger, "q");
   larger.k = key_values(larger, "k");
-  larger.v = key_values(larger, "v");
-  if (pass == Pass::backward) larger.dout = query_values(larger, "dout");
+  larger.v = key_values(larger, "v", larger.value_gain);
+  if (pass == Pass::backward) larger.dout = query_values(larger, "dout", larger.gradient_gain);
   return larger;
 }
 
@@ -147,7 +147,7 @@ std::string narrowed(const Trial& here, const std::optional<Trial>& larger, Pass
 bool has_exact_lse(const Trial& trial) {
   const Judged& lse = trial.tensors[1];
   for (std::size_t i = 0; i < lse.exact.size(); ++i) {
-    if (!same(lse.found.values[i], lse.exact[i], lse.derived[i])) return false;
+    if (!same(lse.found.values[i], lse.exact[i], lse.derived[i], lse.unit)) return false;
   }
   return true;
 }

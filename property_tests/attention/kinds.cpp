@@ -52,7 +52,7 @@ bool explains(const Suspect& suspect, const Trial& trial, const std::vector<doub
     const Judged& judged = trial.tensors[t];
     for (std::size_t i = 0; i < judged.exact.size(); ++i) {
       const double found = judged.found.values[i], made = suspect.written[t].values[i], exact = judged.exact[i];
-      if (!same(found, made, std::max(judged.derived[i], roundings[t]))) return false;
+      if (!same(found, made, std::max(judged.derived[i], roundings[t]), judged.unit)) return false;
       if (!judged.wrong(i) || !std::isfinite(found) || !std::isfinite(exact)) continue;
       left += (found - made) * (found - made);
       wrong += (found - exact) * (found - exact);
@@ -76,7 +76,8 @@ Kinds explaining(const Trial& trial, Pass pass, const Kinds* among, std::span<co
     const Judged& judged = trial.tensors[tensor];
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(first) + i;
-      if (!same(judged.found.values[at], values[i], std::max(judged.derived[at], roundings[tensor]))) return false;
+      if (!same(judged.found.values[at], values[i], std::max(judged.derived[at], roundings[tensor]), judged.unit))
+        return false;
     }
     return true;
   };

@@ -19,6 +19,10 @@ struct Subject {
 
   // draw_sample for this rung, remembered.
   Sample draw(Pass pass, bool supported_only = true) const;
+  // What is asked in place of the sample that was drawn last.
+  void remember(const Sample& sample) const {
+    if (drawn_last != nullptr) *drawn_last = sample;
+  }
 
   // For laws of both passes: the implementation that draws the problems, and whether to check the backward pass too.
   Pass drawn() const { return pass.value_or(Pass::forward); }
@@ -39,8 +43,8 @@ struct Subject {
     return some;
   }
   // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where that is promised and wider. `unit`: what is promised is
-  // of numbers of order one, and O of a V that is so many times as long is, too: then it is 1e-2·unit +
-  // 1e-2·|expected|.
+  // of numbers of order one. O of a V that is so many times as long is, too, and so are gradients of a dO: then it is
+  // 1e-2·unit + 1e-2·|expected|.
   std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived,
                               double unit = 1) const;
 };

@@ -73,7 +73,7 @@ const std::vector<Entry>& entries() {
       {"attention.equals_oracle",
        "the output is within its derived bound of the float64 oracle",
        equals_oracle,
-       {.dtypes = below_double(), .long_both = true, .any_width = true, .long_values = true},
+       {.dtypes = below_double(), .long_both = true, .any_width = true, .long_values = true, .small_values = true},
        always,
        true},
       {"attention.lse_equals_oracle",
@@ -85,7 +85,7 @@ const std::vector<Entry>& entries() {
       {"attention.gradients_equal_oracle",
        "dQ, dK and dV are within their derived bounds of the float64 oracle",
        gradients_equal_oracle,
-       {.pass = Pass::backward, .dtypes = below_double(), .long_both = true, .any_width = true},
+       {.pass = Pass::backward, .dtypes = below_double(), .long_both = true, .any_width = true, .small_values = true},
        always,
        true},
       {"attention.refusal",
@@ -134,7 +134,8 @@ const std::vector<Entry>& entries() {
        true},
       {"attention.gradient_layouts",
        "a dO that is not contiguous gives the same gradients: transposed, or one number of stride 0 as o.sum() makes "
-       "it; and so do calls in which only q, or only k and v, want one",
+       "it; and so do calls in which only q, or only k and v, want one, in which q, k and v are the same tensor, and a "
+       "second backward pass over a kept graph",
        gradient_layouts,
        {.pass = Pass::backward, .dtypes = below_double(), .most_seq = 64, .most_dim = 64},
        when_by_autograd,

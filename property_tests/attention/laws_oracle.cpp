@@ -138,21 +138,34 @@ auto called(const Sample& sample, const Call& call) {
 
 }  // namespace
 
-// One sample in so many is asked under torch.no_grad().
+// One sample in so many is asked under torch.no_grad(), and of the others one in so many with one tensor as q, k and v.
 constexpr int kOfUses = 4;
 
+// As a layer without projections has it.
+constexpr const char* kOneTensor = "where q, k and v are the same tensor: ";
+
 void equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample sample = subject.draw(Pass::forward);
+  Sample sample = subject.draw(Pass::forward);
   // A model that is used, not trained, wants no gradients; the hand-out's tests always do.
   const bool by_autograd = subject.rung.domain && subject.rung.domain->by_autograd;
-  const bool is_used = by_autograd && subject.contract == check::Contract::full &&
-                       property::draw_below("no_grad", kOfUses) == kOfUses - 1;
+  const bool beyond = by_autograd && subject.contract == check::Contract::full;
+  const bool is_used = beyond && property::draw_below("no_grad", kOfUses) == kOfUses - 1;
+  const bool is_alike = beyond && property::draw_below("same_tensor", kOfUses) == kOfUses - 1 && !is_used;
   std::optional<Company> company;
-  if (is_used) company.emplace(Company::Of{.gradient = "none"});
+  std::string how;
+  if (is_used) {
+    company.emplace(Company::Of{.gradient = "none"});
+    how = "under torch.no_grad(): ";
+  } else if (const auto alike = is_alike ? with_one_tensor(sample, subject.menu) : std::nullopt) {
+    company.emplace(Company::Of{.gradient = "same"});
+    how = kOneTensor;
+    sample = *alike;
+    subject.remember(sample);
+  }
   const ForwardCall call = called(sample, [&] { return call_forward(subject.rung, sample); });
   const Expected out = oracle_of(sample.problem, call, subject.part(sample)).out;
-  demand_within(is_used ? "under torch.no_grad(): out" : "out", call.out.view(), out.value,
-                subject.allowed(out.value, out.tolerance, sample.value_gain), observation);
+  demand_within(how + "out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance, sample.value_gain),
+                observation);
 }
 
 void lse_equals_oracle(const Subject& subject, Observation& observation) {
@@ -167,22 +180,60 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
   const BackwardCall call = called(sample, [&] { return call_backward(subject.rung, sample); });
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
                                                 call.forward.v.view(), call.dout.view(), subject.part(sample));
-  const auto demand = [&](const check::GuardedTensor& found, const Expected& expected) {
-    demand_within(found.spec().name, found.view(), expected.value, subject.allowed(expected.value, expected.tolerance),
-                  observation);
+  const auto demand = [&](const check::GuardedTensor& found, const Expected& expected, double unit) {
+    demand_within(found.spec().name, found.view(), expected.value,
+                  subject.allowed(expected.value, expected.tolerance, unit), observation);
   };
-  demand(call.dq, oracle.dq);
-  demand(call.dk, oracle.dk);
-  demand(call.dv, oracle.dv);
+  demand(call.dq, oracle.dq, sample.unit_of_scores());
+  demand(call.dk, oracle.dk, sample.unit_of_scores());
+  demand(call.dv, oracle.dv, sample.gradient_gain);
 }
+
+namespace {
+
+struct Way {
+  std::string name, how;
+};
+
+const std::vector<Way>& ways() {
+  static const std::vector<Way> list{{"transposed", "with a dO that is transposed: "},
+                                     {"expanded", "with a dO that is expanded: "},
+                                     {"frozen", "where some inputs want no gradient: "},
+                                     {"same", kOneTensor},
+                                     {"kept", "in a second backward pass over a kept graph: "}};
+  return list;
+}
+
+// Of one tensor that was q, k and v, the gradient is the sum of three: each of them may be off as it may be alone.
+Expected sum_of(const Subject& subject, const BackwardOracle& oracle) {
+  Expected sum{oracle.dq.value, subject.allowed(oracle.dq.value, oracle.dq.tolerance), oracle.dq.fraction};
+  for (const Expected* one : {&oracle.dk, &oracle.dv}) {
+    const std::vector<double> allowed = subject.allowed(one->value, one->tolerance);
+    for (std::size_t i = 0; i < sum.value.size(); ++i) {
+      sum.value[i] += one->value[i];
+      sum.tolerance[i] += allowed[i];
+    }
+  }
+  return sum;
+}
+
+}  // namespace
 
 // As models hand it over: transposed where heads were joined, and expanded from one number where the output was summed.
 // That the way back raises is this law's own matter: with a dO that lies in one piece it may not.
 void gradient_layouts(const Subject& subject, Observation& observation) {
   Sample sample = subject.draw(Pass::backward);
-  const std::string way = property::draw<std::string>("gradient", {"transposed", "expanded", "frozen"});
+  std::vector<std::string> names;
+  for (const Way& one : ways()) names.push_back(one.name);
+  const std::string way = property::draw<std::string>("gradient", names);
+  const std::string& how = std::ranges::find(ways(), way, &Way::name)->how;
   if (way == "expanded") std::fill(sample.dout.begin(), sample.dout.end(), 1.0);
-  const std::string how = way == "frozen" ? "where some inputs want no gradient: " : "with a dO that is " + way + ": ";
+  if (way == "same") {
+    const auto alike = with_one_tensor(sample, subject.menu);
+    if (!alike) throw Unsupported("no number of queries is one of keys");
+    sample = *alike;
+    subject.remember(sample);
+  }
   static_cast<void>(call_backward(subject.rung, sample));  // where that is refused, nothing is asked here
   const Company company({.gradient = way});
   try {
@@ -193,6 +244,11 @@ void gradient_layouts(const Subject& subject, Observation& observation) {
       demand_within(how + found.spec().name, found.view(), expected.value,
                     subject.allowed(expected.value, expected.tolerance), observation);
     };
+    if (way == "same") {
+      const Expected sum = sum_of(subject, oracle);
+      demand_within(how + "dq + dk + dv", call.dq.view(), sum.value, sum.tolerance, observation);
+      return;
+    }
     demand(call.dq, oracle.dq);
     demand(call.dk, oracle.dk);
     demand(call.dv, oracle.dv);

@@ -33,7 +33,8 @@ std::optional<std::string> one_factor(const Trial& trial) {
     if (judged.exact.size() < 8 || !std::isfinite(factor)) return std::nullopt;
     for (std::size_t i = 0; i < judged.exact.size(); ++i) {
       const double expected = factor * judged.exact[i];
-      if (!same(judged.found.values[i], expected, std::abs(factor) * judged.derived[i])) return std::nullopt;
+      if (!same(judged.found.values[i], expected, std::abs(factor) * judged.derived[i], judged.unit))
+        return std::nullopt;
       if (leaves_right(judged, i, expected)) return std::nullopt;
     }
     text += fmt::format("{}{} is {:.4g} ×", text.empty() ? "" : ", ", judged.found.name, factor);
@@ -54,7 +55,7 @@ std::optional<std::string> one_summand(const Trial& trial) {
       const double more = judged.found.values[i] - judged.exact[i];
       if (seen++ == 0) first = more;
       if (!std::isfinite(first)) return std::nullopt;
-      if (!same(judged.found.values[i], judged.exact[i] + first, judged.derived[i])) return std::nullopt;
+      if (!same(judged.found.values[i], judged.exact[i] + first, judged.derived[i], judged.unit)) return std::nullopt;
       if (leaves_right(judged, i, judged.exact[i] + first)) return std::nullopt;
     }
   }
@@ -222,7 +223,7 @@ std::optional<bool> differs_in(const Trial& trial, std::int64_t row) {
     const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
     for (std::int64_t i = row * width; i < (row + 1) * width; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (!same(judged.found.values[at], judged.exact[at], judged.derived[at])) return true;
+      if (!same(judged.found.values[at], judged.exact[at], judged.derived[at], judged.unit)) return true;
     }
   }
   return false;

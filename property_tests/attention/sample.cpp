@@ -26,6 +26,21 @@ constexpr std::int64_t kMostOfBoth = 257;
 // Outputs up to some thousands: fp16 ends at 65504.
 constexpr float kLongValues = 512.0F;
 
+// V and dO so small that no |x| is above 1e-3, where an absolute tolerance of 1e-2 would hide everything: 2⁻¹³ is the
+// largest power of two with 8 deviations below that. In fp16 2⁻⁸.
+//
+// Who is within 1e-2·(1 + |x|) of numbers of order one is within 1e-2·(g + |g·x|) where V or dO is g times as long. O
+// is linear in V, dV in dO, dQ and dK in both, and P does not depend on them. A power of two changes no significand,
+// so every rounding that is relative becomes g times as large, and only underflow does not:
+// - fp32 and bf16 end at 2⁻¹²⁶: a sum of 2¹⁶ products loses at most 2⁻¹¹⁰, far below 1e-2·2⁻¹³.
+// - fp16 rounds by up to t = 2⁻²⁵ below 2⁻¹⁴. In O and dV that is one rounding of each result, since P̃ has no g in it.
+//   dQ and dK sum n casts of dS: less than 4·t·√n·|K|, with the root of n for roundings that are independent, which is
+//   2⁻¹⁷ for n = 2¹² and |K| = 1, and 1e-2·2⁻⁸ is 2⁻¹⁴·⁶. An accumulator in fp16, whose n roundings have a deviation of
+//   t·√(n/3) together, stays below that, too. Of V and dO themselves 1 % are subnormal. They are drawn as what fp16
+//   has there. With 2⁻¹³ the casts would be as large as the tolerance: loss scaling is for that.
+// Derived bounds have terms for underflow (error_bound.hpp) and hold at any size.
+constexpr float kSmallValues = 0x1p-13F, kSmallInF16 = 0x1p-8F;
+
 // Of so many samples one has more keys than kMostOfBoth and few queries: by size alone one in a thousand would.
 constexpr int kOfFarKeys = 12;
 
@@ -142,7 +157,8 @@ Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants)
       menu.scale.resize(1);
     }
     menu.gain = {1.0F, 0.25F, 4.0F};
-    if (wants.long_values) menu.value_gain = {1.0F, kLongValues};
+    menu.long_values = wants.long_values;
+    menu.small_values = wants.small_values;
     menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped, Layout::spaced};
   }
   if (wants.moderate) {
@@ -185,7 +201,7 @@ void fill_values(Sample& sample, float gain, bool backward) {
   sample.q = query_values(sample, "q", gain);
   sample.k = key_values(sample, "k");
   sample.v = key_values(sample, "v", sample.value_gain);
-  if (backward) sample.dout = query_values(sample, "dout");
+  if (backward) sample.dout = query_values(sample, "dout", sample.gradient_gain);
 }
 
 // Why the rung cannot take the problem, or nothing; that nobody answers any more is the laws' business.
@@ -334,7 +350,8 @@ std::string left_out(const Menu& menu, std::string_view language) {
     for (const float scale : menu.scale) scales.push_back(scale == 0 ? "1/sqrt(D)" : fmt::format("{}", scale));
     parts.push_back(fmt::format("scales other than {}", fmt::join(scales, ", ")));
   }
-  parts.push_back(fmt::format("outputs above {}", menu.value_gain.size() > 1 ? 2000 : 100));  // V is normal
+  parts.push_back(fmt::format("outputs above {}", menu.long_values ? 2000 : 100));  // V is normal
+  if (!menu.small_values) parts.emplace_back("V or dO far below 1");
   if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
   if (menu.layouts.size() > 1) parts.emplace_back("strides of zero or below");
   // A library may hand its tensors to torch, whose from_dlpack() ignores byte offsets: its author cannot mend that.
@@ -458,16 +475,41 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   problem.scale = draw("scale", menu.scale);
   problem.repeatable = (menu.repeatable.size() > 1 ? draw("deterministic", menu.repeatable) : menu.repeatable[0]) != 0;
   const float gain = draw("gain", menu.gain);
-  if (menu.value_gain.size() > 1) sample.value_gain = draw("value_gain", menu.value_gain);
+  std::vector<float> value_gains{1.0F};
+  if (menu.long_values) value_gains.push_back(kLongValues);
+  if (menu.small_values && pass == Pass::forward) value_gains.push_back(small_gain(problem.dtype));
+  if (value_gains.size() > 1) sample.value_gain = draw("value_gain", value_gains);
   sample.layout_in = draw("layout_in", menu.layouts);
   sample.layout_out = draw("layout_out", menu.layouts);
   if (menu.layouts.size() > 1 && draw("mixed_layouts", std::vector<std::int64_t>{0, 1}) == 1)
     sample.mixed = menu.layouts;
   sample.seed = property::draw_seed();
+  if (menu.small_values && pass == Pass::backward) {  // one of them: of both, fp16 would have neither dQ nor dK
+    const std::string small = draw<std::string>("small", {"none", "V", "dO"});
+    if (small == "V") sample.value_gain = small_gain(problem.dtype);
+    if (small == "dO") sample.gradient_gain = small_gain(problem.dtype);
+  }
   if (supported_only) {
     if (const auto reason = refusal(rung, problem, pass)) throw Unsupported(*reason);
   }
   fill_values(sample, gain, pass == Pass::backward || menu.backward);
+  return sample;
+}
+
+float small_gain(DType dtype) { return dtype == DType::f16 ? kSmallInF16 : kSmallValues; }
+
+std::optional<Sample> with_one_tensor(Sample sample, const Menu& menu) {
+  Problem& problem = sample.problem;
+  const std::int64_t length = std::min(problem.seq_q, problem.seq_k);
+  const auto has = [length](const std::vector<std::int64_t>& lengths) {
+    return std::ranges::count(lengths, length) > 0;
+  };
+  if (!has(menu.seq_q) || !has(menu.seq_k)) return std::nullopt;
+  problem.seq_q = problem.seq_k = length;
+  problem.heads_q = problem.heads_kv;
+  sample.q = sample.k = sample.v = query_values(sample, "q");
+  sample.value_gain = 1;
+  if (!sample.dout.empty()) sample.dout = query_values(sample, "dout", sample.gradient_gain);
   return sample;
 }
 

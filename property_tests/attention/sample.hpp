@@ -35,7 +35,8 @@ struct Wants {
   bool long_both = false;   // of somebody's own, now and then many queries with many keys: who asks looks at some rows
   bool any_width = false;   // of somebody's own on the CPU that declares none, widths that are no powers of two as well
   bool repeatable = false;  // asked for the same bits, where a call can say so
-  bool long_values = false;  // of the forward pass: under --contract full also V, and so O, far above 1
+  bool long_values = false;   // of the forward pass: under --contract full also V, and so O, far above 1
+  bool small_values = false;  // under --contract full also V, or for gradients V or dO, far below 1
 };
 
 // The values that a contract, a law's wants and a rung's `supports` leave, simplest first.
@@ -43,7 +44,7 @@ struct Menu {
   std::vector<DType> dtypes;
   std::vector<Mask> masks;
   std::vector<std::int64_t> seq_q, seq_k, head_dim, heads_kv, heads_per_kv, batch;
-  std::vector<float> scale, gain, value_gain = {1.0F};
+  std::vector<float> scale, gain;
   std::vector<property::Layout> layouts;
   std::vector<std::int64_t> repeatable = {0};  // `deterministic` of a library's options
   // Where seq_q is one of these, there are as many keys, or one of the other's: now and then, and of none of seq_q
@@ -51,8 +52,9 @@ struct Menu {
   std::vector<std::int64_t> long_q, long_k;
   // Lengths of keys beyond the usual tile counts, drawn with few queries in one sample of kOfFarKeys.
   std::vector<std::int64_t> far_k;
-  bool square = false;    // the rung takes seq_q = seq_k only
-  bool backward = false;  // the rung has a backward pass
+  bool long_values = false, small_values = false;  // drawn as well as usual ones
+  bool square = false;                             // the rung takes seq_q = seq_k only
+  bool backward = false;                           // the rung has a backward pass
 };
 
 // Nothing, and the reason, if the rung supports none of it.
@@ -78,14 +80,23 @@ struct Sample {
   // How far a tensor's layout is from its group's in `mixed`.
   property::Layout apart(property::Layout base, std::size_t steps) const;
   std::uint64_t seed = 0;
-  float value_gain = 1.0F;            // of V, and so of O
+  float value_gain = 1.0F;            // of V, and so of O, dQ and dK
+  float gradient_gain = 1.0F;         // of dO, and so of dQ, dK and dV
   std::vector<double> q, k, v, dout;  // row-major, each representable in problem.dtype
 
   Shape query_shape() const { return {problem.batch, problem.heads_q, problem.seq_q, problem.head_dim}; }
   Shape key_shape() const { return {problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim}; }
   Shape lse_shape() const { return {problem.batch, problem.heads_q, problem.seq_q}; }
+  double unit_of_scores() const { return static_cast<double>(value_gain) * gradient_gain; }  // of dS, so of dQ and dK
   bool long_both() const;  // too much to compute all of it by the oracle
 };
+
+// The power of two by which V or dO of this dtype is drawn smaller.
+float small_gain(DType dtype);
+
+// The sample with one tensor as q, k and v, as apply(x, x, x) has it, with fewer queries, keys or heads if need be; or
+// nothing if the menu has no such shape.
+std::optional<Sample> with_one_tensor(Sample sample, const Menu& menu);
 
 // The head of keys that a query head reads, both counted through all batch entries.
 inline std::int64_t key_head_of(const Problem& p, std::int64_t head) {

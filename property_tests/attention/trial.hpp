@@ -16,6 +16,7 @@ struct Judged {
   Written found;
   std::vector<double> exact, derived, allowed;
   std::int64_t unwritten = 0;  // elements that still hold what stood there before the call
+  double unit = 1;             // of its numbers, where V or dO is longer or smaller than usual
 
   bool wrong(std::size_t i) const {
     return check::Tally::ratio_of(check::Tally::error_of(found.values[i], exact[i]), allowed[i]) > 1;
@@ -41,8 +42,9 @@ struct Trial {
 // Asks the implementation; throws what its call throws. `with_given`: of a backward pass, judges O and L as well.
 Trial tried(const Subject& subject, const Sample& sample, Pass pass, bool with_given = false);
 
-// Whether a formula gives what was found, by the bound that is derived for what is right.
-bool same(double found, double expected, double derived);
+// Whether a formula gives what was found, by the bound that is derived for what is right, in a tensor whose numbers are
+// of this unit.
+bool same(double found, double expected, double derived, double unit);
 
 // "O", "L" or "O and L": what the backward pass was given and is wrong; or empty.
 std::string wrong_given(const Trial& trial);

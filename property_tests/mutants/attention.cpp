@@ -277,6 +277,17 @@ void slip_now_and_then(const ForwardArgs& args) {
   property::assign(args.out, out);
 }
 
+bool is_small(const ConstTensorView& view) {
+  return std::ranges::all_of(to_doubles(view), [](double value) { return std::abs(value) < 1e-3; });
+}
+
+// In place of `tensor`, if it is small: zeros in `memory`.
+void take_small_for_zeros(ConstTensorView& tensor, std::vector<double>& memory) {
+  if (!is_small(tensor)) return;
+  memory.assign(static_cast<std::size_t>(tensor.elements()), 0.0);
+  tensor = ConstTensorView(memory.data(), tensor.dtype, tensor.shape);
+}
+
 template <typename Function>
 void with_dtype(DType dtype, Function&& function) {
   switch (dtype) {
@@ -323,6 +334,8 @@ std::vector<Mutant> mutants() {
       {Fault::rare_slip, "rare_slip", "attention.repeats"},
       {Fault::spread_rows, "spread_rows", "attention.strange_rows"},
       {Fault::strides_of_keys, "strides_of_keys", "attention.equals_oracle"},
+      {Fault::small_values, "small_values", "attention.equals_oracle"},
+      {Fault::small_gradients, "small_gradients", "attention.gradients_equal_oracle"},
       {Fault::refused_tail, "refused_tail", "attention.refusal"},
   };
 }
@@ -344,6 +357,8 @@ Rung tiled_with(Fault fault) {
     ForwardArgs args = given;
     const bool inside = extent_elements(args.v.shape, args.k.strides) <= extent_elements(args.v.shape, args.v.strides);
     if (fault == Fault::strides_of_keys && inside) args.v.strides = args.k.strides;
+    std::vector<double> zeros;
+    if (fault == Fault::small_values) take_small_for_zeros(args.v, zeros);
     if (fault == Fault::refused_tail && problem.seq_k % 16 != 0) throw Refusal("a tail of keys");
     if (fault == Fault::kept_output && answered_from_memory(problem, args)) return;
     with_dtype(problem.dtype, [&](auto element) { forward<decltype(element)>({problem, fault}, args); });
@@ -357,6 +372,8 @@ Rung tiled_with(Fault fault) {
       last.assign(kept().lse.begin(), kept().lse.end());
       args.lse = ConstTensorView(last.data(), DType::f32, given.lse.shape);
     }
+    std::vector<double> zeros;
+    if (fault == Fault::small_gradients) take_small_for_zeros(args.dout, zeros);
     Problem masked = problem;
     if (fault == Fault::kept_mask) masked.mask = kept().problem.mask;
     with_dtype(problem.dtype, [&](auto element) { backward<decltype(element)>({masked, fault}, args); });

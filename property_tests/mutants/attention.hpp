@@ -40,6 +40,8 @@ enum class Fault {
   rare_slip,           // in one call of fifty the last row is off by one
   spread_rows,         // rows of a tile share one maximum: a query of 1e4 leaves the others without weights
   strides_of_keys,     // V is read by the strides of K, where that stays inside of V
+  small_values,        // a V without a number above 1e-3 is taken for zeros
+  small_gradients,     // a dO without a number above 1e-3 is taken for zeros
   refused_tail,        // throws where the keys end inside a tile, though `supports` said nothing
 };
 

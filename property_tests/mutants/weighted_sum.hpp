@@ -15,6 +15,8 @@ enum class Fault {
   lost_row,         // dw does not see the last row
   rectified,        // y = |y|
   first_row_apart,  // row 0 is added up from its other end
+  small_inputs,     // y is zero where no number of x is above 1e-3
+  small_gradients,  // dx is zero where no number of dy is above 1e-3
   write_past_end,   // one element after the last of y
 };
 

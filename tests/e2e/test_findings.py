@@ -118,6 +118,47 @@ class WrongIfFrozen(Right):
         return 2 * do if cls.frozen else do
 
 
+class TakesSmallForZeros(Right):
+    """Of V in the forward pass, of dO in the backward pass."""
+
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        cls.small = bool(v.abs().max() < 1e-3)
+
+    @classmethod
+    def returned(cls, o):
+        return torch.zeros_like(o) if cls.small else o
+
+    @classmethod
+    def gradient(cls, do):
+        return torch.zeros_like(do) if do.abs().max() < 1e-3 else do
+
+
+class WrongOnOneTensor(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        cls.alike = q.data_ptr() == k.data_ptr()
+
+    @classmethod
+    def returned(cls, o):
+        return 2 * o if cls.alike else o
+
+    @classmethod
+    def gradient(cls, do):
+        return 2 * do if cls.alike else do
+
+
+class WrongTheSecondTime(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        cls.times = 0
+
+    @classmethod
+    def gradient(cls, do):
+        cls.times += 1
+        return cls.times * do
+
+
 class WritesOverItsOutput(Right):
     @classmethod
     def returned(cls, o):
@@ -131,7 +172,7 @@ class WritesOverItsOutput(Right):
 
 
 ALL = (Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient, WrongInInference, WrongIfFrozen,
-       WritesOverItsOutput)
+       TakesSmallForZeros, WrongOnOneTensor, WrongTheSecondTime, WritesOverItsOutput)
 globals().update((cls.__name__, function(cls)) for cls in ALL)
 
 
@@ -216,14 +257,28 @@ class Findings(Lab):
     def test_how_models_call_is_asked_by_default(self):
         for name, experiment, law, warnings in (("WrongInInference", "flash_forward", "equals_oracle", {"wrong_value": 1}),
                                                 ("WrongIfFrozen", "flash_backward", "gradient_layouts", {"wrong_value": 1}),
+                                                ("WrongOnOneTensor", "flash_forward", "equals_oracle", {"wrong_value": 1}),
+                                                ("WrongOnOneTensor", "flash_backward", "gradient_layouts", {"wrong_value": 1}),
+                                                ("WrongTheSecondTime", "flash_backward", "gradient_layouts", {"wrong_value": 1}),
                                                 ("Right", "flash_forward", "equals_oracle", {}),
                                                 ("Right", "flash_backward", "gradient_layouts", {})):
             verdict = self.check(name, "--beyond", "attention." + law, "--cases", "20", experiment=experiment, expect=0)
             self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", warnings), name)
+        messages = [message for (message,) in self.sql("SELECT message FROM check_result WHERE outcome = 'falsified'")]
+        for how in ("where q, k and v are the same tensor: out", "where q, k and v are the same tensor: dq + dk + dv",
+                    "in a second backward pass over a kept graph: d"):
+            self.assertTrue(any(message.startswith(how) for message in messages), (how, messages))
         self.check("WritesOverItsOutput", "-k", "gradient_layouts", "--cases", "20", experiment="flash_backward", expect=None)
         [(finding, message)] = self.sql("SELECT finding, message FROM check_result WHERE outcome <> 'passed'")[-1:]
         self.assertIn("backward wrote over the output of forward", message)
         self.assertEqual(finding, "input_changed")
+
+    def test_small_values_and_gradients_are_asked_by_the_full_contract(self):
+        for experiment, law in (("flash_forward", "attention.equals_oracle"), ("flash_backward", "gradients_equal_oracle")):
+            asked = ("-k", law, "--contract", "full", "--cases", "60")
+            verdict = self.check("TakesSmallForZeros", *asked, experiment=experiment, expect=1)
+            self.assertEqual((verdict["verdict"], len(verdict["broken"])), ("FAIL", 1))
+            self.check("Right", *asked, experiment=experiment, expect=0)
 
     def test_quiet_says_the_verdict_only_where_something_was_warned_of(self):
         (self.folder / "flash.py").write_text(CLASSES)

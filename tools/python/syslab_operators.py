@@ -165,6 +165,12 @@ class AutogradFunction:
     def leaves(*tensors):
         return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
 
+    def leaves_of(self, t, options):
+        """Of q, k and v; one leaf for all three where a layer without projections is asked for."""
+        if options.get("gradient") == "same":
+            return self.leaves(t["q"]) * 3
+        return self.leaves(t["q"], t["k"], t["v"])
+
     def another_call(self, options, tensors):
         """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is
         another law's matter."""
@@ -200,7 +206,7 @@ class AutogradFunction:
 
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
-        q, k, v = self.leaves(t["q"], t["k"], t["v"])
+        q, k, v = self.leaves_of(t, options)
         with grouped_heads(inputs):
             o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
             self.interleave(options, o, (q, k, v))
@@ -220,7 +226,7 @@ class AutogradFunction:
         self.need_backward()
         t, causal = attention_arguments(inputs, options, bell)
         bell.early(("q", "k", "v"))
-        q, k, v = self.leaves(t["q"], t["k"], t["v"])
+        q, k, v = self.leaves_of(t, options)
         with grouped_heads(inputs):
             if options.get("gradient") == "frozen":
                 found = timed(lambda: self.one_by_one((q, k, v), causal, t["dout"]), (t["dout"],))
@@ -242,8 +248,12 @@ class AutogradFunction:
 
     def way_back(self, options, o, leaves, dout):
         """By the gradient that is given, or by one that lies as models make it: expanded from a sum, or transposed
-        behind joined heads."""
+        behind joined heads; and a second time, after another gradient, over a graph that was kept."""
         layout = options.get("gradient")
+        if layout == "same":
+            return self.torch.autograd.grad(o, leaves[:1], dout) * 3
+        if layout == "kept":
+            self.torch.autograd.grad(o, leaves, dout.flip(-1), retain_graph=True)
         if layout == "expanded":
             return self.torch.autograd.grad(o.sum(), leaves)
         if layout == "transposed":

@@ -20,7 +20,8 @@ class Company {
     // Of an autograd.Function, a forward pass of this problem and other values before what one gave is read.
     std::optional<Problem> interleaved{};
     // How dO lies that autograd hands over: "transposed", "expanded"; empty: contiguous. "frozen": q, and k and v, want
-    // their gradients in calls of their own; "none": none is wanted. The text outlives the company.
+    // their gradients in calls of their own; "none": none is wanted; "same": one tensor is q, k and v, and its gradient
+    // dq, dk and dv; "kept": a second backward pass over a kept graph is what is read. The text outlives the company.
     std::string_view gradient{};
     bool first = false;  // the next one is the first that a fresh process is asked, under a law
   };

@@ -64,6 +64,21 @@ TEST(AttentionMutants, AreCaughtUnderTheHandoutToo) {
   }
 }
 
+// The hand-out's absolute tolerance would hide all of a small O, and all gradients of a small dO.
+TEST(AttentionMutants, OfSomebodysOwnAreCaughtWhereValuesAreSmall) {
+  const auto outcome_of = [](Fault fault, Pass pass, const char* id) {
+    const std::vector<check::Law> asked = laws_of(tiled_with(fault), pass, Domain{});
+    return property::law_named(id, asked).search(property::ci_request(Contract::full, 60)).outcome;
+  };
+  constexpr const char *kForward = "attention.equals_oracle", *kBackward = "attention.gradients_equal_oracle";
+  EXPECT_EQ(outcome_of(Fault::small_values, Pass::forward, kForward), Outcome::falsified);
+  EXPECT_EQ(outcome_of(Fault::small_gradients, Pass::backward, kBackward), Outcome::falsified);
+  for (const Fault right : {Fault::none, Fault::rounded_weights, Fault::narrow_products}) {
+    EXPECT_EQ(outcome_of(right, Pass::forward, kForward), Outcome::passed);
+    EXPECT_EQ(outcome_of(right, Pass::backward, kBackward), Outcome::passed);
+  }
+}
+
 TEST(AttentionMutants, MultiplyInTf32ByTheHandoutsLeave) {
   const auto narrow = property::ladder_cases(std::vector{tiled_with(Fault::narrow_products)}, laws);
   for (const property::LadderCase& one : narrow.cases) {

@@ -48,6 +48,7 @@ def function(cls):
         @staticmethod
         def backward(ctx, do):
             lse, q, k, v = ctx.saved_tensors
+            ctx.passes = cls.passes = getattr(ctx, "passes", 0) + 1
             do = cls.gradient(do)
             with torch.enable_grad():
                 leaves = [t.detach().requires_grad_(True) for t in (q, k, v)]
@@ -150,13 +151,8 @@ class WrongOnOneTensor(Right):
 
 class WrongTheSecondTime(Right):
     @classmethod
-    def asked(cls, q, k, v, causal):
-        cls.times = 0
-
-    @classmethod
     def gradient(cls, do):
-        cls.times += 1
-        return cls.times * do
+        return cls.passes * do
 
 
 class WritesOverItsOutput(Right):

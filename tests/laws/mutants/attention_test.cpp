@@ -71,7 +71,7 @@ TEST(AttentionMutants, OfSomebodysOwnAreCaughtWhereValuesAreSmall) {
     const bool forward = pass == Pass::forward;
     const check::Law& law =
         property::law_named(forward ? "attention.equals_oracle" : "attention.gradients_equal_oracle", asked);
-    const LawResult result = law.search(property::ci_request(Contract::full, 60));
+    const LawResult result = law.search(property::ci_request(Contract::full, 30));
     EXPECT_EQ(result.outcome, outcome) << tiled_with(fault).name << property::story(law, result);
   };
   expect_outcome(Outcome::falsified, Fault::small_values, Pass::forward);

@@ -138,6 +138,27 @@ auto called(const Sample& sample, const Call& call) {
 
 }  // namespace
 
+namespace {
+
+// The sample with one tensor as q, k and v, as apply(x, x, x) has it, with fewer queries, keys or heads if need be; or
+// nothing if the menu has no such shape.
+std::optional<Sample> with_one_tensor(Sample sample, const Menu& menu) {
+  Problem& problem = sample.problem;
+  const std::int64_t length = std::min(problem.seq_q, problem.seq_k);
+  const auto has = [length](const std::vector<std::int64_t>& lengths) {
+    return std::ranges::count(lengths, length) > 0;
+  };
+  if (!has(menu.seq_q) || !has(menu.seq_k)) return std::nullopt;
+  problem.seq_q = problem.seq_k = length;
+  problem.heads_q = problem.heads_kv;
+  sample.q = sample.k = sample.v = query_values(sample, "q");
+  sample.value_gain = 1;
+  if (!sample.dout.empty()) sample.dout = query_values(sample, "dout", sample.gradient_gain);
+  return sample;
+}
+
+}  // namespace
+
 // One sample in so many is asked under torch.no_grad(), and of the others one in so many with one tensor as q, k and v.
 constexpr int kOfUses = 4;
 

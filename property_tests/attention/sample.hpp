@@ -91,13 +91,6 @@ struct Sample {
   bool long_both() const;  // too much to compute all of it by the oracle
 };
 
-// The power of two by which V or dO of this dtype is drawn smaller.
-float small_gain(DType dtype);
-
-// The sample with one tensor as q, k and v, as apply(x, x, x) has it, with fewer queries, keys or heads if need be; or
-// nothing if the menu has no such shape.
-std::optional<Sample> with_one_tensor(Sample sample, const Menu& menu);
-
 // The head of keys that a query head reads, both counted through all batch entries.
 inline std::int64_t key_head_of(const Problem& p, std::int64_t head) {
   return head / p.heads_q * p.heads_kv + head % p.heads_q / (p.heads_q / p.heads_kv);

@@ -24,6 +24,7 @@ class Judge {
       : store_(store), run_(run), id_(store::integer_cell(run.id)) {}
 
   std::vector<Finding> findings() {
+    origin();
     build();
     protocol();
     ends();
@@ -42,6 +43,12 @@ class Judge {
   }
   void say(Level level, std::string subject, std::string found, std::string remedy) {
     findings_.push_back({std::move(subject), std::move(found), std::move(remedy), level});
+  }
+
+  void origin() {
+    if (count("SELECT NOT measured_here FROM v_run WHERE run_id = ?1") == 0) return;
+    say(Level::bad, "origin", "self-reported: it was merged or imported, and not measured here",
+        "measure again, or `syslab merge --trust FILE` if you vouch for it");
   }
 
   void build() {

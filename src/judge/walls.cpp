@@ -7,6 +7,8 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <strings.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -296,8 +298,10 @@ const Confinement* Walls::confinement() {
     const bool shares_memory = options_.profile == Profile::python && !confinement_.own_shared_memory;
     std::vector<std::string> hidden = paths_in(environment_variable("SYSLAB_WALLS_HIDE")), unlisted;
     std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
-      std::error_code none;  // the names in a folder tell who has handed something in
-      return std::filesystem::is_directory(one, none);
+      std::error_code
+          none;  // the names in a folder, and those of zips beside each other, tell who has handed something in
+      return std::filesystem::is_directory(one, none) ||
+             ::strcasecmp(std::filesystem::path(one).extension().c_str(), ".zip") == 0;
     });
     refuse_hard_links(hidden, options_.hidden);
     hidden.push_back(options_.hidden);

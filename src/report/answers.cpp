@@ -92,14 +92,15 @@ Text said_of_laws(const Table& laws) {
 std::optional<Sentence> best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus) {
   const std::vector<Sentence> all = sentences(table, brevity);
   if (all.empty()) return std::nullopt;
-  // A smoke run's only where there is no other, nor one that lacks something and names the command for it; of the
-  // device that the part before spoke of, if it can be; then by the device, as the problem's table has it.
+  // What was not measured here, or a smoke run's, only where there is no other, nor one that lacks something and names
+  // the command for it; of the device that the part before spoke of, if it can be; then by the device, as the problem's
+  // table has it.
   const auto standing = [&](std::size_t i) {
     const auto device = all[i].said.find("device");
     const auto said = brevity.said.find("device");
     const bool is_another = device != all[i].said.end() && said != brevity.said.end() && device->second != said->second;
     const auto place = device == all[i].said.end() ? gpus.begin() : std::ranges::find(gpus, device->second);
-    return std::tuple(all[i].smoke, all[i].lacks, is_another, place - gpus.begin());
+    return std::tuple(all[i].self_reported, all[i].smoke, all[i].lacks, is_another, place - gpus.begin());
   };
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < all.size(); ++i) {
@@ -122,8 +123,9 @@ class Words {
     const bool of_laws_alone = table.source.id == kLaws && said_.empty();
     Text text;
     if (is_sentence(table)) {
-      const std::optional<Sentence> best = best_sentence(table, brevity_, options_.gpus);
-      if (best) text = options_.smoke_is_told ? best->text : best->marked();
+      std::optional<Sentence> best = best_sentence(table, brevity_, options_.gpus);
+      if (best && options_.smoke_is_told) best->smoke = false;
+      if (best) text = best->marked();
     } else if (of_laws_alone) {
       text = of_laws(table);
     }

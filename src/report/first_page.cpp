@@ -61,8 +61,8 @@ std::string self_reported(const store::Store& store) {
   const std::vector<store::Cell> row =
       store.query("SELECT count(*) FILTER (WHERE NOT measured_here), count(*) FROM v_run").rows.at(0);
   if (row[0].integer == 0) return {};
-  return fmt::format(" {} of {} {} self-reported.", row[0].integer,
-                     counted(row[1].integer, "run"), row[0].integer == 1 ? "is" : "are");
+  return fmt::format(" {} of {} {} self-reported.", row[0].integer, counted(row[1].integer, "run"),
+                     row[0].integer == 1 ? "is" : "are");
 }
 
 // Imported times of PyTorch's own are a peer's, nobody's solution.

@@ -44,11 +44,12 @@ struct Brevity {
   Circumstances said;
 };
 struct Sentence {
-  Text text;  // without the mark of a smoke run
+  Text text;  // without the marks of a run
   Circumstances said;
   bool smoke = false;
+  bool self_reported = false;
   bool lacks = false;   // part of it is not measured, and it names the command that would (the query's column `lacks`)
-  Text marked() const;  // a smoke run's says so
+  Text marked() const;  // a smoke run's and a self-reported one's say so
 };
 // The filled sentences of a source that is one, a row each.
 std::vector<Sentence> sentences(const Table& table, const Brevity& brevity = {});

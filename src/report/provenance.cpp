@@ -110,9 +110,9 @@ std::string Provenance::note() const {
   if (modified > 0) note = "Modified build";
   if (modified > 0 && modified < runs.size()) note += fmt::format(" in {} of {} runs", modified, runs.size());
   if (machines.size() > 1) note += fmt::format("{}{} kinds of machine", note.empty() ? "" : "; ", machines.size());
-  if (self_reported > 0) note += note.empty() ? "Self-reported" : "; self-reported";
-  if (self_reported > 0 && self_reported < runs.size()) {
-    note += fmt::format(": {} of {} runs", self_reported, runs.size());
+  if (!self_reported.empty()) note += note.empty() ? "Self-reported" : "; self-reported";
+  if (!self_reported.empty() && self_reported.size() < runs.size()) {
+    note += fmt::format(": {} of {} runs", self_reported.size(), runs.size());
   }
   return note.empty() ? note : note + ".";
 }
@@ -153,12 +153,12 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     const bool is_modified = plain(cell_of(runs, row, "git_dirty")) == "1";
     if (is_modified) revision += " + changes";
     provenance.modified += is_modified ? 1 : 0;
-    provenance.self_reported += plain(cell_of(runs, row, "self_reported")) == "1" ? 1 : 0;
     add_unless_empty(provenance.machines, plain(cell_of(runs, row, "comparability_key")));
     add_unless_empty(provenance.devices, device_of(runs, row));
     add_unless_empty(provenance.protocols, caches.empty() ? shown : fmt::format("{} ({})", shown, caches));
     add_unless_empty(provenance.revisions, revision);
     provenance.runs.push_back(plain(cell_of(runs, row, "uid")));
+    if (plain(cell_of(runs, row, "self_reported")) == "1") provenance.self_reported.push_back(provenance.runs.back());
     add_unless_empty(provenance.commands, command_line(argv));
     const bool smoke = asks_for_smoke(argv);
     if (protocol == "quick" || smoke) {

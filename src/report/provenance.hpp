@@ -18,14 +18,15 @@ struct Provenance {
   std::vector<std::string> commands;   // "syslab run flash_forward --preset smoke"
   // Those of the runs that were made to see that things work, not to measure.
   std::vector<std::string> smoke_runs;
-  std::size_t modified = 0;           // of the runs: built from sources with uncommitted changes
-  std::size_t self_reported = 0;      // of the runs: merged or imported, and nobody vouches for them here
-  std::vector<std::string> machines;  // kinds of machine, by their comparability keys
+  std::vector<std::string> self_reported;  // those that were merged or imported, and nobody vouches for them here
+  std::size_t modified = 0;                // of the runs: built from sources with uncommitted changes
+  std::vector<std::string> machines;       // kinds of machine, by their comparability keys
   bool only_quick = false;  // and none of those asked for a smoke run: it is their protocol that measures nothing
 
   // One line, commands between backticks; empty when nothing was measured.
   std::string footnote() const;
-  // A line for below a table: that sources were modified, that several machines measured, that runs are self-reported. Often empty.
+  // A line for below a table: that sources were modified, that several machines measured, that runs are self-reported.
+  // Often empty.
   std::string note() const;
   // What must not be overlooked; empty where the numbers are results.
   std::string warning() const;

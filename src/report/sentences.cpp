@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
@@ -139,7 +140,10 @@ Text with_minus_signs(Text text) {
 }  // namespace
 
 Text Sentence::marked() const {
-  return smoke ? Text{{Style::emphasis, "Smoke run:"}, {Style::plain, " "}} + text : text;
+  Text mark;
+  if (self_reported) mark = mark + Text{{Style::emphasis, "Self-reported:"}, {Style::plain, " "}};
+  if (smoke) mark = mark + Text{{Style::emphasis, "Smoke run:"}, {Style::plain, " "}};
+  return mark + text;
 }
 
 std::vector<Sentence> sentences(const Table& table, const Brevity& brevity) {
@@ -179,13 +183,13 @@ std::vector<Sentence> sentences(const Table& table, const Brevity& brevity) {
       }
     }
     const std::string run = plain(cell_of(table.result, row, "run_uid"));
-    const auto& smoke = table.smoke_runs;
     if (!complete) continue;
     const bool has_lacks = find_column(table.result, "lacks").has_value();
     found.push_back({.text = with_minus_signs(filled + marked(after(value, sentence.substr(done)))) +
                              source_text(table.source.file),
                      .said = circumstances_of(table, row),
-                     .smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end(),
+                     .smoke = holds_times(table.source) && contains(table.smoke_runs, run),
+                     .self_reported = contains(table.self_reported, run),
                      .lacks = has_lacks && cell_of(table.result, row, "lacks").integer != 0});
   }
   return found;

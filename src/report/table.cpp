@@ -169,6 +169,7 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
     table.source.notes.push_back(std::move(note));
   }
   table.smoke_runs = provenance.smoke_runs;
+  table.self_reported = provenance.self_reported;
   return table;
 }
 

@@ -65,9 +65,10 @@ TableSource parse_table(const std::string& id, const std::string& text);
 struct Table {
   TableSource source;
   store::ResultSet result;
-  std::string warning;                  // "Smoke run …"; empty where the numbers are results
-  std::vector<std::string> smoke_runs;  // uids of runs with numbers that are not results
-  std::string footnote;                 // device, protocol, revision, run, and the command that remakes the table
+  std::string warning;                     // "Smoke run …"; empty where the numbers are results
+  std::vector<std::string> smoke_runs;     // uids of runs with numbers that are not results
+  std::vector<std::string> self_reported;  // uids of runs that were not measured here
+  std::string footnote;                    // device, protocol, revision, run, and the command that remakes the table
 };
 
 // Runs the query. Error(internal) when a declared column, or an end of its interval, is not in the result. `experiment`

@@ -38,7 +38,8 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
       "v.comparability_key,"
       "       coalesce(b.facts ->> '$.git_sha', ''), coalesce(b.facts ->> '$.git_diff', ''),"
       "       coalesce(r.protocol ->> '$.timeout_ns', 0), coalesce(r.protocol ->> '$.memory_limit_bytes', 0),"
-      "       iif(p.task = 'law', 0, coalesce(r.protocol ->> '$.version', 1))"
+      "       iif(p.task = 'law', 0, coalesce(r.protocol ->> '$.version', 1)),"
+      "       r.uid NOT IN (SELECT run_uid FROM arrival WHERE NOT trusted) AS measured_here"
       "  FROM attempt a"
       "  JOIN run r ON r.id = a.run_id AND r.verb IN ('run', 'check')"
       "   AND coalesce(r.protocol ->> '$.data', 'normal') = 'normal'"
@@ -62,7 +63,8 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
     // A limit that somebody chose tells nothing of the machine.
     const bool limited = status == Status::oom && row[11].integer != 0;
     if (status == Status::oom && !limited) out_of_memory_.insert({asked, "", 0, row[5].text});
-    const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
+    const bool same =
+        row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff && row[13].integer != 0;
     const bool gets_longer = status == Status::timeout && Nanoseconds(row[10].integer) < timeout;
     if (status != Status::ok && status != Status::unsupported && same && !gets_longer && !limited) failed_.insert(one);
   }

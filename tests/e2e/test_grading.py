@@ -314,6 +314,16 @@ class Grading(Lab):
         self.assertEqual(list(self.temporary.iterdir()), [])
         self.assertEqual(marked(str(self.temporary)), [])
 
+    def test_zips_of_a_list_tell_nobody_the_names_beside_them(self):
+        zips = self.folder / "zips"
+        zips.mkdir()
+        for name, head in (("ada", HOSTILE["lists"][0].replace("WATCHED", repr(str(zips)))), ("zenobia", "")):
+            zip_of(make(self.folder / "projects" / name, head=head), zips / f"{name}.zip")
+        (self.folder / "list.csv").write_text("student,path\nada,zips/ada.zip\nzen,zips/zenobia.zip\n")
+        self.syslab("grade", "list.csv", "--handout", "2026", "--rubric", "rubric.toml", "-o", "grades", "--cases", "2", "--quiet", timeout=300)
+        table = self.table()
+        self.assertEqual((table["ada"]["points"], table["ada"]["note"]), (table["zen"]["points"], ""), table)
+
     def test_what_ran_out_of_time_is_called_so_and_tried_again_unless_told(self):
         make(self.batch / "ada", head="import time\ntime.sleep(1000)\n")
         said = self.grade("--limit", "3s").stderr

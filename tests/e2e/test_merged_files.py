@@ -159,6 +159,7 @@ class MergedFiles(Lab):
         self.assertIn("2 of 3 runs are self-reported.", self.syslab("report", "--handout", "2026", "--no-figures").stdout)
         [(hers_run,)] = self.sql("SELECT run_uid FROM arrival LIMIT 1")
         self.assertIn("is self-reported: merge of 'hers.db', not measured here", self.syslab("pin", "base", hers_run).stderr)
+        self.assertIn("self-reported: it was merged or imported, and not measured here", self.syslab("doctor", hers_run, expect=None).stdout)
         self.syslab("merge", "--trust", hers)
         self.assertNotIn("self-reported", self.syslab("log").stdout + self.syslab("log", "command").stdout)
 
@@ -178,6 +179,48 @@ class MergedFiles(Lab):
         self.assertIn("| `attention.equals_oracle` | `me` | handout | **falsified** |", laws)
         self.assertIn("| `attention.equals_oracle` | `me (self-reported)` | handout | passed |", laws)
         self.assertEqual(self.lines(*check, "--last-failed", expect=1)[-1]["chosen_by"], "-k equals_oracle and --last-failed")
+
+    def test_a_comparison_from_elsewhere_takes_no_place_of_one_that_was_made_here(self):
+        compare = ("compare", "--command", "a=echo took 1 ms", "--command", "b=echo took 2 ms", "--reads", "took {} ms", "--launches", "3")
+        self.syslab(*compare, expect=None)
+        hers = self.folder / "hers.db"
+        self.syslab(*compare, "--db", hers, expect=None)
+        [(mine,)] = self.sql("SELECT uid FROM comparison")
+        change(hers, f"UPDATE comparison SET confirms = '{mine}'")
+        self.syslab("merge", hers)
+        last = f"SELECT is_last FROM v_comparison WHERE comparison_uid = '{mine}'"
+        self.assertEqual(self.sql(last), [(1,)])
+        self.syslab("merge", "--trust", hers)
+        self.assertEqual(self.sql(last), [(0,)])
+
+    def test_sentences_and_ceilings_are_of_what_was_measured_here(self):
+        hers = self.folder / "hers.db"
+        self.syslab("run", "ceiling_gemm", "-a", "dtype=fp32", "-a", "size=1024", "-a", "device=cpu", "--impl", "openblas",
+                    "--protocol", "kernel", "--db", hers)
+        self.syslab("run", "weighted_sum", "-a", "rows=64", "-a", "dim=64", "-a", "dtype=fp32", "-a", "device=cpu", "--impl", "naive",
+                    "--db", hers)
+        self.syslab("merge", hers)
+        ceilings = "SELECT count(*) FROM v_ceiling"
+        self.assertEqual(self.sql(ceilings), [(0,)])
+        self.assertRegex(self.syslab("report", "weighted_sum", "--no-figures").stdout, r"- \*Self-reported:\* .*`naive` reaches ")
+        self.syslab("merge", "--trust", hers)
+        self.assertEqual(self.sql(ceilings), [(1,)])
+        self.assertNotIn("Self-reported", self.syslab("report", "weighted_sum", "--no-figures").stdout)
+
+    def test_a_claim_tells_laws_of_what_was_searched_here(self):
+        mine = ("flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so")
+        hers = self.folder / "hers.db"
+        self.syslab("check", *mine, "--cases", "1", "-k", "equals_oracle", "--contract", "handout", "--db", hers)
+        self.syslab("merge", hers)
+        claim = ("claim", "me >= 0.001 x naive", *mine, "-a", "seq=128", "-a", "head_dim=16", "-a", "heads=1", "-a", "batch=1", "-a", "dtype=fp32",
+                 "-a", "causal=true", "--launches", "4", "-o", "x.claim")
+        self.syslab(*claim)
+        laws = lambda: [law for side in ("faster", "slower") for law in json.loads((self.folder / "x.claim").read_text())[side].get("laws", [])]
+        self.assertEqual(laws(), [])
+        self.syslab("merge", "--trust", hers)
+        (self.folder / "x.claim").unlink()
+        self.syslab(*claim)
+        self.assertEqual([law["name"] for law in laws()], ["attention.equals_oracle"])
 
     def test_a_claim_names_no_file_by_an_axis(self):
         self.syslab("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/build_info.hpp"
 #include "core/json_text.hpp"
+#include "runner/environment.hpp"
 #include "session/session.hpp"
 #include "tests/store/fixture.hpp"
 
@@ -39,6 +41,34 @@ TEST(StoredEvidence, OfAFunctionCountsWhileItsProjectIsAsItWas) {
   EXPECT_TRUE(stored.holds(planned, plan));
   plan.mine[0].sources = "after";
   EXPECT_FALSE(stored.holds(planned, plan));
+}
+
+// Of what somebody else says that it failed on this kind of machine.
+TEST(StoredEvidence, AFailureThatWasMergedIsTriedAgain) {
+  const Folder folder;
+  registry::Experiment experiment;
+  experiment.id = "toy";
+  const plan::Plan plan;
+  const store::PlanRow law = a_law(0, "toy.law", "naive");
+  store::RunRow run = a_run();
+  run.environment_json = json_text(runner::environment_facts());
+  run.comparability_key = runner::comparability_key(runner::environment_facts());
+  run.build_json = json_text(to_json(build_info()));
+  store::AttemptRow attempt;
+  attempt.status = Status::error;
+  {
+    store::Store theirs = store::Store::open(folder / "theirs.db", store::Mode::create);
+    theirs.finish_attempt(theirs.begin_run(run, {law}), attempt);
+  }
+  store::Store ours = store::Store::open(folder / "ours.db", store::Mode::create);
+  plan::PlannedCase planned{.experiment = &experiment, .implementation = "naive"};
+  planned.task = plan::Task::law;
+  planned.law = law.law;
+  planned.case_uid = law.case_uid;
+  for (const bool trusted : {false, true}) {
+    ours.merge(folder / "theirs.db", {.trusted = trusted});
+    EXPECT_EQ(StoredEvidence(ours, std::chrono::minutes(10)).failed_here(planned, plan), trusted);
+  }
 }
 
 }  // namespace

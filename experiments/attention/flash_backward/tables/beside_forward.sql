@@ -5,7 +5,7 @@
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal|1|flag|left; implementation|1|code|left;
 --   ratio|×|ratio(low, high)|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
-  SELECT experiment, params, implementation, is_mine, role, protocol, comparability_key, run_uid,
+  SELECT experiment, params, implementation, is_mine, role, protocol, comparability_key, measured_here, run_uid,
          coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time, ci_low, ci_high
     FROM v_latest
    WHERE experiment IN ('flash_forward', 'flash_backward') AND metric = 'time' AND checked
@@ -15,12 +15,12 @@ SELECT seq, head_dim, dtype, causal, implementation, ratio, low, high, protocol,
                b.params ->> '$.causal' AS causal, b.implementation, b.time / f.time AS ratio, b.ci_low / f.ci_high AS low,
                b.ci_high / f.ci_low AS high, b.protocol, b.device,
                b.run_uid,
-               row_number() OVER (PARTITION BY b.implementation, b.is_mine, b.comparability_key, b.protocol
+               row_number() OVER (PARTITION BY b.implementation, b.is_mine, b.measured_here, b.comparability_key, b.protocol
                                       ORDER BY b.params ->> '$.seq' DESC, b.params ->> '$.dtype' = 'fp32' DESC,
                                                b.params) AS place
           FROM times b
           JOIN times f ON f.implementation = b.implementation AND f.is_mine = b.is_mine AND f.params = b.params
-                      AND f.protocol = b.protocol AND f.comparability_key = b.comparability_key
+                      AND f.protocol = b.protocol AND f.comparability_key = b.comparability_key AND f.measured_here = b.measured_here
          WHERE b.experiment = 'flash_backward' AND f.experiment = 'flash_forward' AND b.role IS NOT 'reference')
  WHERE place = 1
  ORDER BY device, protocol, implementation;

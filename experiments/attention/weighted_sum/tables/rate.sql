@@ -8,7 +8,7 @@ SELECT rows, dim, dtype, pass, implementation, rate, protocol, device, run_uid
   FROM (SELECT params ->> '$.rows' AS rows, params ->> '$.dim' AS dim, params ->> '$.dtype' AS dtype,
                params ->> '$.pass' AS pass, implementation, value AS rate, protocol,
                coalesce(gpu_name, cpu_model, 'unknown') AS device, run_uid,
-               row_number() OVER (PARTITION BY params ->> '$.pass', comparability_key, protocol
+               row_number() OVER (PARTITION BY params ->> '$.pass', measured_here, comparability_key, protocol
                                       ORDER BY (params ->> '$.rows') * (params ->> '$.dim') DESC,
                                                params ->> '$.dtype' = 'fp32' DESC, value DESC) AS place
           FROM v_latest

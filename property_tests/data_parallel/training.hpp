@@ -48,6 +48,7 @@ enum class Update { sgd, momentum, adamw };
 // so that `amsgrad` matters; `eps` is large.
 enum class Option { nesterov, dampening, maximize, amsgrad, betas, eps };
 using Options = std::vector<Option>;
+std::string names_of(const Options& options);
 void showValue(const Options& options, std::ostream& stream);
 
 // As torch.allclose() has it: an element may be off by absolute + relative · its size.

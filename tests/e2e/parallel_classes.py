@@ -87,15 +87,6 @@ FAULTS = {
     "StopsSending": ("optimizer_state_sharding", "sharded.equals_one_process"),
     "SendsInFp32": ("optimizer_state_sharding", "sharded.mixed_dtypes"),
     "LeavesLargeParts": ("fsdp", "fsdp.equals_one_process"),
-    "DropsKeywords": ("naive_ddp", "ddp.equals_one_process"),
-    "TakesNoKeywords": ("naive_ddp", "ddp.equals_one_process"),
-    "FullyShardedDropsKeywords": ("fsdp", "fsdp.equals_one_process"),
-    "DropsNesterov": ("optimizer_state_sharding", "sharded.equals_one_process"),
-    "DropsDampening": ("optimizer_state_sharding", "sharded.equals_one_process"),
-    "DropsMaximize": ("optimizer_state_sharding", "sharded.equals_one_process"),
-    "DropsAmsgrad": ("optimizer_state_sharding", "sharded.adamw"),
-    "DropsBetas": ("optimizer_state_sharding", "sharded.adamw"),
-    "DropsEps": ("optimizer_state_sharding", "sharded.adamw"),
 }
 
 # Of parallel_states.py.
@@ -111,8 +102,23 @@ STATES = {
 }
 FAULTS.update(STATES)
 
+# Of parallel_arguments.py.
+ARGUMENTS = {
+    "DropsKeywords": ("naive_ddp", "ddp.equals_one_process"),
+    "TakesNoKeywords": ("naive_ddp", "ddp.equals_one_process"),
+    "FullyShardedDropsKeywords": ("fsdp", "fsdp.equals_one_process"),
+    "DropsNesterov": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "DropsDampening": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "DropsMaximize": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "DropsAmsgrad": ("optimizer_state_sharding", "sharded.adamw"),
+    "DropsBetas": ("optimizer_state_sharding", "sharded.adamw"),
+    "DropsEps": ("optimizer_state_sharding", "sharded.adamw"),
+}
+FAULTS.update(ARGUMENTS)
+
 
 def file_of(name):
     files: dict[str, collections.abc.Container[str]] = {
-        "ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS, "parallel_states.py": STATES}
+        "ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS, "parallel_states.py": STATES,
+        "parallel_arguments.py": ARGUMENTS}
     return next((file for file, names in files.items() if name in names), "parallel_faults.py")

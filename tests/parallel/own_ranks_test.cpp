@@ -49,8 +49,8 @@ TEST(OwnRanks, KeepTheLawsOfTheirStrategy) {
     EXPECT_GE(found.size(), 8U);
     expect_only(found, {});
   }
-  const auto optimizer =
-      searched(data_parallel::sharded::laws_of_ours(own_ranks(train_sharded_optimizer())), data_parallel::sharded::law_list());
+  const auto optimizer = searched(data_parallel::sharded::laws_of_ours(own_ranks(train_sharded_optimizer())),
+                                  data_parallel::sharded::law_list());
   EXPECT_EQ(optimizer.size(), 10U);
   expect_only(optimizer, {});
   const auto sharded = searched(data_parallel::fully_sharded::laws(own_ranks(train_fully_sharded())),
@@ -121,7 +121,8 @@ check::LawResult searched(const std::vector<check::Law>& laws, const std::string
 
 TEST(OwnRanks, AHangThatALawBeyondTheHandOutMeetsOnInputsOfItsTestsIsPromised) {
   constexpr std::int64_t kMost = 256;
-  const auto optimizer = data_parallel::sharded::laws_of_ours(hangs(own_ranks(train_sharded_optimizer()), "parameters", kMost));
+  const auto optimizer =
+      data_parallel::sharded::laws_of_ours(hangs(own_ranks(train_sharded_optimizer()), "parameters", kMost));
   const auto sharded = data_parallel::fully_sharded::laws(hangs(own_ranks(train_fully_sharded()), "layers", kMost));
   const auto replicated =
       data_parallel::laws(Strategy::flat, hangs(own_ranks(train_replicated(Strategy::flat)), "parameters", 0));
@@ -134,7 +135,8 @@ TEST(OwnRanks, AHangThatALawBeyondTheHandOutMeetsOnInputsOfItsTestsIsPromised) {
 
 TEST(OwnRanks, AHangOnWhatNoTestOfTheHandOutAsksIsNotPromised) {
   constexpr std::int64_t kAny = 1'000'000;  // it hangs at parameters without elements alone
-  const auto optimizer = data_parallel::sharded::laws_of_ours(hangs(own_ranks(train_sharded_optimizer()), "parameters", kAny));
+  const auto optimizer =
+      data_parallel::sharded::laws_of_ours(hangs(own_ranks(train_sharded_optimizer()), "parameters", kAny));
   const check::LawResult found = searched(optimizer, "sharded.empty_parameters");
   EXPECT_EQ(found.finding.kind, FindingKind::hang) << found.message;
   EXPECT_FALSE(found.finding.promised);

@@ -238,24 +238,9 @@ Expected sum_of(const Subject& subject, const BackwardOracle& oracle) {
   return sum;
 }
 
-}  // namespace
-
-// As models hand it over: transposed where heads were joined, and expanded from one number where the output was summed.
-// That the way back raises is this law's own matter: with a dO that lies in one piece it may not.
-void gradient_layouts(const Subject& subject, Observation& observation) {
-  Sample sample = subject.draw(Pass::backward);
-  std::vector<std::string> names;
-  for (const Way& one : ways()) names.push_back(one.name);
-  const std::string way = property::draw<std::string>("gradient", names);
+// One call of a backward pass in this way. That it raises is the law's own matter.
+void demand_gradients(const Subject& subject, const Sample& sample, const std::string& way, Observation& observation) {
   const std::string& how = std::ranges::find(ways(), way, &Way::name)->how;
-  if (way == "expanded") std::fill(sample.dout.begin(), sample.dout.end(), 1.0);
-  if (way == "same") {
-    const auto alike = with_one_tensor(sample, subject.menu);
-    if (!alike) throw Unsupported("no number of queries is one of keys");
-    sample = *alike;
-    subject.remember(sample);
-  }
-  static_cast<void>(call_backward(subject.rung, sample));  // where that is refused, nothing is asked here
   const Company company({.gradient = way});
   try {
     const BackwardCall call = call_backward(subject.rung, sample);
@@ -275,6 +260,26 @@ void gradient_layouts(const Subject& subject, Observation& observation) {
     demand(call.dv, oracle.dv);
   } catch (const Refusal& raised) {
     property::fail(how + raised.what(), FindingKind::raised, raised.lacks());
+  }
+}
+
+}  // namespace
+
+// As models hand it over: transposed where heads were joined, and expanded from one number where the output was summed.
+// Other ways of calls, beside these, take nothing from how often each of these is tried.
+void gradient_layouts(const Subject& subject, Observation& observation) {
+  Sample sample = subject.draw(Pass::backward);
+  const std::string way = property::draw<std::string>("gradient", {"transposed", "expanded", "frozen"});
+  const std::string also = property::draw<std::string>("also", {"none", "same", "kept"});
+  static_cast<void>(call_backward(subject.rung, sample));  // where that is refused, nothing is asked here
+  Sample asked = sample;
+  if (way == "expanded") std::fill(asked.dout.begin(), asked.dout.end(), 1.0);
+  demand_gradients(subject, asked, way, observation);
+  if (also == "kept") demand_gradients(subject, sample, also, observation);
+  if (also != "same") return;
+  if (const auto alike = with_one_tensor(sample, subject.menu)) {
+    subject.remember(*alike);
+    demand_gradients(subject, *alike, also, observation);
   }
 }
 

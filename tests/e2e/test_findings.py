@@ -273,8 +273,12 @@ class Findings(Lab):
         for experiment, law in (("flash_forward", "attention.equals_oracle"), ("flash_backward", "gradients_equal_oracle")):
             asked = ("-k", law, "--contract", "full", "--cases", "60")
             verdict = self.check("TakesSmallForZeros", *asked, experiment=experiment, expect=1)
-            self.assertEqual((verdict["verdict"], len(verdict["broken"])), ("FAIL", 1))
-            self.check("Right", *asked, experiment=experiment, expect=0)
+            self.assertEqual(verdict["verdict"], "FAIL")
+            [(finding, message)] = self.sql("SELECT finding, message FROM check_result WHERE outcome = 'falsified'")[-1:]
+            self.assertEqual(finding, "wrong_value")
+            self.assertRegex(message, r": found 0, expected -?(0\.000|[0-9.]+e-0)")
+            verdict = self.check("Right", *asked, experiment=experiment, expect=0)
+            self.assertEqual(verdict["verdict"], "PASS")
 
     def test_quiet_says_the_verdict_only_where_something_was_warned_of(self):
         (self.folder / "flash.py").write_text(CLASSES)

@@ -266,7 +266,7 @@ void demand_gradients(const Subject& subject, const Sample& sample, const std::s
 }  // namespace
 
 // As models hand it over: transposed where heads were joined, and expanded from one number where the output was summed.
-// Other ways of calls, beside these, take nothing from how often each of these is tried.
+// The other ways are asked in addition, so that each of these is tried as often as without them.
 void gradient_layouts(const Subject& subject, Observation& observation) {
   Sample sample = subject.draw(Pass::backward);
   const std::string way = property::draw<std::string>("gradient", {"transposed", "expanded", "frozen"});

@@ -3,7 +3,7 @@
 -- newest ok and checked result of each case of ceiling_copy and ceiling_gemm, our own implementations and peers alike,
 -- the best one. A copy counts where one side is at least four times the last-level cache (STREAM's rule), a product from
 -- size 1024 on: smaller ones say what a call costs, not what the machine can do. Protocol `quick` takes too few samples,
--- and inputs of zeros are easier than others. What came by merge or import is no ceiling of a machine that was not seen.
+-- and inputs of zeros are easier than others. What came by merge or import does not count.
 CREATE VIEW v_ceiling AS
 SELECT comparability_key, gpu_name, cpu_model, metric, dtype, value, ci_low, ci_high, unit, experiment, implementation,
        params, protocol, run_uid, run_started_at
@@ -12,7 +12,8 @@ SELECT comparability_key, gpu_name, cpu_model, metric, dtype, value, ci_low, ci_
                                       ORDER BY value DESC, run_order DESC) AS place
           FROM (SELECT v.*, iif(metric = 'tflops', params ->> '$.dtype', NULL) AS dtype
                   FROM v_latest v
-                 WHERE measured_here AND checked AND NOT is_mine AND value > 0 AND protocol NOT LIKE 'quick%' AND protocol NOT LIKE '% inputs'
+                 WHERE measured_here AND checked AND NOT is_mine AND value > 0
+                   AND protocol NOT LIKE 'quick%' AND protocol NOT LIKE '% inputs'
                    AND ((experiment = 'ceiling_copy' AND metric = 'gbps'
                          AND params ->> '$.bytes' >= 4 * (facts ->> '$.last_level_cache_bytes'))
                      OR (experiment = 'ceiling_gemm' AND metric = 'tflops' AND params ->> '$.size' >= 1024))) r)

@@ -1,6 +1,6 @@
 -- One row a comparison, with the machine and build of its run. `change` is time of B / time of A - 1, with its 95 %
--- interval. `verdict` is the one that stands after the whole sweep. `is_last`: no later comparison repeats this one; what was
--- measured here is repeated here alone.
+-- interval. `verdict` is the one that stands after the whole sweep. `is_last`: no later comparison repeats this
+-- one; what was measured here is repeated here alone.
 -- `measured_here`: 0 of what came by merge or import and is not vouched for.
 -- `rate_unit`: of programs that print a rate its unit. All times are then those of one unit, and more of it is faster.
 CREATE VIEW v_comparison AS
@@ -46,7 +46,8 @@ SELECT c.id                             AS comparison_id,
        coalesce(s.verdict, c.verdict)   AS verdict,
        CASE WHEN s.comparison_id IS NULL THEN c.reason ELSE s.reason END AS reason,
        c.confirms,
-       NOT EXISTS (SELECT 1 FROM comparison x JOIN run xr ON xr.id = x.run_id LEFT JOIN arrival xa ON xa.run_uid = xr.uid
+       NOT EXISTS (SELECT 1 FROM comparison x
+                     JOIN run xr ON xr.id = x.run_id LEFT JOIN arrival xa ON xa.run_uid = xr.uid
                     WHERE x.confirms = c.uid AND coalesce(xa.trusted, 1) >= coalesce(ar.trusted, 1)) AS is_last,
        c.facts,
        coalesce(ar.trusted, 1)          AS measured_here

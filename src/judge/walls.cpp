@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <strings.h>
-#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

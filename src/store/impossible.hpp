@@ -14,9 +14,9 @@ namespace syslab::store {
 // schema. A NULL is no time, and allowed where the schema allows it. Histories sort by times as texts.
 std::optional<std::string> impossible_time(Connection& db, std::string_view database);
 
-// The first value that cannot be, likewise: "attempt 01a1…: 'time' took -1 s". It is one of these: a negative or infinite
-// time; an interval beside its value; a negative count of samples or tries; a share beyond 0 to 1; a rank that the case
-// does not have (-1 is all ranks).
+// The first value that cannot be, likewise: "attempt 01a1…: 'time' took -1 s". It is one of these: a negative or
+// infinite time; an interval beside its value; a negative count of samples or tries; a share beyond 0 to 1; a rank that
+// the case does not have (-1 is all ranks).
 std::optional<std::string> impossible_value(Connection& db, std::string_view database);
 
 }  // namespace syslab::store

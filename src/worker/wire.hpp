@@ -102,9 +102,9 @@ struct CheckRecord {
   std::string counterexample_json;  // object, name → value; empty: none
   std::string message;
   std::optional<double> worst_error, tolerance;
-  double fraction_checked = 1.0;  // of the outputs
+  double fraction_checked = 1.0;     // of the outputs
   std::optional<Contract> contract;  // of laws
-  Finding finding;                // laws: what was met
+  Finding finding;                   // laws: what was met
 };
 
 struct ArtifactRecord {

@@ -49,8 +49,8 @@ class Mine(Lab):
         self.library("mine.so", "", "-L.", "-Wl,--no-as-needed", "-lneeded")
         (self.folder / "libneeded.so").unlink()
         refused = self.syslab("check", "flash_forward", "--mine", f"me={self.folder / 'mine.so'}", "--cases", "1", expect=2)
-        self.assertRegex(refused.stderr, "the loader refused '.*mine.so': libneeded.so: cannot open shared object file: No such file or directory; "
-                                  "name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath")
+        self.assertRegex(refused.stderr, "the loader refused '.*mine.so': libneeded.so: cannot open shared object file: No such file or "
+                                         "directory; name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath")
 
     def library(self, file, call, *options):
         """Exports all that is wanted; the call is made while it is loaded."""

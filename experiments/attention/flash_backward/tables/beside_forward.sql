@@ -15,12 +15,14 @@ SELECT seq, head_dim, dtype, causal, implementation, ratio, low, high, protocol,
                b.params ->> '$.causal' AS causal, b.implementation, b.time / f.time AS ratio, b.ci_low / f.ci_high AS low,
                b.ci_high / f.ci_low AS high, b.protocol, b.device,
                b.run_uid,
-               row_number() OVER (PARTITION BY b.implementation, b.is_mine, b.measured_here, b.comparability_key, b.protocol
+               row_number() OVER (PARTITION BY b.implementation, b.is_mine, b.measured_here,
+                                               b.comparability_key, b.protocol
                                       ORDER BY b.params ->> '$.seq' DESC, b.params ->> '$.dtype' = 'fp32' DESC,
                                                b.params) AS place
           FROM times b
           JOIN times f ON f.implementation = b.implementation AND f.is_mine = b.is_mine AND f.params = b.params
-                      AND f.protocol = b.protocol AND f.comparability_key = b.comparability_key AND f.measured_here = b.measured_here
+                      AND f.protocol = b.protocol AND f.comparability_key = b.comparability_key
+                      AND f.measured_here = b.measured_here
          WHERE b.experiment = 'flash_backward' AND f.experiment = 'flash_forward' AND b.role IS NOT 'reference')
  WHERE place = 1
  ORDER BY device, protocol, implementation;

@@ -4,7 +4,8 @@
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left;
 --   ratio|×|ratio(low, high)|right; pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
-  SELECT case_id, params, implementation, is_mine, role, protocol, comparability_key, measured_here, run_uid, attempt_id,
+  SELECT case_id, params, implementation, is_mine, role, protocol, comparability_key, measured_here,
+         run_uid, attempt_id,
          coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time, ci_low, ci_high
     FROM v_latest
    WHERE experiment = 'flash_forward' AND metric = 'time' AND checked
@@ -14,7 +15,8 @@ SELECT seq, head_dim, dtype, implementation, ratio, low, high, (seq + 1.0) / (2.
   FROM (SELECT c.params ->> '$.seq' AS seq, c.params ->> '$.head_dim' AS head_dim, c.params ->> '$.dtype' AS dtype,
                c.implementation, c.time / f.time AS ratio, c.ci_low / f.ci_high AS low,
                c.ci_high / f.ci_low AS high, c.protocol, c.device, c.run_uid,
-               row_number() OVER (PARTITION BY c.implementation, c.is_mine, c.measured_here, c.comparability_key, c.protocol
+               row_number() OVER (PARTITION BY c.implementation, c.is_mine, c.measured_here,
+                                               c.comparability_key, c.protocol
                                       ORDER BY c.params ->> '$.seq' DESC, c.params ->> '$.dtype' = 'fp32' DESC,
                                                c.params) AS place
           FROM times c

@@ -5,7 +5,8 @@
 CREATE VIEW v_speedup AS
 WITH time_of AS MATERIALIZED (
   SELECT case_id, case_uid, experiment, version, params, implementation, is_mine, measured_here, role, world_size,
-         comparability_key, gpu_name, cpu_model, protocol, run_uid, checked, value AS time_s, coalesce(ci_low, value) AS low_s,
+         comparability_key, gpu_name, cpu_model, protocol, run_uid, checked, value AS time_s,
+         coalesce(ci_low, value) AS low_s,
          coalesce(ci_high, value) AS high_s
     FROM v_latest v
    WHERE metric = 'time' AND unit = 's' AND value > 0

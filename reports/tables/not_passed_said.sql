@@ -24,7 +24,6 @@ item AS (
 SELECT group_concat(printf('`%s` %s (%s%s%s)', who, ended, cases,
                            iif(bound IS NULL, '', printf('; %serror %.3g, bound %.3g', output, worst_error, bound)),
                            CASE WHEN later AND later_bound IS NOT NULL AND later_bound <> bound THEN printf('; later ok%s with bound %.3g', elsewhere, later_bound)
-                                WHEN later THEN '; later ok' || elsewhere ELSE '' END), '; ') AS what,
-       max(run_uid) AS run_uid
+                                WHEN later THEN '; later ok' || elsewhere ELSE '' END), '; ') AS what
   FROM item
 HAVING count(*) > 0;

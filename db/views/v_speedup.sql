@@ -23,7 +23,7 @@ SELECT f.experiment, f.version, f.case_uid, f.params, f.implementation, f.is_min
        base.run_uid = f.run_uid      AS same_run
   FROM time_of f
   JOIN time_of base ON base.case_id = f.case_id AND base.world_size = f.world_size AND base.protocol IS f.protocol
-                  
+
                    AND base.comparability_key = f.comparability_key AND base.measured_here = f.measured_here
  WHERE base.role IN ('reference', 'peer')
    AND (base.checked OR base.role = 'reference')

@@ -1,5 +1,6 @@
 -- sentence: Not passed: {what}.
 -- experiment: *
+-- origins: all
 -- columns: what|1|s|left
 WITH axis AS (  -- what tells the experiment's cases from one another
   SELECT x.axis FROM case_def c JOIN v_param x ON x.case_id = c.id WHERE c.experiment = ?1 GROUP BY x.axis HAVING count(DISTINCT x.value) > 1

@@ -104,6 +104,9 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
     source.sentence = value;
   } else if (key == "command") {
     source.command = value;
+  } else if (key == "origins") {
+    if (value != "all") malformed(source.id, line, "'origins' is 'all', or left out");
+    source.of_all_origins = true;
   } else if (key == "empty") {
     source.empty = value;
   } else if (key == "blank") {
@@ -145,7 +148,9 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
   };
   bind("?1", table.source.experiment);
   bind("?2", published_entries_of(table.source.experiment));
-  table.result = store.query(source.sql, parameters);
+  // A sentence is of what was measured here. Only if that has no row is it of what came from elsewhere, and says so.
+  if (!source.sentence.empty() && !source.of_all_origins) table.result = store.query_own(source.sql, parameters);
+  if (table.result.rows.empty()) table.result = store.query(source.sql, parameters);
   const auto demand = [&](const std::string& name, const std::string& what) {
     if (find_column(table.result, name)) return;
     throw Error(ErrorKind::internal, fmt::format("table {}.sql declares {}, its SELECT gives {}", source.id, what,

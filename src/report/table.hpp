@@ -25,6 +25,8 @@
 // problem without parts: a sentence fills what is asked for in words, a table what is asked for as a table or as code.
 //
 // With `sentence:` instead of `title:` the file is a sentence: {name} takes the value of a column, a sentence a row.
+// It is of what was measured here, if that has a row; with `origins: all` of everything, and says itself what came by
+// merge or import.
 // ?1 in the SELECT is the experiment's id; ?2 is the published numbers (published.hpp).
 #pragma once
 
@@ -50,9 +52,10 @@ struct TableSource {
   std::string file;  // from the source root; empty: it was never one
   std::string experiment, title, caption;
   std::string sentence;  // not empty: a sentence, no table
-  std::string command;   // what would measure it; "syslab run {experiment}" where the header says nothing
-  std::string empty;     // what no row means, where it does not mean "not measured"
-  std::string blank;     // how a missing value reads, likewise
+  bool of_all_origins = false;
+  std::string command;  // what would measure it; "syslab run {experiment}" where the header says nothing
+  std::string empty;    // what no row means, where it does not mean "not measured"
+  std::string blank;    // how a missing value reads, likewise
   std::vector<Column> columns;
   std::vector<std::string> notes;
   std::vector<std::string> fills;  // parts of the problem

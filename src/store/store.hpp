@@ -254,6 +254,9 @@ class Store {
   // `versions`: for each experiment the version with visible measurements. The numbers of others mean something else
   // (registry::Experiment::version) and must not be shown with them; only v_run still counts their attempts.
   void hold_still(const std::map<std::string, std::string>& versions = {});
+  // After hold_still(): query() with only what was measured here, or is vouched for, in v_attempt, v_newest, v_measured
+  // and whatever stands on them. Else the same as query().
+  ResultSet query_own(const std::string& sql, const std::vector<Cell>& parameters = {}) const;
   // How many measurements of the experiment are of another version.
   std::int64_t count_other_versions(const std::string& experiment, const std::string& version) const;
   // Reads everything: pages and indexes, references between rows, the schema, the digests of facts and artifacts, and

@@ -1,6 +1,7 @@
 """Databases and claims that somebody else wrote choose no file to read or write, and what is written here is private."""
 import hashlib
 import json
+import lzma
 import os
 import pathlib
 import shutil
@@ -206,6 +207,28 @@ class MergedFiles(Lab):
         self.syslab("merge", "--trust", hers)
         self.assertEqual(self.sql(ceilings), [(1,)])
         self.assertNotIn("Self-reported", self.syslab("report", "weighted_sum", "--no-figures").stdout)
+
+    def test_a_strangers_copy_that_is_three_times_as_fast_changes_no_answer(self):
+        hers = self.folder / "hers.db"
+        content = lzma.decompress((pathlib.Path(__file__).parents[2] / "reports/examples/handout.db.xz").read_bytes())
+        for file in (self.db, hers):
+            file.write_bytes(content)
+        change(hers, *(f"UPDATE {table} SET uid = substr(uid, 1, 24) || printf('%012x', id)"
+                       for table in ("run", "attempt", "check_result", "artifact", "comparison")),
+               *(f"DELETE FROM {table}" for table in ("run_mac", "arrival", "pin", "run_submission")),
+               "UPDATE metric SET value = value / 3, ci_low = ci_low / 3, ci_high = ci_high / 3 WHERE unit IN ('s', 'B')",
+               "UPDATE metric SET value = value * 3, ci_low = ci_low * 3, ci_high = ci_high * 3 WHERE unit LIKE '%/s'",
+               "UPDATE sample SET value = value / 3 WHERE series_id IN (SELECT id FROM series WHERE unit = 's')")
+
+        def answers(year):
+            text = self.syslab("report", "--handout", year, "--no-figures").stdout
+            return [line.partition("Not passed: ")[0] for line in text.splitlines() if line.startswith("- **(")]
+
+        before = {year: answers(year) for year in ("2025", "2026")}
+        self.assertGreater(min(map(len, before.values())), 25)
+        self.syslab("merge", hers)
+        for year, told in before.items():
+            self.assertEqual(answers(year), told)
 
     def laws_in(self, claim):
         said = json.loads((self.folder / claim).read_text(encoding="utf-8"))

@@ -246,7 +246,7 @@ class MergedFiles(Lab):
         self.syslab("merge", "--trust", hers)
         (self.folder / "x.claim").unlink()
         self.syslab(*claim)
-        self.assertEqual([law["name"] for law in self.laws_in("x.claim")], ["attention.equals_oracle"])
+        self.assertEqual([law["name"] for law in self.laws_in("x.claim")], ["attention.equals_oracle", "attention.lse_equals_oracle"])
 
     def test_a_claim_names_no_file_by_an_axis(self):
         self.syslab("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",

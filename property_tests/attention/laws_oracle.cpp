@@ -226,10 +226,10 @@ const std::vector<Way>& ways() {
 }
 
 // Of one tensor that was q, k and v, the gradient is the sum of three. Each of them may be off by more than it may be
-// alone: the score of a query with itself, |x|² / √d, is about √d where others are about 1, so that its weight is near 1
-// and not near 1 / n, and a kernel that rounds weights to half precision, as a right one may, is off by that much more
-// there. The bound of 1 was exceeded by 1 % (HalfRoundedP of tests/worker/mine). Who adds up the wrong parts is off by as
-// much as the gradients are.
+// alone: the score of a query with itself, |x|² / √d, is about √d where others are about 1, so that its weight is near
+// 1 and not near 1 / n, and a kernel that rounds weights to half precision, as a right one may, is off by that much
+// more there. The bound of 1 was exceeded by 1 % (HalfRoundedP of tests/worker/mine). Who adds up the wrong parts is
+// off by as much as the gradients are.
 constexpr double kConcentrated = 4;
 
 Expected sum_of(const Subject& subject, const BackwardOracle& oracle) {

@@ -6,8 +6,7 @@ CREATE VIEW v_speedup AS
 WITH time_of AS MATERIALIZED (
   SELECT case_id, case_uid, experiment, version, params, implementation, is_mine, measured_here, role, world_size,
          comparability_key, gpu_name, cpu_model, protocol, run_uid, checked, value AS time_s,
-         coalesce(ci_low, value) AS low_s,
-         coalesce(ci_high, value) AS high_s
+         coalesce(ci_low, value) AS low_s, coalesce(ci_high, value) AS high_s
     FROM v_latest v
    WHERE metric = 'time' AND unit = 's' AND value > 0
      AND rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = v.attempt_id AND x.name = 'time'
@@ -23,7 +22,6 @@ SELECT f.experiment, f.version, f.case_uid, f.params, f.implementation, f.is_min
        base.run_uid = f.run_uid      AS same_run
   FROM time_of f
   JOIN time_of base ON base.case_id = f.case_id AND base.world_size = f.world_size AND base.protocol IS f.protocol
-
                    AND base.comparability_key = f.comparability_key AND base.measured_here = f.measured_here
  WHERE base.role IN ('reference', 'peer')
    AND (base.checked OR base.role = 'reference')

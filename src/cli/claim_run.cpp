@@ -129,9 +129,9 @@ std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store
       " JOIN implementation i ON i.id = p.implementation_id JOIN case_def c ON c.id = p.case_id"
       " JOIN attempt a ON a.run_id = p.run_id AND a.plan_seq = p.seq"
       " JOIN check_result k ON k.attempt_id = a.id AND k.name = p.law"
-      " WHERE p.task = 'law' AND p.run_id NOT IN (SELECT o.id FROM run o JOIN arrival ar ON ar.run_uid = o.uid WHERE "
-      "NOT"
-      " ar.trusted) AND (c.experiment, p.implementation_id) IN (SELECT d.experiment, q.implementation_id"
+      " WHERE p.task = 'law'"
+      "   AND p.run_id NOT IN (SELECT o.id FROM run o JOIN arrival ar ON ar.run_uid = o.uid WHERE NOT ar.trusted)"
+      "   AND (c.experiment, p.implementation_id) IN (SELECT d.experiment, q.implementation_id"
       " FROM run r JOIN plan_case q ON q.run_id = r.id JOIN case_def d ON d.id = q.case_id WHERE r.uid = ?1)"
       " GROUP BY c.experiment, i.name, k.name, k.contract ORDER BY 1, 2, 3",
       {store::text_cell(run_uid)});

@@ -296,11 +296,11 @@ const Confinement* Walls::confinement() {
   if (landlock_version() > 0) {
     const bool shares_memory = options_.profile == Profile::python && !confinement_.own_shared_memory;
     std::vector<std::string> hidden = paths_in(environment_variable("SYSLAB_WALLS_HIDE")), unlisted;
+    // The names in a folder tell who has handed something in. So do those of zips, in the folder that they lie in.
     std::ranges::copy_if(hidden, std::back_inserter(unlisted), [](const std::string& one) {
-      std::error_code
-          none;  // the names in a folder, and those of zips beside each other, tell who has handed something in
-      return std::filesystem::is_directory(one, none) ||
-             ::strcasecmp(std::filesystem::path(one).extension().c_str(), ".zip") == 0;
+      std::error_code none;
+      const std::filesystem::path path(one);
+      return std::filesystem::is_directory(path, none) || ::strcasecmp(path.extension().c_str(), ".zip") == 0;
     });
     refuse_hard_links(hidden, options_.hidden);
     hidden.push_back(options_.hidden);

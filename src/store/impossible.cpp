@@ -38,11 +38,12 @@ constexpr std::array<std::string_view, 6> kImpossible{
     "FROM {0}.sample s JOIN {0}.series t ON t.id = s.series_id JOIN {0}.attempt a ON a.id = t.attempt_id "
     "WHERE t.unit = 's' AND (s.value < 0 OR s.value = 9e999) LIMIT 1",
 
-    "SELECT printf('attempt %s: ''%.80s'' is %g, beside its interval from %g to %g', a.uid, m.name, m.value, m.ci_low, "
+    "SELECT printf('attempt %s: ''%.80s'' is %g, outside its interval from %g to %g', a.uid, m.name, m.value, "
+    "m.ci_low, "
     "m.ci_high) FROM {0}.metric m JOIN {0}.attempt a ON a.id = m.attempt_id "
     "WHERE m.value < m.ci_low - 1e-9 * abs(m.ci_low) OR m.value > m.ci_high + 1e-9 * abs(m.ci_high) LIMIT 1",
 
-    "SELECT printf('comparison %s: ln(B / A) is %g, beside its interval from %g to %g', c.uid, c.log_ratio, c.ci_low, "
+    "SELECT printf('comparison %s: ln(B / A) is %g, outside its interval from %g to %g', c.uid, c.log_ratio, c.ci_low, "
     "c.ci_high) FROM {0}.comparison c WHERE c.log_ratio < c.ci_low - 1e-9 OR c.log_ratio > c.ci_high + 1e-9 LIMIT 1",
 
     "SELECT printf('check %s: %d tries, and %g of the result was compared', k.uid, k.cases_run, k.fraction_checked) "

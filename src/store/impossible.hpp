@@ -15,8 +15,8 @@ namespace syslab::store {
 std::optional<std::string> impossible_time(Connection& db, std::string_view database);
 
 // The first value that cannot be, likewise: "attempt 01a1…: 'time' took -1 s". It is one of these: a negative or
-// infinite time; an interval beside its value; a negative count of samples or tries; a share beyond 0 to 1; a rank that
-// the case does not have (-1 is all ranks).
+// infinite time; an interval that does not contain its value; a negative count of samples or tries; a share beyond 0 to
+// 1; a rank that the case does not have (-1 is all ranks).
 std::optional<std::string> impossible_value(Connection& db, std::string_view database);
 
 }  // namespace syslab::store

@@ -110,7 +110,7 @@ class MergedFiles(Lab):
                 ("UPDATE metric SET value = -1 WHERE name = 'time'", r"attempt [0-9a-f-]{36}: 'time' took -1 s"),
                 ("UPDATE sample SET value = 9e999", r"attempt [0-9a-f-]{36}: 'step' took Inf s"),
                 ("UPDATE metric SET ci_low = value + 1, ci_high = value + 2 WHERE name = 'time'",
-                 r"attempt [0-9a-f-]{36}: 'time' is [0-9.e-]+, beside its interval from 1[0-9.]* to 2[0-9.]*"),
+                 r"attempt [0-9a-f-]{36}: 'time' is [0-9.e-]+, outside its interval from 1[0-9.]* to 2[0-9.]*"),
                 ("UPDATE metric SET n = -3 WHERE name = 'time'", "'time' has -3 samples of rank -?[0-9], and the case has 1 ranks"),
                 ("UPDATE metric SET rank = 7 WHERE name = 'time'", "'time' has [0-9]+ samples of rank 7, and the case has 1 ranks"),
                 ("UPDATE check_result SET fraction_checked = 7", r"check [0-9a-f-]{36}: [0-9]+ tries, and 7 of the result was compared")):

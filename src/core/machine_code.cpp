@@ -4,8 +4,8 @@
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "core/elf_file.hpp"
 #include "core/hash.hpp"
@@ -14,8 +14,9 @@ namespace syslab {
 namespace {
 
 std::string contents_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream bytes;
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(bytes).str();
 }
 
 void blank_out(std::string& bytes, std::string_view word) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 
 #include "tests/temporary_folder.hpp"
@@ -18,8 +18,9 @@ namespace {
 const char* const volatile kRevision = "rev:4f2c90ab17de";
 
 std::string contents(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream bytes;
+  bytes << std::ifstream(file, std::ios::binary).rdbuf();
+  return std::move(bytes).str();
 }
 
 void write(const std::string& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }

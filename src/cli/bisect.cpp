@@ -206,8 +206,10 @@ class Search {
     } else {
       text = {"A:build=" + built_a.path, "B:build=" + built_b.path};
     }
+    worker::choose_python_interpreter(words.python);
     const plan::Selection selection = to_selection(context_, words);
-    plan::ComparisonPlan plan = plan::make_comparison_plan(context_.registry, selection, plan::take_sides(text), false);
+    plan::ComparisonPlan plan =
+        plan::make_comparison_plan(*selection.registry, selection, plan::take_sides(text), false);
     if (plan.points.size() != 1) {
       throw Error(
           ErrorKind::usage,

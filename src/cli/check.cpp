@@ -23,6 +23,7 @@
 #include "session/session.hpp"
 #include "store/cells.hpp"
 #include "submission/settings.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -87,16 +88,15 @@ Params take_declared(plan::Selection& selection) {
 
 // An implementation without a contract of its own is checked under both: the hand-out's, which decides, and what goes
 // beyond it.
-plan::Plan check_plan(const Context& context, const plan::Selection& selection, const CheckOptions& options,
-                      const Params& declared) {
-  plan::Plan plan = law_plan(context.registry, selection, options.contract);
+plan::Plan check_plan(const plan::Selection& selection, const CheckOptions& options, const Params& declared) {
+  plan::Plan plan = law_plan(selection, options.contract);
   if (selection.mine.empty()) return plan;
   const auto keep_mine = [](plan::Plan& part) {
     std::erase_if(part.cases, [&](const plan::PlannedCase& planned) { return !is_mine(part, planned); });
   };
   if (options.contract != Contract::handout) {
     plan::Plan other =
-        plan::make_law_plan(context.registry, selection, options.contract ? Contract::handout : Contract::full);
+        plan::make_law_plan(*selection.registry, selection, options.contract ? Contract::handout : Contract::full);
     keep_mine(other);
     if (!options.contract) {
       std::erase_if(other.cases,
@@ -257,10 +257,11 @@ Exit check_function(const Context& context, const CheckOptions& options) {
 }  // namespace
 
 CheckedOnce check_once(const Context& context, const CheckOptions& options, bool of_folder) {
+  worker::choose_python_interpreter(options.selection.python);
   plan::Selection selection = to_selection(context, options.selection);
   require_files(context, selection, options);
   const Params declared = take_declared(selection);
-  plan::Plan plan = check_plan(context, selection, options, declared);
+  plan::Plan plan = check_plan(selection, options, declared);
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");
   }

@@ -25,6 +25,7 @@
 #include "submission/locked.hpp"
 #include "submission/survey.hpp"
 #include "verdict/law_row.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -169,11 +170,8 @@ class SubmissionCheck {
  private:
   // Of the project itself, else what is asked for; a worker finds it in the environment.
   void choose_python() const {
-    if (!options_.selection.python.empty()) {
-      ::setenv("SYSLAB_PYTHON", options_.selection.python.c_str(), 1);
-    } else if (const std::string own = python_of_folder(context_.console, folder_.root()); !own.empty()) {
-      ::setenv("SYSLAB_PYTHON", own.c_str(), 1);
-    }
+    const std::string& asked = options_.selection.python;
+    worker::choose_python_interpreter(asked.empty() ? python_of_folder(context_.console, folder_.root()) : asked);
   }
 
   bool is_wanted(const submission::Adapter& adapter) const {

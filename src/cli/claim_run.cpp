@@ -25,6 +25,7 @@
 #include "session/session.hpp"
 #include "stats/summary.hpp"
 #include "store/cells.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -180,8 +181,9 @@ plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& sta
                                               "program; `syslab compare` compares programs",
                                               side->build));
   }
+  worker::choose_python_interpreter(words.python);
   const plan::Selection selection = to_selection(context, words, sides);
-  plan::ComparisonPlan plan = plan::make_comparison_plan(context.registry, selection, std::move(sides), false);
+  plan::ComparisonPlan plan = plan::make_comparison_plan(*selection.registry, selection, std::move(sides), false);
   check_mine(plan.mine);
   if (!plan.mine.empty()) warn_of_missing_walls(context.console);
   std::set<std::string> ids;

@@ -12,6 +12,7 @@
 #include "measure/protocol.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -113,9 +114,11 @@ Exit execute(const Context& context, const CompareOptions& options) {
   const auto began = std::chrono::steady_clock::now();
   SelectionOptions words = options.selection;
   plan::Sides sides = plan::take_sides(words.names);
-  const plan::Selection selection = to_selection(context, with_adapters(context, words), sides);
+  words = with_adapters(context, std::move(words));
+  worker::choose_python_interpreter(words.python);
+  const plan::Selection selection = to_selection(context, words, sides);
   const plan::ComparisonPlan plan =
-      plan::make_comparison_plan(context.registry, selection, std::move(sides), options.same_on_purpose);
+      plan::make_comparison_plan(*selection.registry, selection, std::move(sides), options.same_on_purpose);
   check_mine(plan.mine);
   if (!plan.mine.empty()) tell_missing_walls(context.console);
 

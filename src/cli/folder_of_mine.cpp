@@ -16,6 +16,7 @@
 #include "submission/adapters.hpp"
 #include "submission/folder.hpp"
 #include "submission/survey.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -186,7 +187,8 @@ plan::Selection select_for_handout(const Context& context, SelectionOptions opti
     folders.emplace_back(std::move(one), std::move(folder));
   }
   choose_python(own, options);
-  plan::Selection selection = to_selection(context, options);  // after which the interpreter is the one that is meant
+  worker::choose_python_interpreter(options.python);
+  plan::Selection selection = to_selection(context, options);
   if (folders.empty()) return selection;
   hide_database(context.global.database);  // the survey runs what is handed in
   for (const auto& [one, folder] : folders) {

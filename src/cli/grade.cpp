@@ -29,6 +29,7 @@
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "submission/locked.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -378,7 +379,7 @@ Exit grade_all(const Context& context, const GradeOptions& options, const grade:
 }  // namespace
 
 Exit execute(const Context& context, const GradeOptions& options) {
-  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
+  worker::choose_python_interpreter(options.python);
   const grade::Rubric rubric = rubric_of(options);
   check_timed(context, rubric);
   refuse_mistakes(options);

@@ -16,6 +16,7 @@
 #include "submission/folder.hpp"
 #include "submission/settings.hpp"
 #include "submission/survey.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -105,7 +106,7 @@ Exit execute(const Context& context, const InitOptions& options) {
   if (settings.python.empty() && !python_of_folder(context.console, here).empty()) settings.python = ".venv/bin/python";
   warn_of_missing_walls(context.console);
   hide_database(context.global.database);  // the survey runs what is in the folder
-  if (!settings.python.empty()) ::setenv("SYSLAB_PYTHON", settings.python.c_str(), 1);
+  worker::choose_python_interpreter(settings.python);
   const submission::Folder folder(here);
   const submission::Survey found = submission::survey(folder, submission::kImporting, kMemory);
   if (settings.handout.empty()) settings.handout = handout_of(found);

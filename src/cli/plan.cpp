@@ -14,6 +14,7 @@
 #include "session/forecast.hpp"
 #include "session/selection.hpp"
 #include "store/damaged.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -57,10 +58,12 @@ Counts counts_of(const plan::Plan& plan) {
 
 Exit execute(const Context& context, const PlanOptions& options) {
   if (is_whole_handout(options.selection)) return plan_handout(context, options);
-  const plan::Selection selection = to_selection(context, with_adapters(context, options.selection));
-  plan::Plan plan = plan::make_plan(context.registry, selection);
+  const SelectionOptions words = with_adapters(context, options.selection);
+  worker::choose_python_interpreter(words.python);
+  const plan::Selection selection = to_selection(context, words);
+  plan::Plan plan = plan::make_plan(*selection.registry, selection);
   // As `run` does: laws first, then of both together the part of this shard.
-  plan::Plan before = laws_before(context.registry, selection, std::nullopt, plan);
+  plan::Plan before = laws_before(selection, std::nullopt, plan);
   plan = joined(std::move(before), std::move(plan));
   keep_shard(context.console, options.selection, plan);
   const auto laws = static_cast<std::int64_t>(

@@ -14,6 +14,7 @@
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
 #include "submission/folder.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -149,7 +150,7 @@ void print_text(const Context& context, const store::StoredCheck& check, const p
 
 Exit execute(const Context& context, const ReplayOptions& options) {
   require_database(context);
-  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
+  worker::choose_python_interpreter(options.python);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   hide_database(context.global.database);
   std::optional<store::OneState> one_state(std::in_place, store);  // the check is of the run that is proved

@@ -20,6 +20,7 @@
 #include "session/stored_run.hpp"
 #include "session/this_machine.hpp"
 #include "store/cells.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -153,7 +154,7 @@ std::optional<std::string> begun_before_requeue(const Context& context) {
 
 Exit execute(const Context& context, const ResumeOptions& options) {
   require_database(context);
-  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
+  worker::choose_python_interpreter(options.python);
   store::Store store = open_for_writing(context);
   const store::StoredRun run = find_run(context, store, options);
   require_resumable(run);

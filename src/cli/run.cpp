@@ -16,6 +16,7 @@
 #include "session/session.hpp"
 #include "stats/timing_warning.hpp"
 #include "store/cells.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 
@@ -83,10 +84,11 @@ Exit execute(const Context& context, const RunOptions& options) {
     return execute(context,
                    ResumeOptions{.run = *begun, .budget = options.budget, .mine = words.mine, .python = words.python});
   }
+  worker::choose_python_interpreter(words.python);
   const plan::Selection selection = to_selection(context, words);
-  plan::Plan plan = plan::make_plan(context.registry, selection);
+  plan::Plan plan = plan::make_plan(*selection.registry, selection);
   if (options.laws != Laws::none) {
-    plan::Plan laws = laws_before(context.registry, selection, options.contract, plan);
+    plan::Plan laws = laws_before(selection, options.contract, plan);
     plan = joined(std::move(laws), std::move(plan));
   }
   if (plan.cases.empty()) {

@@ -144,6 +144,7 @@ Plan empty_plan(const Selection& selection) {
   plan.author = selection.author;
   plan.root_seed = selection.root_seed;
   plan.machine = selection.machine;
+  plan.registry = selection.registry;
   return plan;
 }
 

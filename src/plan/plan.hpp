@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,6 +87,8 @@ struct Selection {
   std::uint64_t root_seed = 0;
   FileNames file_names = FileNames::taken;
   Machine machine;  // that the cases are to run on
+  // What is selected from, with the axes and points that files of --mine and words of --command give.
+  std::shared_ptr<const registry::Registry> registry;
 };
 
 using syslab::Task;
@@ -118,7 +121,8 @@ struct Plan {
   std::vector<MineSpec> mine;
   std::string author;
   std::uint64_t root_seed = 0;
-  Machine machine;  // that it was made for
+  Machine machine;                                     // that it was made for
+  std::shared_ptr<const registry::Registry> registry;  // of the selection: the cases' experiments lie there
 };
 
 // Error(usage) for unknown experiments, axes, presets, implementations and values that an axis does not take, each with

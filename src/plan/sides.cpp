@@ -233,6 +233,7 @@ ComparisonPlan make_comparison_plan(const registry::Registry& registry, const Se
   ComparisonPlan plan;
   plan.mine = selection.mine;
   plan.root_seed = selection.root_seed;
+  plan.registry = selection.registry;
   for (const auto& [key, group] : a) {
     const auto other = b.find(key);
     if (other == b.end()) continue;

@@ -7,6 +7,7 @@
 // they form a grid, and every point of it is a comparison.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,6 +45,7 @@ struct ComparisonPlan {
   Sides sides;
   std::vector<MineSpec> mine;
   std::uint64_t root_seed = 0;
+  std::shared_ptr<const registry::Registry> registry;  // of the selection: the cases' experiments lie there
 };
 
 // Fills in a side that was left out where there is only one thing it can mean: this program, when the other side is a

@@ -112,11 +112,16 @@ const Experiment& Registry::only(std::string_view id) {
   throw Error(ErrorKind::usage, fmt::format("there is no experiment '{}'", id));
 }
 
-void Registry::complete(std::string_view id, std::vector<Axis> axes, std::vector<Params> points) {
-  const auto found = std::ranges::find(experiments_, id, &Experiment::id);
-  if (found == experiments_.end()) throw Error(ErrorKind::internal, fmt::format("there is no experiment '{}'", id));
+std::shared_ptr<const Registry> Registry::with(std::string_view id, std::vector<Axis> axes,
+                                               std::vector<Params> points) const {
+  auto copy = std::make_shared<Registry>(*this);
+  const auto found = std::ranges::find(copy->experiments_, id, &Experiment::id);
+  if (found == copy->experiments_.end()) {
+    throw Error(ErrorKind::internal, fmt::format("there is no experiment '{}'", id));
+  }
   found->axes = std::move(axes);
   found->points = std::move(points);
+  return copy;
 }
 
 const Experiment& Registry::find(std::string_view name) const {

@@ -3,6 +3,7 @@
 // so a description is made when it is asked for: all by seal(), one by only().
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ class Registry {
   // Exactly this id, of a registry that need not be sealed: what a worker asks for, which reads no other experiment.
   // What it returns stays until another experiment is asked for.
   const Experiment& only(std::string_view id);
-  // Gives an experiment, even of a sealed registry, the axes and points that the files of a command say it has.
-  void complete(std::string_view id, std::vector<Axis> axes, std::vector<Params> points);
+  // A copy in which an experiment has the axes and points that the files of a command say it has.
+  std::shared_ptr<const Registry> with(std::string_view id, std::vector<Axis> axes, std::vector<Params> points) const;
 
   std::span<const Experiment> experiments() const { return experiments_; }  // sorted by id once sealed
   // By id or alias; Error(usage) with the nearest names if there is none.

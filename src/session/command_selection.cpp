@@ -178,7 +178,7 @@ void select_command(const SelectionOptions& options, plan::Selection& selection,
   if (reads != worker::kProcessTime) const NumberPattern valid(reads);
   axes.push_back({worker::kCommandReads, {reads}, "what its time is", true, {}});
   std::vector<Params> points = product(axes);
-  registry::Registry::global().complete(kCommandExperiment, std::move(axes), std::move(points));
+  selection.registry = selection.registry->with(kCommandExperiment, std::move(axes), std::move(points));
 }
 
 }  // namespace syslab::cli

@@ -13,9 +13,10 @@ namespace syslab::cli {
 
 using worker::kCommandExperiment;
 
-// Adds each --command to the implementations of `selection` and gives the experiment the axes that -a has, or a side of
-// a comparison; the output of one that is called `reference` is what the others' must equal. Nothing where there is no
-// command. Error(usage) where a place in a command has no axis, or an axis no place.
+// Adds each --command to the implementations of `selection` and gives the experiment, in a registry of the selection's
+// own, the axes that -a has, or a side of a comparison; the output of one that is called `reference` is what the
+// others' must equal. Nothing where there is no command. Error(usage) where a place in a command has no axis, or an
+// axis no place.
 void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides = {});
 
 // What the times of a case are of: of a command that prints a rate that rate, of all else seconds.

@@ -126,7 +126,7 @@ void select_function(const SelectionOptions& options, plan::Selection& selection
   for (plan::MineSpec& mine : all) mine.digest = plan::digest_of(mine);
   std::vector<Params> points = worker::function_cases(reference, inputs, options.backward);
   std::vector<Axis> axes = axes_of(points);
-  registry::Registry::global().complete(kFunctionExperiment, std::move(axes), std::move(points));
+  selection.registry = selection.registry->with(kFunctionExperiment, std::move(axes), std::move(points));
 }
 
 }  // namespace syslab::cli

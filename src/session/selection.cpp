@@ -75,13 +75,14 @@ std::string label(const registry::Experiment* known, const std::string& experime
 
 plan::Selection to_selection(const Context& context, const SelectionOptions& options, const plan::Sides& sides) {
   plan::Selection selection;
+  // Owns nothing: the program's registry lives as long as the program.
+  selection.registry = {std::shared_ptr<const registry::Registry>(), &context.registry};
   selection.patterns = options.names;
   if (selection.patterns.empty() && !options.handout.empty()) selection.patterns = {"all"};
   for (const std::string& text : options.assignments) selection.assignments.push_back(plan::parse_assignment(text));
   selection.preset = options.preset;
   selection.implementations = options.implementations;
   selection.devices = options.devices;
-  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);  // workers inherit it
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
   select_command(options, selection, sides);
   select_function(options, selection);
@@ -93,8 +94,8 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   return selection;
 }
 
-plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
-                    std::optional<Contract> contract) {
+plan::Plan law_plan(const plan::Selection& selection, std::optional<Contract> contract) {
+  const registry::Registry& registry = *selection.registry;
   if (contract) return plan::make_law_plan(registry, selection, *contract);
   plan::Plan ours = plan::make_law_plan(registry, selection, Contract::full);
   if (selection.mine.empty()) return ours;
@@ -106,9 +107,8 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
   return joined(std::move(ours), std::move(mine));
 }
 
-plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
-                       std::optional<Contract> contract, const plan::Plan& measured) {
-  plan::Plan laws = law_plan(registry, selection, contract);
+plan::Plan laws_before(const plan::Selection& selection, std::optional<Contract> contract, const plan::Plan& measured) {
+  plan::Plan laws = law_plan(selection, contract);
   plan::leave_out_unmeasured(laws, measured);
   // What ranks train is certified on these very ranks before it is timed.
   std::erase_if(laws.cases, [](const plan::PlannedCase& law) { return law.experiment->takes_ranks(); });

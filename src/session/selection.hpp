@@ -18,12 +18,10 @@ namespace syslab::cli {
 plan::Selection to_selection(const Context& context, const SelectionOptions& options, const plan::Sides& sides = {});
 
 // Laws under their contracts: `contract` when given, else `full` for ours and `handout` for --mine. Indices begin at 0.
-plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
-                    std::optional<Contract> contract);
+plan::Plan law_plan(const plan::Selection& selection, std::optional<Contract> contract);
 
 // Those that `run` searches before it measures `measured`.
-plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
-                       std::optional<Contract> contract, const plan::Plan& measured);
+plan::Plan laws_before(const plan::Selection& selection, std::optional<Contract> contract, const plan::Plan& measured);
 
 // Keeps only the part of a plan that --shard names. False, with a message, if that part is empty.
 bool keep_shard(const Console& console, const SelectionOptions& options, plan::Plan& plan);

@@ -64,6 +64,10 @@ print("modules: " + " ".join(missing) if missing else "")
 
 }  // namespace
 
+void choose_python_interpreter(const std::string& interpreter) {
+  if (!interpreter.empty()) ::setenv("SYSLAB_PYTHON", interpreter.c_str(), 1);
+}
+
 std::string python_problem(const std::string& path, const std::string& python_class, bool is_function) {
   const std::string interpreter = python_interpreter();
   constexpr std::string_view kRemedy =

@@ -1,6 +1,7 @@
 -- title: Not passed
--- caption: Attempts that were wrong, failed or were cut short, also where a later attempt at the case ended ok. `error` and `bound` are of the first
---   wrong comparison, `later error` and `later bound` of the same output in the newest later attempt.
+-- caption: Attempts that were wrong, failed or were cut short, also where a later attempt at the case ended ok.
+-- about error, bound, later_error, later_bound: `error` and `bound` are of the first wrong comparison, `later error`
+--   and `later bound` of the same output in the newest later attempt.
 -- experiment: *
 -- command: syslab run {experiment}
 -- columns: implementation|1|code|left; case|1|s|left; ranks?|1|d|right; law?|1|s|left; status|1|status|left; property?|1|s|left; error?|1|s|right;

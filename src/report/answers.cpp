@@ -321,6 +321,15 @@ std::vector<Text> not_passed_of(const SectionPlan& plan, const store::Store& sto
   return found;
 }
 
+// A caption of several problems' tables is read once.
+void say_once(CaptionsShown& captions, TableSource& source) {
+  const std::string caption = whole_caption(source);
+  const auto [first, is_new] = captions.try_emplace(caption, source.title);
+  if (is_new || caption.empty()) return;
+  source.caption = "Columns as in “" + first->second + "”.";
+  source.about.clear();
+}
+
 std::string points_text(const Problem& problem, const std::string& handout) {
   std::vector<std::string> texts;
   for (const auto& [year, points] : problem.points) {
@@ -405,9 +414,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
       const Provenance provenance = provenance_of(table.result, store);  // of the rows that it shows
       table.warning = provenance.warning();
       if (std::string note = provenance.note(); !note.empty()) table.source.notes.push_back(std::move(note));
-      // A caption of several problems' tables is read once.
-      const auto [first, is_new] = captions.try_emplace(table.source.caption, table.source.title);
-      if (!is_new && !table.source.caption.empty()) table.source.caption = "Columns as in “" + first->second + "”.";
+      say_once(captions, table.source);
       made.blocks.emplace_back(std::move(table));
     }
     for (Text& said : not_passed) made.blocks.emplace_back(Paragraph{std::move(said), Tone::meta});

@@ -12,7 +12,6 @@
 #include "core/contains.hpp"
 #include "report/byte_unit.hpp"
 #include "report/cells.hpp"
-#include "report/grid.hpp"
 
 namespace syslab::report {
 namespace {
@@ -122,38 +121,12 @@ void fit_bytes(Table& table) {
   }
 }
 
-std::vector<std::string> pieces(const std::string& text, std::string_view between) {
-  std::vector<std::string> found;
-  std::size_t from = 0;
-  for (std::size_t at; (at = text.find(between, from)) != std::string::npos; from = at + between.size()) {
-    found.push_back(text.substr(from, at - from));
-  }
-  found.push_back(text.substr(from));
-  return found;
-}
-
-// Without what explains a column that is not shown: its sentence, or of a sentence in parts between semicolons its
-// part.
-std::string caption_of(const Table& whole, const Table& made) {
-  std::vector<std::string> gone;
-  for (const Column& column : whole.source.columns) {
-    const bool stays =
-        std::ranges::any_of(made.source.columns, [&](const Column& one) { return one.name == column.name; });
-    if (!stays) gone.push_back("`" + heading_of(column) + "`");
-  }
-  const auto explains_one = [&](const std::string& text) {
-    return std::ranges::any_of(gone, [&](const std::string& name) { return text.find(name) != std::string::npos; });
+// What explains a column that is not shown is not said.
+void drop_explanations(Table& made) {
+  const auto is_shown = [&](const std::string& name) {
+    return std::ranges::find(made.source.columns, name, &Column::name) != made.source.columns.end();
   };
-  std::string caption;
-  for (const std::string& sentence : pieces(whole.source.caption, ". ")) {
-    std::string kept;
-    for (const std::string& part : pieces(sentence, "; ")) {
-      if (!explains_one(part)) kept += (kept.empty() ? "" : "; ") + part;
-    }
-    if (!kept.empty()) caption += (caption.empty() ? "" : ". ") + kept;
-  }
-  if (!caption.empty() && !caption.ends_with('.')) caption += '.';
-  return caption;
+  std::erase_if(made.source.about, [&](const Explanation& one) { return !std::ranges::all_of(one.columns, is_shown); });
 }
 
 // "syslab::framework::element_kernel<(syslab::framework::Operation)14, 4>" as "element_kernel<(Operation)14, 4>".
@@ -232,7 +205,7 @@ Table hand_in_table(const Table& whole, const std::string& appendix, const std::
   for (Column& column : made.source.columns) {
     if (column.format.starts_with("ci(")) column.format = "even_" + column.format;
   }
-  made.source.caption = caption_of(table, made);
+  drop_explanations(made);
   fit_bytes(made);
   shorten_names(made);
   made.footnote.clear();

@@ -138,11 +138,11 @@ struct HtmlBlockWriter {
     return bullets.items.empty() ? "" : out + "</ul>\n";
   }
   std::string operator()(const Table& table) const {
-    if (table.result.rows.empty()) return html_missing(table.source.title, table.source.caption, without_rows(table));
+    if (table.result.rows.empty()) return html_missing(table.source.title, whole_caption(table.source), without_rows(table));
     std::string out = "<section class=\"table\">\n" + html_in_line(source_text(table.source.file));
     if (!table.warning.empty() && holds_times(table.source)) out += warning_of(table.warning);
     // Not in a <caption>: that would scroll away with a wide table.
-    out += "<p class=\"caption\">" + html_caption(table.source.title, table.source.caption) + "</p>\n";
+    out += "<p class=\"caption\">" + html_caption(table.source.title, whole_caption(table.source)) + "</p>\n";
     return out + table_element(grid_of(table)) + html_notes(table.source.notes, foot_of(table)) + "</section>\n";
   }
   std::string operator()(const Picture& picture) const {

@@ -44,7 +44,7 @@ Ordered json_of(const Table& table) {
   return {{"id", table.source.id},
           {"experiment", table.source.experiment},
           {"title", table.source.title.empty() ? table.source.sentence : table.source.title},
-          {"caption", table.source.caption},
+          {"caption", whole_caption(table.source)},
           {"warning", table.warning},
           {"provenance", table.footnote},
           {"command", table.source.command},

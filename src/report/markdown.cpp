@@ -238,7 +238,7 @@ std::string escape_markdown(std::string_view text) {
 }
 
 std::string write_markdown(const Table& table) {
-  std::string out = source_line(table.source.file) + title_text(table.source.title, table.source.caption);
+  std::string out = source_line(table.source.file) + title_text(table.source.title, whole_caption(table.source));
   if (table.result.rows.empty()) return out + markdown_in_line(without_rows(table)) + "\n";
   if (!table.warning.empty() && holds_times(table.source)) out += warning_text(table.warning);
   return out + grid_text(grid_of(table)) + notes_text(table.source.notes, foot_of(table));

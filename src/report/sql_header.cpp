@@ -69,6 +69,8 @@ void begin_with(SqlFile& file, const std::string& what, const HeaderField& field
 
 }  // namespace
 
+bool is_about(const HeaderField& field) { return field.key == "about" || field.key.starts_with("about "); }
+
 SqlFile read_sql_file(const std::string& what, const std::string& folder, const std::string& text) {
   SqlFile file = read_header(what, text);
   if (const auto with = std::ranges::find(file.fields, "with", &HeaderField::key); with != file.fields.end()) {
@@ -85,7 +87,11 @@ SqlFile read_sql_file(const std::string& what, const std::string& folder, const 
   if (!file.sql.empty()) malformed_line(what, like->line, "a SELECT stands where 'like' takes that of another file");
   SqlFile whole = named_file(what, folder, *like);
   file.fields.erase(like);
+  // The sentences of a caption are taken together or not at all.
+  const bool has_caption =
+      std::ranges::any_of(file.fields, [](const HeaderField& own) { return own.key == "caption" || is_about(own); });
   std::erase_if(whole.fields, [&](const HeaderField& field) {
+    if (is_about(field)) return has_caption;
     return std::ranges::find(file.fields, field.key, &HeaderField::key) != file.fields.end();
   });
   file.fields.insert(file.fields.begin(), whole.fields.begin(), whole.fields.end());

@@ -5,7 +5,8 @@
 //   SELECT …
 //
 // `like: naive_ddp_benchmarking/steps` takes what this header does not say itself, and the SELECT, from that
-// experiment's file in the same folder: experiments that ask the same of their cases share a query.
+// experiment's file in the same folder: experiments that ask the same of their cases share a query. A header with a
+// `caption` or an `about COLUMN` of its own takes no `about COLUMN` of that file.
 //
 // `with: memory_profiling/largest` begins this file's query with that file's WITH, up to its SELECT (a line of its own
 // at the margin): a table and the sentence about it share what they draw from. Then follows a SELECT, or further names
@@ -22,6 +23,9 @@ struct HeaderField {
   std::string key, value;
   std::size_t line = 0;  // of the file, from 1
 };
+
+// "about COLUMN[, COLUMN]"
+bool is_about(const HeaderField& field);
 
 struct SqlFile {
   std::vector<HeaderField> fields;  // in order

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
@@ -93,6 +94,28 @@ std::vector<Column> parse_columns(const std::string& id, std::size_t line, const
   return columns;
 }
 
+bool has_column(const TableSource& source, const std::string& name) {
+  return std::ranges::find(source.columns, name, &Column::name) != source.columns.end();
+}
+
+// `source` has its columns.
+Explanation parse_about(const TableSource& source, const HeaderField& field) {
+  Explanation made{{}, field.value};
+  for (const std::string& part : split(std::string_view(field.key).substr(std::string_view("about").size()), ',')) {
+    const std::string name = trim(part);
+    if (name.empty()) malformed(source.id, field.line, "a sentence reads 'about COLUMN[, COLUMN]: Sentence.'");
+    if (!has_column(source, name)) {
+      std::vector<std::string> names;
+      for (const Column& column : source.columns) names.push_back(column.name);
+      malformed(source.id, field.line, unknown_name("column", name, names));
+    }
+    if (contains(made.columns, name)) malformed(source.id, field.line, fmt::format("'{}' is named twice", name));
+    made.columns.push_back(name);
+  }
+  if (!made.text.ends_with('.')) malformed(source.id, field.line, "the sentence ends with a full stop");
+  return made;
+}
+
 void set_field(TableSource& source, std::size_t line, const std::string& key, const std::string& value) {
   if (key == "title") {
     source.title = value;
@@ -119,7 +142,7 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
     source.columns = parse_columns(source.id, line, value);
   } else {
     malformed(source.id, line,
-              fmt::format("unknown header '{}'; there are title, caption, experiment, columns, note, "
+              fmt::format("unknown header '{}'; there are title, caption, about, experiment, columns, note, "
                           "sentence, command, empty, blank, fills, like, with",
                           key));
   }
@@ -127,12 +150,23 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
 
 }  // namespace
 
+std::string whole_caption(const TableSource& source) {
+  std::string whole = source.caption;
+  for (const Explanation& one : source.about) whole += (whole.empty() ? "" : " ") + one.text;
+  return whole;
+}
+
 TableSource parse_table(const std::string& id, const std::string& text) {
   const SqlFile file = read_sql_file(fmt::format("table {}.sql", id), "tables", text);
   TableSource source;
   source.id = id;
   source.sql = file.sql;
-  for (const HeaderField& field : file.fields) set_field(source, field.line, field.key, field.value);
+  for (const HeaderField& field : file.fields) {
+    if (!is_about(field)) set_field(source, field.line, field.key, field.value);
+  }
+  for (const HeaderField& field : file.fields) {
+    if (is_about(field)) source.about.push_back(parse_about(source, field));
+  }
   if (source.experiment.empty()) malformed(id, 1, "the header has no 'experiment'");
   if (source.title.empty() == source.sentence.empty()) malformed(id, 1, "the header has either a title or a sentence");
   if (source.sentence.empty() && source.columns.empty()) malformed(id, 1, "the header has no 'columns'");

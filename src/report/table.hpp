@@ -1,9 +1,10 @@
 // A table or a sentence of the report: one .sql file with a header of comments, its result, and the ways it is written.
 //
 //   -- title: FlashAttention-2 forward
-//   -- caption: Median of {n} samples with its 95 % interval; speed-up against `naive`.
+//   -- caption: Median time of one call with its 95 % interval.
+//   -- about vs_naive: `vs naive` is the speed-up over the kernel that materialises the scores.
 //   -- experiment: flash_forward
-//   -- columns: seq|1|d|right; time|ms|ci(low, high)|right; causal?|1|flag|left
+//   -- columns: seq|1|d|right; time|ms|ci(low, high)|right; vs_naive|×|.3g|right; causal?|1|flag|left
 //   -- note: Rates count unmasked pairs only.
 //   -- command: syslab run {experiment}
 //   -- empty: Nothing failed.
@@ -15,6 +16,10 @@
 // headed by another name; a name that ends in '?' is a column only where its values differ: what every row has in
 // common stands beneath the table. "@timed" stands for a list of reports/columns.txt. Units: 1 for none. Formats:
 // cells.hpp. A header line may be continued by lines that begin with "--   ".
+//
+// The caption of a table is `caption`, which holds for the whole table, and after it the sentences of the `about` lines
+// in their order. `about COLUMN[, COLUMN]: Sentence.` explains columns, given by their names (not their headings): a
+// hand-in that leaves one of them out leaves out the sentence.
 //
 // A missing value of a row that went well reads "not measured". Where it means another thing, `blank: –` says how it
 // reads and the caption what it means: a table has one word for each.
@@ -47,10 +52,18 @@ struct Column {
   const std::string& heading() const { return label.empty() ? name : label; }
 };
 
+// One sentence of a caption, or several, and the columns that it explains.
+struct Explanation {
+  std::vector<std::string> columns;  // names
+  std::string text;
+};
+
 struct TableSource {
   std::string id;    // file name without .sql: "flash_forward"
   std::string file;  // from the source root; empty: it was never one
-  std::string experiment, title, caption;
+  std::string experiment, title;
+  std::string caption;  // what holds for the whole table
+  std::vector<Explanation> about;
   std::string sentence;  // not empty: a sentence, no table
   bool of_all_origins = false;
   std::string command;  // what would measure it; "syslab run {experiment}" where the header says nothing
@@ -61,6 +74,9 @@ struct TableSource {
   std::vector<std::string> fills;  // parts of the problem
   std::string sql;
 };
+
+// What stands over the table: its caption and what explains its columns.
+std::string whole_caption(const TableSource& source);
 
 // Error(internal) naming the line when the header is malformed or incomplete.
 TableSource parse_table(const std::string& id, const std::string& text);

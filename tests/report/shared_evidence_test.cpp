@@ -231,7 +231,11 @@ TEST(HandInTable, NamesAKernelByWhatTellsItFromOthers) {
 TEST(HandInTable, ExplainsNoColumnThatItLeavesOut) {
   Table table;
   table.source = parse_table("toy", R"(-- title: Toy
--- caption: Median of one call; `n`: samples; `size`: tokens. `vs naive` is the speed-up, `bound` the error's bound. `naive` is not shown.
+-- caption: Median of one call. Rows of `vs naive` are not shown.
+-- about n: `n`: samples.
+-- about size: `size`: tokens.
+-- about vs_naive, time: `vs naive` is the speed-up.
+-- about time, size: Time grows with size; it does not shrink. `n` is not said.
 -- experiment: toy
 -- columns: size|1|d|right; time|ms|.3g|right; vs_naive as vs naive|×|.3g|right; bound|1|.1e|right; n|1|d|right
 SELECT 1)");
@@ -241,7 +245,11 @@ SELECT 1)");
   one.integer = 1;
   two.integer = 2;
   table.result.rows = {{one, one, none, one, one}, {two, two, none, one, one}};
-  EXPECT_EQ(hand_in_table(table, {}, {}).source.caption, "Median of one call; `size`: tokens. `naive` is not shown.");
+  const std::string whole = "Median of one call. Rows of `vs naive` are not shown. ", size = "`size`: tokens.",
+                    both = " Time grows with size; it does not shrink. `n` is not said.";
+  EXPECT_EQ(whole_caption(table.source), whole + "`n`: samples. " + size + " `vs naive` is the speed-up." + both);
+  EXPECT_EQ(whole_caption(hand_in_table(table, {}, {}).source), whole + size + both)
+      << "a column goes with its sentences, whatever words they have";
 }
 
 // Numbers of two devices cannot be held beside one another.

@@ -26,6 +26,8 @@ TEST(ParseTable, ReadsTheWholeHeader) {
   const TableSource source = parse_table("t", R"(-- title: Speeds of things
 -- caption: A caption that
 --   goes on.
+-- about time, a: One of two
+--   columns: times.
 -- experiment: toy
 -- columns: a|1|d|right; time?|ms|ci(low, high)|right;
 --   name|1|code|left
@@ -41,6 +43,9 @@ SELECT a, -- what it is
   EXPECT_EQ(source.id, "t");
   EXPECT_EQ(source.title, "Speeds of things");
   EXPECT_EQ(source.caption, "A caption that goes on.");
+  ASSERT_EQ(source.about.size(), 1U);
+  EXPECT_EQ(source.about[0].columns, (std::vector<std::string>{"time", "a"}));
+  EXPECT_EQ(whole_caption(source), "A caption that goes on. One of two columns: times.");
   EXPECT_EQ(source.experiment, "toy");
   ASSERT_EQ(source.columns.size(), 3U);
   EXPECT_EQ(source.columns[1].name, "time");
@@ -63,8 +68,33 @@ TEST(ParseTable, TakesFromTheTableItIsLikeWhatItDoesNotSay) {
   EXPECT_EQ(source.experiment, "e");
   EXPECT_EQ(source.notes, std::vector<std::string>{"Own."});
   EXPECT_EQ(source.caption, other.caption);
+  EXPECT_FALSE(other.about.empty());
+  EXPECT_EQ(whole_caption(source), whole_caption(other));
   EXPECT_EQ(source.columns.size(), other.columns.size());
   EXPECT_EQ(source.sql, other.sql);
+}
+
+TEST(ParseTable, TakesTheSentencesOfACaptionTogether) {
+  const std::string header = "-- like: naive_ddp_benchmarking/steps\n-- title: Own\n-- experiment: e\n";
+  EXPECT_EQ(whole_caption(parse_table("t", header + "-- caption: Own.\n")), "Own.");
+  const TableSource source = parse_table("t", header + "-- about exposed: Own.\n");
+  ASSERT_EQ(source.about.size(), 1U);
+  EXPECT_EQ(source.about[0].text, "Own.");
+}
+
+TEST(ParseTable, NamesAColumnThatIsExplainedAndIsNotThere) {
+  const auto of = [](const std::string& line) {
+    return fault("-- title: T\n-- experiment: e\n-- " + line +
+                 "\n-- columns: size|1|d|right; vs_naive as vs naive|1|d|right\nSELECT 1");
+  };
+  EXPECT_EQ(of("about vs_naive: It is faster."), "accepted");
+  EXPECT_NE(of("about vs naive: It is faster.").find("line 3: unknown column 'vs naive'"), std::string::npos)
+      << "a heading is no name";
+  EXPECT_NE(of("about size, sise: Tokens.").find("unknown column 'sise'; did you mean 'size'?"), std::string::npos);
+  EXPECT_NE(of("about size, size: Tokens.").find("line 3: 'size' is named twice"), std::string::npos);
+  EXPECT_NE(of("about: Tokens.").find("line 3: a sentence reads 'about COLUMN"), std::string::npos);
+  EXPECT_NE(of("about size,: Tokens.").find("line 3: a sentence reads 'about COLUMN"), std::string::npos);
+  EXPECT_NE(of("about size: Tokens").find("line 3: the sentence ends with a full stop"), std::string::npos);
 }
 
 TEST(ParseTable, NamesWhatALikeDoesNotFindAndASelectBesideIt) {

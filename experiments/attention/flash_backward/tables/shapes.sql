@@ -1,7 +1,9 @@
 -- title: FlashAttention-2 backward pass: by shape
--- caption: Median time of one call and its rate, causal, by length T and head dimension d: `flash_mma` in bf16, `flash_fp32` in fp32; `vs naive`: speed-up
---   over the kernel that materialises the scores, in the same run (below 1: slower than that).
---   Protocol kernel: inputs outside the caches, 20 calls or more until the median is known to 0.5 % or 3 s are over.
+-- caption: Median time of one call and its rate, causal, by length T and head dimension d: `flash_mma` in bf16,
+--   `flash_fp32` in fp32. Protocol kernel: inputs outside the caches, 20 calls or more until the median is known to
+--   0.5 % or 3 s are over.
+-- about bf16_naive, fp32_naive: `vs naive`: speed-up over the kernel that materialises the scores, in the same run
+--   (below 1: slower than that).
 -- experiment: flash_backward
 -- fills: *
 -- empty: The shapes compare GPU kernels (`flash_mma`, `flash_fp32`); none ran here.

@@ -1,6 +1,7 @@
 -- title: FlashAttention-2 benchmark
--- caption: Median times of forward, backward and both with their 95 % intervals; `vs literal` is the speed-up of both passes over unfused attention
---   with materialised matrices, on the same inputs.
+-- caption: Median times of forward, backward and both with their 95 % intervals.
+-- about vs_literal: `vs literal` is the speed-up of both passes over unfused attention with materialised matrices, on
+--   the same inputs.
 -- experiment: flash_benchmarking
 -- columns: batch?|1|d|right; heads?|1|d|right; heads_kv?|1|d|right; seq|1|d|right; seq_k?|1|d|right; head_dim|1|d|right;
 --   dtype|1|s|left; causal?|1|flag|left; align?|1|s|left; implementation|1|code|left;

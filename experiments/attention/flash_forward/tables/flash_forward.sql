@@ -1,6 +1,6 @@
 -- title: FlashAttention-2 forward pass
--- caption: Median time of one call with its 95 % interval; `vs naive` is the speed-up over the kernel that materialises the scores, on the same
---   inputs.
+-- caption: Median time of one call with its 95 % interval.
+-- about vs_naive: `vs naive` is the speed-up over the kernel that materialises the scores, on the same inputs.
 -- experiment: flash_forward
 -- fills: b
 -- columns: batch?|1|d|right; heads?|1|d|right; heads_kv?|1|d|right; seq|1|d|right; seq_k?|1|d|right; head_dim|1|d|right;

@@ -1,9 +1,10 @@
 -- title: FlashAttention-2 forward pass: by shape
--- caption: Median time of one call and its rate, causal, by length T and head dimension d: `flash_mma` in bf16, `flash_fp32` in fp32; `vs naive`: speed-up
---   over the kernel that materialises the scores, in the same run.
---   Queries × keys of a tile: `flash_mma` up to 128 × 128 for d ≤ 32, 128 × 64 for 64 and 128 × 48 for 128, fewer queries for few heads; `flash_fp32`
---   128 × 64 for d ≤ 32, 64 × 64 for 64 and 64 × 16 for 128.
---   Protocol kernel: inputs outside the caches, 20 calls or more until the median is known to 0.5 % or 3 s are over.
+-- caption: Median time of one call and its rate, causal, by length T and head dimension d: `flash_mma` in bf16,
+--   `flash_fp32` in fp32. Queries × keys of a tile: `flash_mma` up to 128 × 128 for d ≤ 32, 128 × 64 for 64 and
+--   128 × 48 for 128, fewer queries for few heads; `flash_fp32` 128 × 64 for d ≤ 32, 64 × 64 for 64 and 64 × 16 for
+--   128. Protocol kernel: inputs outside the caches, 20 calls or more until the median is known to 0.5 % or 3 s are
+--   over.
+-- about bf16_naive, fp32_naive: `vs naive`: speed-up over the kernel that materialises the scores, in the same run.
 -- experiment: flash_forward
 -- fills: *
 -- empty: The shapes compare GPU kernels (`flash_mma`, `flash_fp32`); none ran here.

@@ -1,5 +1,6 @@
 -- title: Memory bandwidth ceiling
--- caption: Median time of one copy with its 95 % interval. The rate counts bytes read and written; from `side / cache` = 4 on it is the memory's.
+-- caption: Median time of one copy with its 95 % interval. The rate counts bytes read and written.
+-- about side_over_cache: From `side / cache` = 4 on it is the memory's.
 -- experiment: ceiling_copy
 -- columns: bytes|B|d|right; side_over_cache as side / cache|1|.2g|right; @timed; gbps as rate|GB/s|.3g|right;
 --   vs_peer as vs baseline|×|ci(vs_peer_low, vs_peer_high)|right; peer as baseline|1|code|left; vs_from as speed-up from?|1|s|left; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left;

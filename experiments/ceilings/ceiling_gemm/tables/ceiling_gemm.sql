@@ -1,6 +1,7 @@
 -- title: Matrix product ceiling
--- caption: Median time of one square matrix product with its 95 % interval; `of ceiling` is relative to the best rate measured on this kind of
---   machine in that dtype (size ≥ 1024).
+-- caption: Median time of one square matrix product with its 95 % interval.
+-- about of_ceiling: `of ceiling` is relative to the best rate measured on this kind of machine in that dtype (size
+--   ≥ 1024).
 -- experiment: ceiling_gemm
 -- columns: size|1|d|right; dtype|1|s|left; @timed; tflops as rate|TFLOP/s|.3g|right;
 --   of_ceiling as of ceiling|%|.3g|right; vs_peer as vs baseline|×|ci(vs_peer_low, vs_peer_high)|right; peer as baseline|1|code|left; vs_from as speed-up from?|1|s|left; @checked

@@ -1,6 +1,8 @@
 -- title: All-reduce by ring: parts and whole tensors
--- caption: Median time with its 95 % interval, slowest rank. `sent` per rank: 2(n−1)/n · S in parts, (n−1) · S as whole tensors; `rate` is sent
---   over time, the W of T = sent / W. `shm` is no ring and has no formula (`sent` is what a ring would send).
+-- caption: Median time with its 95 % interval, slowest rank.
+-- about sent: `sent` per rank: 2(n−1)/n · S in parts, (n−1) · S as whole tensors.
+-- about rate: `rate` is sent over time, the W of T = sent / W.
+-- about sent, expected: `shm` is no ring and has no formula (`sent` is what a ring would send).
 -- experiment: alternate_ring_all_reduce
 -- columns: ranks|1|d|right; bytes|B|d|right; @timed; sent|B|d|right; rate|GB/s|.3g|right;
 --   vs_parts as time over parts|×|ci(vs_parts_low, vs_parts_high)|right; expected as by the formula|×|.3g|right; n|1|d|right; noise?|1|s|left;

@@ -1,7 +1,7 @@
 -- title: Weak scaling
--- caption: Median step time, slowest rank, on 1, 2, 4, 6 and 8 ranks with equal rows a rank. `kept`: scaling efficiency, the time without
---   communication on the fewest ranks over this step's on the most; – on a single rank count. The step without communication may have another
---   backend or wire.
+-- caption: Median step time, slowest rank, on 1, 2, 4, 6 and 8 ranks with equal rows a rank.
+-- about kept: `kept`: scaling efficiency, the time without communication on the fewest ranks over this step's on the
+--   most; – on a single rank count. The step without communication may have another backend or wire.
 -- experiment: ddp_bucketed_benchmarking
 -- columns: model|1|s|left; context?|1|d|right; precision?|1|s|left; rows as rows a rank|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; r1 as 1 rank|ms|.4g|right; r2 as 2|ms|.4g|right; r4 as 4|ms|.4g|right;

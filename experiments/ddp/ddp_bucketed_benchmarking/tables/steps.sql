@@ -1,6 +1,10 @@
 -- like: naive_ddp_benchmarking/steps
 -- title: DDP by bucket size
--- caption: Median step time with its 95 % interval, slowest rank. Phases are timed by events (on a CPU by the clock), each on its slowest rank, so they may add up to more than the step. `over none`:
---   beyond the same step without communication; `exposed`: communication left after backward; `forecast`: what strategy `planned`, which chooses its buckets, predicted of it before the first step.
+-- caption: Median step time with its 95 % interval, slowest rank. Phases are timed by events (on a CPU by the clock),
+--   each on its slowest rank, so they may add up to more than the step.
+-- about over_none: `over none`: beyond the same step without communication.
+-- about exposed: `exposed`: communication left after backward.
+-- about forecast_exposed: `forecast`: what strategy `planned`, which chooses its buckets, predicted of it before the
+--   first step.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a

@@ -1,6 +1,7 @@
 -- title: Bucketing many small tensors
--- caption: Exposed communication, slowest rank of each step, and what s/(n·w) + n·o predicts with o and w measured on the same ranks just before;
---   `best` is the predicted best bucket size.
+-- caption: Exposed communication, slowest rank of each step, and what s/(n·w) + n·o predicts with o and w measured on
+--   the same ranks just before.
+-- about best: `best` is the predicted best bucket size.
 -- experiment: ddp_small_tensors
 -- columns: tensors|1|d|right; tensor_bytes as bytes each|B|d|right; pace?|1|.3g|right; ranks|1|d|right; bucket_kb as bucket limit|KiB|d|right;
 --   buckets as all-reduces|1|d|right; exposed|ms|ci(exposed_low, exposed_high)|right; forecast|ms|.3g|right; o|µs|.3g|right; w|GB/s|.3g|right;

@@ -1,6 +1,7 @@
 -- title: All-reduce and other collectives on one machine
--- caption: Median time of single calls with its 95 % interval, and of a call among 20 back to back; slowest rank. `algbw` is bytes over time,
---   `busbw` that times 2(n−1)/n for all_reduce, (n−1)/n for reduce_scatter and all_gather and 1 for broadcast (nccl-tests).
+-- caption: Median time of single calls with its 95 % interval, and of a call among 20 back to back; slowest rank.
+-- about algbw, busbw: `algbw` is bytes over time, `busbw` that times 2(n−1)/n for all_reduce, (n−1)/n for
+--   reduce_scatter and all_gather and 1 for broadcast (nccl-tests).
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: operation?|1|s|left; ranks|1|d|right; bytes|B|d|right; implementation|1|code|left;

@@ -1,6 +1,7 @@
 -- title: Latency and bandwidth
--- caption: Least-squares fit (relative error, α ≥ 0) of t = α + S / β; `bus` is β times the bus bandwidth factor; `worst` is the largest relative
---   error at a measured size, – where two sizes leave none.
+-- caption: Least-squares fit (relative error, α ≥ 0) of t = α + S / β.
+-- about bus: `bus` is β times the bus bandwidth factor.
+-- about worst: `worst` is the largest relative error at a measured size, – where two sizes leave none.
 -- experiment: distributed_communication_single_node
 -- columns: operation?|1|s|left; ranks|1|d|right; implementation|1|code|left; series|1|s|left; sizes|1|d|right;
 --   smallest|B|d|right; largest|B|d|right; alpha as α|µs|.3g|right; beta as β|GB/s|.3g|right; bus|GB/s|.3g|right; worst|%|.2g|right; fit|1|s|left;

@@ -1,7 +1,9 @@
 -- title: Naive DDP
--- caption: Median step time with its 95 % interval, slowest rank. Phases are timed by events (on a CPU by the clock), each on its slowest rank, so they may add up to more than the step. `over none`:
---   beyond the same step without communication; `exposed`: communication left after backward. Protocol cs336: 5 warm-up steps, 10 measured; version 1 of it
---   verified fewer steps.
+-- caption: Median step time with its 95 % interval, slowest rank. Phases are timed by events (on a CPU by the clock),
+--   each on its slowest rank, so they may add up to more than the step. Protocol cs336: 5 warm-up steps, 10 measured;
+--   version 1 of it verified fewer steps.
+-- about over_none: `over none`: beyond the same step without communication.
+-- about exposed: `exposed`: communication left after backward.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;

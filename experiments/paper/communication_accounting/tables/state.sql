@@ -1,6 +1,7 @@
 -- title: Model state
--- caption: Calculated: weights, gradients and Adam's moments in fp32, and activations saved per token, the inputs of both layers of every block in
---   bf16. `devices`: the state in devices of that size, not rounded.
+-- caption: Calculated: weights, gradients and Adam's moments in fp32, and activations saved per token, the inputs of
+--   both layers of every block in bf16.
+-- about devices: `devices`: the state in devices of that size, not rounded.
 -- experiment: communication_accounting
 -- columns: d_model?|1|d|right; d_ff?|1|d|right; blocks?|1|d|right; part|1|s|left; bytes|B|s|right; gb as GB|1|.2f|right;
 --   gib as GiB|1|.2f|right; devices|1|s|right; status|1|status|left

@@ -1,6 +1,7 @@
 -- title: Data parallel calculations
--- caption: Calculated for one device with all weights and 1/N of the tokens. `limit`: largest N that is compute-bound, not rounded; `bound by`: the
---   longer of the two at N devices.
+-- caption: Calculated for one device with all weights and 1/N of the tokens.
+-- about backward_limit: `limit`: largest N that is compute-bound, not rounded.
+-- about forward_waits: `bound by`: the longer of the two at N devices.
 -- experiment: data_parallel_calcs
 -- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
 --   link as W [GB/s]?|1|.4g|right; ranks as N|1|d|right; forward_flops as forward [TFLOP]|1|.4g|right; forward_compute as compute [ms]|1|.4g|right;

@@ -1,6 +1,7 @@
 -- title: FSDP + TP calculations
--- caption: Calculated for one device of an N₁ × N₂ grid, forward; communication of both axes in parallel (the longer counts) or in sequence (both
---   count). `bound by`: the longer of compute and communication.
+-- caption: Calculated for one device of an N₁ × N₂ grid, forward; communication of both axes in parallel (the longer
+--   counts) or in sequence (both count).
+-- about overlapped_waits: `bound by`: the longer of compute and communication.
 -- experiment: fsdp_tp_calcs
 -- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
 --   link as W [GB/s]?|1|.4g|right; data_ranks as N₁|1|d|right; tensor_ranks as N₂|1|d|right; flops as TFLOP|1|.4g|right; compute_ms as compute [ms]|1|.4g|right;

@@ -1,5 +1,6 @@
 -- title: The parent killed at any moment
--- caption: The newest attempt of each case, failed ones among them. All columns from `lost` on must be 0.
+-- caption: The newest attempt of each case, failed ones among them.
+-- about lost: All columns from `lost` on must be 0.
 -- experiment: selftest_crash
 -- columns: kind|1|s|left; seed|1|d|right; kills|1|d|right; acknowledged|1|d|right; lost|1|d|right; damaged|1|d|right;
 --   processes|1|d|right; files|1|d|right; planted?|1|s|left; status|1|s|left

@@ -1,5 +1,6 @@
 -- title: Ranks killed and stopped
--- caption: The newest attempt of each case, failed ones among them. All faults must be named; `late`, `processes` and `files` must be 0.
+-- caption: The newest attempt of each case, failed ones among them. All faults must be named.
+-- about late, processes, files: `late`, `processes` and `files` must be 0.
 -- experiment: selftest_rank_faults
 -- columns: kind|1|s|left; seed|1|d|right; limit|ms|d|right; faults|1|d|right; named|1|d|right; late|1|d|right; slowest|s|.3g|right;
 --   processes|1|d|right; files|1|d|right; planted?|1|s|left; status|1|s|left

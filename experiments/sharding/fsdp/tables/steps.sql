@@ -1,7 +1,10 @@
 -- title: FSDP
--- caption: Median step time with its 95 % interval, slowest rank. Phases come from events in the step, each of its slowest rank; `exposed` is the time compute waited
---   for all-gathers. `state`: weights, gradients and moments of a rank; `slots`: where gathered weights (in the compute dtype) and unreduced gradients (in the dtype in
---   which they travel, fp32 if not rounded) take turns.
+-- caption: Median step time with its 95 % interval, slowest rank. Phases come from events in the step, each of its
+--   slowest rank.
+-- about exposed_forward, exposed_backward: `exposed` is the time compute waited for all-gathers.
+-- about state: `state`: weights, gradients and moments of a rank.
+-- about slots: `slots`: where gathered weights (in the compute dtype) and unreduced gradients (in the dtype in which
+--   they travel, fp32 if not rounded) take turns.
 -- experiment: fsdp
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; granularity|1|s|left;

@@ -1,6 +1,7 @@
 -- title: Leaderboard 2026: memory of a step (predicted)
--- caption: Calculated, not measured: what a training step holds at once. `sharded`: a rank's share on two GPUs with weights, gradients and moments
---   sharded and half the batch each.
+-- caption: Calculated, not measured: what a training step holds at once.
+-- about sharded: `sharded`: a rank's share on two GPUs with weights, gradients and moments sharded and half the batch
+--   each.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset laptop
 -- columns: model?|1|s|left; @sizes; batch|1|d|right; context?|1|d|right; precision|1|s|left; mode?|1|s|left; variant|1|code|left; parameters|1|d|right;

@@ -1,7 +1,11 @@
 -- title: Leaderboard 2026: the 8B step with FSDP
--- caption: Median step time, with its 95 % interval where there are several steps, slowest rank. Phases are each of its slowest rank and may add up to more. `segment`: blocks per checkpoint segment; the last one is not recomputed. `floor`: matrix products alone
---   at 989 TFLOP/s a GPU (H100 and H200, bf16); `with recomputed`: this case's recomputation included; `all recomputed`: all blocks and attention scores. `peak` is the highest of a
---   rank, `forecast` the predicted one.
+-- caption: Median step time, with its 95 % interval where there are several steps, slowest rank. Phases are each of its
+--   slowest rank and may add up to more.
+-- about segment: `segment`: blocks per checkpoint segment; the last one is not recomputed.
+-- about floor: `floor`: matrix products alone at 989 TFLOP/s a GPU (H100 and H200, bf16).
+-- about floor_again: `with recomputed`: this case's recomputation included.
+-- about floor_all: `all recomputed`: all blocks and attention scores.
+-- about peak, forecast: `peak` is the highest of a rank, `forecast` the predicted one.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset two_gpus
 -- columns: model?|1|s|left; @sizes; batch|1|d|right; context|1|d|right; precision|1|s|left; ranks|1|d|right; backend?|1|s|left;

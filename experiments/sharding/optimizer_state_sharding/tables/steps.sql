@@ -1,7 +1,10 @@
 -- title: Optimizer state sharding
--- caption: Median step time with its 95 % interval, slowest rank; `sent`: gradients and weights that a rank sends in a step, on average; `calls`: in how many
---   collectives. Phases are each of its slowest rank and may add up to more than the step. `state of a rank` includes the buckets that gradients pass through,
---   which for so small a model can outweigh what `zero2` saves.
+-- caption: Median step time with its 95 % interval, slowest rank. Phases are each of its slowest rank and may add up to
+--   more than the step.
+-- about sent: `sent`: gradients and weights that a rank sends in a step, on average.
+-- about calls: `calls`: in how many collectives.
+-- about held_state: `state of a rank` includes the buckets that gradients pass through, which for so small a model can
+--   outweigh what `zero2` saves.
 -- experiment: optimizer_state_sharding
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;

@@ -1,5 +1,6 @@
 -- title: Step time with and without optimizer state sharding
--- caption: Median step time with its 95 % interval, slowest rank; `over none`: cost over the unsharded step with equal buckets and overlap.
+-- caption: Median step time with its 95 % interval, slowest rank.
+-- about over_none: `over none`: cost over the unsharded step with equal buckets and overlap.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: b
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;

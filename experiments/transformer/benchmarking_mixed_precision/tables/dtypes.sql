@@ -1,6 +1,6 @@
 -- title: Data types under autocast
--- caption: Dtype of each tensor in a training step of a two-layer model; `layers.*` is any layer. `toy`: the corresponding tensor of the hand-out's
---   toy model (linear, ReLU, layer norm, linear).
+-- caption: Dtype of each tensor in a training step of a two-layer model; `layers.*` is any layer.
+-- about toy: `toy`: the corresponding tensor of the hand-out's toy model (linear, ReLU, layer norm, linear).
 -- experiment: benchmarking_mixed_precision
 -- fills: a
 -- columns: implementation|1|code|left; tensor|1|code|left; toy|1|s|left; fp32|1|s|left; tf32?|1|s|left; fp16_amp|1|s|left;

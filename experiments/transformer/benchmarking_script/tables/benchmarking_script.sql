@@ -1,7 +1,8 @@
 -- title: Benchmarking script: time by phase
--- caption: Mean ± standard deviation (n − 1) of each phase, synchronised before and after, and of the whole step, timed without synchronising
---   inside; `bwd / fwd` of the medians. Protocol cs336: 5 warm-up steps, 10 measured. Mode `forward` keeps activations for backward too, so its `peak` is
---   above that of inference.
+-- caption: Mean ± standard deviation (n − 1) of each phase, synchronised before and after, and of the whole step, timed
+--   without synchronising inside. Protocol cs336: 5 warm-up steps, 10 measured.
+-- about backward_over_forward: `bwd / fwd` of the medians.
+-- about peak: Mode `forward` keeps activations for backward too, so its `peak` is above that of inference.
 -- experiment: benchmarking_script
 -- fills: a, b
 -- columns: model|1|s|left; @sizes;

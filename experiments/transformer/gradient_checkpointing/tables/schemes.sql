@@ -1,6 +1,7 @@
 -- title: Gradient checkpointing schemes
--- caption: Counted on a stack of blocks (`checkpoint_schemes`). `streams` are checkpoints, c bytes each, and `residuals` the activations of
---   blocks, R bytes each.
+-- caption: Counted on a stack of blocks (`checkpoint_schemes`).
+-- about streams, residuals: `streams` are checkpoints, c bytes each, and `residuals` the activations of blocks, R bytes
+--   each.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- fills: a

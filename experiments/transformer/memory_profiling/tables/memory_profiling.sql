@@ -1,6 +1,8 @@
 -- title: Peak memory
--- caption: Peak live memory of a pass by the allocator, and its composition at that moment. `predicted` is calculated from this implementation's
---   tensors; `baseline` is calculated for the hand-out's model in PyTorch eager mode with its AdamW, and was not run here.
+-- caption: Peak live memory of a pass by the allocator, and its composition at that moment.
+-- about predicted: `predicted` is calculated from this implementation's tensors.
+-- about framework: `baseline` is calculated for the hand-out's model in PyTorch eager mode with its AdamW, and was not
+--   run here.
 -- experiment: memory_profiling
 -- fills: b
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; pass|1|s|left; implementation|1|code|left;

@@ -1,6 +1,6 @@
 -- title: Memory-bound operators
--- caption: Median time with its 95 % interval; the rate counts each input and output once. `share`: time of the fastest copy of as many bytes
---   (`copied by`) over the operator's.
+-- caption: Median time with its 95 % interval; the rate counts each input and output once.
+-- about share, peer: `share`: time of the fastest copy of as many bytes (`copied by`) over the operator's.
 -- experiment: operators
 -- columns: operator|1|code|left; pass?|1|s|left; rows|1|d|right; dim|1|d|right; dtype?|1|s|left; @timed; gbps as rate|GB/s|.3g|right;
 --   share as share of a copy|%|.3g|right; peer as copied by|1|code|left; vs_from as share from?|1|s|left; @checked

@@ -1,6 +1,6 @@
 -- title: Training a small language model
--- caption: Loss in nats per token: first step, mean of the last tenth of the steps, and held-out text. `vs fp32`: validation loss relative to the
---   same run in fp32.
+-- caption: Loss in nats per token: first step, mean of the last tenth of the steps, and held-out text.
+-- about vs_fp32: `vs fp32`: validation loss relative to the same run in fp32.
 -- experiment: train_lm
 -- columns: text?|1|s|left; model?|1|s|left; parameters|1|d|right; batch?|1|d|right; context?|1|d|right; steps|1|d|right; lr?|1|.2g|right;
 --   seed?|1|d|right; precision|1|s|left; implementation|1|code|left; first|1|.4f|right; loss|1|.4f|right;

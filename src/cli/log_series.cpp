@@ -7,7 +7,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
@@ -42,10 +41,11 @@ SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
        h.value,
        (SELECT f.facts ->> '$.code.digest' FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id
          WHERE a.uid = h.attempt_uid),
-       h.measured_here
+       h.measured_here, coalesce(r.protocol ->> '$.name', ''), coalesce(r.protocol ->> '$.data', 'normal')
   FROM v_history h
+  JOIN run r ON r.uid = h.run_uid
  WHERE h.experiment = ?1 AND h.metric = 'time' AND h.value > 0 AND (h.world_size = 1 OR h.rank = -1)
-       AND (SELECT r.protocol ->> '$.name' FROM run r WHERE r.uid = h.run_uid) <> 'paired'
+       AND r.protocol ->> '$.name' <> 'paired'
  ORDER BY h.run_order, h.attempt_uid)";
 
 constexpr const char* kComparisons = R"(
@@ -56,10 +56,8 @@ SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->>
          || iif(coalesce(side_b ->> '$.build.facts.git_dirty', git_dirty), '+changes', ''),
        verdict, change, change_low, change_high, coalesce(reason, ''),
        coalesce(side_a ->> '$.world_size', 1), coalesce(side_b ->> '$.world_size', 1),
-       (SELECT r.protocol ->> '$.of.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '')
-          FROM run r WHERE r.id = run_id),
-       measured_here
-  FROM v_comparison
+       coalesce(r.protocol ->> '$.of.name', ''), coalesce(r.protocol ->> '$.data', 'normal'), measured_here
+  FROM v_comparison JOIN run r ON r.id = run_id
  WHERE experiment = ?1 AND mode = 'interleaved' AND is_last
  ORDER BY at)";
 
@@ -73,7 +71,9 @@ struct Suspect {
 };
 
 struct Series {
-  std::string key, machine, params, case_text, implementation, protocol;
+  std::string key, machine, params, case_text, implementation;
+  std::string protocol;             // as the store words it, with its version if that is an old one
+  std::string protocol_name, data;  // the options that measure alike
   bool is_mine = false;
   bool measured_here = true;  // or vouched for (merge --trust)
   std::int64_t world_size = 1;
@@ -140,9 +140,6 @@ bool is_of(const Series& series, const std::string& machine) {
   return series.key == machine || series.key == machine + " cpu";
 }
 
-// "kernel, zeros inputs": without the version, which both sides of a comparison share, whenever it was.
-std::string protocol_of(const Series& series) { return series.protocol.substr(0, series.protocol.find(", version ")); }
-
 // "2.30 % more time (95 %: +2.10 % … +2.50 %)", of log(after / before) of times.
 std::string measured_text(const Quantity& quantity, double log_ratio, const stats::Interval& of_times) {
   const stats::Interval shown = quantity.is_rate() ? stats::Interval{-of_times.high, -of_times.low} : of_times;
@@ -150,17 +147,18 @@ std::string measured_text(const Quantity& quantity, double log_ratio, const stat
                      change_text(shown.high));
 }
 
+// Of any version of the protocol: both sides of a comparison share it, whenever it was.
 void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspect) {
   const std::string& before = series.revisions[suspect.at - 1];
   const std::string& after = series.revisions[suspect.at];
   const Json params = params_of(series);
   for (const auto& row : comparisons.rows) {
     // What was measured here is not judged by what somebody else says of it.
-    const bool same_case = (row[16].integer != 0 || !series.measured_here) && is_of(series, row[0].text) &&
+    const bool same_case = (row[17].integer != 0 || !series.measured_here) && is_of(series, row[0].text) &&
                            row[12].integer == series.world_size && row[13].integer == series.world_size &&
-                           row[14].text == protocol_of(series) && row[1].text == series.implementation &&
-                           row[4].text == series.implementation && json_or_discarded(row[2].text) == params &&
-                           json_or_discarded(row[3].text) == params;
+                           row[14].text == series.protocol_name && row[15].text == series.data &&
+                           row[1].text == series.implementation && row[4].text == series.implementation &&
+                           json_or_discarded(row[2].text) == params && json_or_discarded(row[3].text) == params;
     const bool forth = row[5].text == before && row[6].text == after,
                back = row[5].text == after && row[6].text == before;
     if (!same_case || !(forth || back)) continue;
@@ -212,6 +210,8 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
                .case_text = case_words(options.experiment, row[2].text, row[3].text),
                .implementation = row[4].text,
                .protocol = row[7].text,
+               .protocol_name = row[12].text,
+               .data = row[13].text,
                .is_mine = row[5].integer != 0,
                .measured_here = row[11].integer != 0,
                .world_size = row[6].integer,
@@ -240,14 +240,6 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
   }
   std::ranges::stable_sort(all, {}, [](const Series& it) { return it.machine + '\n' + it.key; });
   return all;
-}
-
-// The options that measure alike.
-std::pair<std::string, std::string> protocol_and_data(const Series& series) {
-  const std::string text = protocol_of(series);
-  const std::size_t comma = text.find(", "), inputs = text.rfind(" inputs");
-  if (comma == std::string::npos || inputs == std::string::npos || inputs < comma + 2) return {text, "normal"};
-  return {text.substr(0, comma), text.substr(comma + 2, inputs - comma - 2)};
 }
 
 std::string axes_text(const Series& series) {
@@ -290,11 +282,10 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
   std::string text = fmt::format("{}{}; not a finding before {} was measured beside it in turns", perhaps,
                                  suspect.same_kernels ? ", with the same kernels on the GPU" : "", before);
   if (can_be_built(series, suspect)) {
-    const auto [protocol, data] = protocol_and_data(series);
     text += fmt::format(": syslab compare {} A:build={} B:build={}{} --impl {} --protocol {}{}", shell_word(experiment),
                         series.revisions[suspect.at - 1], series.revisions[suspect.at], axes_text(series),
-                        shell_word(series.implementation), shell_word(protocol),
-                        data == "normal" ? "" : " --data " + shell_word(data));
+                        shell_word(series.implementation), shell_word(series.protocol_name),
+                        series.data == "normal" ? "" : " --data " + shell_word(series.data));
   }
   return text;
 }
@@ -384,7 +375,8 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
         compare.selection.assignments.push_back(axis + "=" + value_text(value));
       if (series.world_size > 1)
         compare.selection.assignments.push_back(fmt::format("world_size={}", series.world_size));
-      std::tie(compare.protocol, compare.data) = protocol_and_data(series);
+      compare.protocol = series.protocol_name;
+      compare.data = series.data;
       compare.budget = options.budget;
       compare.delta = options.delta;
       compare.label = "log --confirm";

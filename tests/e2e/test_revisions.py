@@ -114,6 +114,21 @@ class Course(CourseOfPrograms):
         self.assertEqual(change["in_turns"], None)
         self.assertNotIn("syslab compare", change["text"])
 
+    def test_the_command_that_confirms_measures_by_the_same_protocol_and_data(self):
+        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4))
+        for changes, protocol, options in (("'$.data', 'normal'", "quick", "--protocol quick"),
+                                           ("'$.version', 1", "quick, version 1", "--protocol quick"),
+                                           ("'$.data', 'zeros'", "quick, zeros inputs, version 1", "--protocol quick --data zeros")):
+            connection = sqlite3.connect(self.db)
+            connection.execute("DROP TRIGGER IF EXISTS run_no_update")
+            connection.execute(f"UPDATE run SET protocol = json_set(protocol, {changes})")
+            connection.commit()
+            connection.close()
+            series, = self.json("log", "selftest_compare", cwd=self.repository)["series"]
+            self.assertEqual(series["protocol"], protocol)
+            change, = series["changes"]
+            self.assertTrue(change["text"].endswith(f" {options}"), change["text"])
+
     def test_the_same_kernels_are_told_of_a_suspicion(self):
         self.measured_at((self.commits[0], 1), (self.commits[1], 1.4))
         for codes, same in (((40 * "a", 40 * "a"), True), ((40 * "a", 40 * "b"), False), ((40 * "a", None), False), ((None, None), False)):

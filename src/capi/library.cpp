@@ -1,14 +1,57 @@
 #include "capi/library.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "capi/syslab.h"
+#include "core/elf_file.hpp"
 #include "core/refusal.hpp"
+#include "core/text.hpp"
 
 namespace syslab::capi {
+namespace {
+
+constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
+
+// Of the libraries that `file` names as needed, those that the loader can open neither in the folders that `file` names
+// nor in its own.
+std::vector<std::string> needed_and_refused(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::optional<ElfFile> elf = ElfFile::read(bytes);
+  if (!elf) return {};
+  std::vector<std::filesystem::path> folders{""};
+  for (const std::int64_t tag : {DT_RPATH, DT_RUNPATH}) {
+    for (const std::string_view list : elf->dynamic_texts(tag)) {
+      for (std::string folder : split(list, ':')) {
+        for (const std::string_view origin : {"${ORIGIN}", "$ORIGIN"}) {
+          if (folder.starts_with(origin)) folder.replace(0, origin.size(), file.parent_path().string());
+        }
+        folders.emplace_back(folder);
+      }
+    }
+  }
+  std::vector<std::string> refused;
+  for (const std::string_view name : elf->dynamic_texts(DT_NEEDED)) {
+    // What opens stays open: it may have started threads.
+    const bool opens = std::ranges::any_of(folders, [&](const std::filesystem::path& folder) {
+      return dlopen((folder / name).c_str(), kFlags) != nullptr;
+    });
+    if (!opens) refused.emplace_back(name);
+  }
+  return refused;
+}
+
+}  // namespace
 
 Library::Library(std::string name, const std::filesystem::path& path) : name_(std::move(name)), path_(path.string()) {
   // An absolute path keeps the loader from searching the system's folders for a file of this name; RTLD_LOCAL keeps two
@@ -17,15 +60,15 @@ Library::Library(std::string name, const std::filesystem::path& path) : name_(st
   if (!std::filesystem::exists(absolute)) {
     throw Error(ErrorKind::usage, fmt::format("--mine {}: there is no file '{}'", name_, path_));
   }
-  handle_ = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  handle_ = dlopen(absolute.c_str(), kFlags);
   if (handle_ == nullptr) {
-    const std::string said = dlerror();
-    // The file is there, so glibc says this of a library that it needs.
-    const bool needs = said.ends_with("cannot open shared object file: No such file or directory");
-    throw Error(ErrorKind::usage,
-                fmt::format("--mine {}: the loader refused '{}': {}{}", name_, path_, said,
-                            needs ? "; name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath" : ""),
-                "dlopen");
+    std::string text = fmt::format("--mine {}: the loader refused '{}': {}", name_, path_, dlerror());
+    if (const std::vector<std::string> refused = needed_and_refused(absolute); !refused.empty()) {
+      text += fmt::format(
+          "; it needs {}, which cannot be loaded; name the folder in LD_LIBRARY_PATH, or build with -Wl,-rpath",
+          fmt::join(refused, " and "));
+    }
+    throw Error(ErrorKind::usage, text, "dlopen");
   }
 }
 

@@ -72,6 +72,20 @@ std::optional<ElfFile> ElfFile::read(std::string_view bytes) {
   return file;
 }
 
+std::vector<std::string_view> ElfFile::dynamic_texts(std::int64_t tag) const {
+  std::vector<std::string_view> found;
+  for (const Section& section : sections_) {
+    if (section.type != SHT_DYNAMIC || !section.contents || section.link >= sections_.size()) continue;
+    const std::string_view texts = sections_[section.link].contents.value_or("");
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= section.contents->size(); at += sizeof(Elf64_Dyn)) {
+      const Elf64_Dyn one = *read_at<Elf64_Dyn>(*section.contents, at);
+      if (one.d_tag == DT_NULL) break;
+      if (one.d_tag == tag) found.push_back(text_at(texts, one.d_un.d_val));
+    }
+  }
+  return found;
+}
+
 std::vector<ElfFile::Relocation> ElfFile::relocations(const Section& section) const {
   std::vector<Relocation> found;
   const bool with_addend = section.type == SHT_RELA;

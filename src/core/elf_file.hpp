@@ -39,7 +39,9 @@ class ElfFile {
 
   std::uint32_t flags() const { return flags_; }  // of the machine: of a cubin which GPU it is for
   const std::vector<Section>& sections() const { return sections_; }
-  const std::vector<Symbol>& symbols() const { return symbols_; }     // of its first table
+  const std::vector<Symbol>& symbols() const { return symbols_; }  // of its first table
+  // Of each entry of the dynamic table with this tag its text: DT_NEEDED the names of libraries, DT_RUNPATH folders.
+  std::vector<std::string_view> dynamic_texts(std::int64_t tag) const;
   std::vector<Relocation> relocations(const Section& section) const;  // of one of type SHT_RELA or SHT_REL
 
  private:

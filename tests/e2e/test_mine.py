@@ -50,7 +50,15 @@ class Mine(Lab):
         (self.folder / "libneeded.so").unlink()
         refused = self.syslab("check", "flash_forward", "--mine", f"me={self.folder / 'mine.so'}", "--cases", "1", expect=2)
         self.assertRegex(refused.stderr, "the loader refused '.*mine.so': libneeded.so: cannot open shared object file: No such file or "
-                                         "directory; name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath")
+                                         "directory; it needs libneeded.so, which cannot be loaded; name the folder in LD_LIBRARY_PATH, or build with -Wl,-rpath")
+
+    @unittest.skipUnless(shutil.which("cc"), "there is no C compiler")
+    def test_a_library_that_is_refused_for_another_reason_is_not_told_to_name_a_folder(self):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", "libneeded.so", "-"], input="int needed;", text=True, cwd=self.folder, check=True)
+        self.library("mine.so", "extern int nowhere(void); nowhere()", "-L.", "-Wl,--no-as-needed", "-lneeded", "-Wl,-rpath,$ORIGIN")
+        refused = self.syslab("check", "flash_forward", "--mine", f"me={self.folder / 'mine.so'}", "--cases", "1", expect=2)
+        self.assertRegex(refused.stderr, "the loader refused '.*mine.so': .*undefined symbol: nowhere")
+        self.assertNotIn("LD_LIBRARY_PATH", refused.stderr)
 
     def library(self, file, call, *options):
         """Exports all that is wanted; the call is made while it is loaded."""

@@ -215,7 +215,8 @@ std::string caption_of(const Table& table) {
 
 // Of a hand-in: few rows, which stay together and where they belong.
 std::string short_table(const Table& table) {
-  if (table.result.rows.empty()) return tex_missing(table.source.title, whole_caption(table.source), without_rows(table));
+  if (table.result.rows.empty())
+    return tex_missing(table.source.title, whole_caption(table.source), without_rows(table));
   const Grid grid = grid_of(table);
   return fmt::format(
       "{}\\nopagebreak\\begin{{table}}[H]\\centering\n{}\n{{{}\\syslabfit{{%\n{}}}}}\n{}\\end{{table}}\n",
@@ -224,7 +225,8 @@ std::string short_table(const Table& table) {
 }
 
 std::string long_table(const Table& table) {
-  if (table.result.rows.empty()) return tex_missing(table.source.title, whole_caption(table.source), without_rows(table));
+  if (table.result.rows.empty())
+    return tex_missing(table.source.title, whole_caption(table.source), without_rows(table));
   const TexGrid made = tex_grid(grid_of(table));
   std::string out = tex_warning(table);
   out += fmt::format("{{{}\\begin{{longtable}}{{{}}}\n{} \\\\\n\\toprule\n{}\\midrule\n\\endfirsthead\n",

@@ -90,7 +90,7 @@ TEST(ParseTable, NamesAColumnThatIsExplainedAndIsNotThere) {
   EXPECT_EQ(of("about vs_naive: It is faster."), "accepted");
   EXPECT_NE(of("about vs naive: It is faster.").find("line 3: unknown column 'vs naive'"), std::string::npos)
       << "a heading is no name";
-  EXPECT_NE(of("about size, sise: Tokens.").find("unknown column 'sise'; did you mean 'size'?"), std::string::npos);
+  EXPECT_NE(of("about size, sizes: Tokens.").find("unknown column 'sizes'; did you mean 'size'?"), std::string::npos);
   EXPECT_NE(of("about size, size: Tokens.").find("line 3: 'size' is named twice"), std::string::npos);
   EXPECT_NE(of("about: Tokens.").find("line 3: a sentence reads 'about COLUMN"), std::string::npos);
   EXPECT_NE(of("about size,: Tokens.").find("line 3: a sentence reads 'about COLUMN"), std::string::npos);

@@ -138,7 +138,8 @@ struct HtmlBlockWriter {
     return bullets.items.empty() ? "" : out + "</ul>\n";
   }
   std::string operator()(const Table& table) const {
-    if (table.result.rows.empty()) return html_missing(table.source.title, whole_caption(table.source), without_rows(table));
+    if (table.result.rows.empty())
+      return html_missing(table.source.title, whole_caption(table.source), without_rows(table));
     std::string out = "<section class=\"table\">\n" + html_in_line(source_text(table.source.file));
     if (!table.warning.empty() && holds_times(table.source)) out += warning_of(table.warning);
     // Not in a <caption>: that would scroll away with a wide table.

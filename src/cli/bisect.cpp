@@ -189,7 +189,7 @@ class Search {
     const Built built = built_of(index);
     if (built.path.empty()) return {};
     if (!mine_) return machine_code_digest(built.path, at(index));
-    const std::string code = machine_code_digest(fs::path(built.path) / mine_->file);
+    const std::string code = library_code_digest(fs::path(built.path) / mine_->file);
     return code.empty() && recipe_.command.empty() ? tree_of(recipe_.repository, at(index)) : code;
   }
 
@@ -302,7 +302,7 @@ class Search {
     refuse_unresolved(measured);
     if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
     if (session.interrupted()) throw Stopped();
-    if (spent) throw BudgetSpent();
+    if (spent) throw BudgetSpent{measured.failed ? ": " + measured.failed->reason : ""};
     found.failed = measured.failed;
     if (found.failed) found.failed->reason = reason_by_name(*found.failed, named(a), named(b));
     return found;

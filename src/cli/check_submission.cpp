@@ -275,7 +275,7 @@ class SubmissionCheck {
   std::string conclusion() const {
     int held = 0, of = 0;
     bool any_failed = false;
-    std::size_t open = 0;
+    std::size_t open = 0, missing = 0;
     for (const Row& row : rows_) {
       const auto [its, its_of] = row.held_of(true);
       held += its;
@@ -284,6 +284,7 @@ class SubmissionCheck {
                      return is_wrong(law.row.outcome) && !law.row.open;
                    });
       open += row.answer.state == submission::State::not_implemented ? 1 : 0;
+      missing += row.answer.state == submission::State::absent ? 1 : 0;
     }
     std::string text = "\n";
     const std::string& year = options_.selection.handout;
@@ -300,8 +301,9 @@ class SubmissionCheck {
                                                   : "INCOMPLETE";
     const std::string laws = of == 0 ? "none of the hand-out's laws was searched"
                                      : fmt::format("{} of {} of the hand-out's laws hold", held, of);
-    return text + fmt::format("all together: {}: {}{}; {} not implemented; {}\n", word, laws, broken(),
+    return text + fmt::format("all together: {}: {}{}; {} not implemented{}; {}\n", word, laws, broken(),
                               counted(static_cast<std::int64_t>(open), "function"),
+                              missing > 0 ? fmt::format(", {} missing", missing) : "",
                               verdict::counted_beyond(judged(), laws_asked()));
   }
 
@@ -348,9 +350,11 @@ class SubmissionCheck {
     Exit all = Exit::well;
     for (const Row& row : rows_) {
       if (row.answer.state == submission::State::fails) all = worse(all, row.open ? Exit::incomplete : Exit::wrong);
-      if (row.answer.state == submission::State::not_implemented) all = worse(all, Exit::incomplete);
+      const bool is_there = row.answer.state != submission::State::absent;
+      if (!is_there || row.answer.state == submission::State::not_implemented) all = worse(all, Exit::incomplete);
       all = worse(all, row.exit);
     }
+    if (rows_.empty()) all = worse(all, Exit::incomplete);  // nothing was judged
     return all;
   }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <numeric>
 
 #include "core/decimals.hpp"
 #include "core/error.hpp"
@@ -24,17 +24,14 @@ double median(std::vector<double> values) {
 
 std::optional<double> unless_nan(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
-// The median over launches of the medians of the launches.
-double side_seconds(std::span<const runner::PairedBlock> blocks, char side) {
-  std::map<int, std::vector<double>> launches;
+std::vector<double> calls_of(std::span<const runner::PairedBlock> blocks, char side) {
+  std::vector<double> calls;
   for (const runner::PairedBlock& block : blocks) {
     for (std::size_t i = 0; i < block.seconds.size(); ++i) {
-      if (block.order[i] == side) launches[block.launch].push_back(block.seconds[i]);
+      if (block.order[i] == side) calls.push_back(block.seconds[i]);
     }
   }
-  std::vector<double> medians;
-  for (auto& [launch, seconds] : launches) medians.push_back(median(std::move(seconds)));
-  return median(std::move(medians));
+  return calls;
 }
 
 // Of three digits: a time is not more precise.
@@ -135,8 +132,8 @@ Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<doubl
     it.reason = "nothing was measured";
     return it;
   }
-  it.seconds_a = side_seconds(blocks, 'A');
-  it.seconds_b = side_seconds(blocks, 'B');
+  it.seconds_a = median(calls_of(blocks, 'A'));
+  it.seconds_b = median(calls_of(blocks, 'B'));
   it.delta = delta_of(delta, quantity, *it.seconds_a);
   const stats::PairedEstimate estimate = stats::paired_estimate(for_stats(blocks));
   it.launches = static_cast<int>(estimate.launches);
@@ -382,6 +379,20 @@ std::optional<stats::TimingWarning> moved_forward(const Judgement& it,
 }
 
 constexpr double kFar = 1.5;  // times
+
+std::string differing_means(const Judgement& it, std::span<const runner::PairedBlock> blocks) {
+  if (it.verdict != Verdict::same) return {};
+  const std::vector<double> a = calls_of(blocks, 'A'), b = calls_of(blocks, 'B');
+  const auto mean = [](const std::vector<double>& calls) {
+    return std::accumulate(calls.begin(), calls.end(), 0.0) / static_cast<double>(calls.size());
+  };
+  const double of_means = std::log(mean(b) / mean(a));
+  if (!(std::abs(of_means) > std::log1p(it.delta))) return {};
+  return fmt::format(
+      "The means of all calls differ by {}: some calls of one side are far longer than the rest, and the verdict is of "
+      "the rest.",
+      change_text(of_means));
+}
 
 std::string contradiction(const Judgement& it) {
   if (!it.log_ratio || !it.seconds_a || !it.seconds_b) return {};

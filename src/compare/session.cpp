@@ -285,15 +285,15 @@ std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) con
   }
   if (builds_[0].path != builds_[1].path) return {};  // the same file, measured by two programs
   if (a->python_class != b->python_class) return {};
-  // What a Python file imports, and what a command's files load, lies beside them and is in no digest: only the same
-  // file in the same place is the same code.
+  // What a Python file imports, what a command's files load and what a library reads lies beside them and is in no
+  // digest: then only the same file in the same place is the same code.
   std::error_code ignored;
   const auto place = [&](const plan::MineSpec& spec) {
     return spec.is_command() ? spec.path : std::filesystem::weakly_canonical(spec.path, ignored).string();
   };
   if (place(*a) == place(*b) && a->digest == b->digest) return a->digest;
   const auto code_of = [](const plan::MineSpec& spec) {
-    return spec.is_python() || spec.is_command() ? "" : machine_code_digest(spec.path);
+    return spec.is_python() || spec.is_command() ? "" : library_code_digest(spec.path);
   };
   const std::string code = code_of(*a);
   return code == code_of(*b) ? code : "";
@@ -329,6 +329,7 @@ Judgement ComparisonSession::judged_by_times(const MeasuredPoint& measured) cons
           a.substr(0, 12));
     } else {
       judgement.note = what_would_do(judgement, measured.launch_seconds, measured.crowd);
+      if (judgement.note.empty()) judgement.note = differing_means(judgement, measured.blocks);
     }
     if (measured.stop == "budget" && measured.launches() < kFewestLaunches) short_of_time(judgement, measured);
     return judgement;

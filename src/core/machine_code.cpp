@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -26,7 +27,47 @@ void blank_out(std::string& bytes, std::string_view word) {
   }
 }
 
+// What every library may need, and what reads nothing but its arguments.
+constexpr std::string_view kOfTheSystem =
+    " libc.so.6 libm.so.6 libmvec.so.1 libstdc++.so.6 libgcc_s.so.1 libgomp.so.1 libpthread.so.0 libatomic.so.1 "
+    "libdl.so.2 librt.so.1 ld-linux-x86-64.so.2 ";
+constexpr std::string_view kReads =
+    " dlopen dlmopen dlsym dladdr dl_iterate_phdr open open64 openat openat64 __open_2 __open64_2 __openat_2 "
+    "__openat64_2 creat creat64 fopen fopen64 freopen freopen64 popen system execl execle execlp execv execve execvp "
+    "execvpe fexecve posix_spawn posix_spawnp fork vfork clone syscall mmap mmap64 shm_open shmat opendir scandir "
+    "scandir64 nftw nftw64 fts_open glob glob64 getenv environ secure_getenv __environ __secure_getenv connect socket "
+    "readlink readlinkat getauxval realpath stat stat64 fstatat fstatat64 access program_invocation_name ";
+// In the mangled names of what the C++ library reads files by.
+constexpr std::string_view kStreams[]{"basic_filebuf", "basic_ifstream", "basic_fstream", "10filesystem"};
+
+bool is_one_of(std::string_view names, std::string_view name) {
+  return !name.empty() && names.find(' ' + std::string(name) + ' ') != names.npos;
+}
+
+bool reads_elsewhere(const ElfFile& elf) {
+  if (!elf.dynamic_texts(DT_RPATH).empty() || !elf.dynamic_texts(DT_RUNPATH).empty()) return true;
+  for (const std::string_view needed : elf.dynamic_texts(DT_NEEDED)) {
+    if (!is_one_of(kOfTheSystem, needed)) return true;
+  }
+  for (const ElfFile::Section& section : elf.sections()) {
+    if (section.type != SHT_STRTAB || !section.is_loaded() || !section.contents) continue;
+    for (std::size_t at = 0; at < section.contents->size();) {
+      const std::string_view name = section.contents->substr(at, section.contents->find('\0', at) - at);
+      at += name.size() + 1;
+      if (is_one_of(kReads, name)) return true;
+      if (std::ranges::any_of(kStreams, [&](std::string_view of) { return name.find(of) != name.npos; })) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string library_code_digest(const std::filesystem::path& file) {
+  const std::string bytes = contents_of(file);
+  const std::optional<ElfFile> elf = ElfFile::read(bytes);
+  return !elf || reads_elsewhere(*elf) ? "" : machine_code_digest(file);
+}
 
 std::string machine_code_digest(const std::filesystem::path& file, std::string_view blank) {
   std::string bytes = contents_of(file);

@@ -74,8 +74,9 @@ std::vector<Submission> in_folder(const fs::path& folder, std::vector<std::strin
   for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
     const fs::path& path = entry->path();
     const std::string name = path.filename().string();
-    if (name.starts_with(".")) continue;
-    if (entry->is_symlink(none)) {
+    if (name.starts_with(".")) {
+      left_out.push_back(name + " (its name begins with a dot)");
+    } else if (entry->is_symlink(none)) {
       left_out.push_back(name + " (a link)");
     } else if (submission::is_submission(path)) {
       found.push_back(named_by(path));

@@ -50,6 +50,27 @@ TEST(Judgement, OfBlocksHasTheIntervalAndTheWord) {
   EXPECT_LT(*it.p_value, 0.05);
 }
 
+// Two launches of a side whose calls are slow in one and fast in the other: the median is of calls, not of launches.
+TEST(Judgement, TheTimesAreMediansOfAllCalls) {
+  std::vector<runner::PairedBlock> blocks = launches_of({0, 0, 0});
+  blocks[0].seconds = {1e-3, 2e-3, 3e-3, 1e-3};  // ABBA: of side B 2 and 3 ms
+  blocks.push_back({0, 1, "ABBA", {1e-3, 4e-3, 5e-3, 1e-3}, 0});
+  // All calls of B: 2, 3, 4, 5, 1, 1, 1, 1 ms. Of the launches' medians the median would be 1 ms.
+  EXPECT_DOUBLE_EQ(*judge(blocks, std::nullopt).seconds_b, 1.5e-3);
+}
+
+TEST(Judgement, MeansThatDifferAreToldBesideSame) {
+  std::vector<runner::PairedBlock> blocks = launches_of({0, 0, 0, 0});
+  for (runner::PairedBlock& block : blocks) block.log_ratio = 1e-5 * block.launch;
+  Judgement it = judge(blocks, std::nullopt);
+  ASSERT_EQ(it.verdict, Verdict::same);
+  EXPECT_EQ(differing_means(it, blocks), "");
+  blocks[2].seconds[1] = 5e-3;  // one call of B of eight: the mean is 12 ms / 8
+  EXPECT_NE(differing_means(it, blocks).find("differ by +50.0 %"), std::string::npos) << differing_means(it, blocks);
+  it.verdict = Verdict::unclear;
+  EXPECT_EQ(differing_means(it, blocks), "");
+}
+
 TEST(Judgement, UnderTheResolutionHasACodeNoNumbersAndAnExitCodeOfItsOwn) {
   const NoTime why{stats::TimingReason::under_resolution, 77e-6, 64e-6, 64e-6};
   const Judgement it = under_resolution('B', why);

@@ -1,9 +1,12 @@
 #include "core/machine_code.hpp"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -70,6 +73,23 @@ TEST(MachineCode, IsAnotherWhereOnePointerOrNameIs) {
     EXPECT_NE(with_a_change_in(type), ours) << type;
   }
   EXPECT_EQ(with_a_change_in(SHT_NOTE), ours);
+}
+
+// The library that a function of this process came from.
+std::string library_of(const void* function) {
+  Dl_info found{};
+  return ::dladdr(function, &found) != 0 && found.dli_fname != nullptr ? found.dli_fname : "";
+}
+
+// Two copies of what reads a file beside it, or needs a library there, need not do the same.
+TEST(MachineCode, OfALibraryIsKnownOnlyIfItReadsNothingElse) {
+  const std::string computes = library_of(reinterpret_cast<const void*>(static_cast<double (*)(double)>(&::cos)));
+  const std::string opens = library_of(reinterpret_cast<const void*>(&::fopen));
+  ASSERT_NE(computes, opens);
+  EXPECT_EQ(library_code_digest(computes), machine_code_digest(computes));
+  EXPECT_EQ(library_code_digest(computes).size(), 64U);
+  EXPECT_EQ(library_code_digest(opens), "");
+  EXPECT_NE(machine_code_digest(opens), "");
 }
 
 TEST(MachineCode, OfNoProgramIsNone) {

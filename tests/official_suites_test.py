@@ -20,6 +20,7 @@ SPEC = importlib.util.spec_from_file_location("official_suites", ROOT / "tools/l
 assert SPEC is not None and SPEC.loader is not None
 tool: Any = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(tool)
+checks = tool.official_check
 try:
     import torch
 except ImportError:
@@ -65,18 +66,18 @@ class Checks(unittest.TestCase):
             program.write_text(PROGRAM)
             program.chmod(0o755)
             with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="3,4"):
-                return tool.check(mock.Mock(program=program, **options), "ada", "2025", device, "stubs",
-                                  pathlib.Path(folder))
+                return checks.check(mock.Mock(program=program, **options), "ada", "2025", device, "stubs",
+                                    pathlib.Path(folder))
 
     def test_ranks_are_where_those_of_the_tests_are_and_on_a_gpu_in_gloo_s_group(self):
         self.assertRegex(self.told("cuda", cases=None), "^3 check .*--device cuda --mine me=ada")
         self.assertRegex(self.told("cpu", cases=7), "^ check .*--device cpu --cases 7 --mine me=ada")
 
     def test_a_check_that_does_not_end_is_said_of_each_test_and_of_nothing_else(self):
-        with mock.patch(f"{__name__}.PROGRAM", "#!/bin/sh\nexec sleep 20\n"), mock.patch.object(tool, "OF_A_FILE", 0.2):
+        with mock.patch(f"{__name__}.PROGRAM", "#!/bin/sh\nexec sleep 20\n"), mock.patch.object(checks, "LIMIT", 0.2):
             record = self.check("cpu", cases=None)
         self.assertEqual(record, {"adapters": [], "error": "check was stopped after 0.2 s"})
-        self.assertEqual(tool.verdict_of(record, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]"),
+        self.assertEqual(checks.verdict_of(record, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]"),
                          (False, "check was stopped after 0.2 s"))
 
     def verdict(self, **law):
@@ -84,7 +85,7 @@ class Checks(unittest.TestCase):
                "laws": [{"experiment": "ddp_overlap_individual_parameters", "contract": "handout", "law": "ddp.waits",
                          "message": "",
                          "out_of_time": False, "open": False, "outcome": "passed", **law}]}
-        return tool.verdict_of({"adapters": [row]}, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]")
+        return checks.verdict_of({"adapters": [row]}, "2026", "test_ddp:test_DistributedDataParallel[ToyModel]")
 
     def test_a_law_that_is_not_held_says_why(self):
         self.assertEqual(self.verdict(), (True, ""))
@@ -110,9 +111,9 @@ class NotTried(unittest.TestCase):
                          "message": "",
                          "out_of_time": False, "open": False, "outcome": "passed", **law}]}
         report: dict = {"published": [], "not tried": []}
-        with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(tool, put_suite=mock.DEFAULT,
-                                                                          run_suite=lambda *_: results,
-                                                                          timed_check=lambda *_: {"adapters": [row]}):
+        with (tempfile.TemporaryDirectory() as folder,
+              mock.patch.multiple(tool, put_suite=mock.DEFAULT, run_suite=lambda *_: results),
+              mock.patch.object(checks, "timed_check", lambda *_: {"adapters": [row]})):
             own = pathlib.Path(folder)
             (own / "repositories/2026/ada").mkdir(parents=True)
             well = tool.published(mock.Mock(repositories=own / "repositories", output=None), {"2026": own}, own, "cpu",

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "core/contains.hpp"
 #include "experiments/ddp/certificate_law.hpp"
 #include "experiments/ddp/own_ranks.hpp"
 #include "experiments/ddp/timed_class.hpp"
@@ -206,6 +207,45 @@ std::vector<Answer> answers_of(const std::string& experiment) {
   return {{experiment, {kNone, "overlap", "bucketed", "planned"}}};
 }
 
+std::vector<registry::Evidence> evidence_of_times(const std::string& experiment,
+                                                  const std::vector<std::string>& models) {
+  std::vector<registry::Evidence> evidence;
+  for (const registry::HandoutStep& step : registry::handout_steps()) {
+    if (!contains(models, step.model)) continue;
+    registry::Preset grid = step.grid();
+    for (const Answer& one : answers_of(experiment)) {
+      grid["strategy"] = texts(one.strategies);
+      grid["precision"] = {text("fp32")};
+      evidence.push_back({.handout = step.handout, .problem = one.problem, .grid = grid});
+      grid["precision"] = {text("fp32"), text("bf16_amp")};
+      evidence.push_back({.need = Need::asked, .handout = step.handout, .problem = one.problem, .grid = grid});
+    }
+  }
+  evidence.push_back({.need = Need::nice, .preset = "paper"});
+  evidence.push_back({.preset = "laptop", .in_small = true});
+  return evidence;
+}
+
+std::vector<std::string> strategies_besides(const std::vector<std::string>& declared) {
+  std::vector<std::string> others{kNone};
+  for (const parallel::StrategyInfo& one : parallel::strategies()) others.emplace_back(to_string(one.strategy));
+  std::erase_if(others, [&](const std::string& word) { return contains(declared, word); });
+  return others;
+}
+
+std::vector<registry::Metric> ddp_metrics() {
+  return {{"communicating", "s", "sum over buckets of the time from the start to the end of their all-reduce"},
+          {"exposed", "s", "from the last gradient to the end of the last all-reduce: what the step is longer by"},
+          {"forward", "s", "of the step's phases; with the loss"},
+          {"backward", "s", "from there to the last gradient"},
+          {"update", "s", "from the end of the last all-reduce to the end of the step: norm and optimizer"},
+          {"overlapped", "1", "part of the communication that was under the backward pass"},
+          {"buckets", "1", "all-reduces of a step"},
+          {"gradient_bytes", "B", "that a rank puts into them"},
+          {"forecast_exposed", "s", "of `planned`: what the plan should expose, told before the first step"},
+          {"bound_exposed", "s", "of `planned`: what a link as fast must expose at least"}};
+}
+
 void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket_mb) {
   Values values{number(0)};
   for (const std::int64_t one : bucket_mb) values.push_back(number(one));
@@ -254,33 +294,20 @@ void time_classes(registry::Builder& experiment, data_parallel::Strategy strateg
   });
 }
 
-registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
+registry::Builder ddp_experiment(const std::string& id, const std::vector<std::string>& strategies,
                                  const std::vector<std::string>& models, const std::vector<std::int64_t>& bucket_mb) {
-  std::vector<std::string> others{kNone};
-  for (const parallel::StrategyInfo& one : parallel::strategies()) others.emplace_back(to_string(one.strategy));
-  std::erase_if(others, [&](const std::string& word) { return std::ranges::count(strategies, word) > 0; });
-  const std::string made_id = id;
   registry::Builder made = registry::rank_training_experiment(
-      std::move(id), parallel::rank_training_cases(), models,
+      id, parallel::rank_training_cases(), models,
       "a recorded graph has no place for its gradients' events: several ranks run without one");
   made.closed_axis("strategy", texts(strategies),
                    "how gradients are reduced; none: not at all, which is the step without communication",
-                   texts(others))
-      .metric("communicating", "s", "sum over buckets of the time from the start to the end of their all-reduce")
-      .metric("exposed", "s", "from the last gradient to the end of the last all-reduce: what the step is longer by")
-      .metric("forward", "s", "of the step's phases; with the loss")
-      .metric("backward", "s", "from there to the last gradient")
-      .metric("update", "s", "from the end of the last all-reduce to the end of the step: norm and optimizer")
-      .metric("overlapped", "1", "part of the communication that was under the backward pass")
-      .metric("buckets", "1", "all-reduces of a step")
-      .metric("gradient_bytes", "B", "that a rank puts into them")
-      .metric("forecast_exposed", "s", "of `planned`: what the plan should expose, told before the first step")
-      .metric("bound_exposed", "s", "of `planned`: what a link as fast must expose at least")
+                   texts(strategies_besides(strategies)))
+      .metrics(ddp_metrics())
       .memory(ddp_memory)
       .runs(run_ddp_experiment);
   registry::add_training_metrics(made);
   // The proof of a strategy needs one model, one size, and no rounding.
-  if (std::ranges::count(strategies, kNone) > 0) {
+  if (contains(strategies, kNone)) {
     registry::add_wire_axis(made);
     made.refuses(ddp_refusal);
     made.preset("paper", {{"model", texts(models)},
@@ -288,30 +315,12 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
                           {"context", {number(128), number(512)}},
                           {"precision", {text("fp32"), text("bf16_amp")}},
                           {"impl", {text("fused")}}});
-    // Four rows a rank, as both hand-outs have it; of 2025 its own largest model and 128 tokens, of 2026 its own and
-    // 512.
-    const auto steps = [&](const char* year, const char* model, std::int64_t context) {
-      if (std::ranges::count(models, model) == 0) return;
-      registry::Preset grid{
-          {"model", {text(model)}}, {"batch", {number(8)}}, {"context", {number(context)}}, {"impl", {text("fused")}}};
-      for (const Answer& one : answers_of(made_id)) {
-        grid["strategy"] = texts(one.strategies);
-        grid["precision"] = {text("fp32")};
-        made.evidence({.handout = year, .problem = one.problem, .grid = grid});
-        grid["precision"] = {text("fp32"), text("bf16_amp")};
-        made.evidence({.need = Need::asked, .handout = year, .problem = one.problem, .grid = grid});
-      }
-    };
-    steps("2025", "xl25", 128);
-    steps("2026", "xl26", 512);
-    made.evidence({.need = Need::nice, .preset = "paper"});
-    made.evidence({.preset = "laptop", .in_small = true});
+    made.all_evidence(evidence_of_times(id, models));
   } else {
     made.preset("paper", {{"batch", {number(8)}}, {"impl", {text("fused")}}});
     // Ranks of the CPU prove it as well.
-    made.evidence({.preset = "laptop"});
-    made.evidence({.preset = "laptop", .laws = true});
-    made.evidence({.need = Need::nice, .preset = "paper"});
+    made.all_evidence(
+        {{.preset = "laptop"}, {.preset = "laptop", .laws = true}, {.need = Need::nice, .preset = "paper"}});
   }
   if (!bucket_mb.empty()) add_limits(made, bucket_mb);
   return made;

@@ -16,7 +16,7 @@ namespace syslab {
 // asked for; `wire`, where "none" is one of them; and, where there are `bucket_mb`, an axis of them: the limits of
 // strategy `bucketed`, 0 for all others.
 // Presets, metrics and the body are there; a title, a question and problems are to be added.
-registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
+registry::Builder ddp_experiment(const std::string& id, const std::vector<std::string>& strategies,
                                  const std::vector<std::string>& models,
                                  const std::vector<std::int64_t>& bucket_mb = {});
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
@@ -242,6 +243,64 @@ double sharding_memory(const Params& params, std::string_view implementation) {
          parallel::backend_bytes(params, ranks);
 }
 
+std::vector<std::string> shardings_besides(const std::vector<std::string>& declared) {
+  std::vector<std::string> others{"none", "optimizer", "zero1", "zero2"};
+  std::erase_if(others, [&](const std::string& word) { return contains(declared, word); });
+  return others;
+}
+
+std::vector<registry::Metric> sharding_metrics() {
+  return {{"held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies"},
+          {"held_moments", "B", "of that, the optimizer's moments"},
+          {"held_gradients", "B", "of that, gradients, with the slots that they pass through"},
+          {"formula_state", "B", "what the formula says that a rank holds on average"},
+          {"formula_moments", "B", "of that, the moments"},
+          {"padding", "1", "elements of the arena that are nobody's"},
+          {"sent", "B", "of gradients and weights in a step, by the formulas of the operations that were counted"},
+          {"calls", "1", "operations of a step on gradients and weights"},
+          {"formula_sent", "B", "what the formula of the whole step says"}};
+}
+
+// Those that tell_memory() emits.
+std::vector<registry::Metric> memory_metrics() {
+  std::vector<registry::Metric> metrics;
+  for (const auto& [moment, when] :
+       {std::pair{"after_init", "when the model, its gradients and its moments are there, before the first step"},
+        {"before_update", "behind the backward pass of the second step"},
+        {"after_update", "behind its update"},
+        {"peak", "at the highest moment of that step"}}) {
+    metrics.push_back({moment, "B", fmt::format("live bytes {}", when)});
+    for (const char* one : Live::kNames) {
+      metrics.push_back({fmt::format("{}_{}", moment, one), "B", fmt::format("of them, {}", one)});
+    }
+  }
+  return metrics;
+}
+
+// A proof, for which ranks of the CPU will do.
+std::vector<registry::Evidence> evidence_of_a_proof() {
+  return {{.preset = "laptop"},
+          {.preset = "laptop", .laws = true},
+          // What its first stage sends shows on any ranks.
+          {.problem = "optimizer_state_sharding_accounting", .parts = {"c"}, .preset = "laptop"},
+          {.need = Need::nice, .preset = "paper"}};
+}
+
+std::vector<registry::Evidence> evidence_of_measurements() {
+  std::vector<registry::Evidence> evidence;
+  for (const registry::HandoutStep& step : registry::handout_steps()) {
+    registry::Preset grid = step.grid();
+    grid["sharding"] = {text("none"), text("optimizer")};
+    evidence.push_back({.handout = step.handout, .parts = {"a", "b"}, .grid = grid});
+    grid["sharding"] = {text("none"), text("optimizer"), text("zero1")};
+    evidence.push_back({.need = Need::asked, .handout = step.handout, .parts = {"c"}, .grid = grid});
+    evidence.push_back({.need = Need::asked, .handout = step.handout, .grid = step.grid()});
+  }
+  evidence.push_back({.need = Need::nice, .preset = "paper"});
+  evidence.push_back({.preset = "laptop", .in_small = true});
+  return evidence;
+}
+
 std::optional<std::string> sharding_refusal(const Params& params, std::string_view implementation) {
   return trains_in_python(implementation) ? std::nullopt : parallel::refusal_with_wire(params, implementation);
 }
@@ -282,8 +341,6 @@ void take_classes(registry::Builder& experiment) {
 
 registry::Builder sharding_experiment(std::string id, const std::vector<std::string>& shardings,
                                       const std::vector<std::string>& models) {
-  std::vector<std::string> others{"none", "optimizer", "zero1", "zero2"};
-  std::erase_if(others, [&](const std::string& word) { return std::ranges::count(shardings, word) > 0; });
   registry::Builder made = registry::rank_training_experiment(
       std::move(id), parallel::rank_training_cases(), models,
       "a recorded graph has no place for its gradients' events: several ranks run without one");
@@ -294,7 +351,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
       .closed_axis("sharding", texts(shardings),
                    "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
                    "ranges' (zero1), gradients' too (zero2)",
-                   texts(others))
+                   texts(shardings_besides(shardings)))
       .closed_axis(
           kUpdates, {text("at_end")},
           "when zero1 and zero2 update a slice: behind the backward pass, or in_turn, as soon as its gradients "
@@ -311,48 +368,11 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
       .expects(expect_limit)
       .refuses(sharding_refusal)
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
-      .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
-      .metric("held_moments", "B", "of that, the optimizer's moments")
-      .metric("held_gradients", "B", "of that, gradients, with the slots that they pass through")
-      .metric("formula_state", "B", "what the formula says that a rank holds on average")
-      .metric("formula_moments", "B", "of that, the moments")
-      .metric("padding", "1", "elements of the arena that are nobody's")
-      .metric("sent", "B", "of gradients and weights in a step, by the formulas of the operations that were counted")
-      .metric("calls", "1", "operations of a step on gradients and weights")
-      .metric("formula_sent", "B", "what the formula of the whole step says");
-  const auto moment = [&](const std::string& name, const std::string& what) {
-    made.metric(name, "B", "live bytes " + what);
-    for (const char* one : Live::kNames) made.metric(name + "_" + one, "B", "of them, " + std::string(one));
-  };
-  moment("after_init", "when the model, its gradients and its moments are there, before the first step");
-  moment("before_update", "behind the backward pass of the second step");
-  moment("after_update", "behind its update");
-  moment("peak", "at the highest moment of that step");
-  if (std::ranges::count(shardings, "none") == 0) {  // a proof, for which ranks of the CPU will do
-    made.evidence({.preset = "laptop"});
-    made.evidence({.preset = "laptop", .laws = true});
-    // What its first stage sends shows on any ranks.
-    made.evidence({.problem = "optimizer_state_sharding_accounting", .parts = {"c"}, .preset = "laptop"});
-    made.evidence({.need = Need::nice, .preset = "paper"});
-  } else {
-    const auto steps = [&](const char* year, const char* model, std::int64_t context) {
-      registry::Preset grid{{"model", {text(model)}},
-                            {"batch", {number(8)}},
-                            {"context", {number(context)}},
-                            {"sharding", {text("none"), text("optimizer")}},
-                            {"impl", {text("fused")}}};
-      made.evidence({.handout = year, .parts = {"a", "b"}, .grid = grid});
-      grid["sharding"] = {text("none"), text("optimizer"), text("zero1")};
-      made.evidence({.need = Need::asked, .handout = year, .parts = {"c"}, .grid = grid});
-      grid.erase("sharding");
-      made.evidence({.need = Need::asked, .handout = year, .grid = grid});
-    };
-    steps("2025", "xl25", 128);
-    steps("2026", "xl26", 512);
-    made.evidence({.need = Need::nice, .preset = "paper"});
-    made.evidence({.preset = "laptop", .in_small = true});
-  }
-  made.memory(sharding_memory).runs(run_sharding_experiment);
+      .metrics(sharding_metrics())
+      .metrics(memory_metrics())
+      .all_evidence(contains(shardings, "none") ? evidence_of_measurements() : evidence_of_a_proof())
+      .memory(sharding_memory)
+      .runs(run_sharding_experiment);
   return made;
 }
 

@@ -145,6 +145,11 @@ Builder& Builder::evidence(Evidence evidence) {
   return *this;
 }
 
+Builder& Builder::all_evidence(std::vector<Evidence> list) {
+  for (Evidence& one : list) evidence(std::move(one));
+  return *this;
+}
+
 Builder& Builder::implementation(Implementation implementation) {
   experiment_.implementations.push_back(std::move(implementation));
   return *this;
@@ -162,6 +167,11 @@ Builder& Builder::chosen(std::string_view implementation, std::string_view becau
 
 Builder& Builder::metric(std::string name, std::string unit, std::string help) {
   experiment_.metrics.push_back({std::move(name), std::move(unit), std::move(help)});
+  return *this;
+}
+
+Builder& Builder::metrics(std::vector<Metric> list) {
+  for (Metric& one : list) experiment_.metrics.push_back(std::move(one));
   return *this;
 }
 

@@ -159,10 +159,12 @@ class Builder {
   Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);
   Builder& evidence(Evidence evidence);
+  Builder& all_evidence(std::vector<Evidence> list);
   Builder& implementation(Implementation implementation);
   Builder& implementations(std::vector<Implementation> implementations);       // registry/ladder.hpp makes them
   Builder& chosen(std::string_view implementation, std::string_view because);  // in the rule's order
   Builder& metric(std::string name, std::string unit, std::string help);
+  Builder& metrics(std::vector<Metric> list);
   Builder& laws(std::vector<LawInfo> laws);
   Builder& laws_of(std::function<bool(std::string_view law, std::string_view implementation)> is_law_of);
   Builder& skip_if(std::string reason, std::function<bool(const Params&, std::string_view implementation)> applies);

@@ -1,6 +1,5 @@
 #include "registry/rank_training.hpp"
 
-#include <cstdint>
 #include <utility>
 
 #include "registry/ladder.hpp"
@@ -34,6 +33,12 @@ Builder rank_training_experiment(std::string id, const RankTrainingCases& cases,
       .oom_is_an_answer();
   return made;
 }
+
+Preset HandoutStep::grid() const {
+  return {{"model", {text(model)}}, {"batch", {number(8)}}, {"context", {number(context)}}, {"impl", {text("fused")}}};
+}
+
+std::vector<HandoutStep> handout_steps() { return {{"2025", "xl25", 128}, {"2026", "xl26", 512}}; }
 
 void add_wire_axis(Builder& experiment) {
   experiment.closed_axis(

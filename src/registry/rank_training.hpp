@@ -5,6 +5,7 @@
 //   add_training_metrics(made);
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,15 @@ namespace syslab::registry {
 // further axes, presets and metrics, memory and the body are to be added.
 Builder rank_training_experiment(std::string id, const RankTrainingCases& cases, const std::vector<std::string>& models,
                                  std::string no_graphs);
+
+// A step that a hand-out times, of its own largest model, with four rows a rank.
+struct HandoutStep {
+  std::string handout, model;
+  std::int64_t context = 0;
+
+  Preset grid() const;  // of the fused implementation
+};
+std::vector<HandoutStep> handout_steps();
 
 // Axis `wire` (parallel::wire_of).
 void add_wire_axis(Builder& experiment);

@@ -36,13 +36,39 @@ void run_case(worker::CaseContext& context) {
   tell_memory(context, problem, rung);
 }
 
-registry::Experiment describe() {
-  const Values kept_and_flash = registry::names_of(attention::autograd_ladder(), {"naive"});
+std::vector<registry::Metric> metrics() {
+  return {{"time", "s", "median time of one pass, with its 95 % interval"},
+          {"time_mean", "s", "mean of the measured passes, as the hand-out asks"},
+          {"tflops", "TFLOP/s", "forward 4, backward 10 times B·S²·D over the time; pairs that the mask leaves count"},
+          {"kept_bytes", "B", "what the forward pass leaves for the backward pass beside Q, K, V and O"},
+          {"before_backward_bytes", "B", "in use just before the backward pass: Q, K, V, O and what is kept"},
+          {"peak_bytes", "B", "most in use during the pass: inputs, outputs, what is kept and what it works in"},
+          {"peak_scratch_bytes", "B", "of that, what is taken during the pass"},
+          {"error_out", "1", "worst |O − reference| where largest beside its bound, tolerance_out"},
+          {"error_dq", "1", "the same for dQ; error_dk, error_dv and error_lse alike"}};
+}
+
+std::vector<registry::Evidence> evidence() {
   // On each device one that keeps its matrices, one with softmax fused, and FlashAttention-2.
   const Values plain_and_fused{text("literal"),     text("fused_softmax"),
                                text("flash_tiled"), text("naive_cuda_literal"),
                                text("naive_cuda"),  text("flash_fp32")};
   const Values literal{text("literal"), text("naive_cuda_literal")};
+  return {// Four in five of the grid's points take a tenth of its time.
+          {.grid = {{"seq", {number(256), number(1024), number(4096), number(8192)}}, {"impl", literal}}},
+          {.grid = {{"seq", {number(16384)}}, {"head_dim", {number(16)}}, {"impl", literal}}},
+          // Memory is to run out somewhere, and large GPUs hold the whole grid.
+          {.grid = {{"seq", {number(32768)}}, {"head_dim", {number(16)}}, {"impl", literal}}},
+          {.problem = "torch_compile",
+           .parts = {"a"},
+           .grid = {{"seq", {number(256), number(1024), number(4096)}}, {"impl", plain_and_fused}}},
+          {.need = Need::asked, .grid = {{"impl", plain_and_fused}}},
+          {.need = Need::asked, .problem = "torch_compile", .parts = {"a"}, .grid = {{"impl", plain_and_fused}}},
+          {.need = Need::nice, .preset = "paper"}};
+}
+
+registry::Experiment describe() {
+  const Values kept_and_flash = registry::names_of(attention::autograd_ladder(), {"naive"});
   return autograd_experiment("pytorch_attention")
       .title("PyTorch attention benchmark")
       .question(
@@ -54,17 +80,7 @@ registry::Experiment describe() {
       .alias("naive_attention")
       .problem("2025", "pytorch_attention", 2)
       .problem("2026", "pytorch_attention", 2)
-      // Four in five of the grid's points take a tenth of its time.
-      .evidence({.grid = {{"seq", {number(256), number(1024), number(4096), number(8192)}}, {"impl", literal}}})
-      .evidence({.grid = {{"seq", {number(16384)}}, {"head_dim", {number(16)}}, {"impl", literal}}})
-      // Memory is to run out somewhere, and large GPUs hold the whole grid.
-      .evidence({.grid = {{"seq", {number(32768)}}, {"head_dim", {number(16)}}, {"impl", literal}}})
-      .evidence({.problem = "torch_compile",
-                 .parts = {"a"},
-                 .grid = {{"seq", {number(256), number(1024), number(4096)}}, {"impl", plain_and_fused}}})
-      .evidence({.need = Need::asked, .grid = {{"impl", plain_and_fused}}})
-      .evidence({.need = Need::asked, .problem = "torch_compile", .parts = {"a"}, .grid = {{"impl", plain_and_fused}}})
-      .evidence({.need = Need::nice, .preset = "paper"})
+      .all_evidence(evidence())
       .tags({"attention", "memory"})
       .protocol("cs336_100")
       .axes(registry::axes_of(attention::param_list(),
@@ -85,16 +101,7 @@ registry::Experiment describe() {
                          {"impl", kept_and_flash}})
       .preset("paper", {{"impl", kept_and_flash}})
       .preset("beyond", {{"seq", {number(24576), number(32768)}}, {"impl", kept_and_flash}})
-      .metric("time", "s", "median time of one pass, with its 95 % interval")
-      .metric("time_mean", "s", "mean of the measured passes, as the hand-out asks")
-      .metric("tflops", "TFLOP/s",
-              "forward 4, backward 10 times B·S²·D over the time; pairs that the mask leaves count")
-      .metric("kept_bytes", "B", "what the forward pass leaves for the backward pass beside Q, K, V and O")
-      .metric("before_backward_bytes", "B", "in use just before the backward pass: Q, K, V, O and what is kept")
-      .metric("peak_bytes", "B", "most in use during the pass: inputs, outputs, what is kept and what it works in")
-      .metric("peak_scratch_bytes", "B", "of that, what is taken during the pass")
-      .metric("error_out", "1", "worst |O − reference| where largest beside its bound, tolerance_out")
-      .metric("error_dq", "1", "the same for dQ; error_dk, error_dv and error_lse alike")
+      .metrics(metrics())
       .runs(run_case);
 }
 

@@ -52,6 +52,56 @@ void expect(const Params& params) {
 // Buffers of one rank: the whole, and a part where operations have one.
 double memory(const Params& params, std::string_view) { return 1.5 * static_cast<double>(params.integer("bytes")); }
 
+std::vector<registry::Metric> metrics() {
+  return {{"time", "s", "median of single calls, each waited for; of the slowest rank at each (rank -1)"},
+          {"pipelined", "s", "the same for a call among 20 back to back, one wait behind them"},
+          {"payload_bytes", "B", "of the larger buffer, as it was moved: whole elements, as many for each rank"},
+          {"algbw", "GB/s", "bytes over this rank's median time"},
+          {"busbw", "GB/s",
+           "that times 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter and all_gather, 1 for broadcast "
+           "(nccl-tests, doc/PERFORMANCE.md): what a rank's link carries"},
+          {"algbw_pipelined", "GB/s", "bytes over the pipelined time"},
+          {"busbw_pipelined", "GB/s", "likewise"},
+          {"bus_factor", "1", "busbw over algbw"}};
+}
+
+std::vector<registry::Evidence> evidence() {
+  return {
+      {.grid = {{"world_size", {number(2)}}, {"impl", {text("nccl")}}}},
+      {.handout = "2025", .grid = {{"world_size", {number(2)}}, {"device", {text("cpu")}}, {"impl", {text("gloo")}}}},
+      {.need = Need::asked, .grid = {{"impl", {text("nccl")}}}},
+      {.need = Need::asked, .handout = "2025", .grid = {{"device", {text("cpu")}}, {"impl", {text("gloo")}}}},
+      {.handout = "2025",
+       .problem = "ddp_bucketed_benchmarking",
+       .parts = {"b"},
+       .grid = {{"world_size", {number(2)}}, {"impl", {text("nccl")}}}},
+      {.need = Need::nice, .preset = "paper"},
+      {.preset = "laptop", .in_small = true}};
+}
+
+std::vector<registry::Implementation> implementations() {
+  const std::string without_cuda = build_info().cuda ? "" : "needs CUDA, which this build has not";
+  return {{.name = "shm", .teaches = "processes of one host sum in memory that all of them see"},
+          {.name = "gloo",
+           .teaches = "what PyTorch joins processes of the CPU by: TCP, also within one host",
+           .role = Role::peer,
+           .unavailable = comm::gloo_is_built() ? "" : "needs Gloo (libgloo-dev), which this build has not"},
+          {.name = "nccl",
+           .teaches = "a GPU a rank, joined by NVLink or PCIe",
+           .unavailable = without_cuda,
+           .device = "cuda"},
+          {.name = std::string(kRaw),
+           .teaches = "ncclAllReduce itself: what the library takes without all that watches over it",
+           .role = Role::peer,
+           .unavailable = without_cuda,
+           .device = "cuda"},
+          {.name = "copy_engines",
+           .teaches = "large buffers carried by the GPUs' copy engines, so that multiprocessors are left to "
+                      "who computes; small ones by NCCL",
+           .unavailable = without_cuda,
+           .device = "cuda"}};
+}
+
 registry::Experiment describe() {
   return registry::experiment("distributed_communication_single_node")
       .title("Distributed communication on a single node")
@@ -61,17 +111,7 @@ registry::Experiment describe() {
           "all-gather and broadcast compare?")
       .problem("2025", "distributed_communication_single_node", 5)
       .problem("2026", "distributed_communication_single_node", 5)
-      .evidence({.grid = {{"world_size", {number(2)}}, {"impl", {text("nccl")}}}})
-      .evidence({.handout = "2025",
-                 .grid = {{"world_size", {number(2)}}, {"device", {text("cpu")}}, {"impl", {text("gloo")}}}})
-      .evidence({.need = Need::asked, .grid = {{"impl", {text("nccl")}}}})
-      .evidence({.need = Need::asked, .handout = "2025", .grid = {{"device", {text("cpu")}}, {"impl", {text("gloo")}}}})
-      .evidence({.handout = "2025",
-                 .problem = "ddp_bucketed_benchmarking",
-                 .parts = {"b"},
-                 .grid = {{"world_size", {number(2)}}, {"impl", {text("nccl")}}}})
-      .evidence({.need = Need::nice, .preset = "paper"})
-      .evidence({.preset = "laptop", .in_small = true})
+      .all_evidence(evidence())
       .tags({"communication"})
       .protocol("cs336")
       .axis("bytes", decimal(), "of the larger buffer, fp32")
@@ -92,42 +132,13 @@ registry::Experiment describe() {
               {{"bytes", every_fourth_power(10, 30)},
                {"operation", {text("all_reduce"), text("reduce_scatter"), text("all_gather"), text("broadcast")}},
                {"device", {text("cpu"), text("cuda")}}})
-      .implementation({.name = "shm", .teaches = "processes of one host sum in memory that all of them see"})
-      .implementation(
-          {.name = "gloo",
-           .teaches = "what PyTorch joins processes of the CPU by: TCP, also within one host",
-           .role = Role::peer,
-           .unavailable = comm::gloo_is_built() ? "" : "needs Gloo (libgloo-dev), which this build has not"})
-      .implementation({.name = "nccl",
-                       .teaches = "a GPU a rank, joined by NVLink or PCIe",
-                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
-                       .device = "cuda"})
-      .implementation({.name = std::string(kRaw),
-                       .teaches = "ncclAllReduce itself: what the library takes without all that watches over it",
-                       .role = Role::peer,
-                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
-                       .device = "cuda"})
-      .implementation({.name = "copy_engines",
-                       .teaches =
-                           "large buffers carried by the GPUs' copy engines, so that multiprocessors are left to "
-                           "who computes; small ones by NCCL",
-                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
-                       .device = "cuda"})
+      .implementations(implementations())
       .expects(expect)
       .skip_if("of the library itself the all-reduce alone is measured",
                [](const Params& params, std::string_view implementation) {
                  return implementation == kRaw && params.text("operation") != "all_reduce";
                })
-      .metric("time", "s", "median of single calls, each waited for; of the slowest rank at each (rank -1)")
-      .metric("pipelined", "s", "the same for a call among 20 back to back, one wait behind them")
-      .metric("payload_bytes", "B", "of the larger buffer, as it was moved: whole elements, as many for each rank")
-      .metric("algbw", "GB/s", "bytes over this rank's median time")
-      .metric("busbw", "GB/s",
-              "that times 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter and all_gather, 1 for broadcast "
-              "(nccl-tests, doc/PERFORMANCE.md): what a rank's link carries")
-      .metric("algbw_pipelined", "GB/s", "bytes over the pipelined time")
-      .metric("busbw_pipelined", "GB/s", "likewise")
-      .metric("bus_factor", "1", "busbw over algbw")
+      .metrics(metrics())
       .memory(memory)
       .oom_is_an_answer()
       .runs(run_case);

@@ -158,6 +158,35 @@ double bytes_of(const Params& params, std::string_view implementation) {
   return predicted ? 0 : bytes;
 }
 
+std::vector<registry::Metric> metrics() {
+  return {{"time", "s", "median of the measured steps; of several ranks, of the slowest at each (rank -1)"},
+          {"total_bytes", "B",
+           "predicted: all that a step holds at once; weights, copy, gradient, moment, kept and head_bytes are its "
+           "parts"},
+          {"step_flops", "1",
+           "predicted: matrix products, forward and backward, of which a causal mask spares half of attention's"},
+          {"floor_flops", "1", "fsdp: products of all ranks, the scores that the backward pass makes again among them"},
+          {"segment_flops", "1", "the same with the blocks that are run again"},
+          {"recompute_flops", "1", "and with all of them, attention's backward pass in two, its scores made twice"}};
+}
+
+std::vector<registry::Evidence> evidence() {
+  return {{.preset = "two_gpus", .grid = {{"segment", {kSegment}}}},
+          {.need = Need::asked, .preset = "two_gpus"},
+          {.need = Need::nice, .preset = "slices"},
+          {.need = Need::nice, .preset = "paper"},
+          {.preset = "laptop", .in_small = true}};
+}
+
+std::vector<registry::Implementation> predictions() {
+  return {{.name = "predicted",
+           .teaches = "arithmetic: what a step of `fused` holds, and its operations; nothing is run",
+           .role = Role::predicted},
+          {.name = "predicted_eager",
+           .teaches = "the same where attention keeps its matrices of scores",
+           .role = Role::predicted}};
+}
+
 registry::Experiment describe() {
   const Values precisions{text("fp32"), text("bf16_amp"), text("bf16_fused")};
   registry::Builder made = registry::experiment("leaderboard_2026");
@@ -167,11 +196,7 @@ registry::Experiment describe() {
           "GPUs and what does it hold; and on one GPU, on what would it fit, and how long do slices of it take?")
       .analogue("the leaderboard's GPUs are two B200; times of others are not to be ranked beside theirs")
       .problem("2026", "leaderboard", 10)
-      .evidence({.preset = "two_gpus", .grid = {{"segment", {kSegment}}}})
-      .evidence({.need = Need::asked, .preset = "two_gpus"})
-      .evidence({.need = Need::nice, .preset = "slices"})
-      .evidence({.need = Need::nice, .preset = "paper"})
-      .evidence({.preset = "laptop", .in_small = true})
+      .all_evidence(evidence())
       .tags({"model"})
       .protocol("leaderboard_2026")
       .axes(registry::axes_of(parallel::rank_training_cases().params, {{"model", {text("8B")}},
@@ -203,28 +228,14 @@ registry::Experiment describe() {
                          {"layers", {number(1), number(2), number(4)}},
                          {"impl", {text("fused"), text("graph")}}})
       .preset("two_gpus", {{"segment", {kSegment, 1.0}}, {"world_size", {number(2)}}, {"impl", {text("fsdp")}}})
-      .implementation({.name = "predicted",
-                       .teaches = "arithmetic: what a step of `fused` holds, and its operations; nothing is run",
-                       .role = Role::predicted})
-      .implementation({.name = "predicted_eager",
-                       .teaches = "the same where attention keeps its matrices of scores",
-                       .role = Role::predicted})
+      .implementations(predictions())
       .implementations(registry::implementations_of(train::ladder()))
       .implementations(registry::implementations_of(sharded_ladder()))
       .expects(expect)
       .refuses(refusal)
       .skip_if("a segment of more blocks than the model has keeps all of them: segment=0 measures that",
                is_beyond_model)
-      .metric("time", "s", "median of the measured steps; of several ranks, of the slowest at each (rank -1)")
-      .metric("total_bytes", "B",
-              "predicted: all that a step holds at once; weights, copy, gradient, moment, kept and head_bytes are its "
-              "parts")
-      .metric("step_flops", "1",
-              "predicted: matrix products, forward and backward, of which a causal mask spares half of attention's")
-      .metric("floor_flops", "1",
-              "fsdp: products of all ranks, the scores that the backward pass makes again among them")
-      .metric("segment_flops", "1", "the same with the blocks that are run again")
-      .metric("recompute_flops", "1", "and with all of them, attention's backward pass in two, its scores made twice")
+      .metrics(metrics())
       .oom_is_an_answer()
       .flops(train::flops_by_axes)
       .memory(bytes_of)

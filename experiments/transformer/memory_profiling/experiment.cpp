@@ -52,69 +52,95 @@ struct PhaseTime {
   Nanoseconds begin{}, end{};
 };
 
-// One more step, with its log.
-void profile(worker::CaseContext& context, Profiled& step, const std::string& title) {
-  device::MemoryLog& log = device::MemoryLog::of(device::place_of(step.workload->model().stream()));
+// One pass, by the clock of the memory's log.
+struct PassTimes {
+  Nanoseconds begin{}, shift{};  // shift: added, it is the host's clock
+  std::vector<PhaseTime> phases;
+  trace::Trace ranges;
+
+  trace::ForwardPass forward() const { return {phases.front().begin, phases.front().end}; }
+};
+
+// Runs one more pass, with its log.
+PassTimes run_logged(Profiled& step, device::MemoryLog& log) {
   step.workload->refresh();
   device::synchronize(step.workload->model().stream());
   log.clear();
-  trace::Trace ranges;
-  std::vector<PhaseTime> phases;
-  const Nanoseconds begin = log.now(), shift = trace::host_now() - begin;
-  {
-    trace::Recorder recorder;
-    const device::Listening listening(recorder);
-    const auto run = [&](const char* name, const std::function<void()>& phase) {
-      const Nanoseconds from = log.now();
-      phase();
-      phases.push_back({name, from, log.now()});
-    };
-    run("forward", [&] { step.forward(); });
-    if (step.pass == MemoryPass::step) {
-      run("backward", [&] { step.workload->backward(); });
-      run("optimizer", [&] { step.workload->update(); });
-    }
-    ranges.spans = recorder.spans();
-    ranges.source = "host clock";
+  PassTimes times{.begin = log.now()};
+  times.shift = trace::host_now() - times.begin;
+  trace::Recorder recorder;
+  const device::Listening listening(recorder);
+  const auto run = [&](const char* name, const std::function<void()>& phase) {
+    const Nanoseconds from = log.now();
+    phase();
+    times.phases.push_back({name, from, log.now()});
+  };
+  run("forward", [&] { step.forward(); });
+  if (step.pass == MemoryPass::step) {
+    run("backward", [&] { step.workload->backward(); });
+    run("optimizer", [&] { step.workload->update(); });
   }
-  const trace::ForwardPass forward{phases.front().begin, phases.front().end};
+  times.ranges.spans = recorder.spans();
+  times.ranges.source = "host clock";
+  return times;
+}
+
+// Memory that the pass before left, and that this pass released before it allocated any, does not count as this pass's.
+std::vector<trace::Allocation> allocations_of(const device::MemoryLog& log, const Profiled& step, Nanoseconds begin) {
   std::vector<trace::Allocation> all = trace::pair_events(log.events(), begin, step.before);
-  // Memory that the pass before left, and that this pass released before it allocated any, does not count as this
-  // pass's.
   std::erase_if(all, [&](const trace::Allocation& one) {
     return one.category == device::MemoryCategory::activation && one.begin <= begin;
   });
-  const std::vector<trace::LiveBytes> curve = trace::live_bytes(all, forward, begin);
-  const trace::LiveBytes peak = trace::peak_of(curve);
+  return all;
+}
 
+void tell_peak(worker::CaseContext& context, const trace::LiveBytes& peak) {
   for (std::size_t kind = 0; kind < trace::kLiveKinds.size(); ++kind) {
     std::string name = "at_peak_" + std::string(to_string(trace::kLiveKinds[kind]));
     std::ranges::replace(name, ' ', '_');
     context.metric(name, "B", static_cast<double>(peak.of[kind]));
   }
   context.metric("timeline_peak", "B", static_cast<double>(peak.total()));
-  // Every allocation at its time; those from before at the beginning.
+}
+
+// Every allocation at its time; those from before at the beginning.
+void tell_allocations(worker::CaseContext& context, const std::vector<trace::Allocation>& all, const PassTimes& times) {
   for (const trace::Allocation& one : all) {
-    if (one.category == device::MemoryCategory::library || (one.end && *one.end < begin)) continue;
-    worker::MemoryEventRecord event{.t_ns = (std::max(one.begin, begin) - begin).count(),
+    if (one.category == device::MemoryCategory::library || (one.end && *one.end < times.begin)) continue;
+    worker::MemoryEventRecord event{.t_ns = (std::max(one.begin, times.begin) - times.begin).count(),
                                     .delta_bytes = one.bytes,
                                     .tag = one.tag,
-                                    .category = std::string(to_string(kind_of(one, forward)))};
+                                    .category = std::string(to_string(kind_of(one, times.forward())))};
     context.emit(event);
     if (!one.end) continue;
-    event.t_ns = (*one.end - begin).count();
+    event.t_ns = (*one.end - times.begin).count();
     event.delta_bytes = -one.bytes;
     context.emit(event);
   }
-  for (const PhaseTime& phase : phases) {
+}
+
+void tell_phases(worker::CaseContext& context, const PassTimes& times) {
+  for (const PhaseTime& phase : times.phases) {
     context.emit(worker::SpanRecord{.track = trace::kHostTrack,
                                     .name = phase.name,
                                     .category = "phase",
-                                    .start_ns = (phase.begin - begin).count(),
-                                    .end_ns = (phase.end - begin).count()});
+                                    .start_ns = (phase.begin - times.begin).count(),
+                                    .end_ns = (phase.end - times.begin).count()});
   }
-  context.emit(worker::ArtifactRecord{"timeline", "application/json",
-                                      trace::timeline_json(ranges, {.title = title}, trace::samples_of(curve, shift))});
+}
+
+// One more pass, with its log.
+void profile(worker::CaseContext& context, Profiled& step, const std::string& title) {
+  device::MemoryLog& log = device::MemoryLog::of(device::place_of(step.workload->model().stream()));
+  const PassTimes times = run_logged(step, log);
+  const std::vector<trace::Allocation> all = allocations_of(log, step, times.begin);
+  const std::vector<trace::LiveBytes> curve = trace::live_bytes(all, times.forward(), times.begin);
+  tell_peak(context, trace::peak_of(curve));
+  tell_allocations(context, all, times);
+  tell_phases(context, times);
+  context.emit(worker::ArtifactRecord{
+      "timeline", "application/json",
+      trace::timeline_json(times.ranges, {.title = title}, trace::samples_of(curve, times.shift))});
   if (log.dropped_events() > 0) {
     context.emit(worker::FactRecord{json_text(Json{{"memory_events_left_out", log.dropped_events()}})});
   }
@@ -206,6 +232,38 @@ void run_case(worker::CaseContext& context) {
   worker::run_step_case(context, step_case);
 }
 
+std::vector<registry::Metric> metrics() {
+  return {{"time", "s", "median of the measured passes"},
+          {"peak_bytes", "B", "most in use during a pass, parameters and all"},
+          {"timeline_peak", "B", "the same, of the pass whose log is kept"},
+          {"predicted_peak", "B", "what arithmetic on this model's tensors predicts"},
+          {"framework_peak", "B", "what the hand-outs' baseline needs, by its formula"},
+          {"at_peak_saved_activations", "B", "of the peak, what is kept for the backward pass; others alike"},
+          {"block_gradient_bytes", "B", "gradients of the parameters of one block"},
+          {"stream_bytes", "B", "one activation of the residual stream in fp32: B·T·d·4"},
+          {"scores_bytes", "B", "one matrix of attention scores in fp32: B·H·T²·4"},
+          {"predicted_block_bytes", "B", "what one block keeps for its backward pass"},
+          {"framework_block_bytes", "B", "the same of the hand-outs' baseline"}};
+}
+
+std::vector<registry::Evidence> evidence() {
+  return {{.handout = "2025",
+           .grid = {{"context", {number(128), number(256), number(512)}},
+                    {"pass", {text("forward"), text("step")}},
+                    {"impl", {text("eager")}}}},
+          // A step of 2048 tokens does not fit any GPU yet, which is an answer.
+          {.handout = "2026",
+           .grid = {{"context", {number(128), number(512), number(2048)}},
+                    {"pass", {text("forward"), text("step")}},
+                    {"impl", {text("eager")}}}},
+          {.need = Need::asked, .handout = "2025", .grid = {{"impl", {text("eager")}}}},
+          {.need = Need::asked,
+           .handout = "2026",
+           .grid = {{"context", {number(128), number(512), number(2048)}}, {"impl", {text("eager")}}}},
+          {.need = Need::nice, .preset = "paper"},
+          {.preset = "laptop", .in_small = true}};
+}
+
 registry::Experiment describe() {
   std::vector<Axis> params = train::param_list();
   std::erase_if(params, [](const Axis& one) { return one.name == "mode"; });
@@ -220,21 +278,7 @@ registry::Experiment describe() {
           "viewer")
       .problem("2025", "memory_profiling", 4)
       .problem("2026", "memory_profiling", 4)
-      .evidence({.handout = "2025",
-                 .grid = {{"context", {number(128), number(256), number(512)}},
-                          {"pass", {text("forward"), text("step")}},
-                          {"impl", {text("eager")}}}})
-      // A step of 2048 tokens does not fit any GPU yet, which is an answer.
-      .evidence({.handout = "2026",
-                 .grid = {{"context", {number(128), number(512), number(2048)}},
-                          {"pass", {text("forward"), text("step")}},
-                          {"impl", {text("eager")}}}})
-      .evidence({.need = Need::asked, .handout = "2025", .grid = {{"impl", {text("eager")}}}})
-      .evidence({.need = Need::asked,
-                 .handout = "2026",
-                 .grid = {{"context", {number(128), number(512), number(2048)}}, {"impl", {text("eager")}}}})
-      .evidence({.need = Need::nice, .preset = "paper"})
-      .evidence({.preset = "laptop", .in_small = true})
+      .all_evidence(evidence())
       .tags({"model", "memory"})
       .protocol("few")
       .axes(registry::axes_of(params, {{"model", {text("xl26")}},
@@ -259,17 +303,7 @@ registry::Experiment describe() {
       .refuses(train::refusal_by_axes)
       .skip_if("a graph takes its memory once, when it is recorded: what a step takes shows `fused`",
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
-      .metric("time", "s", "median of the measured passes")
-      .metric("peak_bytes", "B", "most in use during a pass, parameters and all")
-      .metric("timeline_peak", "B", "the same, of the pass whose log is kept")
-      .metric("predicted_peak", "B", "what arithmetic on this model's tensors predicts")
-      .metric("framework_peak", "B", "what the hand-outs' baseline needs, by its formula")
-      .metric("at_peak_saved_activations", "B", "of the peak, what is kept for the backward pass; others alike")
-      .metric("block_gradient_bytes", "B", "gradients of the parameters of one block")
-      .metric("stream_bytes", "B", "one activation of the residual stream in fp32: B·T·d·4")
-      .metric("scores_bytes", "B", "one matrix of attention scores in fp32: B·H·T²·4")
-      .metric("predicted_block_bytes", "B", "what one block keeps for its backward pass")
-      .metric("framework_block_bytes", "B", "the same of the hand-outs' baseline")
+      .metrics(metrics())
       .oom_is_an_answer()
       .flops([](const Params& asked) {
         return train::flops(options_of(asked, train::ladder().back(), train::parse_memory_pass(asked.text("pass"))));

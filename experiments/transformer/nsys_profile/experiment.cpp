@@ -240,6 +240,44 @@ void run_case(worker::CaseContext& context) {
   worker::run_step_case(context, step_case);
 }
 
+std::vector<registry::Metric> metrics() {
+  return {{"time", "s", "median of the measured steps, each as a whole, nobody recording"},
+          {"forward", "s",
+           "median of the forward pass and the loss, waited for before and after; backward and "
+           "optimizer alike"},
+          {"profiled_steps", "1", "steps that were recorded, and kernels summed over"},
+          {"step_busy", "s",
+           "kernels and copies of a step, added up, median of the recorded steps; forward_busy, backward_busy, "
+           "optimizer_busy alike"},
+          {"step_launches", "1", "kernels of a step; forward_launches and so on alike"},
+          {"step_products", "1", "matrix products that a step asked for; forward_products and so on alike"},
+          {"step_products_expected", "1", "27L + 3 (a forward pass: 9L + 1), one a product of the baseline"},
+          {"attention_product_flops", "FLOP", "scores and values of a forward pass, all layers: 4·B·H·T²·d"},
+          {"softmax_flops", "FLOP", "softmax of a forward pass, all layers: 5·B·H·T²"},
+          {"step_product_share", "1",
+           "time of matrix products over that of all kernels of a step, median of the recorded steps; "
+           "forward_product_share alike"},
+          {"softmax_over_products", "1",
+           "time of softmax over that of scores and values, of the forward pass, median of the recorded steps"},
+          {"recording_overhead", "1",
+           "how much longer a recorded step takes, as a part of one that is not; both medians with their intervals"}};
+}
+
+std::vector<registry::Evidence> evidence() {
+  return {{.grid = {{"model", {text("small")}}, {"impl", {text("eager")}}}},
+          {.need = Need::asked, .grid = {{"model", {text("large")}}, {"impl", {text("eager")}}}},
+          {.need = Need::asked,
+           .handout = "2025",
+           .grid = {{"context", {number(128), number(256), number(512), number(1024)}}, {"impl", {text("eager")}}}},
+          {.need = Need::asked,
+           .handout = "2026",
+           .grid = {{"model", {text("small"), text("large")}},
+                    {"context", {number(256), number(512), number(1024)}},
+                    {"impl", {text("eager")}}}},
+          {.need = Need::nice, .preset = "paper"},
+          {.preset = "laptop", .in_small = true}};
+}
+
 registry::Experiment describe() {
   return registry::experiment("nsys_profile")
       .version("2")  // 1 told means of the recorded steps where medians are told now
@@ -254,19 +292,7 @@ registry::Experiment describe() {
           "kernel")
       .problem("2025", "nsys_profile", 5)
       .problem("2026", "nsys_profile", 5)
-      .evidence({.grid = {{"model", {text("small")}}, {"impl", {text("eager")}}}})
-      .evidence({.need = Need::asked, .grid = {{"model", {text("large")}}, {"impl", {text("eager")}}}})
-      .evidence(
-          {.need = Need::asked,
-           .handout = "2025",
-           .grid = {{"context", {number(128), number(256), number(512), number(1024)}}, {"impl", {text("eager")}}}})
-      .evidence({.need = Need::asked,
-                 .handout = "2026",
-                 .grid = {{"model", {text("small"), text("large")}},
-                          {"context", {number(256), number(512), number(1024)}},
-                          {"impl", {text("eager")}}}})
-      .evidence({.need = Need::nice, .preset = "paper"})
-      .evidence({.preset = "laptop", .in_small = true})
+      .all_evidence(evidence())
       .tags({"model", "profile"})
       .protocol("cs336")
       .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}}, {"precision", {text("fp32")}}}))
@@ -284,26 +310,7 @@ registry::Experiment describe() {
                         {"impl", {text("eager"), text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
       .refuses(train::refusal_by_axes)
-      .metric("time", "s", "median of the measured steps, each as a whole, nobody recording")
-      .metric("forward", "s",
-              "median of the forward pass and the loss, waited for before and after; backward and "
-              "optimizer alike")
-      .metric("profiled_steps", "1", "steps that were recorded, and kernels summed over")
-      .metric("step_busy", "s",
-              "kernels and copies of a step, added up, median of the recorded steps; forward_busy, backward_busy, "
-              "optimizer_busy alike")
-      .metric("step_launches", "1", "kernels of a step; forward_launches and so on alike")
-      .metric("step_products", "1", "matrix products that a step asked for; forward_products and so on alike")
-      .metric("step_products_expected", "1", "27L + 3 (a forward pass: 9L + 1), one a product of the baseline")
-      .metric("attention_product_flops", "FLOP", "scores and values of a forward pass, all layers: 4·B·H·T²·d")
-      .metric("softmax_flops", "FLOP", "softmax of a forward pass, all layers: 5·B·H·T²")
-      .metric("step_product_share", "1",
-              "time of matrix products over that of all kernels of a step, median of the recorded steps; "
-              "forward_product_share alike")
-      .metric("softmax_over_products", "1",
-              "time of softmax over that of scores and values, of the forward pass, median of the recorded steps")
-      .metric("recording_overhead", "1",
-              "how much longer a recorded step takes, as a part of one that is not; both medians with their intervals")
+      .metrics(metrics())
       .oom_is_an_answer()
       .flops(train::flops_by_axes)
       .memory(train::predicted_bytes_by_axes)

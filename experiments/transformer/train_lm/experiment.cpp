@@ -228,6 +228,20 @@ void expect(const Params& params) {
   if (const std::string& path = params.text("checkpoint"); !path.empty()) train::check_place(path);
 }
 
+std::vector<registry::Metric> metrics() {
+  return {{"loss", "1", "mean over the last tenth of the steps, in nats a token"},
+          {"first_loss", "1", "of the first step"},
+          {"validation_loss", "1", "over tokens that were kept back (the last tenth of the text), at the end"},
+          {"validation_before", "1", "the same before the first step"},
+          {"bits_per_token", "bit", "the validation loss over ln 2"},
+          {"unigram_entropy", "1", "the loss of a model that knows only how often each token occurs"},
+          {"time", "s", "median step, drawing and loading its batch and reading its loss included"},
+          {"tokens_per_second", "1/s", "tokens of a step over that"},
+          {"skipped_steps", "1", "fp16: whose gradients overflowed under the loss scale"},
+          {"first_step", "1", "0, or where a resumed run went on"},
+          {"parameters", "1", "of the model"}};
+}
+
 registry::Experiment describe() {
   const Values half_precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"), text("bf16_fused")};
   return registry::experiment("train_lm")
@@ -271,17 +285,7 @@ registry::Experiment describe() {
       .implementations(registry::implementations_of(train::ladder()))
       .expects(expect)
       .refuses(refusal)
-      .metric("loss", "1", "mean over the last tenth of the steps, in nats a token")
-      .metric("first_loss", "1", "of the first step")
-      .metric("validation_loss", "1", "over tokens that were kept back (the last tenth of the text), at the end")
-      .metric("validation_before", "1", "the same before the first step")
-      .metric("bits_per_token", "bit", "the validation loss over ln 2")
-      .metric("unigram_entropy", "1", "the loss of a model that knows only how often each token occurs")
-      .metric("time", "s", "median step, drawing and loading its batch and reading its loss included")
-      .metric("tokens_per_second", "1/s", "tokens of a step over that")
-      .metric("skipped_steps", "1", "fp16: whose gradients overflowed under the loss scale")
-      .metric("first_step", "1", "0, or where a resumed run went on")
-      .metric("parameters", "1", "of the model")
+      .metrics(metrics())
       .flops(train::flops_by_axes)
       .memory([](const Params& params, std::string_view implementation) {
         const train::Rung& rung = train::find_rung(implementation);

@@ -309,12 +309,83 @@ void note_struck(const rc::detail::CaseDescription& struck, int tries, const Wat
   result.finding.seldom = true;
 }
 
+bool is_replay(const LawRequest& request) { return !request.reproduce.empty(); }
+
+bool has_failed(const LawResult& result) {
+  return result.outcome == Outcome::falsified || result.outcome == Outcome::error;
+}
+
+// A replay's tries, the first included, and a failure in one behind the first.
+struct Retries {
+  int tries = 1;
+  std::optional<rc::detail::CaseDescription> struck;
+};
+
+// Asks a counterexample that held again, until it fails or its tries and its time are over.
+Retries ask_until_it_strikes(Watched& watched, const rc::detail::Reproduce& reproduce,
+                             const rc::detail::TestMetadata& metadata, const LawRequest& request,
+                             const std::function<void(Observation&)>& property, Clock::time_point until) {
+  Retries retries;
+  const AskedAgain counterexample(watched, reproduce);
+  while (!retries.struck && retries.tries < request.replay_tries && Clock::now() < until + request.replay_time) {
+    if (!ask_another(request, metadata, property, retries.tries)) break;
+    ++retries.tries;
+    retries.struck = counterexample.fails();
+  }
+  return retries;
+}
+
+void note_failure(const rc::detail::FailureResult& failure, const rc::detail::TestMetadata& metadata,
+                  const LawRequest& request, const std::function<void(Observation&)>& property, const Watched& watched,
+                  LawResult& result) {
+  result.reproduce = is_replay(request) ? request.reproduce : reproduce_string(metadata.id, failure.reproduce);
+  result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
+  if (is_replay(request)) {
+    result.message = failure.description;
+    result.counterexample = named(failure.counterExample);
+    result.finding = watched.was();
+  } else if (result.outcome == Outcome::falsified || request.revives) {
+    confirm(failure, metadata, request, property, result);
+  }
+}
+
+// A success, a search that gave up, or an error.
+void note_no_failure(const rc::detail::TestResult& verdict, bool replaying, int tries, const Watched& watched,
+                     LawResult& result) {
+  rc::detail::GaveUpResult gave_up;
+  rc::detail::Error error;
+  if (verdict.match(gave_up)) {
+    const bool refused = !watched.unsupported_because().empty();
+    result.outcome = refused && result.cases_run == 0 ? Outcome::not_run : Outcome::gave_up;
+    result.message = refused ? watched.unsupported_because() : gave_up.description;
+  } else if (verdict.match(error)) {
+    // RapidCheck reports an error if a replayed counterexample does not fail; for us that is a pass.
+    const bool mended = replaying && watched.last_held();
+    result.outcome = mended ? Outcome::passed : Outcome::error;
+    result.message = !mended ? error.description
+                             : fmt::format("the counterexample held in {}",
+                                           tries > 1 ? fmt::format("all {} tries", tries) : "its one try");
+  } else {
+    result.outcome = result.cases_run > 0 ? Outcome::passed : Outcome::not_run;
+    if (result.cases_run == 0) result.message = "no case was asked for";
+  }
+}
+
+// What the outcome says of the finding, and of what the implementation lacks.
+void conclude(const LawRequest& request, const Watched& watched, LawResult& result) {
+  const bool failed = has_failed(result);
+  if (!failed) result.finding = {};
+  result.lacks = failed                                                                     ? watched.was_lacking()
+                 : result.outcome == Outcome::not_run || result.outcome == Outcome::gave_up ? watched.refused_for()
+                                                                                            : std::nullopt;
+  result.finding.promised = failed && request.contract == Contract::handout;
+}
+
 }  // namespace
 
 void look_in_promised(const LawRequest& request, LawResult& found,
                       const std::function<LawResult(const LawRequest&)>& search_promised) {
-  const bool failed = found.outcome == Outcome::falsified || found.outcome == Outcome::error;
-  if (!failed || !is_severe(found.finding.kind) || found.finding.promised || !request.reproduce.empty()) return;
+  if (!has_failed(found) || !is_severe(found.finding.kind) || found.finding.promised || is_replay(request)) return;
   LawRequest asked = request;
   asked.contract = Contract::handout;
   asked.search_time = asked.shrink_time = {};
@@ -329,8 +400,7 @@ void look_in_promised(const LawRequest& request, LawResult& found,
   asked.spent = [&] { return so_far() - before; };
   const LawResult inside = search_promised(asked);
   found.looking_in_promised = asked.spent();
-  if ((inside.outcome != Outcome::falsified && inside.outcome != Outcome::error) || !is_severe(inside.finding.kind))
-    return;
+  if (!has_failed(inside) || !is_severe(inside.finding.kind)) return;
   found.finding.promised = true;
   std::string input;
   for (const auto& [name, value] : inside.counterexample) input += fmt::format(" {}={}", name, value);
@@ -342,7 +412,7 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   result.seed = request.seed;
   // The generators depend on the contract, so a reproduce string is bound to it.
   const rc::detail::TestMetadata metadata{fmt::format("{}/{}", id, to_string(request.contract)), id};
-  const bool replaying = !request.reproduce.empty();
+  const bool replaying = is_replay(request);
   std::unordered_map<std::string, rc::detail::Reproduce> reproduce;
   if (replaying) reproduce[metadata.id] = parse_reproduce(request.reproduce, metadata.id);
 
@@ -353,64 +423,27 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   if (!replaying && result.cases_run > 0 && verdict.is<rc::detail::SuccessResult>()) {
     search_on(watched, metadata, request, notes, until, verdict);
   }
-  int tries = 1;
-  std::optional<rc::detail::CaseDescription> struck;  // in a try behind the first
+  Retries retries;
   if (replaying && watched.last_held()) {
-    const AskedAgain counterexample(watched, reproduce.at(metadata.id));
-    while (!struck && tries < request.replay_tries && Clock::now() < until + request.replay_time) {
-      if (!ask_another(request, metadata, property, tries)) break;
-      ++tries;
-      struck = counterexample.fails();
-    }
+    retries = ask_until_it_strikes(watched, reproduce.at(metadata.id), metadata, request, property, until);
   }
-  if (replaying) result.cases_run = tries;
+  if (replaying) result.cases_run = retries.tries;
   keep_observation(replaying ? watched.last() : watched.worst(), result);
 
-  rc::detail::SuccessResult success;
   rc::detail::FailureResult failure;
-  rc::detail::GaveUpResult gave_up;
-  rc::detail::Error error;
-  if (struck) {
-    note_struck(*struck, tries, watched, result);
+  if (retries.struck) {
+    note_struck(*retries.struck, retries.tries, watched, result);
     result.reproduce = request.reproduce;
   } else if (watched.hopeless() && !replaying) {
     result.outcome = Outcome::not_run;
     result.cases_run = 0;
     result.message = watched.unsupported_because();
-  } else if (verdict.match(success)) {
-    result.outcome = result.cases_run > 0 ? Outcome::passed : Outcome::not_run;
-    if (result.cases_run == 0) result.message = "no case was asked for";
-  } else if (verdict.match(gave_up)) {
-    result.outcome = Outcome::gave_up;
-    result.message = gave_up.description;
-    if (!watched.unsupported_because().empty()) {
-      if (result.cases_run == 0) result.outcome = Outcome::not_run;
-      result.message = watched.unsupported_because();
-    }
-  } else if (verdict.match(error)) {
-    // RapidCheck reports an error if a replayed counterexample does not fail; for us that is a pass.
-    const bool mended = replaying && watched.last_held();
-    result.outcome = mended ? Outcome::passed : Outcome::error;
-    result.message = !mended ? error.description
-                             : fmt::format("the counterexample held in {}",
-                                           tries > 1 ? fmt::format("all {} tries", tries) : "its one try");
   } else if (verdict.match(failure)) {
-    result.reproduce = replaying ? request.reproduce : reproduce_string(metadata.id, failure.reproduce);
-    result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
-    if (replaying) {
-      result.message = failure.description;
-      result.counterexample = named(failure.counterExample);
-      result.finding = watched.was();
-    } else if (result.outcome == Outcome::falsified || request.revives) {
-      confirm(failure, metadata, request, property, result);
-    }
+    note_failure(failure, metadata, request, property, watched, result);
+  } else {
+    note_no_failure(verdict, replaying, retries.tries, watched, result);
   }
-  const bool failed = result.outcome == Outcome::falsified || result.outcome == Outcome::error;
-  if (!failed) result.finding = {};
-  result.lacks = failed                                                                     ? watched.was_lacking()
-                 : result.outcome == Outcome::not_run || result.outcome == Outcome::gave_up ? watched.refused_for()
-                                                                                            : std::nullopt;
-  result.finding.promised = failed && request.contract == Contract::handout;
+  conclude(request, watched, result);
   return result;
 }
 

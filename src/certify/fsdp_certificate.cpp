@@ -19,11 +19,14 @@ namespace {
 
 using device::Stream;
 
+std::string weight_name(std::size_t layer) { return fmt::format("fc{}.weight", layer + 1); }
+std::string bias_name(std::size_t layer) { return fmt::format("fc{}.bias", layer + 1); }
+
 // The matrices of each layer, in the order of layers.
 std::vector<std::vector<ShardedMatrix>> matrices_of(const FsdpCertificateCase& asked) {
   std::vector<std::vector<ShardedMatrix>> made;
   for (const ToyLayer& layer : asked.asked.model.layers) {
-    const std::string name = fmt::format("fc{}.weight", made.size() + 1);
+    const std::string name = weight_name(made.size());
     const std::int64_t first = asked.joined ? layer.out / 2 : 0;
     std::vector<ShardedMatrix>& of = made.emplace_back();
     if (first > 0) of.push_back({name + " above", first, layer.in});
@@ -205,6 +208,92 @@ class LentNetwork {
   std::atomic<bool> inexact_ = false;
 };
 
+// Where a parameter begins among the network's weights.
+std::ptrdiff_t first_weight(const ToyNetwork& network, const std::string& name) {
+  for (const OptimizedParameter& one : network.parameters()) {
+    if (one.name == name) return one.weight.as<float>() - network.weights().as<float>();
+  }
+  throw Error(ErrorKind::internal, fmt::format("the certificate's network has no '{}'", name));
+}
+
+// Where it begins among the network's gradients.
+std::int64_t first_gradient(const GradientPieces& pieces, const std::string& name) {
+  int piece = 0;
+  while (pieces[piece].name != name) ++piece;
+  return pieces.first(piece);
+}
+
+// The shards begin with the weights that the network has drawn.
+void write_weights(const FsdpCertificateCase& asked, const ToyNetwork& drawn, Fsdp& fsdp) {
+  const auto* weights = drawn.weights().as<float>();
+  const std::vector<std::vector<ShardedMatrix>> matrices = matrices_of(asked);
+  for (std::size_t i = 0, matrix = 0, tensor = 0; i < matrices.size(); ++i) {
+    const float* from = weights + first_weight(drawn, weight_name(i));
+    for (const ShardedMatrix& one : matrices[i]) {
+      fsdp.write(static_cast<int>(matrix++), 0, {from, DType::f32, {one.rows, one.width}});
+      from += one.rows * one.width;
+    }
+    const ToyLayer& layer = asked.asked.model.layers[i];
+    if (!layer.bias) continue;
+    const float* bias = weights + first_weight(drawn, bias_name(i));
+    fsdp.write_replicated(static_cast<int>(tensor++), 0, {bias, DType::f32, {layer.out}});
+  }
+}
+
+void take_steps(const CertificateCase& asked, const comm::Communicator& ranks, Stream communication, Fsdp& fsdp,
+                LentNetwork& network) {
+  const std::vector<RowBlock> blocks = asked.rows_of.empty() ? even_blocks(asked.rows, ranks.size()) : asked.rows_of;
+  const RowBlock own = blocks[at(ranks.rank())];
+  const double scale = 1 / static_cast<double>(asked.rows);
+  for (int step = 0; step < asked.steps; ++step) {
+    for (int part = 0; part < asked.parts; ++part) {
+      network.work(communication);
+      fsdp.begin(PassKind::training, part > 0);
+      network.pass(certificate_batch(asked, step, part_of(own, part, asked.parts), own), scale, part > 0);
+      fsdp.end();
+    }
+    network.work(communication);
+    fsdp.finish();
+    network.update(kCertificateRate);
+  }
+}
+
+// The whole weights, and the gradients of this rank's shards at their places in the network's arena.
+Trained trained_shards(const FsdpCertificateCase& asked, int rank, const ToyNetwork& drawn, const LentNetwork& network,
+                       Fsdp& fsdp) {
+  Trained made{.weights = std::vector<float>(at(drawn.weights().elements())),
+               .gradients = {},
+               .updated = {},
+               .inexact = network.inexact()};
+  const GradientPieces& pieces = drawn.pieces();
+  made.gradients.assign(network.history().size(), std::vector<float>(at(pieces.elements(0, pieces.size()))));
+  const auto take = [&](std::int64_t from, std::int64_t to, std::int64_t count) {  // of the shards; of the arena
+    for (std::size_t step = 0; step < made.gradients.size(); ++step) {
+      std::copy_n(network.history()[step].begin() + from, count, made.gradients[step].begin() + to);
+    }
+    made.updated.push_back({to, count});
+  };
+  const std::vector<std::vector<ShardedMatrix>> matrices = matrices_of(asked);
+  for (std::size_t i = 0, matrix = 0; i < matrices.size(); ++i) {
+    std::int64_t weight = first_weight(drawn, weight_name(i)), gradient = first_gradient(pieces, weight_name(i));
+    for (const ShardedMatrix& one : matrices[i]) {
+      const int number = static_cast<int>(matrix++);
+      const std::vector<double> whole = fsdp.gather_now(number);
+      std::ranges::copy(whole, made.weights.begin() + weight);
+      take(fsdp.layout().offset(number), gradient + rank * fsdp.layout().chunk(number),
+           fsdp.layout().own_rows(number, rank) * one.width);
+      weight += one.rows * one.width;
+      gradient += one.rows * one.width;
+    }
+    const int tensor = network.tensor(i);
+    if (tensor < 0) continue;
+    std::ranges::copy(fsdp.read_replicated(tensor), made.weights.begin() + first_weight(drawn, bias_name(i)));
+    take(fsdp.layout().replicated_offset(tensor), first_gradient(pieces, bias_name(i)),
+         asked.asked.model.layers[i].out);
+  }
+  return made;
+}
+
 }  // namespace
 
 FsdpParts parts_of(const FsdpCertificateCase& asked) {
@@ -218,8 +307,9 @@ FsdpParts parts_of(const FsdpCertificateCase& asked) {
       bracket.matrices.push_back(static_cast<int>(parts.matrices.size()));
       parts.matrices.push_back(one);
     }
-    const ToyLayer& layer = asked.asked.model.layers[brackets.size() - 1];
-    if (layer.bias) parts.replicated.push_back({fmt::format("fc{}.bias", brackets.size()), layer.out});
+    const std::size_t layer = brackets.size() - 1;
+    const ToyLayer& sizes = asked.asked.model.layers[layer];
+    if (sizes.bias) parts.replicated.push_back({bias_name(layer), sizes.out});
   }
   parts.brackets.assign(brackets.rbegin(), brackets.rend());  // as their gradients become final
   for (int layer = 0; layer < layers; ++layer) {
@@ -235,86 +325,17 @@ FsdpParts parts_of(const FsdpCertificateCase& asked) {
 
 Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& ranks, Stream compute,
                       Stream communication) {
-  const CertificateCase& of = asked.asked;
   Fsdp fsdp(ranks, parts_of(asked), asked.options, compute, communication);
-  ToyNetwork drawn(of.model, {});
-  drawn.draw_dyadic(of.seed);
-  const auto* weights = drawn.weights().as<float>();
-  const std::vector<std::vector<ShardedMatrix>> matrices = matrices_of(asked);
-  const auto first_of = [&drawn, weights](const std::string& name) {  // of the network's weights
-    for (const OptimizedParameter& one : drawn.parameters()) {
-      if (one.name == name) return one.weight.as<float>() - weights;
-    }
-    throw Error(ErrorKind::internal, fmt::format("the certificate's network has no '{}'", name));
-  };
-  for (std::size_t i = 0, matrix = 0, tensor = 0; i < matrices.size(); ++i) {
-    const float* from = weights + first_of(fmt::format("fc{}.weight", i + 1));
-    for (const ShardedMatrix& one : matrices[i]) {
-      fsdp.write(static_cast<int>(matrix++), 0, {from, DType::f32, {one.rows, one.width}});
-      from += one.rows * one.width;
-    }
-    const ToyLayer& layer = of.model.layers[i];
-    if (!layer.bias) continue;
-    const float* bias = weights + first_of(fmt::format("fc{}.bias", i + 1));
-    fsdp.write_replicated(static_cast<int>(tensor++), 0, {bias, DType::f32, {layer.out}});
-  }
-
+  ToyNetwork drawn(asked.asked.model, {});
+  drawn.draw_dyadic(asked.asked.seed);
+  write_weights(asked, drawn, fsdp);
   LentNetwork network(asked, fsdp, compute, communication);
-  const std::vector<RowBlock> blocks = of.rows_of.empty() ? even_blocks(of.rows, ranks.size()) : of.rows_of;
-  const RowBlock own = blocks[at(ranks.rank())];
-  const double scale = 1 / static_cast<double>(of.rows);
-  for (int step = 0; step < of.steps; ++step) {
-    for (int part = 0; part < of.parts; ++part) {
-      network.work(communication);
-      fsdp.begin(PassKind::training, part > 0);
-      network.pass(certificate_batch(of, step, part_of(own, part, of.parts), own), scale, part > 0);
-      fsdp.end();
-    }
-    network.work(communication);
-    fsdp.finish();
-    network.update(kCertificateRate);
-  }
+  take_steps(asked.asked, ranks, communication, fsdp, network);
   device::synchronize(communication);
   device::synchronize(compute);
   ranks.throw_if_failed();
   fsdp.check_bytes();
-
-  Trained made{.weights = std::vector<float>(at(drawn.weights().elements())),
-               .gradients = {},
-               .updated = {},
-               .inexact = network.inexact()};
-  const GradientPieces& pieces = drawn.pieces();
-  made.gradients.assign(network.history().size(), std::vector<float>(at(pieces.elements(0, pieces.size()))));
-  const auto take = [&](std::int64_t from, std::int64_t to, std::int64_t count) {  // of the shards; of the arena
-    for (std::size_t step = 0; step < made.gradients.size(); ++step) {
-      std::copy_n(network.history()[step].begin() + from, count, made.gradients[step].begin() + to);
-    }
-    made.updated.push_back({to, count});
-  };
-  const auto piece_of = [&](const std::string& name) {
-    int piece = 0;
-    while (pieces[piece].name != name) ++piece;
-    return pieces.first(piece);
-  };
-  for (std::size_t i = 0, matrix = 0; i < matrices.size(); ++i) {
-    std::int64_t weight = first_of(fmt::format("fc{}.weight", i + 1)),
-                 gradient = piece_of(fmt::format("fc{}.weight", i + 1));
-    for (const ShardedMatrix& one : matrices[i]) {
-      const int number = static_cast<int>(matrix++);
-      const std::vector<double> whole = fsdp.gather_now(number);
-      std::ranges::copy(whole, made.weights.begin() + weight);
-      take(fsdp.layout().offset(number), gradient + ranks.rank() * fsdp.layout().chunk(number),
-           fsdp.layout().own_rows(number, ranks.rank()) * one.width);
-      weight += one.rows * one.width;
-      gradient += one.rows * one.width;
-    }
-    const int tensor = network.tensor(i);
-    if (tensor < 0) continue;
-    const std::string bias = fmt::format("fc{}.bias", i + 1);
-    std::ranges::copy(fsdp.read_replicated(tensor), made.weights.begin() + first_of(bias));
-    take(fsdp.layout().replicated_offset(tensor), piece_of(bias), of.model.layers[i].out);
-  }
-  return made;
+  return trained_shards(asked, ranks.rank(), drawn, network, fsdp);
 }
 
 Certified certify_sharded(comm::Communicator& ranks, FsdpOptions options, std::uint64_t seed, Stream compute,

@@ -31,6 +31,80 @@ std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape) {
   return elements;
 }
 
+[[noreturn]] void refuse_file(const std::filesystem::path& path, const std::string& why) {
+  throw Error(ErrorKind::usage, fmt::format("cannot read '{}' as safetensors: {}", path.string(), why));
+}
+
+Json header_in(const std::string& text, const std::filesystem::path& path) {
+  if (text.empty() || text.front() != '{') {
+    refuse_file(path, "its header does not begin with '{'; it is another kind of file");
+  }
+  if (const std::string fault = nesting_fault(text); !fault.empty()) {
+    refuse_file(path, fmt::format("its header is {}; it is damaged or another kind of file", fault));
+  }
+  // The parser keeps the last of two equal keys; a file with equal keys is broken.
+  std::map<std::string, int, std::less<>> met;
+  std::string twice;
+  const auto note_keys = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1 && ++met[parsed.get<std::string>()] == 2) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
+  Json header;
+  try {
+    header = Json::parse(text, note_keys);
+  } catch (const Json::exception& error) {
+    refuse_file(path, fmt::format("its header is no JSON ({}); it is damaged or another kind of file", error.what()));
+  }
+  if (!twice.empty()) refuse_file(path, fmt::format("its header names '{}' twice", twice));
+  return header;
+}
+
+// Without checksums.
+FileMetadata metadata_in(const Json& entry, const std::filesystem::path& path) {
+  if (!entry.is_object()) refuse_file(path, "its __metadata__ is no object");
+  FileMetadata metadata;
+  for (const auto& [key, value] : entry.items()) {
+    if (!value.is_string()) refuse_file(path, fmt::format("its metadata '{}' is no text", key));
+    if (!is_checksum_key(key)) metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+bool are_whole_numbers(const Json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& number) {
+           return number.is_number_unsigned() &&
+                  number.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+         });
+}
+
+FileTensor tensor_in(const std::string& name, const Json& entry, const std::filesystem::path& path) {
+  if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !entry.contains("shape") ||
+      !are_whole_numbers(entry["shape"]) || !entry.contains("data_offsets") ||
+      !are_whole_numbers(entry["data_offsets"]) || entry["data_offsets"].size() != 2) {
+    refuse_file(path, fmt::format("what its header says of '{}' is not a dtype, a shape and two data_offsets", name));
+  }
+  FileTensor tensor{.name = name, .shape = entry["shape"].get<std::vector<std::int64_t>>()};
+  const auto word = entry["dtype"].get<std::string>();
+  const auto* const dtype =
+      std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](FileDType known) { return to_string(known) == word; });
+  if (dtype == std::end(kDTypes)) {
+    refuse_file(path, fmt::format("'{}' is of dtype '{}'; read are F64, F32, F16, BF16 and I64", name, word));
+  }
+  tensor.dtype = *dtype;
+  tensor.offset = entry["data_offsets"][0].get<std::uint64_t>();
+  const auto end = entry["data_offsets"][1].get<std::uint64_t>();
+  const std::optional<std::uint64_t> elements = elements_of(tensor.shape);
+  std::uint64_t bytes = 0;
+  if (end < tensor.offset || !elements || __builtin_mul_overflow(*elements, size_of(tensor.dtype), &bytes) ||
+      end - tensor.offset != bytes) {
+    refuse_file(path, fmt::format("the shape {} of '{}' in {} does not fit its data, bytes {} to {}",
+                                  shape_text(tensor.shape), name, word, tensor.offset, end));
+  }
+  return tensor;
+}
+
 }  // namespace
 
 std::string_view to_string(FileDType dtype) {
@@ -106,9 +180,7 @@ SafetensorsReader::SafetensorsReader(std::filesystem::path path) : path_(std::mo
 
 SafetensorsReader::~SafetensorsReader() { ::close(descriptor_); }
 
-void SafetensorsReader::refuse(const std::string& why) const {
-  throw Error(ErrorKind::usage, fmt::format("cannot read '{}' as safetensors: {}", path_.string(), why));
-}
+void SafetensorsReader::refuse(const std::string& why) const { refuse_file(path_, why); }
 
 void SafetensorsReader::read_header(std::uint64_t file_bytes) {
   std::uint64_t length = 0;
@@ -174,67 +246,13 @@ void SafetensorsReader::check_data() const {
 }
 
 void SafetensorsReader::parse_header(const std::string& text) {
-  if (text.empty() || text.front() != '{') {
-    refuse("its header does not begin with '{'; it is another kind of file");
-  }
-  if (const std::string fault = nesting_fault(text); !fault.empty()) {
-    refuse(fmt::format("its header is {}; it is damaged or another kind of file", fault));
-  }
-  // The parser keeps the last of two equal keys; a file with equal keys is broken.
-  std::map<std::string, int, std::less<>> met;
-  std::string twice;
-  const auto note_keys = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1 && ++met[parsed.get<std::string>()] == 2) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
-  Json header;
-  try {
-    header = Json::parse(text, note_keys);
-  } catch (const Json::exception& error) {
-    refuse(fmt::format("its header is no JSON ({}); it is damaged or another kind of file", error.what()));
-  }
-  if (!twice.empty()) refuse(fmt::format("its header names '{}' twice", twice));
-
+  const Json header = header_in(text, path_);
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      if (!entry.is_object()) refuse("its __metadata__ is no object");
-      for (const auto& [key, value] : entry.items()) {
-        if (!value.is_string()) refuse(fmt::format("its metadata '{}' is no text", key));
-        if (!is_checksum_key(key)) metadata_[key] = value.get<std::string>();
-      }
-      continue;
+      metadata_ = metadata_in(entry, path_);
+    } else {
+      tensors_.push_back(tensor_in(name, entry, path_));
     }
-    const auto whole_numbers = [](const Json& list) {
-      return list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& number) {
-               return number.is_number_unsigned() &&
-                      number.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
-             });
-    };
-    if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() || !entry.contains("shape") ||
-        !whole_numbers(entry["shape"]) || !entry.contains("data_offsets") || !whole_numbers(entry["data_offsets"]) ||
-        entry["data_offsets"].size() != 2) {
-      refuse(fmt::format("what its header says of '{}' is not a dtype, a shape and two data_offsets", name));
-    }
-    FileTensor tensor{.name = name, .shape = entry["shape"].get<std::vector<std::int64_t>>()};
-    const auto word = entry["dtype"].get<std::string>();
-    const auto* const dtype =
-        std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](FileDType known) { return to_string(known) == word; });
-    if (dtype == std::end(kDTypes)) {
-      refuse(fmt::format("'{}' is of dtype '{}'; read are F64, F32, F16, BF16 and I64", name, word));
-    }
-    tensor.dtype = *dtype;
-    tensor.offset = entry["data_offsets"][0].get<std::uint64_t>();
-    const auto end = entry["data_offsets"][1].get<std::uint64_t>();
-    const std::optional<std::uint64_t> elements = elements_of(tensor.shape);
-    std::uint64_t bytes = 0;
-    if (end < tensor.offset || !elements || __builtin_mul_overflow(*elements, size_of(tensor.dtype), &bytes) ||
-        end - tensor.offset != bytes) {
-      refuse(fmt::format("the shape {} of '{}' in {} does not fit its data, bytes {} to {}", shape_text(tensor.shape),
-                         name, word, tensor.offset, end));
-    }
-    tensors_.push_back(std::move(tensor));
   }
 }
 

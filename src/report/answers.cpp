@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "contract/outcome.hpp"
 #include "core/contains.hpp"
@@ -86,28 +85,6 @@ Text said_of_laws(const Table& laws) {
   add("Falsified", failed);
   add("Ended by a crash or an error", ended);
   return marked(text) + source_text(laws.source.file);
-}
-
-// One a table. What it says of its case is what the next need not.
-std::optional<Sentence> best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus) {
-  const std::vector<Sentence> all = sentences(table, brevity);
-  if (all.empty()) return std::nullopt;
-  // What was not measured here, or a smoke run's, only where there is no other, nor one that lacks something and names
-  // the command for it; of the device that the part before spoke of, if it can be; then by the device, as the problem's
-  // table has it.
-  const auto standing = [&](std::size_t i) {
-    const auto device = all[i].said.find("device");
-    const auto said = brevity.said.find("device");
-    const bool is_another = device != all[i].said.end() && said != brevity.said.end() && device->second != said->second;
-    const auto place = device == all[i].said.end() ? gpus.begin() : std::ranges::find(gpus, device->second);
-    return std::tuple(all[i].self_reported, all[i].smoke, all[i].lacks, is_another, place - gpus.begin());
-  };
-  std::size_t chosen = 0;
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    if (standing(i) < standing(chosen)) chosen = i;
-  }
-  for (const auto& [name, value] : all[chosen].said) brevity.said[name] = value;
-  return all[chosen];
 }
 
 // In which part what was found by the searches of a table of laws is said: once in a problem.
@@ -340,118 +317,178 @@ std::string points_text(const Problem& problem, const std::string& handout) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-}  // namespace
+// A person's own words, and the letters of the parts that they answer.
+struct OwnWords {
+  std::vector<std::string> paragraphs;
+  std::set<std::string> letters;
 
-Answered answered(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
-                  const AnswerOptions& options, CaptionsShown& captions) {
-  const Problem& problem = *plan.problem;
-  std::vector<Shown> shown = shown_of(plan, store, pictures);
-  for (Shown& one : shown) {
+  explicit OwnWords(const std::string& text) : paragraphs(paragraphs_of(text)) {
+    for (const std::string& paragraph : paragraphs) letters.insert(letter_of(paragraph));
+  }
+  bool answer(const Part& part, bool only_part) const {
+    return !paragraphs.empty() && (only_part || letters.contains(part.letter));
+  }
+};
+
+// A problem, what is measured of it and what of that carries its point.
+struct Material {
+  const Problem& problem;
+  std::vector<Part> parts;
+  std::vector<Shown> shown;
+  Carrier carrier;
+};
+
+Material material_of(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
+                     const AnswerOptions& options) {
+  Material made{*plan.problem, parts_of(*plan.problem, options.handout), shown_of(plan, store, pictures), {}};
+  for (Shown& one : made.shown) {
     for (Table& table : one.tables) keep_models_of(options.handout, table.result);
   }
-  const std::vector<Part> parts = parts_of(problem, options.handout);
-  const Carrier carrier = options.only_words ? Carrier{} : carrier_of(parts, shown);
-  Answered made;
-  made.problem = problem.id;
-  const std::string points = points_text(problem, options.handout);
-  made.blocks.emplace_back();  // the heading, when all letters are known
-  std::vector<std::string> letters;
+  if (!options.only_words) made.carrier = carrier_of(made.parts, made.shown);
+  return made;
+}
+
+// What is said of the parts, an item each.
+struct Said {
   Bullets list;
-  const std::vector<std::string> own = paragraphs_of(options.own_words);
-  std::set<std::string> in_own_words;
-  for (const std::string& paragraph : own) in_own_words.insert(letter_of(paragraph));
+  std::vector<std::string> letters, open;  // of parts with an item; of those, without an answer
+  std::size_t before_carrier = 0;          // items up to the one whose part the carrier shows; 0: it comes last
+  std::string device;                      // that the first sentence with one names
+
+  void add_to_last(const Text& more) {
+    if (!list.items.empty()) list.items.back() = list.items.back() + more;
+  }
+};
+
+Said said_of(const Material& material, const OwnWords& own, const AnswerOptions& options) {
+  const auto& [problem, parts, shown, carrier] = material;
+  Said all;
   LawsSaid laws_said;
   Brevity brevity{.brief = true, .device = options.device};
   Text last_open;                    // of the last item, if that is an open part
   std::vector<std::string> of_item;  // letters of the last item
-  std::size_t before_carrier = 0;    // items up to the one whose part the table or figure carries; 0: it comes last
-  std::string spoken_of;             // the device that the first sentence with one names
   const Text between = options.is_page ? next_line() : plain_text(" ");
   for (const Part& part : parts) {
-    ++made.parts;
     const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, brevity, laws_said)
                                         : Words(options, brevity);
-    if (const auto device = brevity.said.find("device"); spoken_of.empty() && device != brevity.said.end()) {
-      spoken_of = device->second;
+    if (const auto device = brevity.said.find("device"); all.device.empty() && device != brevity.said.end()) {
+      all.device = device->second;
     }
     Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text(between);
-    const bool own_answer = !own.empty() && (parts.size() == 1 || in_own_words.contains(part.letter));
-    if (said.empty() && own_answer) continue;  // it follows
+    if (said.empty() && own.answer(part, parts.size() == 1)) continue;  // it follows
     const bool is_open = said.empty();
     if (is_open) {
-      made.open.push_back(part.letter);
+      all.open.push_back(part.letter);
       said = Text{{Style::emphasis, "Open:"}} + plain_text(" ") + why_open(part, shown, options.answers);
     }
-    if (!part.letter.empty()) letters.push_back(part.letter);
+    if (!part.letter.empty()) all.letters.push_back(part.letter);
     // Open parts that follow each other and want the same are one item: "(a)–(e)".
     if (is_open && bare(said) == bare(last_open)) {
       of_item.push_back(part.letter);
-      list.items.back() = lettered(problem.id, of_item, options.is_page) + said;
+      all.list.items.back() = lettered(problem.id, of_item, options.is_page) + said;
       continue;
     }
     of_item = {part.letter};
     last_open = is_open ? said : Text{};
     const bool carries = carrier.is_any() && carrier.letter() == part.letter;
-    list.items.push_back(lettered(problem.id, of_item, options.is_page) + (carries ? carrier.name() : Text{}) + said);
-    if (carries && !part.letter.empty()) before_carrier = list.items.size();
+    all.list.items.push_back(lettered(problem.id, of_item, options.is_page) + (carries ? carrier.name() : Text{}) +
+                             said);
+    if (carries && !part.letter.empty()) all.before_carrier = all.list.items.size();
   }
-  const bool refers = !options.appendix.empty() && !list.items.empty();
-  if (refers) {
-    const Span link{Style::link, "All measurements", options.appendix + "#" + problem.id};
-    list.items.back() = list.items.back() + Text{{Style::plain, " "}, link, {Style::plain, "."}};
-  }
-  std::vector<Text> not_passed = not_passed_of(plan, store, options.handout);
-  // A terminal has no table for them to stand below.
-  if (options.only_words && !list.items.empty()) {
-    for (const Text& said : not_passed) list.items.back() = list.items.back() + plain_text(" ") + said;
-    not_passed.clear();
-  }
-  const auto add_carrier = [&] {
-    if (carrier.picture != nullptr) {
-      made.blocks.emplace_back(alone(*carrier.picture));
-    } else if (carrier.table != nullptr) {
-      Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, spoken_of);
-      const Provenance provenance = provenance_of(table.result, store);  // of the rows that it shows
-      table.warning = provenance.warning();
-      if (std::string note = provenance.note(); !note.empty()) table.source.notes.push_back(std::move(note));
-      say_once(captions, table.source);
-      made.blocks.emplace_back(std::move(table));
-    }
-    for (Text& said : not_passed) made.blocks.emplace_back(Paragraph{std::move(said), Tone::meta});
-  };
+  return all;
+}
+
+// `device`: that sentences have spoken of.
+std::vector<Block> blocks_of(const Carrier& carrier, const store::Store& store, const AnswerOptions& options,
+                             const std::string& device, CaptionsShown& captions) {
+  if (carrier.picture != nullptr) return {alone(*carrier.picture)};
+  if (carrier.table == nullptr) return {};
+  Table table = hand_in_table(*carrier.table, options.appendix, options.gpus, device);
+  const Provenance provenance = provenance_of(table.result, store);  // of the rows that it shows
+  table.warning = provenance.warning();
+  if (std::string note = provenance.note(); !note.empty()) table.source.notes.push_back(std::move(note));
+  say_once(captions, table.source);
+  return {std::move(table)};
+}
+
+void append(std::vector<Block>& blocks, const std::vector<Block>& more) {
+  blocks.insert(blocks.end(), more.begin(), more.end());
+}
+
+// `carried` follows the item of its part.
+void add_items(Said said, bool only_part, const std::vector<Block>& carried, std::vector<Block>& blocks) {
+  std::vector<Text>& items = said.list.items;
   // The only part of a problem is a paragraph, not a list of one.
-  if (list.items.size() == 1 && parts.size() == 1) {
-    made.blocks.emplace_back(Paragraph{std::move(list.items.front())});
-  } else if (before_carrier > 0) {
-    const auto behind = list.items.begin() + static_cast<std::ptrdiff_t>(before_carrier);
-    made.blocks.emplace_back(Bullets{{list.items.begin(), behind}});
-    add_carrier();
-    list.items.erase(list.items.begin(), behind);
-    if (!list.items.empty()) made.blocks.emplace_back(std::move(list));
-  } else if (!list.items.empty()) {
-    made.blocks.emplace_back(std::move(list));
+  if (items.size() == 1 && only_part) {
+    blocks.emplace_back(Paragraph{std::move(items.front())});
+    return;
   }
-  for (const std::string& paragraph : own) {
+  if (said.before_carrier > 0) {
+    const auto behind = items.begin() + static_cast<std::ptrdiff_t>(said.before_carrier);
+    blocks.emplace_back(Bullets{{items.begin(), behind}});
+    append(blocks, carried);
+    items.erase(items.begin(), behind);
+  }
+  if (!items.empty()) blocks.emplace_back(std::move(said.list));
+}
+
+// `letters`: of the parts that have a place on the page; those that the words answer first join them.
+void add_own_words(const OwnWords& own, const Material& material, bool is_page, std::vector<std::string>& letters,
+                   std::vector<Block>& blocks) {
+  for (const std::string& paragraph : own.paragraphs) {
     const std::string letter = letter_of(paragraph);
-    const bool is_first =
-        !letter.empty() && !contains(letters, letter) && std::ranges::find(parts, letter, &Part::letter) != parts.end();
+    const bool is_first = !letter.empty() && !contains(letters, letter) &&
+                          std::ranges::find(material.parts, letter, &Part::letter) != material.parts.end();
     if (is_first) letters.push_back(letter);
     const Text place =
-        is_first && options.is_page ? Text{{Style::anchor, "", letter_anchor(problem.id, letter)}} : Text{};
-    made.blocks.emplace_back(Paragraph{place + marked(paragraph)});
+        is_first && is_page ? Text{{Style::anchor, "", letter_anchor(material.problem.id, letter)}} : Text{};
+    blocks.emplace_back(Paragraph{place + marked(paragraph)});
   }
+}
+
+void add_places_for_answers(const std::vector<Part>& parts, std::vector<Block>& blocks) {
   for (const Part& part : parts) {
-    const bool wants_words = std::ranges::any_of(part.wanted, [](const Deliverable* one) { return in_words(*one); });
-    if (options.answers || !wants_words) continue;
+    if (std::ranges::none_of(part.wanted, [](const Deliverable* one) { return in_words(*one); })) continue;
     const std::string letter = part.letter.empty() ? "" : "(" + part.letter + ") ";
-    made.blocks.emplace_back(Paragraph{plain_text(letter + "Your answer goes here."), Tone::answer});
+    blocks.emplace_back(Paragraph{plain_text(letter + "Your answer goes here."), Tone::answer});
   }
-  if (before_carrier == 0) add_carrier();
+}
+
+}  // namespace
+
+Answered answered(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
+                  const AnswerOptions& options, CaptionsShown& captions) {
+  const Material material = material_of(plan, store, pictures, options);
+  const Problem& problem = material.problem;
+  const OwnWords own(options.own_words);
+  Said said = said_of(material, own, options);
+  Answered made{.problem = problem.id, .parts = static_cast<int>(material.parts.size()), .open = said.open};
+  made.blocks.emplace_back();  // the heading, when all letters are known
+  std::vector<std::string> letters = said.letters;
+  if (!options.appendix.empty()) {
+    const Span link{Style::link, "All measurements", options.appendix + "#" + problem.id};
+    said.add_to_last(Text{{Style::plain, " "}, link, {Style::plain, "."}});
+  }
+  std::vector<Block> carried = blocks_of(material.carrier, store, options, said.device, captions);
+  for (const Text& one : not_passed_of(plan, store, options.handout)) {
+    // A terminal has no table for them to stand below.
+    if (options.only_words && !said.list.items.empty()) {
+      said.add_to_last(plain_text(" ") + one);
+    } else {
+      carried.emplace_back(Paragraph{one, Tone::meta});
+    }
+  }
+  const bool carried_last = said.before_carrier == 0;
+  add_items(std::move(said), material.parts.size() == 1, carried, made.blocks);
+  add_own_words(own, material, options.is_page, letters, made.blocks);
+  if (!options.answers) add_places_for_answers(material.parts, made.blocks);
+  if (carried_last) append(made.blocks, carried);
   std::ranges::sort(letters);
-  made.blocks.front() = Heading{2,
-                                plain_text(fmt::format("{} ({})", problem.title, points)),
-                                problem.id,
-                                {problem.section, problem.title, std::move(letters)}};
+  made.blocks.front() =
+      Heading{2,
+              plain_text(fmt::format("{} ({})", problem.title, points_text(problem, options.handout))),
+              problem.id,
+              {problem.section, problem.title, std::move(letters)}};
   return made;
 }
 

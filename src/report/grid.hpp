@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ struct Sentence {
 };
 // The filled sentences of a source that is one, a row each.
 std::vector<Sentence> sentences(const Table& table, const Brevity& brevity = {});
+// The one of them that is said where a table has one alone. `gpus`: in the order in which one is taken. What it says of
+// its case is what the next need not, by `brevity`.
+std::optional<Sentence> best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus);
 
 // "time" or "head dim": underscores are spaces.
 std::string heading_of(const Column& column);

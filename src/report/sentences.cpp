@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "core/contains.hpp"
 #include "core/error.hpp"
@@ -193,6 +194,27 @@ std::vector<Sentence> sentences(const Table& table, const Brevity& brevity) {
                      .lacks = has_lacks && cell_of(table.result, row, "lacks").integer != 0});
   }
   return found;
+}
+
+std::optional<Sentence> best_sentence(const Table& table, Brevity& brevity, const std::vector<std::string>& gpus) {
+  const std::vector<Sentence> all = sentences(table, brevity);
+  if (all.empty()) return std::nullopt;
+  // What was not measured here, or a smoke run's, only where there is no other, nor one that lacks something and names
+  // the command for it; of the device that the part before spoke of, if it can be; then by the device, as the problem's
+  // table has it.
+  const auto standing = [&](std::size_t i) {
+    const auto device = all[i].said.find("device");
+    const auto said = brevity.said.find("device");
+    const bool is_another = device != all[i].said.end() && said != brevity.said.end() && device->second != said->second;
+    const auto place = device == all[i].said.end() ? gpus.begin() : std::ranges::find(gpus, device->second);
+    return std::tuple(all[i].self_reported, all[i].smoke, all[i].lacks, is_another, place - gpus.begin());
+  };
+  std::size_t chosen = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (standing(i) < standing(chosen)) chosen = i;
+  }
+  for (const auto& [name, value] : all[chosen].said) brevity.said[name] = value;
+  return all[chosen];
 }
 
 }  // namespace syslab::report

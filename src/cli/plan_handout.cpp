@@ -69,76 +69,123 @@ std::string duration(double seconds) {
   return format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(seconds)));
 }
 
+// A step as it is listed.
+struct Listed {
+  const Ahead* ahead = nullptr;
+  double until = 0;  // seconds, of this and all before
+  Taken taken;
+  bool budget_ends = false;  // before it
+};
+
+// Steps of whose cases some are not too long; under a `budget` of 0 all are taken.
+std::vector<Listed> listed(const std::vector<Ahead>& ahead, double budget) {
+  std::vector<Listed> steps;
+  double until = 0, spent = 0;
+  bool ended = false;
+  for (const Ahead& one : ahead) {
+    if (one.cases.empty()) continue;
+    until += one.seconds;
+    Listed step{.ahead = &one, .until = until, .taken = {.all = true, .some = true}};
+    if (budget > 0) step.taken = take(one, budget, spent);
+    step.budget_ends = !ended && !step.taken.some;
+    ended = ended || step.budget_ends;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+Json json_of(const Listed& listed) {
+  const Ahead& one = *listed.ahead;
+  Json cases = Json::array();
+  for (const plan::PlannedCase& planned : one.cases) cases.push_back(label_of(planned));
+  return {{"experiment", one.step->experiment->id},
+          {"stage", to_string(one.step->stage)},
+          {"round", one.step->round},
+          {"points", one.points},
+          {"seconds", one.seconds},
+          {"until", listed.until},
+          {"within_budget", listed.taken.all},
+          {"cases", cases}};
+}
+
+std::string text_of(const Listed& listed, std::size_t number, double budget) {
+  const Ahead& one = *listed.ahead;
+  std::string text;
+  if (listed.budget_ends) text = fmt::format("  -- a budget of {} ends about here --\n", duration(budget));
+  text += fmt::format("{:>4}  {:<5}  {:<46}  {:>10}  {:>9}  {:>4.2g} points\n", number, to_string(one.step->stage),
+                      one.step->experiment->id, counted(static_cast<std::int64_t>(one.cases.size()), "case"),
+                      duration(one.seconds), one.points);
+  if (listed.taken.some && !listed.taken.all) text += "      of which not all fit into the budget\n";
+  return text;
+}
+
+// What a plan of a whole hand-out says.
+struct HandoutPlan {
+  std::string year;
+  evidence::Standing standing;
+  std::vector<std::string> impossible;
+  std::vector<Listed> steps;
+  double budget = 0;         // seconds; 0: none
+  std::size_t too_long = 0;  // cases
+  bool is_done = false;      // nothing is ahead, too long or not
+
+  double seconds() const { return steps.empty() ? 0 : steps.back().until; }
+};
+
+Json json_of(const HandoutPlan& plan) {
+  Json steps = Json::array();
+  for (const Listed& one : plan.steps) steps.push_back(json_of(one));
+  Json document = to_json(plan.standing);
+  document["handout"] = plan.year;
+  document["steps"] = steps;
+  document["predicted_seconds"] = plan.seconds();
+  document["too_long"] = plan.too_long;
+  document["impossible"] = plan.impossible;
+  return document;
+}
+
+std::string text_of(const HandoutPlan& plan) {
+  std::string text = standing_text(plan.year, plan.standing) + "\n";
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) text += text_of(plan.steps[i], i + 1, plan.budget);
+  for (const std::string& one : plan.impossible) text += one + "\n";
+  text += plan.is_done
+              ? std::string("nothing is left to measure here\n")
+              : fmt::format("{} ahead, about {}\n", counted(static_cast<std::int64_t>(plan.steps.size()), "step"),
+                            duration(plan.seconds()));
+  if (plan.too_long > 0) {
+    text += fmt::format(
+        "{} would take longer than {} here: `run --handout` passes over them unless --timeout says more\n",
+        counted(static_cast<std::int64_t>(plan.too_long), "case"), duration(Seconds(usual_timeout()).count()));
+  }
+  return text;
+}
+
 }  // namespace
 
 Exit plan_handout(const Context& context, const PlanOptions& options) {
   refuse_choices("plan", options.selection, options.measuring);
   const plan::Selection selection = select_for_handout(context, options.selection, options.measuring.memory_limit);
   const Handout handout = handout_of(context, options.selection.handout, selection);
-  const double budget = options.budget.empty() ? 0 : Seconds(duration_option("--budget", options.budget)).count();
+  HandoutPlan plan{.year = handout.year};
+  if (!options.budget.empty()) plan.budget = Seconds(duration_option("--budget", options.budget)).count();
   std::optional<store::Store> store;
   std::error_code ignored;
   if (std::filesystem::exists(context.global.database, ignored)) {
     store.emplace(store::Store::open(context.global.database, store::Mode::read_only));
   }
   const StoredEvidence stored = store ? StoredEvidence(*store, usual_timeout()) : StoredEvidence();
-  const evidence::Standing standing = standing_of(handout, stored);
+  plan.standing = standing_of(handout, stored);
   const evidence::Schedule schedule = schedule_of(context, handout, selection, true);
+  plan.impossible = impossible_texts(schedule.impossible);
   const std::vector<Ahead> ahead = what_is_ahead(handout, schedule, stored, store ? &*store : nullptr);
-  const Console& console = context.console;
-  double until = 0, spent = 0;
-  Json steps = Json::array();
-  std::string text = standing_text(handout.year, standing) + "\n";
-  std::size_t number = 0;
-  std::size_t too_long = 0;
-  bool ended = false;
-  for (const Ahead& one : ahead) {
-    too_long += one.too_long;
-    if (one.cases.empty()) continue;
-    until += one.seconds;
-    const Taken taken = budget > 0 ? take(one, budget, spent) : Taken{.all = true, .some = true};
-    if (budget > 0 && !ended && !taken.some) {
-      ended = true;
-      text += fmt::format("  -- a budget of {} ends about here --\n", duration(budget));
-    }
-    const std::string stage(to_string(one.step->stage));
-    if (console.json()) {
-      Json cases = Json::array();
-      for (const plan::PlannedCase& planned : one.cases) cases.push_back(label_of(planned));
-      steps.push_back({{"experiment", one.step->experiment->id},
-                       {"stage", stage},
-                       {"round", one.step->round},
-                       {"points", one.points},
-                       {"seconds", one.seconds},
-                       {"until", until},
-                       {"within_budget", taken.all},
-                       {"cases", cases}});
-    }
-    text +=
-        fmt::format("{:>4}  {:<5}  {:<46}  {:>10}  {:>9}  {:>4.2g} points\n", ++number, stage, one.step->experiment->id,
-                    counted(static_cast<std::int64_t>(one.cases.size()), "case"), duration(one.seconds), one.points);
-    if (taken.some && !taken.all) text += "      of which not all fit into the budget\n";
+  plan.steps = listed(ahead, plan.budget);
+  for (const Ahead& one : ahead) plan.too_long += one.too_long;
+  plan.is_done = ahead.empty();
+  if (context.console.json()) {
+    context.console.print_document(json_of(plan));
+  } else {
+    context.console.print(text_of(plan));
   }
-  if (console.json()) {
-    Json document = to_json(standing);
-    document["handout"] = handout.year;
-    document["steps"] = steps;
-    document["predicted_seconds"] = until;
-    document["too_long"] = too_long;
-    document["impossible"] = impossible_texts(schedule.impossible);
-    console.print_document(document);
-    return Exit::well;
-  }
-  for (const std::string& one : impossible_texts(schedule.impossible)) text += one + "\n";
-  text += ahead.empty() ? std::string("nothing is left to measure here\n")
-                        : fmt::format("{} ahead, about {}\n", counted(static_cast<std::int64_t>(number), "step"),
-                                      duration(until));
-  if (too_long > 0) {
-    text +=
-        fmt::format("{} would take longer than {} here: `run --handout` passes over them unless --timeout says more\n",
-                    counted(static_cast<std::int64_t>(too_long), "case"), duration(Seconds(usual_timeout()).count()));
-  }
-  console.print(text);
   return Exit::well;
 }
 

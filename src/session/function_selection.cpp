@@ -64,67 +64,93 @@ std::string cases_beside(const std::string& reference) {
   return colon == std::string::npos ? "" : reference.substr(0, colon) + ".py:cases";
 }
 
-}  // namespace
-
-void select_function(const SelectionOptions& options, plan::Selection& selection) {
-  std::vector<plan::MineSpec>& all = selection.mine;
-  // As a run prints them: each names its reference and inputs itself.
-  const bool complete = !all.empty() && std::ranges::all_of(all, &plan::MineSpec::is_function);
-  if (options.reference.empty() && options.inputs.empty() && !complete) {
-    if (options.backward) refuse("--backward is of functions: --mine, --reference and --inputs (docs/any-function.md)");
-    for (const plan::MineSpec& mine : all) {
-      if (!mine.is_symbol()) continue;
-      refuse(
-          fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json "
-                      "(docs/any-function.md)",
-                      mine.name, mine.python_class));
-    }
-    if (std::ranges::count(selection.patterns, kFunctionExperiment) == 0) return;
+// What of functions was asked where no function is compared.
+void refuse_leftovers(const SelectionOptions& options, const plan::Selection& selection) {
+  if (options.backward) refuse("--backward is of functions: --mine, --reference and --inputs (docs/any-function.md)");
+  for (const plan::MineSpec& mine : selection.mine) {
+    if (!mine.is_symbol()) continue;
     refuse(
-        "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
-        "file.py:cases (docs/any-function.md)");
+        fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json "
+                    "(docs/any-function.md)",
+                    mine.name, mine.python_class));
   }
+  if (std::ranges::count(selection.patterns, kFunctionExperiment) == 0) return;
+  refuse(
+      "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
+      "file.py:cases (docs/any-function.md)");
+}
+
+// What functions are compared with, and on which inputs.
+struct Comparison {
+  std::string reference, inputs;
+};
+
+// As the command line names it. `complete`: each function of --mine names both itself.
+Comparison asked_comparison(const SelectionOptions& options, bool complete) {
   const std::string manifest = options.inputs.ends_with(".json") ? options.inputs : "";
   const std::string named = reference_of(options, manifest);
   const std::string given = options.inputs.empty() ? cases_beside(named) : options.inputs;
   if (!complete && (named.empty() || given.empty())) {
     refuse("--reference says what a function should return and --inputs which cases there are; write both");
   }
-  if (all.empty()) refuse("--mine NAME=file.py:function says which function is compared with --reference");
+  return {named, given};
+}
+
+// What it leaves open is as the first function has it.
+Comparison comparison_of(const Comparison& asked, const plan::MineSpec& first) {
+  return {asked.reference.empty() ? first.reference : plan::parse_python_place("--reference", asked.reference),
+          asked.inputs.empty() ? first.inputs : plan::parse_python_place("--inputs", asked.inputs)};
+}
+
+void expect_function(const plan::MineSpec& mine, const Comparison& comparison) {
+  if (mine.python_class.empty()) {
+    refuse(
+        fmt::format("--mine {}: a function is in a Python file: {}=file.py:function; or in a library with a "
+                    "manifest: {}=lib.so:symbol",
+                    mine.name, mine.name, mine.name));
+  }
+  if (mine.is_symbol() && !comparison.inputs.ends_with(".json:manifest")) {
+    refuse(fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json", mine.name,
+                       mine.python_class));
+  }
+  if (mine.is_function() && (mine.reference != comparison.reference || mine.inputs != comparison.inputs)) {
+    refuse(fmt::format("--mine {} has another reference or other inputs than the rest", mine.name));
+  }
+  if (mine.name == plan::kReferenceName && mine.path + ":" + mine.python_class != comparison.reference) {
+    refuse("--mine reference=…: that is what --reference is called; choose another name");
+  }
+}
+
+// Each of them with what it is compared with, and the reference among them.
+void compare_functions(const Comparison& comparison, std::vector<plan::MineSpec>& all) {
+  for (const plan::MineSpec& mine : all) expect_function(mine, comparison);
+  if (std::ranges::find(all, plan::kReferenceName, &plan::MineSpec::name) == all.end()) {
+    all.push_back(plan::parse_mine(fmt::format("{}={}", plan::kReferenceName, comparison.reference)));
+  }
+  for (plan::MineSpec& mine : all) {
+    mine.reference = comparison.reference;
+    mine.inputs = comparison.inputs;
+    mine.digest = plan::digest_of(mine);
+  }
+}
+
+}  // namespace
+
+void select_function(const SelectionOptions& options, plan::Selection& selection) {
+  // As a run prints them: each names its reference and inputs itself.
+  const bool complete = !selection.mine.empty() && std::ranges::all_of(selection.mine, &plan::MineSpec::is_function);
+  if (options.reference.empty() && options.inputs.empty() && !complete) return refuse_leftovers(options, selection);
+  const Comparison asked = asked_comparison(options, complete);
+  if (selection.mine.empty()) {
+    refuse("--mine NAME=file.py:function says which function is compared with --reference");
+  }
   if (selection.patterns.empty()) selection.patterns = {std::string(kFunctionExperiment)};
   if (selection.patterns != std::vector{std::string(kFunctionExperiment)}) {
     refuse("--reference and --inputs are of the experiment function alone; leave the other names out");
   }
-  const std::string reference = named.empty() ? all[0].reference : plan::parse_python_place("--reference", named);
-  const std::string inputs = given.empty() ? all[0].inputs : plan::parse_python_place("--inputs", given);
-  bool has_reference = false;
-  for (plan::MineSpec& mine : all) {
-    if (mine.python_class.empty()) {
-      refuse(
-          fmt::format("--mine {}: a function is in a Python file: {}=file.py:function; or in a library with a "
-                      "manifest: {}=lib.so:symbol",
-                      mine.name, mine.name, mine.name));
-    }
-    if (mine.is_symbol() && !inputs.ends_with(".json:manifest")) {
-      refuse(fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json",
-                         mine.name, mine.python_class));
-    }
-    if (mine.is_function() && (mine.reference != reference || mine.inputs != inputs)) {
-      refuse(fmt::format("--mine {} has another reference or other inputs than the rest", mine.name));
-    }
-    mine.reference = reference;
-    mine.inputs = inputs;
-    if (mine.name != plan::kReferenceName) continue;
-    has_reference = true;
-    if (mine.path + ":" + mine.python_class != reference) {
-      refuse("--mine reference=…: that is what --reference is called; choose another name");
-    }
-  }
-  if (!has_reference) all.push_back(plan::parse_mine(fmt::format("{}={}", plan::kReferenceName, reference)));
-  all.back().reference = reference;
-  all.back().inputs = inputs;
-  for (plan::MineSpec& mine : all) mine.digest = plan::digest_of(mine);
-  std::vector<Params> points = worker::function_cases(reference, inputs, options.backward);
+  const Comparison comparison = comparison_of(asked, selection.mine.front());
+  compare_functions(comparison, selection.mine);
+  std::vector<Params> points = worker::function_cases(comparison.reference, comparison.inputs, options.backward);
   std::vector<Axis> axes = axes_of(points);
   selection.registry = selection.registry->with(kFunctionExperiment, std::move(axes), std::move(points));
 }

@@ -96,6 +96,15 @@ std::string python_flag(const plan::Plan& plan) {
   return wanted ? " --python " + shell_word(chosen) : "";
 }
 
+Rerun rerun_of(const Context& context, const plan::Plan& plan, const Conditions& conditions) {
+  return {plan.mine,
+          conditions.protocol,
+          run_flags(conditions, plan.root_seed),
+          check_flags(conditions, plan.root_seed),
+          db_flag(context.global),
+          python_flag(plan)};
+}
+
 std::string failed_check(const store::Store& store, const std::string& attempt_uid) {
   const store::ResultSet found = store.query(
       "SELECT k.uid FROM check_result k JOIN attempt a ON a.id = k.attempt_id"
@@ -305,82 +314,120 @@ struct Stored {
   int left_out = 0;
 };
 
-Stored store_plan(const Context& context, store::Store& store, store::RowId run, const plan::Plan& asked,
-                  const Conditions& conditions, const runner::Interruption* interruption) {
-  const Claim claim(store, run);
-  plan::Plan plan = asked;
-  forecast(plan, &store, conditions);
-  const std::string run_uid = store.run_uid(run);
-  const Console& console = context.console;
-  if (console.json()) {
-    console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
+// The attempts of a run, stored and told as they come.
+class Attempts {
+ public:
+  Attempts(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
+           const Conditions& conditions)
+      : console_(context.console),
+        store_(store),
+        run_(run),
+        run_uid_(store.run_uid(run)),
+        asks_for_times_(conditions.asks_for_times),
+        progress_(context.console, plan, Eta(plan), conditions.budget),
+        usability_(plan),
+        missing_(static_cast<std::int64_t>(plan.cases.size())),
+        stored_{Summary(run_uid_, rerun_of(context, plan, conditions)), {}, 0},
+        queue_(store, run, [this](const std::string& uid, const runner::AttemptResult& result) { tell(uid, result); }) {
   }
-  Progress progress(console, plan, Eta(plan), conditions.budget);
-  Rerun rerun{plan.mine,
-              conditions.protocol,
-              run_flags(conditions, plan.root_seed),
-              check_flags(conditions, plan.root_seed),
-              db_flag(context.global),
-              python_flag(plan)};
-  Stored stored{Summary(run_uid, std::move(rerun)), {}, 0};
-  Summary& summary = stored.summary;
-  std::map<int, std::string> attempt_uids;  // of the running cases, by their place in the plan
-  std::size_t done = 0;
-  Usability usability(plan);
+  Attempts(const Attempts&) = delete;
+  Attempts& operator=(const Attempts&) = delete;
 
-  AttemptQueue queue(store, run, [&](const std::string& uid, const runner::AttemptResult& result) {
-    ++done;
-    // Printed only now, so that a reader of this line finds the attempt whatever happens to us.
-    if (console.json()) console.print_line(attempt_json(uid, run_uid, result));
-    usability.require(result);
-    progress.finished(result);
-    ++stored.counts[result.status];
-    summary.add(*result.planned, result.status, result.detail,
-                result.status == Status::check_failed ? failed_check(store, uid) : "", finding_of(result));
+  runner::Observer observer() {
+    runner::Observer observer;
+    observer.started = [this](const plan::PlannedCase& planned) { start(planned); };
+    observer.progress = [this](const plan::PlannedCase& planned, const worker::ProgressRecord& record) {
+      progress_.said(planned, record.text);
+    };
+    observer.heartbeat = [this](const plan::PlannedCase& planned) {
+      store_.heartbeat(attempt_uids_[planned.index]);
+      progress_.heartbeat(planned);
+    };
+    observer.finished = [this](runner::AttemptResult result) {
+      const auto uid = attempt_uids_.extract(result.planned->index);
+      queue_.add(uid ? uid.mapped() : std::string(), std::move(result));
+    };
+    observer.left_out = [this](const plan::PlannedCase& planned, const std::string& why) { leave_out(planned, why); };
+    return observer;
+  }
+
+  Stored end() {
+    queue_.store_all();
+    stored_.summary.add_missing(missing_);
+    return std::move(stored_);
+  }
+
+ private:
+  void start(const plan::PlannedCase& planned) {
+    queue_.store_all();
+    const std::string uid = attempt_uids_[planned.index] = new_uuid7();
+    store_.attempt_started(run_, planned.index, uid);
+    progress_.started(planned);
+  }
+
+  void leave_out(const plan::PlannedCase& planned, const std::string& why) {
+    queue_.store_all();
+    --missing_;
+    progress_.left_out(planned);
+    ++stored_.left_out;
+    stored_.summary.add_left_out(planned, why);
+  }
+
+  // Only once it is stored, so that a reader of its line finds the attempt whatever happens to us.
+  void tell(const std::string& uid, const runner::AttemptResult& result) {
+    --missing_;
+    if (console_.json()) console_.print_line(attempt_json(uid, run_uid_, result));
+    usability_.require(result);
+    progress_.finished(result);
+    ++stored_.counts[result.status];
+    stored_.summary.add(*result.planned, result.status, result.detail,
+                        result.status == Status::check_failed ? failed_check(store_, uid) : "", finding_of(result));
+    add_warnings(result);
+  }
+
+  void add_warnings(const runner::AttemptResult& result) {
+    Summary& summary = stored_.summary;
     const std::vector<stats::TimingWarning> warnings = timing_warnings(result.facts_json);
     if (result.status == Status::unsupported && leave_unjudged(warnings)) {
       summary.add_not_judged(*result.planned, result.detail);
     } else if (result.status == Status::ok) {
       summary.add_warnings(of_results(warnings));
     }
-    if (result.status != Status::ok || !conditions.asks_for_times) return;
+    if (result.status != Status::ok || !asks_for_times_) return;
     if (const std::optional<NoTime> why = no_time(result.facts_json)) summary.add_no_time(*result.planned, *why);
     summary.add_warnings(warnings);
-  });
-  runner::Observer observer;
-  observer.started = [&](const plan::PlannedCase& planned) {
-    queue.store_all();
-    const std::string uid = attempt_uids[planned.index] = new_uuid7();
-    store.attempt_started(run, planned.index, uid);
-    progress.started(planned);
-  };
-  observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord& record) {
-    progress.said(planned, record.text);
-  };
-  observer.heartbeat = [&](const plan::PlannedCase& planned) {
-    store.heartbeat(attempt_uids[planned.index]);
-    progress.heartbeat(planned);
-  };
-  observer.finished = [&](runner::AttemptResult result) {
-    const auto uid = attempt_uids.extract(result.planned->index);
-    queue.add(uid ? uid.mapped() : std::string(), std::move(result));
-  };
-  observer.left_out = [&](const plan::PlannedCase& planned, const std::string& why) {
-    queue.store_all();
-    ++done;
-    progress.left_out(planned);
-    ++stored.left_out;
-    summary.add_left_out(planned, why);
-  };
+  }
+
+  const Console& console_;
+  store::Store& store_;
+  store::RowId run_;
+  std::string run_uid_;
+  bool asks_for_times_;
+  std::map<int, std::string> attempt_uids_;  // of the running cases, by their place in the plan
+  Progress progress_;
+  Usability usability_;
+  std::int64_t missing_;  // cases that have neither ended nor been left out
+  Stored stored_;
+  AttemptQueue queue_;
+};
+
+Stored store_plan(const Context& context, store::Store& store, store::RowId run, const plan::Plan& asked,
+                  const Conditions& conditions, const runner::Interruption* interruption) {
+  const Claim claim(store, run);
+  plan::Plan plan = asked;
+  forecast(plan, &store, conditions);
+  const Console& console = context.console;
+  if (console.json()) {
+    console.print_line({{"type", "run"}, {"run", store.run_uid(run)}, {"cases", plan.cases.size()}});
+  }
+  Attempts attempts(context, store, run, plan, conditions);
   const runner::RunOptions options = to_run_options(context, conditions);
   if (interruption != nullptr) {
-    runner::run_plan(plan, options, observer, *interruption);
+    runner::run_plan(plan, options, attempts.observer(), *interruption);
   } else {
-    runner::run_plan(plan, options, observer);
+    runner::run_plan(plan, options, attempts.observer());
   }
-  queue.store_all();
-  summary.add_missing(static_cast<std::int64_t>(plan.cases.size() - done));
-  return stored;
+  return attempts.end();
 }
 
 }  // namespace

@@ -154,6 +154,58 @@ class Revived : public CallChannel, public DeclaresDomain {
   bool guarded_;
 };
 
+bool is_in_python(const CaseRequest& request) { return !request.mine->python_class.empty(); }
+
+ForeignOptions judged_process(const CaseRequest& request, bool with_ranks) {
+  const bool python = is_in_python(request);
+  ForeignOptions options;
+  options.command = with_ranks ? python_ranks_command(*request.mine)
+                    : python   ? python_worker_command(*request.mine)
+                               : library_worker_command(*request.mine, request.device);
+  if (python && !with_ranks) options.implementation = implementation_of(*request.mine);
+  if (is_quiet(request)) options.environment = quiet_threads();
+  options.constant_inputs = !python || request.mine->is_function();
+  if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;
+  options.device = request.device;
+  options.rank = request.rank;
+  options.world_size = request.world_size;
+  options.starts_ranks = with_ranks;
+  options.judged = true;
+  // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
+  options.memory_limit_bytes = request.device == "cpu" ? request.memory_limit_bytes : 0;
+  options.shared_memory_bytes = request.memory_limit_bytes;
+  options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
+  return options;
+}
+
+struct CallLimits {
+  std::chrono::milliseconds each{}, first{};  // first: of its kind
+};
+
+// What hangs is to be told with its input, before the host ends the case. torch.compile takes a minute where other
+// processes keep the processors busy, and is no hang.
+CallLimits limits_under_a_law(const CaseRequest& request) {
+  constexpr std::chrono::milliseconds kLongest{60'000}, kLongestThatCompiles{150'000};
+  const auto part = [&](int quarters) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(quarters * request.timeout / 4);
+  };
+  const std::chrono::milliseconds each = std::min(request.device == "cpu" ? kLongest : kLongestThatCompiles, part(1));
+  return {each, is_in_python(request) ? std::min(kLongestThatCompiles, part(3)) : each};
+}
+
+// The process that was kept, if it is the one that is needed; else a new one in its place.
+void keep_process(const std::string& what, const ForeignOptions& options) {
+  if (kept().worker && kept().what == what) {
+    kept().worker->clock().begin_case();
+  } else {
+    kept() = {};  // before another is started
+    kept() = {what, std::make_shared<ForeignWorker>(options)};
+  }
+  kept().worker->serve_cold(false);
+  kept().worker->serve_graphs(false);
+  kept().worker->call_timeout(options.call_timeout);
+}
+
 std::uint64_t fresh_seed() {
   std::random_device entropy;
   return (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
@@ -234,54 +286,21 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
     throw Error(ErrorKind::internal, fmt::format("implementation '{}' of this case does not live in another process",
                                                  request_.implementation));
   }
-  ForeignOptions options;
-  const bool python = !request_.mine->python_class.empty();
-  options.command = with_ranks ? python_ranks_command(*request_.mine)
-                    : python   ? python_worker_command(*request_.mine)
-                               : library_worker_command(*request_.mine, request_.device);
-  if (python && !with_ranks) options.implementation = implementation_of(*request_.mine);
-  if (is_quiet(request_)) options.environment = quiet_threads();
-  options.constant_inputs = !python || request_.mine->is_function();
-  if (judge::walls_wanted()) options.walls = python ? judge::Profile::python : judge::Profile::native;
-  options.device = request_.device;
-  options.rank = request_.rank;
-  options.world_size = request_.world_size;
-  options.starts_ranks = with_ranks;
-  options.judged = true;
+  ForeignOptions options = judged_process(request_, with_ranks);
   options.waited_for = waits || revives();
-  // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
-  options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
-  options.shared_memory_bytes = request_.memory_limit_bytes;
-  // What hangs is to be told with its input, before the host ends the case. torch.compile takes a minute where other
-  // processes keep the processors busy, and is no hang.
-  std::chrono::milliseconds longest_first{};
-  if (revives()) {
-    constexpr std::chrono::milliseconds kLongest{60'000}, kLongestThatCompiles{150'000};
-    const auto part = [&](int quarters) {
-      return std::chrono::duration_cast<std::chrono::milliseconds>(quarters * request_.timeout / 4);
-    };
-    options.call_timeout = std::min(request_.device == "cpu" ? kLongest : kLongestThatCompiles, part(1));
-    longest_first = python ? std::min(kLongestThatCompiles, part(3)) : options.call_timeout;
-  }
-  options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   if (is_code()) options.shares.reset();  // it tells of its kernels, and is not timed
-  const std::string what = process_for(request_) + (with_ranks ? "ranks" : "");
-  if (kept().worker && kept().what == what) {
-    kept().worker->clock().begin_case();
-  } else {
-    kept() = {};  // before another is started
-    kept() = {what, std::make_shared<ForeignWorker>(options)};
+  CallLimits limits;
+  if (revives()) {
+    limits = limits_under_a_law(request_);
+    options.call_timeout = limits.each;
   }
-  kept().worker->serve_cold(false);
-  kept().worker->serve_graphs(false);
-  kept().worker->call_timeout(options.call_timeout);
+  keep_process(process_for(request_) + (with_ranks ? "ranks" : ""), options);
   if (!revives()) {
     kept().worker->guard_pages(false);
     return channel_ = kept().worker;
   }
   const bool on_gpu = request_.device != "cpu";
-  const auto revived =
-      std::make_shared<Revived>(std::move(options), longest_first, !on_gpu || guards_wanted_on_a_gpu());
+  const auto revived = std::make_shared<Revived>(std::move(options), limits.first, !on_gpu || guards_wanted_on_a_gpu());
   const CallKinds kinds = on_gpu ? CallKinds::by_shape : CallKinds::by_function;
   const auto told = [this] {
     kept().first_call = true;

@@ -20,6 +20,52 @@ constexpr std::size_t kForwardAlignment = 16;
 
 flash::RowStrides strides_of(const ConstTensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
 
+// All but the memory for partial results.
+flash::ForwardParams forward_params(const Problem& problem, const ForwardArgs& args, const ForwardPlan& plan) {
+  flash::ForwardParams params;
+  params.q = args.q.data;
+  params.k = args.k.data;
+  params.v = args.v.data;
+  params.out = args.out.data;
+  params.lse = args.lse.as<float>();
+  params.q_stride = strides_of(args.q);
+  params.k_stride = strides_of(args.k);
+  params.v_stride = strides_of(args.v);
+  params.out_stride = strides_of(args.out);
+  params.lse_stride = strides_of(args.lse);
+  params.seq_q = static_cast<int>(problem.seq_q);
+  params.seq_k = static_cast<int>(problem.seq_k);
+  params.head_dim = static_cast<int>(problem.head_dim);
+  params.heads = static_cast<int>(problem.batch * problem.heads_q);
+  params.heads_q = static_cast<int>(problem.heads_q);
+  params.heads_of_kv = static_cast<int>(problem.heads_q / problem.heads_kv);
+  params.shift = problem.mask == Mask::none       ? params.seq_k
+                 : problem.mask == Mask::top_left ? 0
+                                                  : params.seq_k - params.seq_q;
+  params.row_blocks = static_cast<int>(plan.row_blocks);
+  params.splits = static_cast<int>(plan.splits);
+  params.keys_of_split = static_cast<int>(plan.keys_of_split);
+  params.scale_log2 = problem.effective_scale() * std::numbers::log2e_v<float>;
+  params.hidden_score = std::copysign(std::numeric_limits<float>::infinity(), -params.scale_log2);
+  return params;
+}
+
+flash::CombineParams combine_params(const flash::ForwardParams& params, const ForwardTileShape& shape) {
+  flash::CombineParams combine;
+  combine.out = params.out;
+  combine.lse = params.lse;
+  combine.partial_out = params.partial_out;
+  combine.partial_lse = params.partial_lse;
+  combine.out_stride = params.out_stride;
+  combine.lse_stride = params.lse_stride;
+  combine.seq_q = params.seq_q, combine.seq_k = params.seq_k, combine.head_dim = params.head_dim;
+  combine.heads = params.heads, combine.heads_q = params.heads_q;
+  combine.shift = params.shift;
+  combine.rows_of_block = shape.rows();
+  combine.keys_of_split = params.keys_of_split;
+  return combine;
+}
+
 }  // namespace
 
 void require_aligned_rows(std::string_view operation, std::string_view name, const ConstTensorView& view) {
@@ -58,32 +104,7 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
       forward_plan_for_lent(problem, gpu.multiprocessors, ops::aligned_bytes(workspace, kForwardAlignment));
   const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(plan.tile)];
 
-  flash::ForwardParams params;
-  params.q = args.q.data;
-  params.k = args.k.data;
-  params.v = args.v.data;
-  params.out = args.out.data;
-  params.lse = args.lse.as<float>();
-  params.q_stride = strides_of(args.q);
-  params.k_stride = strides_of(args.k);
-  params.v_stride = strides_of(args.v);
-  params.out_stride = strides_of(args.out);
-  params.lse_stride = strides_of(args.lse);
-  params.seq_q = static_cast<int>(problem.seq_q);
-  params.seq_k = static_cast<int>(problem.seq_k);
-  params.head_dim = static_cast<int>(problem.head_dim);
-  params.heads = static_cast<int>(problem.batch * problem.heads_q);
-  params.heads_q = static_cast<int>(problem.heads_q);
-  params.heads_of_kv = static_cast<int>(problem.heads_q / problem.heads_kv);
-  params.shift = problem.mask == Mask::none       ? params.seq_k
-                 : problem.mask == Mask::top_left ? 0
-                                                  : params.seq_k - params.seq_q;
-  params.row_blocks = static_cast<int>(plan.row_blocks);
-  params.splits = static_cast<int>(plan.splits);
-  params.keys_of_split = static_cast<int>(plan.keys_of_split);
-  params.scale_log2 = problem.effective_scale() * std::numbers::log2e_v<float>;
-  params.hidden_score = std::copysign(std::numeric_limits<float>::infinity(), -params.scale_log2);
-
+  flash::ForwardParams params = forward_params(problem, args, plan);
   const ops::CallMemory partial(workspace, partial_bytes(problem, plan), "flash_mma workspace", stream,
                                 kForwardAlignment);
   params.partial_out = static_cast<float*>(partial.data());
@@ -96,19 +117,7 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
                                               : flash::launch_forward_256;
   launch(plan.tile, problem.dtype, params, stream);
   if (plan.splits == 1) return;
-  flash::CombineParams combine;
-  combine.out = params.out;
-  combine.lse = params.lse;
-  combine.partial_out = params.partial_out;
-  combine.partial_lse = params.partial_lse;
-  combine.out_stride = params.out_stride;
-  combine.lse_stride = params.lse_stride;
-  combine.seq_q = params.seq_q, combine.seq_k = params.seq_k, combine.head_dim = params.head_dim;
-  combine.heads = params.heads, combine.heads_q = params.heads_q;
-  combine.shift = params.shift;
-  combine.rows_of_block = shape.rows();
-  combine.keys_of_split = params.keys_of_split;
-  flash::launch_combine(problem.dtype, combine, stream);
+  flash::launch_combine(problem.dtype, combine_params(params, shape), stream);
 }
 
 }  // namespace syslab::attention

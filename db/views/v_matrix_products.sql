@@ -1,5 +1,5 @@
 -- Where the share of matrix products in a training step (fp32, nsys_profile) grows with the model: a row a context, an
--- implementation and a part of the step ('step', or 'passes': forward and backward) of which two models or more were
+-- implementation and a part of the step ('step', or 'both': forward and backward) of which two models or more were
 -- profiled. `models` and their `shares`, in %, by the time of a step.
 CREATE VIEW v_matrix_products AS
 WITH profiled AS (
@@ -8,7 +8,7 @@ WITH profiled AS (
          100 * sum(k.ms) FILTER (WHERE iif(p.part = 'step', k.phase = '', k.phase IN ('forward', 'backward')) AND k.kind = 'matrix products')
            / sum(k.ms) FILTER (WHERE iif(p.part = 'step', k.phase = '', k.phase IN ('forward', 'backward'))) AS share
     FROM v_kernel k
-    JOIN (SELECT 'step' AS part UNION ALL SELECT 'passes') p
+    JOIN (SELECT 'step' AS part UNION ALL SELECT 'both') p
    WHERE k.experiment = 'nsys_profile' AND k.is_good AND k.params ->> '$.precision' = 'fp32' AND k.params ->> '$.mode' = 'train'
    GROUP BY p.part, k.attempt_id
 ),

@@ -12,7 +12,7 @@ WITH t AS MATERIALIZED (
    WHERE v.experiment IN ('benchmarking_script', 'benchmarking_mixed_precision', 'torch_compile')
      AND coalesce(v.params ->> '$.warmup', 5) = 5 AND (v.is_good AND NOT v.is_mine OR v.implementation GLOB 'pytorch_*' AND v.status = 'ok')
 ),
-passes AS (
+timed AS (
   SELECT t.*, CASE WHEN m.name <> 'time' THEN m.name WHEN t.mode = 'train' THEN 'step' ELSE t.mode END AS what, m.name <> 'time' AS within,
          1e3 * m.value AS ms, 1e3 * m.ci_low AS least_ms, 1e3 * m.ci_high AS most_ms,
          1e3 * coalesce(t.metrics ->> ('$.' || m.name || '_mean'), m.value) AS mean_ms, 1e3 * (t.metrics ->> ('$.' || m.name || '_stddev')) AS sd_ms
@@ -23,4 +23,4 @@ SELECT *, params ->> '$.model' AS model, params ->> '$.batch' AS batch, params -
        metrics ->> '$.parameters' AS parameters,
        row_number() OVER (PARTITION BY point, what, implementation, comparability_key, protocol
                               ORDER BY within AND mode <> 'forward_backward', run_order DESC, attempt_uid DESC) AS place
-  FROM passes;
+  FROM timed;

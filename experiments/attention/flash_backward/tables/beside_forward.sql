@@ -1,5 +1,5 @@
 -- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: backward takes {ratio} times as long as forward; the FLOP
---   ratio is 2.5, or 3.5 where scores are recomputed in two passes (protocol {protocol}, {device}).
+--   ratio is 2.5, or 3.5 where scores are recomputed twice (protocol {protocol}, {device}).
 -- experiment: flash_backward
 -- command: syslab run flash_forward,flash_backward
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal|1|flag|left; implementation|1|code|left;

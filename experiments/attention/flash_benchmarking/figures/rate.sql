@@ -1,6 +1,6 @@
 -- figure: lines
 -- title: FlashAttention-2 benchmark: rate
--- caption: FLOPs on unmasked pairs over the median time of both passes.
+-- caption: FLOPs on unmasked pairs over the median time of forward and backward.
 -- experiment: flash_benchmarking
 -- x: seq|tokens|log2
 -- y: rate|TFLOP/s|linear

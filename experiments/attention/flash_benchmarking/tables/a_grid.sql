@@ -1,5 +1,5 @@
 -- title: FlashAttention-2 benchmark: forward + backward over the grid
--- caption: Median times of both passes, unfused attention (products in the inputs' dtype) → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32`, whose products are TF32,
+-- caption: Median times of forward and backward, unfused attention (products in the inputs' dtype) → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32`, whose products are TF32,
 --   in fp32). Batch 1, one head, causal. Tiles are those of “FlashAttention-2 forward pass: by shape”; `flash_tf32` has those of `flash_fp32`. †: measured on another GPU. Both sides of a cell are from one run. OOM: that side ran out of that GPU's memory.
 --   Protocol do_bench is Triton's: 25 ms of warm-up, 100 ms of repeats.
 -- experiment: flash_benchmarking

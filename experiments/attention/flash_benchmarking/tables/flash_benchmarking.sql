@@ -1,6 +1,6 @@
 -- title: FlashAttention-2 benchmark
 -- caption: Median times of forward, backward and both with their 95 % intervals.
--- about vs_literal: `vs literal` is the speed-up of both passes over unfused attention with materialised matrices, on
+-- about vs_literal: `vs literal` is the speed-up of both over unfused attention with materialised matrices, on
 --   the same inputs.
 -- experiment: flash_benchmarking
 -- columns: batch?|1|d|right; heads?|1|d|right; heads_kv?|1|d|right; seq|1|d|right; seq_k?|1|d|right; head_dim|1|d|right;
@@ -9,7 +9,7 @@
 --   both|ms|ci(both_low, both_high)|right; rate|TFLOP/s|.3g|right; vs_literal|×|ci(vs_literal_low, vs_literal_high)|right; vs_from as speed-up from?|1|s|left;
 --   error_share as error of bound|%|.3g|right; scratch|B|d|right; n|1|d|right; checked_percent as checked|%|.3g|right;
 --   noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: The rate is of both passes: 14·B·H·pairs·D FLOPs, recomputation not counted.
+-- note: The rate is of forward and backward: 14·B·H·pairs·D FLOPs, recomputation not counted.
 -- note: Error: worst error of any output in percent of its bound; n: fewest samples of a pass; scratch: peak workspace of a pass, without what
 --   forward leaves for backward.
 WITH m AS MATERIALIZED (

@@ -4,7 +4,7 @@
 -- experiment: leaderboard_2025
 -- columns: heads|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal?|1|flag|left; pass|1|s|left; @timed;
 --   mean|ms|.4g|right; tflops as rate|TFLOP/s|.3g|right; vs_naive as vs naive|×|ci(vs_naive_low, vs_naive_high)|right; vs_from as speed-up from?|1|s|left; @checked
--- note: The rate counts 14·B·H·pairs·D operations for both passes, recomputation not counted. The leaderboard's own time
+-- note: The rate counts 14·B·H·pairs·D operations for forward and backward, recomputation not counted. The leaderboard's own time
 --   has about 100 MB of gradients to add up in it.
 SELECT params ->> '$.heads' AS heads, params ->> '$.seq' AS seq, params ->> '$.head_dim' AS head_dim,
        params ->> '$.dtype' AS dtype, params ->> '$.causal' AS causal, params ->> '$.pass' AS pass, implementation, time_ms,

@@ -1,7 +1,7 @@
 -- title: PyTorch attention benchmark: the grid
 -- caption: Median times of forward / backward of unfused attention at batch 8, one head, by head dimension d, and what forward keeps for backward
 --   beside Q, K, V and O, which depends on T alone. →: the same with a fused
---   softmax (`naive_cuda` on a GPU), where measured. OOM: what did not fit into this GPU's memory; –: not run. Protocol cs336_100: 100 passes after 5 of warm-up.
+--   softmax (`naive_cuda` on a GPU), where measured. OOM: what did not fit into this GPU's memory; –: not run. Protocol cs336_100: 100 calls after 5 of warm-up.
 -- experiment: pytorch_attention
 -- fills: *
 -- blank: –

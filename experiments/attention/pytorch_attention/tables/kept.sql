@@ -3,7 +3,7 @@
 -- experiment: pytorch_attention
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; kept|MiB|.3b|right;
 --   literal_kept|MiB|.4b|right; ratio|×|ratio(ratio_low, ratio_high)|right; protocol|1|s|left; device|1|s|left
-WITH passes AS (
+WITH timed AS (
   SELECT json_remove(v.params, '$.pass') AS point, v.implementation, v.is_mine, v.comparability_key, v.protocol, v.device, max(v.role) AS role,
          max(v.measured_here) AS measured_here,
          sum(v.time_ms) AS time, iif(count(v.low_ms) = 2, sum(v.low_ms), NULL) AS low,
@@ -22,8 +22,8 @@ SELECT seq, head_dim, dtype, implementation, kept, literal_kept, ratio, ratio_lo
                row_number() OVER (PARTITION BY p.implementation, p.is_mine, p.comparability_key, p.protocol
                                       ORDER BY p.point ->> '$.seq' DESC, p.point ->> '$.dtype' <> 'fp32',
                                                p.point ->> '$.head_dim' <> 64, p.point) AS place
-          FROM passes p
-          JOIN passes l ON l.point = p.point AND l.comparability_key = p.comparability_key AND l.protocol = p.protocol
+          FROM timed p
+          JOIN timed l ON l.point = p.point AND l.comparability_key = p.comparability_key AND l.protocol = p.protocol
                        AND l.role = 'literal' AND l.measured_here
          WHERE p.role IS NOT 'literal')
  WHERE place = 1

@@ -4,17 +4,17 @@
 -- command: syslab run benchmarking_script --impl eager,fused
 -- fills: b
 -- columns: context|1|d|right; precision|1|s|left; device|1|s|left; forward|1|s|left; step|1|s|left; trend|1|s|left
-WITH passes AS MATERIALIZED (SELECT * FROM v_pass),
+WITH timed AS MATERIALIZED (SELECT * FROM v_pass),
 pair AS (
   SELECT f.model, f.context, f."precision", f.what, f.device, f.comparability_key, f.protocol, f.run_uid, f.parameters,
          f.model AS name, e.ms / f.ms AS gain, e.mean_ms - f.mean_ms AS saved,
          -- Of a step, what its optimizer gains.
          (SELECT a.mean_ms - b.mean_ms
-            FROM passes a
-            JOIN passes b ON b.attempt_id = f.attempt_id AND b.what = 'optimizer'
+            FROM timed a
+            JOIN timed b ON b.attempt_id = f.attempt_id AND b.what = 'optimizer'
            WHERE a.attempt_id = e.attempt_id AND a.what = 'optimizer') AS saved_by_adamw
-    FROM passes f
-    JOIN passes e ON e.point = f.point AND e.what = f.what AND e.within = f.within AND e.comparability_key = f.comparability_key
+    FROM timed f
+    JOIN timed e ON e.point = f.point AND e.what = f.what AND e.within = f.within AND e.comparability_key = f.comparability_key
                  AND e.protocol = f.protocol AND e.implementation = 'eager' AND e.place = 1
    WHERE f.implementation = 'fused' AND f.place = 1 AND f.what IN ('forward', 'step')
 ),

@@ -12,7 +12,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", p
                    FROM span s WHERE s.attempt_id = v.attempt_id AND s.rank = 0 AND s.track = 'gather' HAVING count(*) > 0), '') AS units,
        iif(e.ci_low IS NULL OR f.ci_low IS NULL, printf('%.2g', 100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward')), printf('%.1g to %.1g', 100 * e.ci_low / f.ci_high, 100 * e.ci_high / f.ci_low)) AS share,
        1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward,
-       CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'Nearly all arrive in time in both passes', 'Nearly all arrive in time in forward, but not in backward')
+       CASE WHEN 100 * e.ci_high / f.ci_low < 5 THEN iif((metrics ->> '$.exposed_backward') < 0.05 * (metrics ->> '$.backward'), 'Nearly all arrive in time, forward and backward', 'Nearly all arrive in time in forward, but not in backward')
             WHEN 100 * e.ci_low / f.ci_high > 5 THEN 'So they do not arrive in time in forward (over 5 % is waiting)'
             ELSE 'Whether they arrive in time in forward cannot be told from these samples' END AS verdict,
        -- By layer: the two that wait longest, and what no other reaches, rounded up to one digit.

@@ -32,7 +32,7 @@ SELECT s.implementation, s.precision, s.device, s.params ->> '$.context' AS cont
        CASE WHEN l.low > s.high
               THEN 'The speed-up grows with model size' ||
                    coalesce((SELECT printf(', as does, where profiled, the share of matrix products in forward + backward, which half precision accelerates (fp32: %s %% of %s)', p.shares, p.models)
-                               FROM v_matrix_products p WHERE p.part = 'passes' AND p.implementation = s.implementation AND p.context = s.params ->> '$.context'),
+                               FROM v_matrix_products p WHERE p.part = 'both' AND p.implementation = s.implementation AND p.context = s.params ->> '$.context'),
                             ', probably because matrix products, which half precision accelerates, take a larger share of it (not measured)')
             WHEN l.high < s.low THEN 'The speed-up shrinks with model size: something that half precision does not accelerate grows faster than the matrix products'
             WHEN l.low IS NULL OR s.low IS NULL THEN 'Too few samples to compare the two speed-ups'

@@ -1,6 +1,6 @@
 -- figure: areas
 -- title: Gradient checkpointing: memory over a pass
--- caption: Checkpoints (streams, c each) and blocks' activations (residuals, R each) held at each pass of a block, of 16 equal blocks: the forward passes of (a) and
+-- caption: Checkpoints (streams, c each) and blocks' activations (residuals, R each) held at each pass of a block, of 16 equal blocks: each forward pass of (a) and
 --   a backward pass a block, counted while they run (`checkpoint_schemes`). One scale for all: `none` keeps all, `every` checkpoints every block, `sqrt` has √N segments, `halving` nests halves, `binomial`
 --   recomputes as few blocks as possible with the checkpoints of `halving`.
 -- experiment: gradient_checkpointing

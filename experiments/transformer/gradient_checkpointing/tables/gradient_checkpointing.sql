@@ -1,8 +1,8 @@
 -- title: Gradient checkpointing by segment size
 -- caption: Each segment of k blocks keeps only its input and is recomputed in backward; the last segment is not
 --   recomputed. Step times are medians.
--- about peak, predicted, kept: `peak` includes parameters, gradients and moments, `kept` is what blocks hold between
---   the passes, `predicted` the calculated peak.
+-- about peak, predicted, kept: `peak` includes parameters, gradients and moments, `kept` is what blocks hold from
+--   forward to backward, `predicted` the calculated peak.
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: model|1|s|left; layers?|1|d|right; batch?|1|d|right; context|1|d|right; precision?|1|s|left; implementation|1|code|left;

@@ -1,7 +1,7 @@
 -- sentence: Lowest peak over N equal blocks: a checkpoint around blocks 1 to N contains one around 1 to N − 1, and so on
---   (`left_deep`): O(1) memory (one checkpoint, one block's activations) and O(N²) compute, N(N + 1)/2 = {deep} forward
---   passes of blocks at N = {blocks}. Nested halves take O(log N) memory ({streams} checkpoints) and O(N log N) compute ({halving} passes). On one level, one checkpoint per block takes O(N) memory and
---   2N − 1 = {every} passes, √N segments O(√N) memory and O(N) passes.
+--   (`left_deep`): O(1) memory (one checkpoint, one block's activations) and O(N²) compute, N(N + 1)/2 = {deep} block
+--   forwards at N = {blocks}. Nested halves take O(log N) memory ({streams} checkpoints) and O(N log N) compute ({halving} forwards). On one level, one checkpoint per block takes O(N) memory and
+--   2N − 1 = {every} forwards, √N segments O(√N) memory and O(N) forwards.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- fills: a

@@ -9,23 +9,23 @@
 -- panel: pass, model, context, precision, implementation, device
 -- fills: a
 -- note: In the order in which the host allocates and frees; the device runs behind it.
-WITH passes AS (
+WITH profiled AS (
   SELECT v.*, p.value AS parameters, json_array(json_remove(v.params, '$.pass'), v.world_size, v.protocol, v.comparability_key) AS point
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
 ),
--- One context for all passes: the point at which most of them went well.
+-- One context for every pass: the point at which most of them went well.
 points AS (
   SELECT device, implementation, point, row_number() OVER (PARTITION BY device, implementation
            ORDER BY count(DISTINCT params ->> '$.pass') DESC, max(parameters) DESC, max(params ->> '$.context') DESC, max(params ->> '$.precision') <> 'fp32',
                     max(attempt_uid) DESC) AS place
-    FROM passes
+    FROM profiled
    GROUP BY device, implementation, point
 ),
 chosen AS (
   SELECT v.*, row_number() OVER (PARTITION BY v.device, v.implementation, v.params ->> '$.pass' ORDER BY v.attempt_uid DESC) AS place
-    FROM passes v
+    FROM profiled v
     JOIN points q ON q.device = v.device AND q.implementation = v.implementation AND q.point = v.point AND q.place = 1
 ),
 -- The host queues kernels ahead, so its clock is not the device's: the phase tells when, and in it the order of events.

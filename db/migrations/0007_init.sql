@@ -71,6 +71,18 @@ CREATE TABLE plan_case (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX plan_case_by_case ON plan_case (case_id, implementation_id);
 
+-- What the program that made a run knew of an implementation of ours in its plan: constants and properties that
+-- reports print (src/contract/rung_fact.hpp).
+CREATE TABLE rung_fact (
+  run_id     INTEGER NOT NULL REFERENCES run (id),
+  experiment TEXT NOT NULL,
+  rung       TEXT NOT NULL,
+  fact       TEXT NOT NULL,
+  value      TEXT NOT NULL,
+  unit       TEXT,
+  PRIMARY KEY (run_id, experiment, rung, fact)
+) STRICT, WITHOUT ROWID;
+
 -- A name given to a run; the newest counts.
 CREATE TABLE pin (
   name    TEXT NOT NULL,
@@ -368,6 +380,10 @@ CREATE TRIGGER run_no_update BEFORE UPDATE ON run BEGIN SELECT raise(ABORT, 'run
 CREATE TRIGGER run_no_delete BEFORE DELETE ON run BEGIN SELECT raise(ABORT, 'run is append-only'); END;
 CREATE TRIGGER plan_case_no_update BEFORE UPDATE ON plan_case BEGIN SELECT raise(ABORT, 'plan_case is append-only'); END;
 CREATE TRIGGER plan_case_no_delete BEFORE DELETE ON plan_case BEGIN SELECT raise(ABORT, 'plan_case is append-only'); END;
+CREATE TRIGGER rung_fact_no_update BEFORE UPDATE ON rung_fact
+BEGIN SELECT raise(ABORT, 'rung_fact is append-only'); END;
+CREATE TRIGGER rung_fact_no_delete BEFORE DELETE ON rung_fact
+BEGIN SELECT raise(ABORT, 'rung_fact is append-only'); END;
 CREATE TRIGGER pin_no_update BEFORE UPDATE ON pin BEGIN SELECT raise(ABORT, 'pin is append-only'); END;
 CREATE TRIGGER pin_no_delete BEFORE DELETE ON pin BEGIN SELECT raise(ABORT, 'pin is append-only'); END;
 CREATE TRIGGER submission_no_update BEFORE UPDATE ON submission BEGIN SELECT raise(ABORT, 'submission is append-only'); END;

@@ -162,6 +162,7 @@ store::RowId ComparisonSession::begin_run(const std::string& verb, const std::st
   run.environment_json = json_text(facts);
   run.comparability_key = runner::comparability_key(facts);
   run.build_json = build.facts;
+  if (!build.is_other()) run.rung_facts = rung_facts(planned);  // another program's ladder is not known here
   return store_.begin_run(run, rows);
 }
 

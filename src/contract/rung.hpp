@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "contract/role.hpp"
+#include "contract/rung_fact.hpp"
 #include "core/dtype.hpp"
 #include "device/device.hpp"
 
@@ -34,6 +35,7 @@ struct RungInfo {
   // For a training step: which operator rungs it takes and why, for each precision: "attention: flash_mma in bf16
   // (tensor cores, …)". Empty for a rung itself, or if this build cannot run it.
   std::string takes;
+  std::vector<RungFact> facts;  // constants and properties that reports print, beyond the fields above
 };
 
 // The rungs of any operator's ladder as RungInfo, in ladder order. Points into the ladder, which must outlive this.

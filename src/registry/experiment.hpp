@@ -22,6 +22,7 @@
 #include "contract/axis.hpp"
 #include "contract/law.hpp"
 #include "contract/role.hpp"
+#include "contract/rung_fact.hpp"
 #include "core/value.hpp"
 #include "registry/evidence.hpp"
 
@@ -55,6 +56,7 @@ struct Implementation {
   // What a class on ranks is timed beside: it joins where such a class does, or where it is named, on the device that
   // is asked for; and one worker starts its ranks.
   bool beside_classes = false;
+  std::vector<RungFact> facts;  // what reports print of it, beyond these fields
 };
 
 // A row of the rule by which the library chooses where a call names no implementation.

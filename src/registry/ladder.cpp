@@ -1,5 +1,8 @@
 #include "registry/ladder.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,9 +23,25 @@ std::vector<Implementation> implementations_of(const RungInfos& ladder) {
     one.minimum_sm = rung.minimum_sm;
     one.maximum_sm = rung.maximum_sm;
     one.takes = rung.takes;
+    one.facts = rung.facts;
+    if (rung.tf32) one.facts.push_back({"tf32", "1", ""});
+    if (rung.op_by_op) one.facts.push_back({"op_by_op", "1", ""});
     for (const DType dtype : rung.dtypes) one.dtypes.emplace_back(to_string(dtype));
   }
   return shown;
+}
+
+std::vector<RungFact> facts_of(const Implementation& one) {
+  std::vector<RungFact> facts{{"device", one.device, ""}};
+  const auto add = [&](const char* name, std::string value) {
+    if (!value.empty() && value != "0") facts.push_back({name, std::move(value), ""});
+  };
+  add("role", std::string(to_string(one.role)));
+  add("dtypes", fmt::format("{}", fmt::join(one.dtypes, ", ")));
+  add("minimum_sm", std::to_string(one.minimum_sm));
+  add("maximum_sm", std::to_string(one.maximum_sm));
+  facts.insert(facts.end(), one.facts.begin(), one.facts.end());
+  return facts;
 }
 
 Values names_of(const RungInfos& ladder, const std::vector<std::string>& without) {

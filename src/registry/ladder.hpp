@@ -14,6 +14,9 @@ namespace syslab::registry {
 // In the ladder's order.
 std::vector<Implementation> implementations_of(const RungInfos& ladder);
 
+// What a run stores of an implementation (table rung_fact): what its fields say, then its `facts`.
+std::vector<RungFact> facts_of(const Implementation& one);
+
 // The names of a ladder's rungs, for a preset's "impl", but for `without` and the oracles: a preset that
 // lists them by hand forgets the next one.
 Values names_of(const RungInfos& ladder, const std::vector<std::string>& without = {});

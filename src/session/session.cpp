@@ -17,6 +17,7 @@
 #include "core/path_list.hpp"
 #include "core/text.hpp"
 #include "measure/protocol.hpp"
+#include "registry/ladder.hpp"
 #include "runner/environment.hpp"
 #include "session/attempt_queue.hpp"
 #include "session/forecast.hpp"
@@ -234,6 +235,21 @@ std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
   return rows;
 }
 
+std::vector<store::RungFactRow> rung_facts(const plan::Plan& plan) {
+  std::vector<store::RungFactRow> rows;
+  std::set<std::pair<std::string, std::string>> known;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    const auto is_it = [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; };
+    const registry::Implementation* ours = planned.experiment->find_implementation(planned.implementation);
+    if (ours == nullptr || std::ranges::any_of(plan.mine, is_it)) continue;
+    if (!known.emplace(planned.experiment->id, ours->name).second) continue;
+    for (const RungFact& fact : registry::facts_of(*ours)) {
+      rows.push_back({planned.experiment->id, ours->name, fact.name, fact.value, fact.unit});
+    }
+  }
+  return rows;
+}
+
 void hide_from_judged(const std::vector<std::string>& paths) {
   std::vector<std::string> hidden = paths_in(environment_variable("SYSLAB_WALLS_HIDE"));
   for (const std::string& path : paths) {
@@ -281,6 +297,7 @@ store::RowId begin_run(const Context& context, store::Store& store, const std::s
   run.environment_json = json_text(facts);
   run.comparability_key = runner::comparability_key(facts);
   run.build_json = json_text(to_json(build_info()));
+  run.rung_facts = rung_facts(plan);
   const std::size_t told = store.notices().size();
   const store::RowId row = store.begin_run(run, plan_rows(plan));
   for (std::size_t i = told; i < store.notices().size(); ++i) context.console.note(store.notices()[i]);

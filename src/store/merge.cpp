@@ -57,6 +57,7 @@ constexpr std::array kFacts{
     TableToMerge{
         "run", {{{"environment_id", "environment"}, {"build_id", "build"}}}, "uid", "o.uid IN temp.wanted_run"},
     TableToMerge{"plan_case", {{{"run_id", "run"}, {"case_id", "case_def"}, {"implementation_id", "implementation"}}}},
+    TableToMerge{"rung_fact", {{{"run_id", "run"}}}},
     TableToMerge{"run_mac", {}, {}, "o.run_uid IN temp.wanted_run"},
     TableToMerge{"pin", {}, {}, "o.run_uid IN temp.wanted_run"},
     TableToMerge{"submission",
@@ -322,6 +323,8 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
       check_same(db, table, "uid", other);
     } else if (table.name == "plan_case") {
       check_same(db, table, "run_id, seq", other);
+    } else if (table.name == "rung_fact") {
+      check_same(db, table, "fact, run_id, experiment, rung", other);
     }
   }
   counts.attempts = copy_rows(db, kAttempt, other);

@@ -23,6 +23,12 @@ namespace syslab::store {
 
 using RowId = std::int64_t;
 
+// A fact about an implementation of ours as the program that makes the run knows it: contract/rung_fact.hpp.
+struct RungFactRow {
+  std::string experiment, rung, fact, value;
+  std::string unit;  // empty: none
+};
+
 struct RunRow {
   std::string uid;   // UUIDv7; empty: a new one is made
   std::string verb;  // "run", "check"
@@ -35,6 +41,7 @@ struct RunRow {
   std::string build_json;  // core/build_info.hpp
   // An alias of whoever handed in the --mine implementations of the plan: they become one submission. Empty: nobody's.
   std::string author;
+  std::vector<RungFactRow> rung_facts;  // of our implementations in the plan
 };
 
 // An implementation as it stood when measured.

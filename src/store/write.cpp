@@ -169,6 +169,10 @@ RowId write_run(Connection& db, const RunRow& run, const std::vector<PlanRow>& p
            dump(Json(run.argv)), canonical_object(run.protocol_json, "the protocol"), run.root_seed);
   const RowId id = db.last_insert_rowid();
   for (const PlanRow& row : plan) write_plan_row(db, id, row);
+  for (const RungFactRow& row : run.rung_facts) {
+    db.cached("INSERT INTO rung_fact (run_id, experiment, rung, fact, value, unit) VALUES (?, ?, ?, ?, ?, ?)")
+        .run(id, row.experiment, row.rung, row.fact, row.value, unless_empty(row.unit));
+  }
   if (!run.author.empty()) register_submission(db, id, run.author, started_at);
   return id;
 }

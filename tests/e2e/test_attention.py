@@ -1,4 +1,5 @@
 """The experiments that hold attention's passes against each other: their registration, their defaults, memory as an answer."""
+import json
 import re
 import unittest
 
@@ -26,6 +27,14 @@ class Attention(Lab):
         text = self.syslab("report", "flash_benchmarking", "--no-figures").stdout
         self.assertIn("No summary of these cases alone: `syslab run flash_benchmarking`.", text)
         self.assertNotIn("Not measured: `syslab run", text)
+
+    def test_a_run_keeps_what_its_ladder_says_of_the_rungs_in_its_plan(self):
+        self.syslab("run", "flash_forward", *POINT, "--impl", "naive,flash_tiled", "--protocol", "quick", *NO_LAWS)
+        rows = self.sql("SELECT implementation, is_general, facts FROM v_rung ORDER BY implementation")
+        dtypes = "fp32, bf16, fp16"
+        self.assertEqual([(name, general, json.loads(facts)) for name, general, facts in rows],
+                         [("flash_tiled", 1, {"device": "cpu", "dtypes": dtypes, "forward_tile": "96 × 128", "works": "plain loops"}),
+                          ("naive", 0, {"device": "cpu", "dtypes": dtypes, "role": "naive"})])
 
     def test_memory_between_the_passes_is_what_the_rungs_keep(self):
         self.syslab("run", "naive_attention", "--preset", "smoke", *NO_LAWS)

@@ -33,6 +33,44 @@ TEST(Autograd, KeepsAndHoldsTheMatricesThatItsTableSays) {
   }
 }
 
+// Reports derive memory from these counts, of GPU rungs in fp32 as well.
+TEST(Autograd, TellsTheMatricesAsFacts) {
+  const auto told = [](const char* name) {
+    std::string all;
+    for (const RungFact& fact : find_autograd_rung(name).facts) {
+      if (fact.unit == "matrices") all += fact.name + " " + fact.value + ";";
+    }
+    return all;
+  };
+  for (const char* name : {"literal", "naive_cuda_literal"}) {
+    EXPECT_EQ(told(name), "kept_matrices 2;forward_matrices 2;backward_matrices 4;") << name;
+  }
+  for (const char* name : {"fused_softmax", "naive_cuda"}) {
+    EXPECT_EQ(told(name), "kept_matrices 1;forward_matrices 0;backward_matrices 1;") << name;
+  }
+  EXPECT_EQ(told("flash_tiled"), "");
+}
+
+TEST(AttentionLadder, TellsTheTilesOfForwardPassesAsFacts) {
+  const auto told = [](std::string_view name) {
+    std::string all;
+    for (const RungFact& fact : find_rung(name).facts) {
+      if (fact.unit == "queries × keys") all += fact.name + " " + fact.value + ";";
+    }
+    return all;
+  };
+  EXPECT_EQ(told("flash_tiled"), "forward_tile 96 × 128;");
+  const std::string mma =
+      "forward_tile_32 128 × 128;forward_tile_64 128 × 64;forward_tile_128 128 × 48;forward_tile_256 64 × 32;";
+  EXPECT_EQ(told("flash_mma"), mma);
+  EXPECT_EQ(told("flash_mma_deterministic"), mma);
+  for (const char* name : {"flash_fp32", "flash_tf32"}) {
+    EXPECT_EQ(told(name),
+              "forward_tile_16 128 × 64;forward_tile_32 128 × 64;forward_tile_64 64 × 64;forward_tile_128 64 × 16;")
+        << name;
+  }
+}
+
 // Bytes around what the rung was lent must stay as they were, and two passes on lent memory give what as_rung gives.
 TEST(Autograd, StaysInsideWhatItAsksFor) {
   for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {

@@ -31,7 +31,8 @@ TEST(Ladder, RungsBecomeImplementationsAndKeepTheirRoles) {
        .device = device::Kind::cuda,
        .minimum_sm = 90,
        .maximum_sm = 90,
-       .unavailable = "needs CUDA"}};
+       .unavailable = "needs CUDA",
+       .facts = {{"tile", "64 × 64", "queries × keys"}}}};
   const Experiment made = experiment("toy")
                               .title("A toy")
                               .implementations(implementations_of(ladder))
@@ -54,6 +55,27 @@ TEST(Ladder, RungsBecomeImplementationsAndKeepTheirRoles) {
   EXPECT_EQ(made.laws[0].id, "toy.law");
   EXPECT_EQ(made.laws[0].statement, "holds");
   EXPECT_TRUE(made.laws[0].against_oracle);
+}
+
+TEST(Ladder, FactsOfARungAreItsFieldsAndItsOwn) {
+  const auto told = [](const RungInfo& rung) {
+    std::string all;
+    for (const RungFact& fact : facts_of(implementations_of(std::vector{rung}).front())) {
+      all += fact.name + "=" + fact.value + (fact.unit.empty() ? "" : " " + fact.unit) + ";";
+    }
+    return all;
+  };
+  EXPECT_EQ(told({.name = "loops"}), "device=cpu;");
+  EXPECT_EQ(told({.name = "plain", .dtypes = {DType::f32, DType::bf16}, .role = Role::naive, .op_by_op = true}),
+            "device=cpu;role=naive;dtypes=fp32, bf16;op_by_op=1;");
+  EXPECT_EQ(told({.name = "tf32",
+                  .dtypes = {DType::f32},
+                  .device = device::Kind::cuda,
+                  .minimum_sm = 80,
+                  .maximum_sm = 90,
+                  .tf32 = true,
+                  .facts = {{"tile", "64 × 16", "queries × keys"}}}),
+            "device=cuda;dtypes=fp32;minimum_sm=80;maximum_sm=90;tile=64 × 16 queries × keys;tf32=1;");
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ inline RunRow a_run() {
           .root_seed = "18446744073709551615",
           .environment_json = R"({"host": {"name": "h"}, "cpu": {"model": "a cpu"}})",
           .comparability_key = "key",
-          .build_json = R"({"git_sha": "abc", "git_dirty": false, "version": "0.1.0"})"};
+          .build_json = R"({"git_sha": "abc", "git_dirty": false, "version": "0.1.0"})",
+          .rung_facts = {{"toy", "ours", "device", "cpu", ""}, {"toy", "ours", "tile", "96 × 128", "rows × columns"}}};
 }
 
 inline PlanRow a_case(int seq, std::int64_t size, const std::string& implementation = "ours",

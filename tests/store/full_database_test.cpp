@@ -28,8 +28,8 @@ class FullDatabase : public testing::TestWithParam<bool> {
 void expect_all_found(const Store& store) {
   EXPECT_EQ(text(store, "PRAGMA integrity_check"), "ok");
   const std::vector<std::pair<const char*, std::int64_t>> rows{
-      {"run", 2},     {"plan_case", 15},   {"attempt", 16}, {"series", 6},    {"sample", 18},
-      {"metric", 18}, {"check_result", 8}, {"artifact", 6}, {"mem_event", 12}};
+      {"run", 2},     {"plan_case", 15}, {"rung_fact", 4},    {"attempt", 16}, {"series", 6},
+      {"sample", 18}, {"metric", 18},    {"check_result", 8}, {"artifact", 6}, {"mem_event", 12}};
   for (const auto& [table, expected] : rows) {
     EXPECT_EQ(count(store, std::string("SELECT count(*) FROM ") + table), expected) << table;
   }

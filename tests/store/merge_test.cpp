@@ -245,6 +245,26 @@ TEST(StoreMerge, TheSameUidForTwoThingsIsRefusedAndNothingIsMerged) {
   EXPECT_EQ(merge(folder / "a.db", folder / "c.db").runs, 1);
 }
 
+TEST(StoreMerge, FactsOfRungsComeWithTheirRunAndOtherFactsOfItAreRefused) {
+  const Folder folder;
+  RunRow run = a_run();
+  run.uid = new_uuid7();
+  OpenOptions same_time = default_options();
+  same_time.now = [] { return "2026-05-01T12:00:00.000Z"; };
+  for (const auto& [name, tile] : {std::pair("a.db", "96 × 128"), std::pair("b.db", "1 × 1")}) {
+    run.rung_facts = {{"toy", "ours", "device", "cpu", ""}, {"toy", "ours", "tile", tile, "rows × columns"}};
+    Store::open(folder / name, Mode::create, same_time).begin_run(run, a_plan(1));
+  }
+  merge(folder / "all.db", folder / "a.db");
+  merge(folder / "all.db", folder / "a.db");
+  const char* told =
+      "SELECT group_concat(value || coalesce(' ' || unit, ''), '; ') FROM (SELECT * FROM rung_fact ORDER BY fact)";
+  EXPECT_EQ(text(Store::open(folder / "all.db", Mode::read_only), told), "cpu; 96 × 128 rows × columns");
+  EXPECT_NE(error_of(ErrorKind::store, [&] { merge(folder / "all.db", folder / "b.db"); }).find("its rung_fact tile"),
+            std::string::npos);
+  EXPECT_EQ(text(Store::open(folder / "all.db", Mode::read_only), told), "cpu; 96 × 128 rows × columns");
+}
+
 // Carries out an UPDATE that a trigger of the same table forbids.
 void forge(Connection& db, const std::string& sql) {
   const std::string table = sql.substr(7, sql.find(' ', 7) - 7), name = table + "_no_update";

@@ -429,8 +429,8 @@ TEST(StoreOpen, StoredRowsCannotBeChangedOrDeleted) {
   make_store(folder / "a.db");
   Connection connection((folder / "a.db").string(), Connection::Access::read_write, folder / "a.db");
   for (const char* table :
-       {"environment", "build", "implementation", "case_def", "run", "plan_case", "attempt", "attempt_event",
-        "attempt_facts", "series", "sample", "metric", "check_result", "schema_migration"}) {
+       {"environment", "build", "implementation", "case_def", "run", "plan_case", "rung_fact", "attempt",
+        "attempt_event", "attempt_facts", "series", "sample", "metric", "check_result", "schema_migration"}) {
     const std::string name = table;
     const std::string column = connection.text("SELECT name FROM pragma_table_info('" + name + "') LIMIT 1");
     for (const std::string& sql : {"DELETE FROM " + name, "UPDATE " + name + " SET " + column + " = " + column,

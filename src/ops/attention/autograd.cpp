@@ -28,12 +28,29 @@ std::size_t bytes_of_both(const AutogradRung& rung, const Problem& p) {
          std::max(rung.workspace_bytes(p, Pass::forward), rung.workspace_bytes(p, Pass::backward));
 }
 
+// What it keeps for backward and holds for a while, in whole matrices of fp32 scores: computed for so long a sequence
+// that vectors and tensors do not count.
+void add_facts_of_matrices(AutogradRung& rung) {
+  Problem problem;
+  problem.seq_q = problem.seq_k = 1 << 14;
+  problem.head_dim = 16;
+  problem.dtype = DType::f32;
+  const double matrix = 4.0 * static_cast<double>(problem.batch * problem.heads_q * problem.seq_q * problem.seq_k);
+  const auto add = [&](const char* name, std::size_t bytes) {
+    rung.facts.push_back({name, fmt::format("{:.0f}", static_cast<double>(bytes) / matrix), "matrices"});
+  };
+  add("kept_matrices", rung.saved_bytes(problem));
+  add("forward_matrices", rung.workspace_bytes(problem, Pass::forward));
+  add("backward_matrices", rung.workspace_bytes(problem, Pass::backward));
+}
+
 }  // namespace
 
 std::span<const AutogradRung> autograd_ladder() {
   static const std::vector<AutogradRung> rungs = [] {
     std::vector<AutogradRung> all{literal_rung(), fused_softmax_rung(), naive_cuda_literal_rung(),
                                   naive_cuda_autograd_rung()};
+    std::ranges::for_each(all, add_facts_of_matrices);
     const auto stands = [&all](const Rung& rung) {
       return std::ranges::any_of(all, [&](const AutogradRung& one) { return one.name == rung.name; });
     };

@@ -21,6 +21,11 @@ std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const 
   return fmt::format("takes {}, not {}", fmt::join(names, ", "), to_string(problem.dtype));
 }
 
+RungFact forward_tile_fact(int head_dim, std::int64_t queries, std::int64_t keys) {
+  return {head_dim == 0 ? "forward_tile" : fmt::format("forward_tile_{}", head_dim),
+          fmt::format("{} × {}", queries, keys), "queries × keys"};
+}
+
 int threads_worth(const Problem& problem, Pass pass) {
   constexpr double kFlopsOfAThread = 0x1p25;  // half a millisecond at 64 GFLOP/s
   const double flops = pass == Pass::forward ? forward_flops(problem) : backward_flops(problem);

@@ -54,7 +54,7 @@ namespace syslab::attention::fp32 {
 template <int kColumns>
 struct ForwardTile {
   static constexpr int kDown = kColumns <= 32 ? 2 : 1;
-  static constexpr int kStep = kColumns <= 64 ? 64 : 16;
+  static constexpr int kStep = forward_keys(kColumns);
   static constexpr int kRows = 16 * kWarps * kDown;
   static_assert(kRows == forward_rows(kColumns));
   static constexpr int kStage = 2 * kStep * 4 * kColumns;  // bytes of K and V

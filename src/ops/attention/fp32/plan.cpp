@@ -6,10 +6,10 @@
 namespace syslab::attention::fp32 {
 
 int columns_of(const Problem& problem) {
-  for (const int columns : {16, 32, 64}) {
+  for (const int columns : kColumnsOfPlanes) {
     if (problem.head_dim <= columns) return columns;
   }
-  return 128;
+  return kColumnsOfPlanes.back();
 }
 
 Cut cut(std::span<const int> lengths, std::int64_t heads, double tile_us, double block_bytes) {

@@ -2,6 +2,7 @@
 // machine, so results and workspaces are too.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,10 +14,13 @@ namespace syslab::attention::fp32 {
 // Blocks resident at a time on the GPU assumed by plans: 132 multiprocessors with two each.
 inline constexpr int kPlannedBlocks = 264;
 
-// Columns of the planes: 16, 32, 64 or 128.
+// Columns of the planes: the first of these that holds a head.
+inline constexpr std::array kColumnsOfPlanes{16, 32, 64, 128};
 int columns_of(const Problem& problem);
 // Rows per block, by columns: of the forward pass, and of the two backward passes.
 constexpr int forward_rows(int columns) { return columns <= 32 ? 128 : 64; }
+// Keys at a time of the forward pass.
+constexpr int forward_keys(int columns) { return columns <= 64 ? 64 : 16; }
 inline constexpr int kGradientRows = 64;
 
 struct Cut {

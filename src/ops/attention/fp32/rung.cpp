@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/attention/fp32/flash_fp32.hpp"
+#include "ops/attention/fp32/plan.hpp"
 #include "ops/attention/rungs.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
@@ -30,6 +31,9 @@ Rung common(const char* name, const char* teaches) {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = flash_fp32_refusal;
+  for (const int columns : fp32::kColumnsOfPlanes) {
+    rung.facts.push_back(forward_tile_fact(columns, fp32::forward_rows(columns), fp32::forward_keys(columns)));
+  }
   return rung;
 }
 
@@ -50,6 +54,7 @@ Rung flash_tf32_rung() {
 
 Rung flash_fp32_rung() {
   Rung rung = common("flash_fp32", "fp32 accuracy from fp16 tensor cores: scaled values in two halves, three products");
+  rung.facts.push_back({"works", "each number in two halves, multiplied in three products", ""});
   if constexpr (ops::kBuiltWithCuda) {
     rung.workspace_bytes = flash_fp32_workspace_bytes;
     rung.forward = flash_fp32_forward;

@@ -5,6 +5,7 @@
 
 #include "ops/attention/mma/backward.hpp"
 #include "ops/attention/mma/flash_mma.hpp"
+#include "ops/attention/mma/plan.hpp"
 #include "ops/attention/rungs.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
@@ -51,6 +52,7 @@ Rung flash_mma_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.deterministic = false;
+  rung.facts = forward_tile_facts(kForwardTiles);
   rung.supports = [](const Problem& problem, Pass) { return flash_mma_refusal(problem); };
   if constexpr (ops::kBuiltWithCuda) {
     rung.workspace_bytes = [](const Problem& problem, Pass pass) {
@@ -70,6 +72,7 @@ Rung flash_mma_deterministic_rung() {
   rung.teaches =
       "flash_mma whose backward pass computes scores twice, for dQ and for dK and dV, and adds nothing by atomics";
   rung.deterministic = true;
+  rung.facts.push_back({"variant_of", "flash_mma", ""});
   if constexpr (ops::kBuiltWithCuda) {
     rung.workspace_bytes = [](const Problem& problem, Pass pass) {
       return pass == Pass::forward ? flash_mma_forward_workspace(problem)

@@ -208,6 +208,7 @@ Rung flash_tiled_rung() {
   rung.name = "flash_tiled";
   rung.teaches = "FlashAttention-2: tiles of scores stay in cache, softmax runs along, memory is O(S·D)";
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
+  rung.facts = {{"works", "plain loops", ""}, forward_tile_fact(0, kTaskRows, kTile)};
   rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
   rung.workspace_bytes = [](const Problem& problem, Pass pass) {
     const FlashKernels& kernels = *flash_kernels().back();

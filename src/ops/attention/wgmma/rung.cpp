@@ -34,6 +34,7 @@ Rung flash_wgmma_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = rung.maximum_sm = 90;
   rung.deterministic = false;
+  rung.facts = forward_tile_facts(wgmma::kForwardTiles);
   rung.supports = flash_wgmma_refusal;
   if constexpr (!ops::kBuiltWithCuda) {
     return ops::without_cuda(rung);
@@ -56,6 +57,7 @@ Rung flash_wgmma_deterministic_rung() {
   rung.teaches =
       "flash_wgmma whose blocks wait for their turn to add to dQ, and begin in an order that makes waits short";
   rung.deterministic = true;
+  rung.facts.push_back({"variant_of", "flash_wgmma", ""});
   if constexpr (ops::kBuiltWithCuda && ops::kBuiltForHopper) rung.backward = flash_wgmma_deterministic_backward;
   return rung;
 }

@@ -1,7 +1,7 @@
 -- title: What kernels take of a multiprocessor
 -- caption: Of the first call of each case: registers of a thread when it starts, shared memory of a block, bytes of a thread that found no register,
 --   how many blocks a multiprocessor holds at a time, and the share of its threads that they are. Kernels that share registers out anew among their warps
---   (`flash_wgmma`) show what they start with.
+--   show what they start with.
 -- experiment: *
 -- empty: No kernel of ours ran on a GPU.
 -- columns: implementation|1|code|left; kernel|1|s|left; head_dim?|1|s|left; dtype?|1|s|left; threads|1|d|right; registers|1|d|right;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "core/ids.hpp"
 
 namespace syslab::report {
@@ -38,6 +40,34 @@ PlanRow planned(int seq, const Params& axes, const std::string& implementation, 
   row.task = Task::measure;
   row.seed = "7";
   return row;
+}
+
+// Facts of the rungs that a plan names: of a few what our ladder says, of all their role.
+std::vector<store::RungFactRow> facts_of(const std::vector<PlanRow>& plan) {
+  const std::vector<store::RungFactRow> known{{"", "flash_tiled", "device", "cpu", ""},
+                                              {"", "flash_tiled", "works", "plain loops", ""},
+                                              {"", "flash_tiled", "forward_tile", "96 × 128", "queries × keys"},
+                                              {"", "flash_mma", "device", "cuda", ""},
+                                              {"", "flash_mma", "dtypes", "bf16, fp16", ""},
+                                              {"", "flash_mma", "forward_tile_64", "128 × 64", "queries × keys"},
+                                              {"", "flash_fp32", "device", "cuda", ""},
+                                              {"", "flash_fp32", "dtypes", "fp32", ""},
+                                              {"", "flash_tf32", "device", "cuda", ""},
+                                              {"", "flash_tf32", "dtypes", "fp32", ""},
+                                              {"", "flash_tf32", "tf32", "1", ""}};
+  std::vector<store::RungFactRow> rows;
+  std::set<std::string> done;
+  for (const PlanRow& row : plan) {
+    const store::ImplementationRow& one = row.implementation;
+    if (one.is_mine || !done.insert(one.name).second) continue;
+    for (store::RungFactRow fact : known) {
+      if (fact.rung != one.name) continue;
+      fact.experiment = row.experiment;
+      rows.push_back(std::move(fact));
+    }
+    if (!one.role.empty()) rows.push_back({row.experiment, one.name, "role", one.role, ""});
+  }
+  return rows;
 }
 
 std::vector<Record> measured(double seconds, double error) {
@@ -93,6 +123,7 @@ void FixtureStore::add_run(const std::string& uid, const std::string& protocol, 
       planned(6, params(128, false), "reference", "gpu_reference"),  // skipped, and shown: none checks against it
 
   };
+  run.rung_facts = facts_of(plan);
   const store::RowId id = store_->begin_run(run, plan);
   int number = 0;
   const auto finish = [&](int seq, Status status, const std::string& detail, std::vector<Record> records) {
@@ -153,6 +184,7 @@ void FixtureStore::add_law_run() {
     row.law = law;
     plan.push_back(row);
   }
+  run.rung_facts = facts_of(plan);
   const store::RowId id = store_->begin_run(run, plan);
   const auto finish = [&](int seq, Status status, const CheckRecord& check) {
     AttemptRow attempt;
@@ -209,6 +241,7 @@ void FixtureStore::add(Attempt asked) {
   row.experiment = asked.experiment;
   row.version = asked.version;
   row.case_uid = case_uid(row.experiment, row.version, asked.params);
+  run.rung_facts = facts_of({row});
   const store::RowId id = store_->begin_run(run, {row});
   AttemptRow attempt;
   attempt.uid = run.uid + "-0";

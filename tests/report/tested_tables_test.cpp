@@ -46,9 +46,28 @@ TEST_F(TestedTables, EachMeansTheLeastTriedLaw) {
   EXPECT_NE(told("flash_backward", "a_passes.sql", "tests").find("on 9 random inputs each"), std::string::npos);
 }
 
+TEST_F(TestedTables, FactsOfARungAreThoseOfTheRunThatIsShown) {
+  search("flash_forward", "flash_tiled", "equals_oracle", 100);
+  store::RunRow other;  // such as one that was merged
+  other.uid = "01900000-ffff-7000-8000-000000000000";
+  other.verb = "check";
+  other.protocol_json = R"({"name": "kernel"})";
+  other.root_seed = "0";
+  other.environment_json = R"({"host": {"name": "elsewhere"}})";
+  other.build_json = R"({"version": "0.1.0"})";
+  for (const auto& [name, value] :
+       {std::pair("device", "cpu"), std::pair("works", "magic"), std::pair("forward_tile", "1 × 1")}) {
+    other.rung_facts.push_back({"flash_forward", "flash_tiled", name, value, ""});
+  }
+  fixture_.store().begin_run(other, {});
+  EXPECT_EQ(told("flash_forward", "a_tiled.sql", "tile"), "96 × 128 (queries × keys)");
+  EXPECT_EQ(told("flash_forward", "a_tiled.sql", "works"), "plain loops");
+}
+
 TEST_F(TestedTables, AKernelThatLostALawHasNotPassedTheTests) {
   for (const char* const law : kForward) search("flash_forward", "flash_mma", law, 20);
   EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"), " No law of (a) found a counterexample.");
+  EXPECT_EQ(told("flash_forward", "b_kernels.sql", "kernels"), "`flash_mma` (bf16, fp16)");
   search("flash_forward", "flash_mma", "large_scores", 3, Outcome::falsified);
   EXPECT_EQ(told("flash_forward", "b_kernels.sql", "laws"),
             " Of the laws of (a) 5 found no counterexample, on 20 random inputs each.");

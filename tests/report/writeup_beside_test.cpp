@@ -160,7 +160,7 @@ TEST_F(Beside, PassesAloneSayWhenTheTableIsOfAnotherMachine) {
       << text;
   EXPECT_FALSE(has(text, "failed")) << text;
   point("both", "A_GPU");
-  add("flash_benchmarking", {{"seq", number(256)}, {"pass", word("both")}}, "flash_tf32", {},
+  add("flash_benchmarking", {{"seq", number(256)}, {"dtype", word("fp32")}, {"pass", word("both")}}, "flash_tf32", {},
       {.protocol = "do_bench", .gpu = "B_GPU", .status = Status::check_failed});
   text = said("flash_benchmarking", "passes");
   EXPECT_TRUE(has(text, " `flash_tf32` failed its check in one case (B_GPU), left out here.")) << text;

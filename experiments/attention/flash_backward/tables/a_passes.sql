@@ -15,7 +15,12 @@ WITH passed AS MATERIALIZED (
   HAVING min(outcome = 'passed') = 1
    ORDER BY implementation, law
 ),
-tests AS (SELECT implementation, max(run_uid) AS run_uid FROM passed GROUP BY implementation),
+tests AS (
+  SELECT p.implementation, max(p.run_uid) AS run_uid, max(r.device = 'cuda') AS is_kernel
+    FROM passed p
+    LEFT JOIN v_rung r ON r.run_uid = p.run_uid AND r.experiment = ?1 AND r.implementation = p.implementation
+   GROUP BY p.implementation
+),
 errors AS (
   SELECT implementation, params ->> '$.dtype' AS dtype, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, worst_error AS error, tolerance, sum(cases_run) AS times
     FROM v_properties
@@ -36,9 +41,8 @@ SELECT printf('Tested on %d random inputs each: ', (SELECT min(cases) FROM passe
        coalesce((SELECT ' Errors nearest their bound, against fp64 (bound): ' || group_concat(text, '; ') || '.'
                    FROM (SELECT printf('`%s` (%s) ', implementation, dtype) || group_concat(printf('d%s %.2g (%.2g)', upper(substr(output, 2)), error, tolerance), ', ') AS text
                            FROM (SELECT * FROM errors ORDER BY output = 'dv', output = 'dk')
-                          WHERE implementation IN (SELECT implementation FROM tests)
-                            -- Of the kernels; of the plain loops where nothing else ran.
-                            AND (implementation <> 'flash_tiled' OR NOT EXISTS (SELECT 1 FROM tests WHERE implementation <> 'flash_tiled'))
+                          -- Of the GPU's kernels; of the others where no kernel ran.
+                          WHERE implementation IN (SELECT implementation FROM tests WHERE is_kernel IS (SELECT max(is_kernel) FROM tests))
                           GROUP BY implementation, dtype
                          HAVING count(*) = 3
                           ORDER BY implementation DESC, dtype)

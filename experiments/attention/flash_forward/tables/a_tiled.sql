@@ -1,9 +1,9 @@
--- sentence: `flash_tiled` is plain loops: for each block of 96 queries over tiles of 128 keys, with a running maximum and
---   sum. It saves Q, K, V, O and the log-sum-exp L of each row for backward. Tested on {cases} random inputs each: {laws}.{error}
+-- sentence: {implementation} is {works} over tiles of {tile}, with a running maximum and sum. It saves Q, K, V, O
+--   and the log-sum-exp L of each row for backward. Tested on {cases} random inputs each: {laws}.{error}
 -- experiment: flash_forward
 -- command: syslab check flash_forward
 -- fills: a
--- columns: cases|1|d|right; laws|1|s|left; error|1|s|left
+-- columns: implementation|1|code|left; works|1|s|left; tile|1|s|left; cases|1|d|right; laws|1|s|left; error|1|s|left
 WITH tests AS (
   SELECT implementation, group_concat(name, ', ') AS laws, min(cases) AS cases, max(run_uid) AS run_uid
     FROM (SELECT implementation, CASE substr(law, instr(law, '.') + 1)
@@ -27,11 +27,17 @@ errors AS (
      AND property IN ('reference:out', 'reference:lse', 'samples:out', 'samples:lse', 'attention.equals_oracle', 'attention.lse_equals_oracle')
    GROUP BY implementation, output
 )
-SELECT t.cases, replace(t.laws, 'O matches fp64, L likewise', 'O and L match fp64') AS laws,
+SELECT t.implementation, r.works,
+       (SELECT printf('%s (%s)', f.value, f.unit)
+          FROM rung_fact f
+          JOIN run n ON n.id = f.run_id
+         WHERE n.uid = r.run_uid AND f.experiment = ?1 AND f.rung = r.implementation AND f.fact = 'forward_tile') AS tile,
+       t.cases, replace(t.laws, 'O matches fp64, L likewise', 'O and L match fp64') AS laws,
        coalesce((SELECT printf(' Errors nearest their bound, against fp64 (bound): O %.2g (%.2g), L %.2g (%.2g). The bound is 4√n·u times the value for n roundings of u each.',
                         o.error, o.tolerance, l.error, l.tolerance)
                    FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
                   WHERE o.implementation = t.implementation AND o.output = 'out'),
                 '') AS error, t.run_uid
   FROM tests t
- WHERE t.implementation = 'flash_tiled';
+  JOIN v_rung r ON r.run_uid = t.run_uid AND r.experiment = ?1 AND r.implementation = t.implementation
+ WHERE r.is_general AND r.device = 'cpu' AND r.works IS NOT NULL AND tile IS NOT NULL;

@@ -6,21 +6,20 @@
 -- columns: lead|1|s|left; implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;
 --   device|1|s|left; why|1|s|left; tensors|1|d|right; tensor_mib|MiB|.4b|right; kept|1|d|right; work|1|d|right;
 --   matrix_gib|GiB|.4b|right; total_gib|GiB|.4b|right; share|%|.3g|right
-WITH counts(implementation, pass, tensors, kept, work) AS (  -- of matrices: src/ops/attention/autograd.hpp
-  VALUES ('literal', 'forward', 4, 2, 2), ('literal', 'backward', 8, 2, 4), ('literal', 'both', 8, 2, 4),
-         ('fused_softmax', 'forward', 4, 1, 0), ('fused_softmax', 'backward', 8, 1, 1), ('fused_softmax', 'both', 8, 1, 1),
-         -- in fp32; in half precision weights are half as large
-         ('naive_cuda_literal', 'forward', 4, 2, 2), ('naive_cuda_literal', 'backward', 8, 2, 4), ('naive_cuda_literal', 'both', 8, 2, 4),
-         ('naive_cuda', 'forward', 4, 1, 0), ('naive_cuda', 'backward', 8, 1, 1), ('naive_cuda', 'both', 8, 1, 1)
-),
-sizes AS (
-  SELECT v.implementation, c.pass, v.params ->> '$.batch' * (v.params ->> '$.heads') AS rows, v.params ->> '$.seq' AS seq,
+WITH sizes AS (
+  SELECT v.implementation, v.params ->> '$.pass' AS pass, v.params ->> '$.batch' * (v.params ->> '$.heads') AS rows, v.params ->> '$.seq' AS seq,
          v.params ->> '$.head_dim' AS head_dim, v.params ->> '$.dtype' AS dtype, v.device, v.comparability_key,
-         coalesce(nullif(substr(v.message, instr(v.message, ' has ') + 5), substr(v.message, 5)), v.message) AS why, c.tensors, c.kept, c.work, iif(v.params ->> '$.dtype' = 'fp32', 4, 2) AS element, v.run_uid
+         coalesce(nullif(substr(v.message, instr(v.message, ' has ') + 5), substr(v.message, 5)), v.message) AS why,
+         -- Of matrices what the rung's program counted, of tensors Q, K, V and O, backward their gradients as well.
+         iif(v.params ->> '$.pass' = 'forward', 4, 8) AS tensors, CAST(r.facts ->> '$.kept_matrices' AS INTEGER) AS kept,
+         CAST(r.facts ->> iif(v.params ->> '$.pass' = 'forward', '$.forward_matrices', '$.backward_matrices') AS INTEGER) AS work,
+         iif(v.params ->> '$.dtype' = 'fp32', 4, 2) AS element, v.run_uid
     FROM v_measured v
-    JOIN counts c ON c.implementation = v.implementation AND c.pass = v.params ->> '$.pass'
+    JOIN v_rung r ON r.run_uid = v.run_uid AND r.experiment = v.experiment AND r.implementation = v.implementation
    WHERE v.experiment = ?1 AND v.status = 'oom' AND NOT v.is_mine AND v.params ->> '$.seq_k' IN (0, v.params ->> '$.seq')
-     AND (v.params ->> '$.dtype' = 'fp32' OR v.implementation NOT LIKE 'naive_cuda%') AND v.params ->> '$.heads_kv' IN (0, v.params ->> '$.heads')
+     AND r.facts ->> '$.kept_matrices' IS NOT NULL
+     AND (v.params ->> '$.dtype' = 'fp32' OR r.device <> 'cuda')  -- there weights in half precision are half as large
+     AND v.params ->> '$.heads_kv' IN (0, v.params ->> '$.heads')
 ),
 totals AS (
   SELECT *, 1.0 * rows * seq * head_dim * element AS tensor, 4.0 * rows * seq * seq AS matrix FROM sizes

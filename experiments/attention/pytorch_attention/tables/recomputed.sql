@@ -9,5 +9,5 @@ SELECT implementation, seq, kept / 1073741824.0 AS kept_gib,
                row_number() OVER (ORDER BY v.params ->> '$.seq' DESC, k.value DESC, v.run_uid DESC) AS place
           FROM v_measured v
           JOIN metric k ON k.attempt_id = v.attempt_id AND k.name = 'kept_bytes' AND k.value IS NOT NULL
-         WHERE v.experiment = ?1 AND v.is_good AND v.implementation IN ('literal', 'naive_cuda_literal') AND NOT v.is_mine)
+         WHERE v.experiment = ?1 AND v.is_good AND v.role = 'literal' AND NOT v.is_mine AND v.measured_here)
  WHERE place = 1;

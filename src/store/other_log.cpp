@@ -91,6 +91,18 @@ std::optional<Runs> runs_with_log(const fs::path& database, const fs::path& show
   }
 }
 
+// Whether a checkpoint had written parts of pages when it was cut off. What such a page says is no evidence: its log
+// has the whole one.
+bool is_torn(const fs::path& database, const fs::path& shown_as) {
+  try {
+    Connection alone(file_uri(database, "mode=ro&immutable=1"), Connection::Access::read_only, shown_as);
+    require_whole(alone);
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 }  // namespace
 
 void refuse_other_log(const fs::path& path) {
@@ -105,7 +117,7 @@ void refuse_other_log(const fs::path& path) {
   const std::optional<Runs> both = runs_with_log(database, path);
   const auto lost = both ? std::ranges::count_if(*alone, [&](const std::string& run) { return !both->contains(run); })
                          : std::ptrdiff_t{0};
-  if (both && lost == 0) return;
+  if (both && (lost == 0 || is_torn(database, path))) return;
   if (!is_left()) return;  // somebody has opened it meanwhile, and may have been writing while it was read here
   const std::string with_it = both ? fmt::format("{} of {} runs would be gone", lost, alone->size())
                                    : std::string("the file is no valid database");

@@ -77,6 +77,27 @@ TEST(OtherLog, TheLogThatAKilledProcessLeftIsReplayed) {
   EXPECT_EQ(Store::open(folder / "a.db", Mode::create).query("SELECT * FROM run").rows.size(), 2U);
 }
 
+TEST(OtherLog, APageThatACheckpointHadWrittenInPartIsNoEvidence) {
+  const Folder folder;
+  make_backup(folder / "live.db");
+  {
+    Store live = Store::open(folder / "live.db", Mode::create);
+    live.begin_run(a_run(), a_plan(1));
+    copy_as_killed(folder / "live.db", folder / "a.db");
+  }  // now live.db holds what the log does
+  const std::string after = bytes_of(folder / "live.db");
+  std::string torn = bytes_of(folder / "a.db");
+  const std::int64_t page = Connection((folder / "live.db").string(), Connection::Access::read_only, folder / "live.db")
+                                .integer("SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_run_1'");
+  constexpr std::size_t kPage = 4096, kSector = 512;
+  const std::size_t at = static_cast<std::size_t>(page - 1) * kPage;
+  ASSERT_NE(torn.substr(at, kSector), after.substr(at, kSector));
+  torn.replace(at, kSector, after, at, kSector);
+  write_bytes(folder / "a.db", torn);
+  EXPECT_EQ(Store::open(folder / "a.db", Mode::read_only).query("SELECT * FROM run").rows.size(), 2U);
+  EXPECT_EQ(Store::open(folder / "a.db", Mode::create).query("SELECT * FROM run").rows.size(), 2U);
+}
+
 // POSIX locks are a process's own, and closing a file lets go of them: others must still see that the store is open.
 TEST(OtherLog, LookingForALogOfAnotherDatabaseCostsNoLock) {
   const Folder folder;

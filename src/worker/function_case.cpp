@@ -226,6 +226,13 @@ class FunctionCase {
     return found;
   }
 
+  // What is said behind a wrong value whose bound has left out how the result moves with the arguments.
+  std::string about_bounds() const {
+    if (misbehaved_ || reference_->declared_domain().value("bound", "") != "rounding") return "";
+    return "\nthe shapes of the reference's results change with the last bits of its arguments: integers must match "
+           "exactly, and floats within the rounding of each value; declare rtol and atol if the function rounds more";
+  }
+
   Json facts() const {
     const Json& domain = reference_->declared_domain();
     return {{"reference_in", domain.value("reference_in", "")},
@@ -269,6 +276,10 @@ class FunctionCase {
       throw;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::check) throw;
+      if (std::string_view(error.what()).find("' has shape ") != std::string_view::npos) {
+        reference_->call("shapes", inputs, {}, {});  // fails if the reference has others, too
+      }
+      misbehaved_ = true;
       context_.emit(
           CheckRecord{.name = "conduct", .outcome = Outcome::falsified, .cases_run = 1, .message = error.what()});
       throw CheckFailed(error.what());
@@ -325,6 +336,7 @@ class FunctionCase {
   std::shared_ptr<CallChannel> function_;
   std::uint64_t made_ = 0;
   bool examined_ = false;
+  bool misbehaved_ = false;  // a call did what it may not do, and its results were not looked at
   int& probes_;
   int too_narrow_ = 0;           // of the answers that did not do
   std::vector<double> as_zero_;  // of each output the largest passes_as_zero() so far
@@ -344,7 +356,11 @@ void run_function_case(CaseContext& context) {
   }
   const KeepsMemory keeps;
   FunctionCase made(context);
-  run_operator_case(context, made.operation());
+  try {
+    run_operator_case(context, made.operation());
+  } catch (const CheckFailed& failed) {
+    throw CheckFailed(failed.what() + made.about_bounds());
+  }
   context.warn(made.warnings());
   context.emit(FactRecord{json_text(made.facts())});
 }

@@ -22,6 +22,7 @@
 #include "device/nvtx.hpp"
 #include "registry/registry.hpp"
 #include "worker/bursts.hpp"
+#include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
 #include "worker/function_ended.hpp"
@@ -67,6 +68,17 @@ void tell_lack_at_start(CaseContext& context, const Error& error) {
   context.emit(FactRecord{json_text(Json{{kLackAtStart, to_json(*fault->lacks())}})});
 }
 
+// Calls on the wire that a user has not heard of are told by what they are for.
+std::string where_it_failed(std::string_view call) {
+  if (call.empty()) return "";
+  if (call == "expect" || call == "expect_ties" || call == "shapes")
+    return " (while syslab works out what is expected)";
+  if (call == "make") return " (while the case makes its arguments)";
+  if (call == kFunction) return " (in the function)";
+  if (call == kFunctionBackward) return " (in the function or its gradients)";
+  return fmt::format(" (in {})", call);
+}
+
 EndRecord run_body(CaseContext& context) {
   const CaseRequest& request = context.request();
   const device::NvtxRange range(fmt::format("{}{}{} {}", request.experiment, request.law.empty() ? "" : " ",
@@ -97,7 +109,7 @@ EndRecord run_body(CaseContext& context) {
     if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
     tell_fault_at_start(context, error);
     tell_lack_at_start(context, error);
-    const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
+    const std::string call = where_it_failed(error.call());
     if (dynamic_cast<const FunctionEnded*>(&error) != nullptr) return {Status::error, error.what()};
     EndRecord end{Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
     if (const auto* of_rank = dynamic_cast<const RankError*>(&error)) end.fault = of_rank->fault();

@@ -6,8 +6,8 @@ import unittest
 from lab import Lab, asked_again, attempts
 
 FILES = os.environ["SYSLAB_FUNCTIONS"]
-SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED, CONTAINERS, DECLARED = (
-    f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties", "unjudged", "containers", "declared"))
+SOFTMAX, SUMS, CANCELS, TIES, UNJUDGED, CONTAINERS, DECLARED, LENGTHS = (
+    f"{FILES}/{name}.py" for name in ("softmax", "sums", "cancels", "ties", "unjudged", "containers", "declared", "lengths"))
 
 
 class Functions(Lab):
@@ -70,6 +70,27 @@ class Functions(Lab):
                         (told,) = one["warnings"]
                         self.assertEqual(told["code"], "ties_differ")
                         self.assertTrue(0 < told["number"] <= 1, told)
+
+    def test_results_whose_length_depends_on_content_are_compared(self):
+        wrong = {"one_counted_elsewhere": r"counts\[0\]: found \d+, expected \d+ ± 0", "one_value_off": r"values\[2\]: found 2\.0002.*, expected 2 ±",
+                 "one_kind_left_out": r"'counts' has shape \(2,\), expected \(3,\)"}
+        names = ["kinds_by_sorting", *wrong]
+        mine = [word for name in names for word in ("--mine", f"{name}={LENGTHS}:{name}")]
+        lines = self.lines("check", *mine, "--reference", f"{LENGTHS}:kinds", "--inputs", f"{LENGTHS}:cases", "--impl", ",".join(names), expect=1)
+        ended = {one["impl"]: one for one in attempts(lines)}
+        self.assertEqual({name: one["status"] for name, one in ended.items()}, {"kinds_by_sorting": "ok", **dict.fromkeys(wrong, "check_failed")})
+        for name, said in wrong.items():
+            self.assertRegex(ended[name]["detail"], said)
+            self.assertEqual("integers must match exactly" in ended[name]["detail"], name != "one_kind_left_out")
+        bounds = self.sql("SELECT DISTINCT facts ->> '$.bound' FROM v_attempt WHERE implementation = 'kinds_by_sorting'")
+        self.assertEqual(bounds, [("rounding",)])
+
+    def test_a_reference_whose_shapes_change_with_the_seed_is_told_and_not_the_function(self):
+        (one,) = attempts(self.lines("check", "--mine", f"me={LENGTHS}:kinds_by_sorting", "--reference", f"{LENGTHS}:kinds", "--inputs",
+                                     f"{LENGTHS}:cases_of_any_length", "--impl", "me", expect=3))
+        self.assertEqual(one["status"], "error")
+        self.assertRegex(one["detail"], r"case 'some': the reference returns '(values|counts)' of shape \(\d+,\) for these arguments and of shape "
+                                        r"\(\d+,\) for the first ones; .* \(while syslab works out what is expected\)")
 
     def test_the_references_own_choice_of_integers_that_tie_is_told_of_nothing(self):
         (same,) = attempts(self.lines("check", "--mine", f"me={TIES}:first", "--reference", f"{TIES}:first", "--impl", "me", expect=0))

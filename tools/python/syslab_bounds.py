@@ -100,6 +100,12 @@ def error_of(own, value):
         return library_of(value).nan_to_num(abs(own - value), nan=0, posinf=0)
 
 
+def sizes_of(value):
+    """Of each element; 0 where it is no number."""
+    library = library_of(value)
+    return library.where(library.isfinite(value), abs(value), library.zeros_like(value))
+
+
 def of_a_row(value):
     """The root mean square along the last dimension, beside each element."""
     return library_of(value).sqrt((value ** 2).mean(-1, keepdims=True)) if value.ndim else value

@@ -5,13 +5,16 @@ import hashlib
 import inspect
 import math
 import numbers
+import os
 import pathlib
 from typing import Any
 
 from syslab_autograd import BACKWARD
-from syslab_functions import load_object
+from syslab_failures import failed
+from syslab_functions import load_callable, load_object
 from syslab_library import BadCases, manifest_cases
 from syslab_loading import load_module
+from syslab_wire import json_bytes
 
 FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
 MOST_CASES = 10_000
@@ -149,3 +152,31 @@ def problem_of(reference, inputs):
     """"softmax@1f2e3d4c": the reference's name and a digest of its source and that of the cases."""
     digest = hashlib.sha256("\0".join((source_of(*reference), source_of(*inputs))).encode()).hexdigest()
     return f"{reference[1]}@{digest[:8]}"
+
+
+def parse_place(text):
+    path, _, name = text.rpartition(":")
+    return os.path.realpath(path), name
+
+
+def of_case(error, name, path):
+    """The failure, with the case in front."""
+    message = failed(error, path)
+    if isinstance(error, BadCases):
+        message.update({"message": str(error), "traceback": ""})
+    elif name:
+        message["message"] = f"case '{name}': {message['message']}"
+    return message
+
+
+def list_cases(reference, inputs, backward, descriptor):
+    with os.fdopen(descriptor, "wb") as out:
+        of = "reference"
+        try:
+            load_callable(*reference)
+            of = "inputs"
+            cases = read_cases(*inputs)
+            out.write(json_bytes({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}))
+        except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
+            told = of_case(error, "", inputs[0])
+            out.write(json_bytes({"failed": told["message"], "lacks": told.get("lacks"), "of": of}))

@@ -22,10 +22,9 @@ import sys
 from typing import Any
 
 from syslab_autograd import BACKWARD, Backward
-from syslab_bounds import (FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, unit_roundoff,
-                           whole_bound, widened)
-from syslab_cases import field, number_of, passes_of, problem_of, read_cases, shown
-from syslab_failures import failed
+from syslab_bounds import (FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, sizes_of,
+                           unit_roundoff, whole_bound, widened)
+from syslab_cases import field, list_cases, number_of, of_case, parse_place, problem_of, read_cases, shown
 from syslab_functions import load_callable, loaded, named_results
 from syslab_library import BadCases, ManifestCase, Symbol
 from syslab_limits import lift_memory_limit
@@ -33,9 +32,10 @@ from syslab_loading import own_files, replaced_names
 from syslab_signature import (FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart,
                               wire_tensor)
 from syslab_tensors import Memory
-from syslab_ties import DRAWS, MovedArgument, OutputStandsOut, array_of, in_place_of, read_doubles, rounded, settled
+from syslab_ties import (DRAWS, MovedArgument, OutputStandsOut, array_of, in_place_of, read_doubles, rounded, settled,
+                         write_doubles)
 from syslab_within import ARRANGEMENTS, results_moved
-from syslab_wire import PROTOCOL, Pipe, json_bytes
+from syslab_wire import PROTOCOL, Pipe
 
 PROBES = 4  # random changes of the arguments, by which the result's sensitivity is known
 
@@ -78,6 +78,7 @@ class Reference:
         if is_module(self.native):
             self.wide = load_callable(*reference).double().to(self.device)
         self.precision = self.precision_of(there)
+        self.keeps_shapes = self.keeps_shapes_of(there)
         self.terms = self.number("terms") or max([1] + [size for each in first for size in self.sums_over(each)])
 
     def number(self, key):
@@ -151,7 +152,7 @@ class Reference:
 
     @staticmethod
     def same(first, second):
-        """Whether there is content, and all of it is equal. A tensor without elements has none."""
+        """Whether there is content, and all of it is equal: a tensor without elements has none."""
         pairs = [(a, b) for a, b in zip(first, second) if math.prod(a.shape)]
         return bool(pairs) and all(is_torch(a) and sys.modules["torch"].equal(a, b) or is_numpy(a) and (a == b).all()
                                    for a, b in pairs)
@@ -176,6 +177,31 @@ class Reference:
         return [{"name": name, "library": "torch" if is_torch(value) else "numpy", "dtype": dtype_name(value),
                  "shape": list(value.shape)} for name, value in results]
 
+    def has_shapes(self, results):
+        return [list(value.shape) for _, value in results] == [each["shape"] for each in self.outputs]
+
+    def demand_shapes(self, results):
+        """Of other arguments: the call has memory for the shapes of the first ones' results."""
+        for (name, value), each in zip(results, self.outputs):
+            if list(value.shape) != each["shape"]:
+                raise BadCases(f"case '{self.name}': the reference returns '{name}' of shape {tuple(value.shape)} for "
+                               f"these arguments and of shape {tuple(each['shape'])} for the first ones; draw "
+                               "arguments whose results have one shape, or pad results to one length")
+
+    def keeps_shapes_of(self, values):
+        """Whether results have the same shapes with arguments that differ in their last bits. The results of
+        numpy.unique have not, where elements are equal."""
+        import numpy
+
+        if self.precision != "float64" or self.declared() or not any(map(is_inexact, values)):
+            return True
+        generator = numpy.random.default_rng(20230717)
+        try:
+            with self.probed_parameters(generator):
+                return self.has_shapes(self.run(self.wide, [probed(widened(value), generator) for value in values]))
+        except Exception:  # noqa: BLE001, whatever it is, expect() will say so
+            return True
+
     def precision_of(self, values):
         """"float64" where the reference takes that and computes in it; else how it computes."""
         if not any(unit_roundoff(each["dtype"]) for each in self.outputs):
@@ -184,7 +210,7 @@ class Reference:
             results = self.run(self.wide, [widened(value) for value in values])
         except Exception:  # noqa: BLE001, whatever it is, the reference does not take doubles
             return "its own"
-        if [name for name, _ in results] != [each["name"] for each in self.outputs]:
+        if [name for name, _ in results] != [each["name"] for each in self.outputs] or not self.has_shapes(results):
             return "its own"
         wide = all(dtype_name(value) in ("float64", "complex128") for (_, value), each in zip(results, self.outputs)
                    if unit_roundoff(each["dtype"]))
@@ -227,8 +253,10 @@ class Reference:
     def own_errors(self, values, results):
         """How far the reference in its own dtype is from itself in float64: a right function may err as much, where
         rounding of what lies between (a sum with a constant, say) is what counts and no argument's."""
-        return [error_of(doubles(own), doubles(value))
-                for (_, value), (_, own) in zip(results, self.run(self.native, values))]
+        own_results = self.run(self.native, values)
+        if not self.has_shapes(own_results):
+            return [None] * len(results)
+        return [error_of(doubles(own), doubles(value)) for (_, value), (_, own) in zip(results, own_results)]
 
     def changes_within(self, values, results):
         """For each output how much it moves with what is rounded on the way to it (syslab_within.py), in units of that,
@@ -246,7 +274,7 @@ class Reference:
                     moved = self.run(self.wide, values)
             except Exception:  # noqa: BLE001, whatever it is, the reference does not run so
                 return unknown
-            if seen.value is None:
+            if seen.value is None or not self.has_shapes(moved):
                 return unknown
             changes = [change_of(doubles(other), doubles(value)) for (_, value), (_, other) in zip(results, moved)]
             found = [larger(one, change) for one, change in zip(found, changes)]
@@ -265,6 +293,10 @@ class Reference:
         given = values = placed(values, self.device)
         values = [widened(value) for value in values] if exact else values
         results = self.run(function, values)
+        if exact and not self.has_shapes(results):  # rounding decides about the shapes
+            exact, function, values = False, self.native, given
+            results = self.run(function, values)
+        self.demand_shapes(results)
         sensitivity = [None] * len(results)
         declared = self.declared()
         own, within, largest = [None] * len(results), [None] * len(results), None
@@ -274,9 +306,13 @@ class Reference:
             for _ in range(probes):
                 with self.probed_parameters(generator):
                     moved = self.run(function, [probed(value, generator) for value in values])
+                if not self.has_shapes(moved):  # elements of the two are not the same ones
+                    continue
                 changes = [change_of(doubles(other), doubles(value)) for (_, value), (_, other) in zip(results, moved)]
                 sensitivity = [larger(one, change) for one, change in zip(sensitivity, changes)]
-            if probes == PROBES:
+            if probes == PROBES and sensitivity[0] is None:  # as if each element moved as its arguments do
+                sensitivity = [sizes_of(doubles(value)) for _, value in results]
+            elif probes == PROBES:
                 within, largest = self.changes_within(values, results)
         return [self.bound(name, doubles(value), each, exact, declared, sensitivity=moved, erring=erring, within=change,
                            largest=largest)
@@ -306,7 +342,8 @@ class Reference:
             exact = self.precision == "float64"
             given = [widened(value) if exact else value for value in placed(replaced, self.device)]
             try:
-                return array_of(self.run(self.wide if exact else self.native, given)[output][1]).astype("f8")
+                results = self.run(self.wide if exact else self.native, given)
+                return array_of(results[output][1]).astype("f8") if self.has_shapes(results) else None
             except Exception:  # noqa: BLE001, whatever it is, the reference does not take these
                 return None
 
@@ -325,7 +362,7 @@ class Reference:
 
     def decided_by_rounding(self, values, draws):
         """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on
-        their way."""
+        their way: results of the expected shapes alone."""
         import numpy
 
         given = placed(values, self.device)
@@ -338,7 +375,7 @@ class Reference:
             results.append(self.run(self.wide,
                                     [rounded(widened(value), FACTOR * unit, generator) if is_inexact(value) else value
                                      for value, unit in zip(given, units)]))
-        return results
+        return [one for one in results if self.has_shapes(one)]
 
     def bound(self, name, value, output, exact, declared, **measured):
         if bool((value != value).any()):
@@ -372,9 +409,8 @@ class Reference:
                 "ties": any(is_integer(each["dtype"]) for each in self.outputs), "results": json.dumps(self.outputs),
                 "pass": "backward" if self.signature.late else "forward", "reference_in": self.precision,
                 "terms": self.terms, "terms_declared": self.number("terms") is not None, "summable": self.summable(),
-                "bound": "declared" if self.declared() else "derived",
-                **{key: 0.0 if self.signature.late else self.number(key) or 0.0
-                   for key in ("flops", "bytes")}}
+                "bound": "declared" if self.declared() else "derived" if self.keeps_shapes else "rounding",
+                **{key: 0.0 if self.signature.late else self.number(key) or 0.0 for key in ("flops", "bytes")}}
 
     def views(self, memory, size, tensors):
         return [raw_view(memory, size, wire["offset"], tensor) for wire, tensor in zip(tensors, self.signature.tensors)]
@@ -398,19 +434,11 @@ class Reference:
                 write_doubles(part, memory.bytes(size), wire["offset"])
             if self.device != "cpu":
                 sys.modules["torch"].cuda.empty_cache()  # the GPU's memory is for what is judged
+        elif message["function"] == "shapes":  # whether what has other shapes is wrong
+            self.demand_shapes(self.run(self.native, placed(self.views(memory, size, message["inputs"]), self.device)))
         else:
             raise ValueError(f"a reference makes and expects; it does not '{message['function']}'")
         return {"type": "returned", "elapsed_ns": 0}
-
-
-def write_doubles(value, memory, offset):
-    import numpy
-
-    view: Any = numpy.ndarray(tuple(value.shape), "f8", memory, offset)
-    if is_torch(value):
-        sys.modules["torch"].from_numpy(view).copy_(value)
-    else:
-        view[...] = value
 
 
 READ = []  # Python files and libraries that were opened here, by whichever way
@@ -427,34 +455,6 @@ def watch_reads():
 
 def read_files():
     return own_files([os.path.realpath(file) for file in READ])
-
-
-def parse_place(text):
-    path, _, name = text.rpartition(":")
-    return os.path.realpath(path), name
-
-
-def of_case(error, name, path):
-    """The failure, with the case in front."""
-    message = failed(error, path)
-    if isinstance(error, BadCases):
-        message.update({"message": str(error), "traceback": ""})
-    elif name:
-        message["message"] = f"case '{name}': {message['message']}"
-    return message
-
-
-def list_cases(reference, inputs, backward, descriptor):
-    with os.fdopen(descriptor, "wb") as out:
-        of = "reference"
-        try:
-            load_callable(*reference)
-            of = "inputs"
-            cases = read_cases(*inputs)
-            out.write(json_bytes({"problem": problem_of(reference, inputs), "cases": list(passes_of(cases, backward))}))
-        except BaseException as error:  # noqa: BLE001, a sys.exit() in the user's file, too
-            told = of_case(error, "", inputs[0])
-            out.write(json_bytes({"failed": told["message"], "lacks": told.get("lacks"), "of": of}))
 
 
 def main():

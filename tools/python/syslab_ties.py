@@ -9,6 +9,10 @@ is decided by rounding.
 Needs the standard library, and NumPy once it is asked.
 """
 import math
+import sys
+from typing import Any
+
+from syslab_signature import is_torch
 
 # Of arguments that differ by rounding: of two that tie, both come up in all but one of 2^16; of other places, too. A
 # run has many thousands of integers: where one is left that ties with nothing, more are drawn.
@@ -23,6 +27,16 @@ def read_doubles(memory, wire):
     if wire["dtype"] not in dtypes:
         return numpy.zeros(0)
     return numpy.ndarray((math.prod(wire["shape"]),), dtypes[wire["dtype"]], memory, wire["offset"]).astype("f8")
+
+
+def write_doubles(value, memory, offset):
+    import numpy
+
+    view: Any = numpy.ndarray(tuple(value.shape), "f8", memory, offset)
+    if is_torch(value):
+        sys.modules["torch"].from_numpy(view).copy_(value)
+    else:
+        view[...] = value
 
 
 def array_of(value):

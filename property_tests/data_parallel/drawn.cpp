@@ -84,8 +84,8 @@ Forms draw_forms(check::Contract contract) {
 int draw_steps(const Wanted& wanted, check::Contract contract) {
   const std::int64_t most =
       contract == check::Contract::handout ? (wanted.sharded ? 2 * kOfficialSteps : kOfficialSteps) : kMostSteps;
-  std::vector<std::int64_t> further(static_cast<std::size_t>(wanted.most_steps));
-  std::iota(further.begin(), further.end(), 0);
+  std::vector<std::int64_t> further(static_cast<std::size_t>(wanted.most_steps - wanted.fewest_steps + 1));
+  std::iota(further.begin(), further.end(), wanted.fewest_steps - 1);
   if (wanted.many_steps && most > wanted.most_steps) further.push_back(most - 1);
   return static_cast<int>(1 + property::draw("further steps", further));
 }

@@ -24,7 +24,7 @@ struct Wanted {
   bool forms = false;        // beside its layers, parameters of other forms: large, of no dimension, of many
   bool sharded = false;      // for a sharded optimizer
   bool many_steps = false;   // some trainings are longer than most_steps
-  int fewest_layers = 1, most_layers = 4, most_steps = 3;
+  int fewest_layers = 1, most_layers = 4, fewest_steps = 1, most_steps = 3;
 };
 
 // What no training of any law goes beyond, as a class reads it.

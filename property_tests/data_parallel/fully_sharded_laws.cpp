@@ -48,6 +48,7 @@ struct Chain {
   std::uint64_t seed = 0;
   bool late = false;
   bool keyword = false;                 // the container is called with the batch as a keyword argument
+  bool looks_at_memory = false;         // for whole weights anywhere in a rank's process
   bool real = false;                    // numbers that need all bits
   std::optional<DType> compute{};       // handed to the class; layers then compute in it
   std::optional<Tolerance> official{};  // of `real`: what a hand-out's test allows of weights, where a bound is less
@@ -184,6 +185,7 @@ Json case_json(const Chain& asked) {
             {"steps", asked.steps},   {"late", asked.late},   {"curve", asked.scale() * asked.curve},
             {"rate", asked.rate}};
   if (asked.keyword) made["keyword"] = true;
+  if (asked.looks_at_memory) made["looks_at_memory"] = true;
   if (asked.compute) made["compute_dtype"] = std::string(to_string(*asked.compute));
   return made;
 }
@@ -374,7 +376,8 @@ void uneven_rows(CallChannel& ranks, check::Contract contract) {
 }
 
 void holds_parts(CallChannel& ranks, check::Contract contract) {
-  const Chain asked = drawn(draw_ranks(contract, 2), Rows::many);
+  Chain asked = drawn(draw_ranks(contract, 2), Rows::many);
+  asked.looks_at_memory = true;
   const Found found = train(ranks, asked);
   std::int64_t share = 0, padding = 0;
   for (const Layer& layer : asked.layers) {

@@ -108,8 +108,14 @@ double padding_of(const Training& asked) {
   return static_cast<double>(trained * kMostPadding);
 }
 
+// After one step momentum is the gradient, of which every rank may have all.
+constexpr int kBothSteps = 2;
+
 void state_once(CallChannel& ranks, check::Contract contract) {
-  const Training asked = drawn(contract, {.frozen = true, .large = true, .fewest_layers = 2, .most_steps = 1});
+  Training asked =
+      drawn(contract,
+            {.frozen = true, .large = true, .fewest_layers = 2, .fewest_steps = kBothSteps, .most_steps = kBothSteps});
+  asked.looks_at_memory = true;
   const Trained found = train(ranks, asked);
   double sum = 0;
   for (int rank = 0; rank < asked.ranks; ++rank) sum += found.held_elements(rank);
@@ -122,7 +128,10 @@ void state_once(CallChannel& ranks, check::Contract contract) {
 }
 
 void state_shared(CallChannel& ranks, check::Contract contract) {
-  const Training asked = drawn(contract, {.equal_sizes = true, .large = true, .most_layers = 3, .most_steps = 1}, 2);
+  Training asked = drawn(
+      contract,
+      {.equal_sizes = true, .large = true, .most_layers = 3, .fewest_steps = kBothSteps, .most_steps = kBothSteps}, 2);
+  asked.looks_at_memory = true;
   const Trained found = train(ranks, asked);
   const double share = static_cast<double>(with_state(asked)) / asked.ranks, padding = padding_of(asked);
   for (int rank = 0; rank < asked.ranks; ++rank) {

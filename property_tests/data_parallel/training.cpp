@@ -141,6 +141,7 @@ Json case_json(const Training& asked) {
             {"rate", asked.rate},
             {"resume_at", asked.resume_at}};
   if (asked.keyword) made["keyword"] = true;
+  if (asked.looks_at_memory) made["looks_at_memory"] = true;
   if (asked.evaluates) made["evaluates"] = true;
   // Whatever the seed of the case is, it is none that a class would choose.
   if (asked.seeds_torch) made["torch_seed"] = (asked.seed ^ 0x6A09E667F3BCC908) >> 1;

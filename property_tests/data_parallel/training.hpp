@@ -80,6 +80,7 @@ struct Training {
   Options options;
   std::vector<Group> groups;
   bool as_groups = false, closure = false, checks_zero_grad = false;
+  bool looks_at_memory = false;  // for other ranks' state outside of optimizer.state, behind the last step
 
   int steps() const { return static_cast<int>(uses.size()); }
   std::int64_t elements() const;         // of all parameters

@@ -26,7 +26,8 @@ struct TimedRanks {
   // As tools/python/syslab_timing.py takes it, but for what is drawn here: "seed".
   Json training;
   std::vector<std::int64_t> parameters;  // elements of each, in the model's order
-  // Searched on two ranks before anything is timed: those that the hand-out's tests look at. None of the lab's own.
+  // Searched on two ranks before anything is timed: those that the hand-out's tests look at, and of others only what
+  // the ranks object to. None of the lab's own.
   std::vector<check::Law> laws;
   double tokens = 0;  // of a rank's step
 };

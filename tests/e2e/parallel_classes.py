@@ -28,6 +28,13 @@ VARIANTS = {
     "DrawsNumbers": "naive_ddp",
 }
 
+# Right ones of parallel_hidden.py, which keep memory of their own.
+BUFFERS = {
+    "FlatBuffers": "optimizer_state_sharding",
+    "KeepsPart": "fsdp",
+}
+VARIANTS.update(BUFFERS)
+
 # syslab's own for torch, of ours.py. A plan has other buckets than any of these experiments promises: ddp.messages is not its law.
 OURS = {
     "IndividualDDP": ("naive_ddp", "ddp_overlap_individual_parameters"),
@@ -117,8 +124,19 @@ ARGUMENTS = {
 FAULTS.update(ARGUMENTS)
 
 
+# Of parallel_hidden.py.
+HIDDEN = {
+    "HidesState": ("optimizer_state_sharding", "sharded.state_once"),
+    "HidesStateFlat": ("optimizer_state_sharding", "sharded.state_shared"),
+    "CachesWhole": ("fsdp", "fsdp.holds_parts"),
+    "CachesPieces": ("fsdp", "fsdp.holds_parts"),
+}
+FAULTS.update(HIDDEN)
+
+
 def file_of(name):
     files: dict[str, collections.abc.Container[str]] = {
-        "ours.py": OURS, "parallel.py": RIGHT, "parallel_variants.py": VARIANTS, "parallel_states.py": STATES,
+        "ours.py": OURS, "parallel.py": RIGHT, "parallel_hidden.py": [*BUFFERS, *HIDDEN],
+        "parallel_variants.py": VARIANTS, "parallel_states.py": STATES,
         "parallel_arguments.py": ARGUMENTS}
     return next((file for file, names in files.items() if name in names), "parallel_faults.py")

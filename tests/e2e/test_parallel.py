@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 from lab import Lab, asked_again, attempts, multiplies_in_fp16, torch_is_older
-from parallel_classes import FAULTS, OURS, RIGHT, VARIANTS, file_of
+from parallel_classes import BUFFERS, FAULTS, OURS, RIGHT, VARIANTS, file_of
 
 MINE = os.environ["SYSLAB_MINE"]
 HOSTILE = pathlib.Path(__file__).resolve().parent / "hostile"
@@ -138,6 +138,29 @@ class Parallel(Lab):
         for name in ("RoundsGradients", "ReducesInBf16"):
             said, verdict = self.accused(name, expect=1)
             self.assertEqual(verdict["verdict"], "FAIL", name)
+
+    def test_memory_that_a_class_does_not_show_is_found(self):
+        state = r"between steps a tensor outside of optimizer\.state holds state that rank \d owns"
+        weights = r"between steps there are \d+ elements of 'layers\.\d\.weight' in tensors of this rank's process, in parameters\(\) or elsewhere; expected at most \d+"
+        for name, said_of_it in (("HidesState", state), ("HidesStateFlat", state), ("CachesWhole", weights), ("CachesPieces", weights)):
+            with self.subTest(name):
+                said, verdict = self.accused(name, expect=1)
+                self.assertRegex(said, said_of_it)
+        for name, experiment in BUFFERS.items():  # right ones that keep memory of their own
+            law = {"fsdp": "fsdp.holds_parts"}.get(experiment, "sharded.state_shared")
+            laws, _ = self.check(experiment, name, "--cases", "12", "-k", law, expect=None)
+            self.assertEqual({one["status"] for one in laws if one["law"] == law}, {"ok"}, laws)
+
+    def test_a_class_that_hides_memory_is_not_timed_and_one_that_shows_it_is(self):
+        for experiment, chosen, name, ends in (("optimizer_state_sharding_accounting", "sharding=optimizer", "HidesState", "check_failed"),
+                                               ("optimizer_state_sharding_accounting", "sharding=optimizer", "NotSharded", "ok"),
+                                               ("fsdp_accounting", "granularity=layer", "CachesWhole", "check_failed"),
+                                               ("fsdp_accounting", "granularity=layer", "KeepsPart", "ok")):
+            with self.subTest(name):
+                status, detail = self.timed(experiment, name, "--impl", "me", "-a", chosen, expect=None)["me"]
+                self.assertEqual(status, ends, detail)
+                if ends != "ok":
+                    self.assertRegex(detail, r"not timed, since (sharded\.state_once|fsdp\.holds_parts) does not hold: .*between steps")
 
     def test_what_no_official_test_asks_is_a_finding(self):
         for name in ("DropsCopies", "RateNotPassedOn", "StopsAtEmpty", "Unties", "DiffersInEval"):

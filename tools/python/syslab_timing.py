@@ -15,6 +15,7 @@ import time
 import torch
 import torch.distributed as dist
 
+import syslab_held
 import syslab_training
 from syslab_transformer import Sizes, Transformer, loss_of, torchs_layers
 
@@ -130,9 +131,7 @@ class Followed:
 
 
 def state_bytes(optimizers):
-    return float(sum(t.numel() * t.element_size() for one in optimizers for state in one.state.values()
-                     for t in state.values()
-                     if torch.is_tensor(t) and t.dim() > 0))
+    return float(sum(t.numel() * t.element_size() for t in syslab_held.state_tensors(optimizers)))
 
 
 def tokens_of(case, seed):
@@ -248,7 +247,7 @@ class Training:
                   "update": ends[3] - ends[2],
                   "communicating": busy, "hidden": hidden, "messages": followed.messages, "bytes": followed.bytes,
                   "loss": float(loss), "state": state_bytes(self.made),
-                  "held": 4 * syslab_training.held_elements(self.container),
+                  "held": 4 * syslab_held.held_elements(self.container),
                   "peak": torch.cuda.max_memory_allocated() if self.device.type == "cuda" else NAN}
         told.copy_(torch.tensor([float(values[field]) for field in FIELDS], dtype=torch.float64))
 

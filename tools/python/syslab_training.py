@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 import syslab_collectives
+import syslab_held
 from syslab_failures import Unsupported
 from syslab_handed_in import Fault, demand_same_in_eval, need
 
@@ -331,9 +332,9 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
             optimizer.step()
         untouched.look_at_numbers("an optimizer", f"after step() in step {step}")
         note_step(outputs, rank, step, gradients_of(parameters), parameters)
-    held = [tensor for one in made for state in one.state.values() for tensor in state.values()
-            if torch.is_tensor(tensor) and tensor.numel() > 0 and tensor.dim() > 0]
-    outputs["held"][rank, 0] = float(sum(t.numel() for t in held))
+    outputs["held"][rank, 0] = float(sum(t.numel() for t in syslab_held.state_tensors(made)))
+    if case.get("looks_at_memory"):
+        syslab_held.demand_no_other_state(made, rank, collectives, [*inputs.values(), *outputs.values()], device)
 
 
 def layer_makers():
@@ -396,16 +397,6 @@ class Gain(torch.nn.Module):
         return (self.weight * x).to(x.dtype)
 
 
-def held_elements(module):
-    """By the memory behind its parameters: a part of a tensor keeps all of it."""
-    found = {}
-    for parameter in module.parameters():
-        storage = (parameter.data.untyped_storage() if hasattr(parameter.data, "untyped_storage")
-                   else parameter.data.storage())
-        found[storage.data_ptr()] = storage.nbytes() // parameter.element_size()
-    return float(sum(found.values()))
-
-
 def look_at_gradients(mine, container, step):
     for name, parameter in container.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
@@ -435,7 +426,9 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
     untouched = Untouched(case, device)
     container = mine.container(module) if compute is None else mine.computing_in(compute, module)
     untouched.look(container, module, "after the container was made")
-    outputs["held"][rank, 0] = held_elements(container)
+    outputs["held"][rank, 0] = syslab_held.held_elements(container)
+    sharded = [(one["name"], at, count) for one, at, count in placed(unshared(case)) if one["kind"] != "gain"]
+    whole = syslab_held.WholeWeights(sharded, inputs["start"][rank], case["ranks"])
     optimizer = torch.optim.SGD(container.parameters(), lr=case["rate"])
     for step in range(case["steps"]):
         log.step = step
@@ -451,13 +444,22 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
         look_at_gradients(mine, container, step)
         optimizer.step()
         gathered = mine.whole_weights(container)
-        for described, at, count in placed([one for one in case["layers"] if one["shares"] < 0]):
+        for described, at, count in placed(unshared(case)):
             if described["name"] not in gathered or list(gathered[described["name"]].shape) != described["shape"]:
                 found = {name: list(value.shape) for name, value in gathered.items()}
                 raise Fault(f"{mine.gather} returned {found}, and '{described['name']}' {described['shape']} is wanted "
                             "among it")
             outputs["weights"][rank, step, at:at + count] = flat([gathered[described["name"]]])
-        outputs["held"][rank, 0] = max(float(outputs["held"][rank, 0]), held_elements(container))
+        outputs["held"][rank, 0] = max(float(outputs["held"][rank, 0]), syslab_held.held_elements(container))
+        if case.get("looks_at_memory"):
+            del gathered, loss  # what a graph keeps is no class's
+            whole.add(outputs["weights"][rank, step])
+            whole.demand_parts([*inputs.values(), *outputs.values()])
+
+
+def unshared(case):
+    """Its layers with a weight of their own."""
+    return [one for one in case["layers"] if one["shares"] < 0]
 
 
 def placed(described):

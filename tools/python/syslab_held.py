@@ -1,0 +1,174 @@
+"""What a rank's process holds between steps besides what its class shows: tensors that hold other ranks' state, or
+whole weights that should be in parts.
+
+All tensors that Python's garbage collector knows are looked at, each as the bytes of all its memory, and pieces of what
+should not be there are searched in them. What a class keeps elsewhere is not seen: in arrays of NumPy with memory of
+their own, on disk, in C++, in another dtype, order or encoding.
+"""
+import gc
+import math
+
+import torch
+
+from syslab_handed_in import Fault
+
+PADDING = 32  # elements of each weight, which a rank may hold besides its part
+PIECE = 64  # elements that are searched together
+FEWEST_KINDS = 4  # different numbers in a piece: zeros and counters are no evidence
+WIDE = (torch.float32, torch.float64)
+
+
+def bytes_of(tensor):
+    """Of dense numbers, one behind the other."""
+    return tensor.detach().reshape(-1).contiguous().cpu().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+
+
+def storage_of(tensor):
+    """(address, bytes)"""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
+    return storage.data_ptr(), storage.nbytes()
+
+
+def memories(lent):
+    """(dtype, bytes) of all memory behind tensors in this process, without that of the tensors that are `lent`."""
+    seen, found = {storage_of(tensor)[0] for tensor in lent}, []
+    # The list of all objects has to go at once: a frame that keeps it is in it, too, and would not end.
+    tensors = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    with torch.no_grad(), torch._C.DisableTorchFunction():
+        for one in tensors:
+            if one.layout != torch.strided or one.device.type not in ("cpu", "cuda"):
+                continue
+            address, size = storage_of(one)
+            count = size // one.element_size()
+            if address not in seen and count:
+                seen.add(address)
+                found.append((one.dtype, bytes_of(torch.as_strided(one.detach(), (count,), (1,), 0))))
+    return found
+
+
+def pieces_of(values):
+    """Of a flat tensor, without those of few different numbers."""
+    whole = [values[at:at + PIECE] for at in range(0, len(values) - PIECE + 1, PIECE)]
+    return [piece for piece in whole if len(torch.unique(piece)) >= FEWEST_KINDS]
+
+
+def has(memory, piece, width):
+    """Whether it holds the bytes of a piece where an element may begin."""
+    at = memory.find(piece)
+    while at >= 0 and at % width:
+        at = memory.find(piece, at + 1)
+    return at >= 0
+
+
+def confirmed(look):
+    """What it finds, also when there is no garbage any more."""
+    if look() is None:
+        return None
+    gc.collect()
+    return look()
+
+
+def held_elements(module):
+    """By the memory behind its parameters: a part of a tensor keeps all of it."""
+    found = {}
+    for parameter in module.parameters():
+        address, size = storage_of(parameter.data)
+        found[address] = size // parameter.element_size()
+    return float(sum(found.values()))
+
+
+# --- state of an optimizer --------------------------------------------------------------------------------------------
+
+
+def state_tensors(optimizers):
+    return [tensor for one in optimizers for state in one.state.values() for tensor in state.values()
+            if torch.is_tensor(tensor) and tensor.dim() > 0]
+
+
+def pieces_of_state(optimizers):
+    """Some of each tensor of state: from its beginning, its middle and its end."""
+    found = []
+    for tensor in state_tensors(optimizers):
+        pieces = pieces_of(tensor.detach().reshape(-1).to("cpu", torch.float32))
+        last = len(pieces) - 1
+        found += [pieces[place] for place in sorted({0, last // 2, last})] if pieces else []
+    return found
+
+
+def of_all_ranks(pieces, collectives, device):
+    """By rank the pieces of each."""
+    counts = [int(value[0]) for value in
+              collectives.exchange("count of the lab's", torch.tensor([float(len(pieces))], device=device))]
+    most = max(counts)
+    if most == 0:
+        return [[] for _ in counts]
+    table = torch.zeros(most, PIECE)
+    if pieces:
+        table[:len(pieces)] = torch.stack(pieces)
+    rows = collectives.exchange("look of the lab's", table.reshape(-1).to(device))
+    return [list(row.cpu().reshape(most, PIECE)[:count]) for row, count in zip(rows, counts)]
+
+
+def demand_no_other_state(optimizers, rank, collectives, lent, device):
+    """That no tensor of this process holds state that another rank shows in its optimizer and this one does not."""
+    theirs = of_all_ranks(pieces_of_state(optimizers), collectives, device)
+    own = b"".join(bytes_of(tensor.to(torch.float32)) for tensor in state_tensors(optimizers))
+    foreign = [(other, bytes_of(piece)) for other, pieces in enumerate(theirs) for piece in pieces if other != rank]
+    foreign = [(other, piece) for other, piece in foreign if not has(own, piece, 4)]
+    del theirs  # which would be found
+
+    def look():
+        for dtype, memory in memories(lent) if foreign else ():
+            memory = as_floats(memory, dtype)
+            for other, piece in foreign:
+                if has(memory, piece, 4):
+                    return other
+        return None
+
+    if (other := confirmed(look)) is not None:
+        raise Fault(f"between steps a tensor outside of optimizer.state holds state that rank {other} owns: "
+                    "expected the state of each element on one rank alone")
+
+
+def as_floats(memory, dtype):
+    """Bytes of floats in that dtype as bytes of fp32."""
+    if dtype == torch.float32 or not dtype.is_floating_point:
+        return memory
+    return bytes_of(torch.frombuffer(bytearray(memory), dtype=dtype).to(torch.float32))
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+class WholeWeights:
+    """The weights that are sharded, as they were before and after each step so far."""
+
+    def __init__(self, named, start, ranks):
+        """`named`: of each its name, first element among all, and number of elements."""
+        self.named, self.ranks, self.versions = named, ranks, []
+        self.add(start)
+
+    def add(self, values):
+        """All elements, which are copied."""
+        self.versions.append(values.detach().cpu().to(torch.float32).clone())
+
+    def look(self, lent):
+        """(name, elements, most) of a weight of which this process holds more than its part; None: there is none."""
+        held = memories([*lent, *self.versions])
+        for values in self.versions:
+            for name, first, count in self.named:
+                most = math.ceil(count / self.ranks) + PADDING
+                pieces = pieces_of(values[first:first + count])
+                for dtype, width in ((torch.float32, 4), (torch.float16, 2), (torch.bfloat16, 2)):
+                    inside = [memory for its, memory in held if width == 4 or its not in WIDE]
+                    found = PIECE * sum(any(has(memory, bytes_of(piece.to(dtype)), width) for memory in inside)
+                                        for piece in pieces)
+                    if found > most:
+                        return name, found, most
+        return None
+
+    def demand_parts(self, lent):
+        if (told := confirmed(lambda: self.look(lent))) is not None:
+            name, found, most = told
+            raise Fault(f"between steps there are {found} elements of '{name}' in tensors of this rank's process, in "
+                        f"parameters() or elsewhere; expected at most {most}, its part with padding")

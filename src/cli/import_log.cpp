@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/import_rules.hpp"
+#include "contract/task.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/ids.hpp"
@@ -168,7 +169,7 @@ class Reader {
 
   void begin(const Json& line) {
     const Experiment& experiment = registry_.find(text_of(line, "experiment"));
-    if (text_of(line, "task", "measure") != "measure") {
+    if (task_of(text_of(line, "task", std::string(to_string(Task::measure)))) != Task::measure) {
       throw Error(ErrorKind::usage, "only measured cases can be imported, no searches of laws");
     }
     store::PlanRow row;

@@ -380,7 +380,7 @@ std::string build_of_run(const store::Store& store, store::RowId run) {
 
 Exit gate_by_stored(const Context& context, store::Store& store, const Pinned& pinned, const GateOptions& options,
                     const ComparisonConditions& conditions, std::vector<GatedLine>& lines) {
-  if (StoredObject("run.protocol", pinned.run.protocol_json).value("name", std::string()) == "paired") {
+  if (StoredObject("run.protocol", pinned.run.protocol_json).value("name", std::string()) == kPairedProtocol) {
     throw Error(
         ErrorKind::usage,
         fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. {} a run "

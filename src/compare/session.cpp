@@ -70,7 +70,7 @@ std::string kernel_code_of(const Json& facts) {
 }  // namespace
 
 Json to_json(const ComparisonConditions& conditions) {
-  Json json{{"name", "paired"},  // its own protocol: bursts in turns are not the samples of `of`
+  Json json{{"name", kPairedProtocol},  // its own protocol: bursts in turns are not the samples of `of`
             {"of", measure::to_json(measure::find_protocol(conditions.protocol))},
             {"data", conditions.data},
             {"blocks_per_launch", conditions.blocks_per_launch},

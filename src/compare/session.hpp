@@ -23,6 +23,8 @@
 
 namespace syslab::cli {
 
+inline constexpr const char* kPairedProtocol = "paired";  // the name of a comparison's protocol, as stored
+
 // How a comparison is measured; stored with its run.
 struct ComparisonConditions : runner::PairedSpec {
   std::optional<int> launches;  // nothing: until the stop rule is content

@@ -270,7 +270,7 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
   if (format == "status") return status_text(table, row, cell.text);
   if (format == "outcome") return status_word(plain(cell));
   if (format == "uid") return short_uid(plain(cell));
-  if (format == "s" || format == "code" || format == "strong" || !is_number(cell)) {
+  if (format == "s" || is_code(column) || format == "strong" || !is_number(cell)) {
     const std::string text = plain(cell);
     return text.empty() ? std::string("(empty)") : text;
   }

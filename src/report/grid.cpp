@@ -9,7 +9,7 @@ namespace syslab::report {
 namespace {
 
 Style style_of(const Column& column, const store::Cell& cell) {
-  if (column.format == "code" || column.format == "uid") return Style::code;
+  if (is_code(column) || column.format == "uid") return Style::code;
   if (column.format == "strong") return Style::strong;
   if (column.format != "status" && column.format != "outcome") return Style::plain;
   const bool is_well = outcome_of(cell.text) == Outcome::passed || syslab::status_of(cell.text) == Status::ok;
@@ -36,7 +36,7 @@ std::string in_every_row(const Table& table, const Column& column) {
   }
   if (value == "none" || value == "–" || value == "0" || told_by_footnote(table, column, value)) return {};
   if (column.name == "wire" && value == "own") return {};  // gradients travel as they are, as anybody would expect
-  if (column.format == "code") value = "`" + value + "`";
+  if (is_code(column)) value = "`" + value + "`";
   const bool bears_unit = column.unit == "1" || column.format.back() == 'b';
   return unmarked(heading_of(column)) + " " + value + (bears_unit ? "" : " " + column.unit) +
          (everywhere ? "" : " (where there is one)");

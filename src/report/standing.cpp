@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "contract/outcome.hpp"
@@ -104,10 +105,12 @@ void add_named(std::vector<Place>& places, const std::vector<Shown>& shown, cons
   }
 }
 
+const std::set<std::string> kShownAsTable{"table", "code"};  // kinds of deliverables
+
 // Everything that declares that it fills this part; its kind tells which of the part's deliverables.
 void add_what_fills(std::vector<Place>& places, const std::vector<Shown>& shown, const Deliverable& wanted) {
   const std::string part = wanted.part.empty() ? "*" : wanted.part;
-  const bool as_table = wanted.kind == "table" || wanted.kind == "code";
+  const bool as_table = kShownAsTable.contains(wanted.kind);
   for (const Shown& one : shown) {
     for (const Table& table : one.tables) {
       const bool fits = is_sentence(table) ? in_words(wanted) : as_table;

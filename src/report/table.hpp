@@ -37,11 +37,14 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/store.hpp"
 
 namespace syslab::report {
+
+inline constexpr std::string_view kCodeFormat = "code";  // names as a program has them
 
 struct Column {
   std::string name, unit, format, align;
@@ -51,6 +54,8 @@ struct Column {
 
   const std::string& heading() const { return label.empty() ? name : label; }
 };
+
+inline bool is_code(const Column& column) { return column.format == kCodeFormat; }
 
 // One sentence of a caption, or several, and the columns that it explains.
 struct Explanation {

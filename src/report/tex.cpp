@@ -122,11 +122,11 @@ TexColumn tex_column(const Grid& grid, std::size_t index) {
   made.numeric = column.align == "right" && !numbers.empty();
   if (made.numeric) {
     made.spec = number_column(numbers);
-  } else if (const std::size_t widest = column.format == "code" ? kWidestCode : kWidestText; made.width > widest) {
+  } else if (const std::size_t widest = is_code(column) ? kWidestCode : kWidestText; made.width > widest) {
     made.width = widest;
     made.wraps = true;
     // A letter of prose is half an em wide on average, each of typewriter somewhat more.
-    const std::size_t width = column.format == "code" ? kWidestCode * 11 / 20 : kWidestText / 2;
+    const std::size_t width = is_code(column) ? kWidestCode * 11 / 20 : kWidestText / 2;
     made.spec = fmt::format(R"(>{{\raggedright\arraybackslash}}p{{{}em}})", width);
   } else {
     made.spec = column.align == "right" ? "r" : "l";

@@ -1,4 +1,6 @@
 // What is run: checks, measurements, and what is left of them.
+#include <map>
+
 #include "cli/grammar/parts.hpp"
 #include "cli/grammar/verbs.hpp"
 
@@ -53,9 +55,8 @@ void declare(CLI::App& app, RunOptions& options) {
   selection(app, options.selection);
   axes(app, options.selection);
   shard(app, options.selection);
-  const auto laws = [&options](const std::string& word) {
-    options.laws = word == "none" ? Laws::none : word == "full" ? Laws::full : Laws::quick;
-  };
+  static const std::map<std::string, Laws> kLaws{{"none", Laws::none}, {"quick", Laws::quick}, {"full", Laws::full}};
+  const auto laws = [&options](const std::string& word) { options.laws = kLaws.at(word); };
   one_of(app.add_option_function<std::string>("--laws", laws, "Laws before the cases: none, quick (default), full"),
          "HOW", {"none", "quick", "full"});
   contract(app, options.contract);

@@ -389,8 +389,8 @@ std::string differing_means(const Judgement& it, std::span<const runner::PairedB
   const double of_means = std::log(mean(b) / mean(a));
   if (!(std::abs(of_means) > std::log1p(it.delta))) return {};
   return fmt::format(
-      "The means of all calls differ by {}: some calls of one side are far longer than the rest, and the verdict is of "
-      "the rest.",
+      "The means of all calls differ by {}; the verdict gives little weight to calls that are far longer than the "
+      "rest.",
       change_text(of_means));
 }
 

@@ -110,8 +110,8 @@ std::optional<stats::TimingWarning> moved_forward(const Judgement& judgement,
                                                   const std::array<std::vector<double>, 2>& forward_seconds,
                                                   const std::string& a, const std::string& b);
 
-// What `same` leaves out, if the means of all calls differ by a change that counts: calls of one side that are far
-// longer than the rest, which the estimate weighs little. Otherwise empty.
+// Says that the means of all calls differ by more than delta although the verdict is `same`: the estimate gives little
+// weight to calls that are far longer than the rest. Otherwise empty.
 std::string differing_means(const Judgement& judgement, std::span<const runner::PairedBlock> blocks);
 
 // Why the ratio and the two times contradict each other, if they do: they point apart, or the times' ratio lies outside

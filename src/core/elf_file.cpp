@@ -86,6 +86,18 @@ std::vector<std::string_view> ElfFile::dynamic_texts(std::int64_t tag) const {
   return found;
 }
 
+std::vector<std::string_view> ElfFile::dynamic_names() const {
+  std::vector<std::string_view> found;
+  for (const Section& section : sections_) {
+    if (section.type != SHT_DYNSYM || !section.contents || section.link >= sections_.size()) continue;
+    const std::string_view texts = sections_[section.link].contents.value_or("");
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.contents->size(); at += sizeof(Elf64_Sym)) {
+      found.push_back(text_at(texts, read_at<Elf64_Sym>(*section.contents, at)->st_name));
+    }
+  }
+  return found;
+}
+
 std::vector<ElfFile::Relocation> ElfFile::relocations(const Section& section) const {
   std::vector<Relocation> found;
   const bool with_addend = section.type == SHT_RELA;

@@ -42,6 +42,7 @@ class ElfFile {
   const std::vector<Symbol>& symbols() const { return symbols_; }  // of its first table
   // Of each entry of the dynamic table with this tag its text: DT_NEEDED the names of libraries, DT_RUNPATH folders.
   std::vector<std::string_view> dynamic_texts(std::int64_t tag) const;
+  std::vector<std::string_view> dynamic_names() const;                // of what it imports and exports
   std::vector<Relocation> relocations(const Section& section) const;  // of one of type SHT_RELA or SHT_REL
 
  private:

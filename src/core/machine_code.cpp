@@ -36,7 +36,10 @@ constexpr std::string_view kReads =
     "__openat64_2 creat creat64 fopen fopen64 freopen freopen64 popen system execl execle execlp execv execve execvp "
     "execvpe fexecve posix_spawn posix_spawnp fork vfork clone syscall mmap mmap64 shm_open shmat opendir scandir "
     "scandir64 nftw nftw64 fts_open glob glob64 getenv environ secure_getenv __environ __secure_getenv connect socket "
-    "readlink readlinkat getauxval realpath stat stat64 fstatat fstatat64 access program_invocation_name ";
+    "readlink readlinkat getauxval realpath stat stat64 lstat lstat64 fstatat fstatat64 statx __xstat __xstat64 "
+    "__lxstat "
+    "__lxstat64 __fxstatat __fxstatat64 access faccessat euidaccess execveat dlvsym __open __open64 getcwd "
+    "program_invocation_name ";
 // In the mangled names of what the C++ library reads files by.
 constexpr std::string_view kStreams[]{"basic_filebuf", "basic_ifstream", "basic_fstream", "10filesystem"};
 
@@ -45,20 +48,16 @@ bool is_one_of(std::string_view names, std::string_view name) {
 }
 
 bool reads_elsewhere(const ElfFile& elf) {
-  if (!elf.dynamic_texts(DT_RPATH).empty() || !elf.dynamic_texts(DT_RUNPATH).empty()) return true;
-  for (const std::string_view needed : elf.dynamic_texts(DT_NEEDED)) {
-    if (!is_one_of(kOfTheSystem, needed)) return true;
+  for (const std::int64_t names_others : {DT_RPATH, DT_RUNPATH, DT_FILTER, DT_AUXILIARY}) {
+    if (!elf.dynamic_texts(names_others).empty()) return true;
   }
-  for (const ElfFile::Section& section : elf.sections()) {
-    if (section.type != SHT_STRTAB || !section.is_loaded() || !section.contents) continue;
-    for (std::size_t at = 0; at < section.contents->size();) {
-      const std::string_view name = section.contents->substr(at, section.contents->find('\0', at) - at);
-      at += name.size() + 1;
-      if (is_one_of(kReads, name)) return true;
-      if (std::ranges::any_of(kStreams, [&](std::string_view of) { return name.find(of) != name.npos; })) return true;
-    }
-  }
-  return false;
+  const auto is_foreign = [](std::string_view library) { return !is_one_of(kOfTheSystem, library); };
+  const auto reads = [](std::string_view name) {
+    return is_one_of(kReads, name) ||
+           std::ranges::any_of(kStreams, [&](std::string_view of) { return name.find(of) != name.npos; });
+  };
+  return std::ranges::any_of(elf.dynamic_texts(DT_NEEDED), is_foreign) ||
+         std::ranges::any_of(elf.dynamic_names(), reads);
 }
 
 }  // namespace

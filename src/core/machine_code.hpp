@@ -14,10 +14,9 @@ namespace syslab {
 // for zeros. Empty where the file is no 64-bit little-endian ELF file, or cannot be read.
 std::string machine_code_digest(const std::filesystem::path& file, std::string_view blank = {});
 
-// The same of a library where that is all that it does: empty, too, where it could take in what lies elsewhere, since
-// it needs a library that is not the system's, names folders for those, or imports or exports a function by which a
-// file, a library, a process or the environment is read. By what its dynamic section and names say; who makes system
-// calls by hand is not found out.
+// The same of a library that reads nothing else. Empty, too, where the library needs one that is not the system's,
+// names folders or filters for those, or imports or exports a known function that reads a file, a library, a process or
+// the environment. Decided by the names in its dynamic section: a system call without such a function is not seen.
 std::string library_code_digest(const std::filesystem::path& file);
 
 }  // namespace syslab

@@ -80,7 +80,7 @@ struct TableSource {
   std::string sql;
 };
 
-// What stands over the table: its caption and what explains its columns.
+// The text above the table: its caption, then the sentences about its columns.
 std::string whole_caption(const TableSource& source);
 
 // Error(internal) naming the line when the header is malformed or incomplete.

@@ -62,9 +62,10 @@ store::Store open_for_writing(const Context& context);
 // This process's command line as a run keeps it.
 std::vector<std::string> command_words(const Context& context);
 
-// Stores a new run with its plan; returns its key.
 // What is stored of our own implementations in the plan.
 std::vector<store::RungFactRow> rung_facts(const plan::Plan& plan);
+
+// Stores a new run with its plan; returns its key.
 store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
                        const plan::Plan& plan, const Conditions& conditions);
 

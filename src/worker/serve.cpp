@@ -68,7 +68,7 @@ void tell_lack_at_start(CaseContext& context, const Error& error) {
   context.emit(FactRecord{json_text(Json{{kLackAtStart, to_json(*fault->lacks())}})});
 }
 
-// Calls on the wire that a user has not heard of are told by what they are for.
+// Names a call of the wire by its purpose: users do not know the calls.
 std::string where_it_failed(std::string_view call) {
   if (call.empty()) return "";
   if (call == "expect" || call == "expect_ties" || call == "shapes")

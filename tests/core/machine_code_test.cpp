@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -90,6 +91,13 @@ TEST(MachineCode, OfALibraryIsKnownOnlyIfItReadsNothingElse) {
   EXPECT_EQ(library_code_digest(computes).size(), 64U);
   EXPECT_EQ(library_code_digest(opens), "");
   EXPECT_NE(machine_code_digest(opens), "");
+}
+
+TEST(MachineCode, OfALibraryThatImportsOpenIsUnknown) {
+  const char* const library = std::getenv("SYSLAB_TEST_OPENS_BESIDE");
+  if (library == nullptr) GTEST_SKIP() << "meson test names the library";
+  EXPECT_EQ(library_code_digest(library), "");
+  EXPECT_NE(machine_code_digest(library), "");
 }
 
 TEST(MachineCode, OfNoProgramIsNone) {

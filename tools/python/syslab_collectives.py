@@ -120,7 +120,7 @@ class Call:
     def complete(self):
         if self.deliver is not None:
             self.deliver(self.values)
-            self.deliver, self.values = None, ()  # whoever keeps the call keeps no copies of ours
+            self.deliver, self.values = None, ()  # a call that a class keeps holds no copies of ours
 
     def wait(self, timeout=None):
         self.event["waited"] = True

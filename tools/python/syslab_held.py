@@ -38,6 +38,8 @@ def memories(lent):
         for one in tensors:
             if one.layout != torch.strided or one.device.type not in ("cpu", "cuda"):
                 continue
+            if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
+                continue  # it has no memory of its own: the tensors that it wraps are in the list
             address, size = storage_of(one)
             count = size // one.element_size()
             if address not in seen and count:

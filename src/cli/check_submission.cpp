@@ -303,7 +303,7 @@ class SubmissionCheck {
                                      : fmt::format("{} of {} of the hand-out's laws hold", held, of);
     return text + fmt::format("all together: {}: {}{}; {} not implemented{}; {}\n", word, laws, broken(),
                               counted(static_cast<std::int64_t>(open), "function"),
-                              missing > 0 ? fmt::format(", {} missing", missing) : "",
+                              missing > 0 ? fmt::format(", {} not there", missing) : "",
                               verdict::counted_beyond(judged(), laws_asked()));
   }
 

@@ -25,7 +25,7 @@ class Init(Lab):
         checked = self.syslab("check", "--cases", "5", cwd=ada, expect=None)
         self.assertIn("syslab.toml: --handout 2026 --mine ada=.", checked.stderr)
         self.assertIn("ada: tests/adapters.py", checked.stdout)
-        self.assertRegex(checked.stdout, r"all together: FAIL: \d+ of \d+ of the hand-out's laws hold; 2 functions not implemented; 2 warnings: 2 wrong values\n")
+        self.assertRegex(checked.stdout, r"all together: FAIL: \d+ of \d+ of the hand-out's laws hold; 2 functions not implemented, 4 not there; 2 warnings: 2 wrong values\n")
         # An experiment that a hand-in answers is checked of what is in the folder.
         named = self.syslab("check", "flash_forward", "naive_ddp", "--cases", "1", "-k", "refusal", cwd=ada, expect=3)
         self.assertIn("syslab.toml: --handout 2026 --mine ada=.", named.stderr)

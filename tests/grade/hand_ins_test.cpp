@@ -102,7 +102,8 @@ TEST(HandIns, WhatIsLeftOutIsNamed) {
   const std::vector<Submission> found = submissions_in(all, &left_out);
   ASSERT_EQ(found.size(), 1);
   EXPECT_EQ(found[0].id, "ada");
-  EXPECT_EQ(left_out, (std::vector<std::string>{"eve.zip (a link)", "joe.tar.gz (neither a folder nor a zip)"}));
+  EXPECT_EQ(left_out, (std::vector<std::string>{".hidden (its name begins with a dot)", "eve.zip (a link)",
+                                                "joe.tar.gz (neither a folder nor a zip)"}));
 }
 
 TEST(Surroundings, APackageMoreAndAFileOfAnyKindMakeAnotherDigest) {

@@ -81,7 +81,7 @@ class Functions(Lab):
         self.assertEqual({name: one["status"] for name, one in ended.items()}, {"kinds_by_sorting": "ok", **dict.fromkeys(wrong, "check_failed")})
         for name, said in wrong.items():
             self.assertRegex(ended[name]["detail"], said)
-            self.assertEqual("integers must match exactly" in ended[name]["detail"], name != "one_kind_left_out")
+            self.assertEqual("integers must then match exactly" in ended[name]["detail"], name != "one_kind_left_out")
         bounds = self.sql("SELECT DISTINCT facts ->> '$.bound' FROM v_attempt WHERE implementation = 'kinds_by_sorting'")
         self.assertEqual(bounds, [("rounding",)])
 

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "cli/import_rules.hpp"
-#include "contract/task.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/ids.hpp"

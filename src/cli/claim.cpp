@@ -17,8 +17,9 @@ namespace {
 // Of a claim that was not shown: what could be claimed.
 std::string advice(const claim::Statement& statement, const claim::Finding& finding) {
   if (finding.confirmable <= 0 || (statement.factor >= 1 && finding.confirmable < 1)) return {};
-  return fmt::format("; these measurements would show '{} >= {} x {}'", statement.faster,
-                     claim::claimable_text(finding.confirmable), statement.slower);
+  const char* const quantifier = statement.quantifier == claim::Quantifier::geometric_mean ? " in geometric mean" : "";
+  return fmt::format("; these measurements would show '{} >= {} x {}{}'", statement.faster,
+                     claim::claimable_text(finding.confirmable), statement.slower, quantifier);
 }
 
 // Before anything is measured: that what is known of the file by then can be read again. Error(usage) with what cannot.

@@ -312,6 +312,10 @@ std::string case_table(const Console& console, const std::vector<claim::Measured
     if (claimed != nullptr) row.push_back(factor(claimed->cases[i]));
     row.push_back(factor(speed));
     row.push_back(speed ? claim::interval_text(*speed, log_border) : "-");
+    if (speed && finding.of_mean) {  // what is judged is the mean, not this case
+      row.emplace_back();
+      continue;
+    }
     const bool good = speed && speed->verdict == claim::Verdict::confirmed;
     row.push_back(console.styled(speed ? claim::to_string(speed->verdict) : in_short(measured[i]),
                                  good ? Style::good : Style::bad));

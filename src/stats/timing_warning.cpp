@@ -55,7 +55,8 @@ constexpr std::array<std::pair<WarningCode, std::string_view>, kCodes.size()> kS
      "{part} of the elements of '{about}' that are not zero have a bound at least as large as their value, by what the "
      "case declares: zeros in their place would pass."},
     {WarningCode::ties_differ,
-     "{part} of the elements of '{about}' are other integers than the reference's, and count as right because they tie "
+     "{part} of the elements of '{about}' of {side} are other integers than the reference's, and count as right "
+     "because they tie "
      "with those: if only the reference's are right, give the case \"atol\": 1e-3."},
     {WarningCode::terms_exceed_inputs,
      "The case declares sums of {count} terms, and its arguments have {about} elements: the bound grows with the "

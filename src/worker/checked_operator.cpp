@@ -188,7 +188,7 @@ void CheckedOperator::tell_ties(std::size_t output, const Expected& unseen, cons
   }
   if (differ == 0) return;
   const double part = static_cast<double>(differ) / static_cast<double>(tied.value.size());
-  context_.warn({{stats::WarningCode::ties_differ, {}, output_name(output), part}});
+  context_.warn({{stats::WarningCode::ties_differ, context_.request().implementation, output_name(output), part}});
 }
 
 std::string CheckedOperator::not_judged_text(std::size_t output, double part) const {

@@ -73,6 +73,9 @@ class Claims(Comparing):
         self.assertIn("refuted", done.stdout)
         self.assertRegex(done.stdout, r"would show 'slowdown=0 >= [23]\.")
         self.assertFalse((self.folder / "x.claim").exists())
+        done = self.syslab("claim", FALSE + " in geometric mean", *CASES, "-o", "x.claim", expect=6)
+        self.assertRegex(done.stdout, r"would show 'slowdown=0 >= [23]\.\d+ x slowdown=210 in geometric mean'")
+        self.assertEqual(done.stdout.count("refuted"), 1, "the mean is judged, and no case")
 
     @asked_again
     def test_a_false_claim_is_refuted_and_another_machine_is_told(self):

@@ -5,8 +5,7 @@
 -- fills: *
 -- columns: head_dim|1|d|right; speedups|1|s|left; pairing|1|s|left; device|1|s|left; growth|1|s|left; tile|1|s|left;
 --   short|1|s|left
--- Only what has facts, and so a tile to name: not peers, and not what came by merge.
-longest AS (
+longest AS (  -- only what has facts, and so a tile to name: no peers, nothing that came by merge
   SELECT e.*, r.facts, r.is_general AND NOT r.tf32 AS is_shown
     FROM ends e
     JOIN v_rung r ON r.run_uid = e.run_uid AND r.experiment = ?1 AND r.implementation = e.implementation

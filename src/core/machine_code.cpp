@@ -60,22 +60,10 @@ bool reads_elsewhere(const ElfFile& elf) {
          std::ranges::any_of(elf.dynamic_names(), reads);
 }
 
-}  // namespace
-
-std::string library_code_digest(const std::filesystem::path& file) {
-  const std::string bytes = contents_of(file);
-  const std::optional<ElfFile> elf = ElfFile::read(bytes);
-  return !elf || reads_elsewhere(*elf) ? "" : machine_code_digest(file);
-}
-
-std::string machine_code_digest(const std::filesystem::path& file, std::string_view blank) {
-  std::string bytes = contents_of(file);
-  blank_out(bytes, blank);
-  const std::optional<ElfFile> elf = ElfFile::read(bytes);
-  if (!elf) return {};
+std::string digest_of(const ElfFile& elf) {
   Sha256 sha;
   bool any = false;
-  for (const ElfFile::Section& one : elf->sections()) {
+  for (const ElfFile::Section& one : elf.sections()) {
     if (!one.is_loaded() || !one.has_bytes() || one.type == SHT_NOTE) continue;
     if (!one.contents) return {};
     if (one.name.starts_with(".note")) continue;
@@ -86,6 +74,21 @@ std::string machine_code_digest(const std::filesystem::path& file, std::string_v
   }
   if (!any) return {};
   return hex_of(sha.finish());
+}
+
+}  // namespace
+
+std::string library_code_digest(const std::filesystem::path& file) {
+  const std::string bytes = contents_of(file);
+  const std::optional<ElfFile> elf = ElfFile::read(bytes);
+  return !elf || reads_elsewhere(*elf) ? "" : digest_of(*elf);
+}
+
+std::string machine_code_digest(const std::filesystem::path& file, std::string_view blank) {
+  std::string bytes = contents_of(file);
+  blank_out(bytes, blank);
+  const std::optional<ElfFile> elf = ElfFile::read(bytes);
+  return elf ? digest_of(*elf) : "";
 }
 
 }  // namespace syslab

@@ -50,7 +50,7 @@ TEST(Judgement, OfBlocksHasTheIntervalAndTheWord) {
   EXPECT_LT(*it.p_value, 0.05);
 }
 
-// Two launches of a side whose calls are slow in one and fast in the other: the median is of calls, not of launches.
+// Side B is slow in one launch and fast in the others: the median is of calls, not of launches.
 TEST(Judgement, TheTimesAreMediansOfAllCalls) {
   std::vector<runner::PairedBlock> blocks = launches_of({0, 0, 0});
   blocks[0].seconds = {1e-3, 2e-3, 3e-3, 1e-3};  // ABBA: of side B 2 and 3 ms

@@ -82,7 +82,7 @@ std::string library_of(const void* function) {
   return ::dladdr(function, &found) != 0 && found.dli_fname != nullptr ? found.dli_fname : "";
 }
 
-// Two copies of what reads a file beside it, or needs a library there, need not do the same.
+// Two copies of a library that reads files, or needs other libraries, need not do the same.
 TEST(MachineCode, OfALibraryIsKnownOnlyIfItReadsNothingElse) {
   const std::string computes = library_of(reinterpret_cast<const void*>(static_cast<double (*)(double)>(&::cos)));
   const std::string opens = library_of(reinterpret_cast<const void*>(&::fopen));

@@ -10,7 +10,7 @@ from revisions import WORK
 from worker_conformance import Worker
 
 # In place of a worker of OTHER_BUILD: says of which code its kernels were.
-# A library whose time is in a note, which is no part of the digest of code: that stands for a noisy machine.
+# The library takes its time from a note, which the digest of code leaves out. This simulates a noisy machine.
 LIBRARY = """\
 #include <time.h>
 

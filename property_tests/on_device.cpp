@@ -1,6 +1,6 @@
 #include "property_tests/on_device.hpp"
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 

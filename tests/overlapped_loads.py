@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kernels that overlap with the one before them (src/device/overlap.cuh) make no loads that the compiler may move in
-front of their wait.
+"""Kernels that overlap with the one before them (src/device/cuda/overlap.cuh) make no loads that the compiler may
+move in front of their wait.
 
     overlapped_loads.py ROOT         exit 1 and a line for each that may
     overlapped_loads.py --self-test
@@ -26,7 +26,7 @@ def faults_of(name, text):
     if not name.endswith(".cuh") and WAITS not in code:
         return []
     return [f"{name}:{number}: {found.group()} in a kernel that overlaps: the load may move in front of {WAITS}(); "
-            "leave it out (src/device/overlap.cuh)"
+            "leave it out (src/device/cuda/overlap.cuh)"
             for number, line in enumerate(code.splitlines(), 1) for found in FREE.finditer(line)]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a C++ file that holds the scripts of tools/python (src/worker/python_scripts.hpp): embed_scripts.py OUTPUT
-FILE...
+"""Writes a C++ file that holds the scripts of tools/python (src/worker/judged/python_scripts.hpp):
+embed_scripts.py OUTPUT FILE...
 
 What each stands on is read from its imports, at its top and in its functions: nobody lists it. A script stands behind
 those that it imports at its top. One that imports a syslab_ module which is not among the files is an error.
@@ -74,7 +74,7 @@ def main():
     rows = "".join(f'    {{"{name}",{literals(text)},\n     kPartsOf{i}}},\n'
                    for i, (name, text, _) in enumerate(scripts))
     pathlib.Path(output).write_text(f"""// Written by tools/embed_scripts.py.
-#include "worker/python_scripts.hpp"
+#include "worker/judged/python_scripts.hpp"
 
 namespace syslab::worker {{
 namespace {{

@@ -24,7 +24,7 @@ HOUSE: dict[str, tuple[str, set[str]]] = {
     "core": ("errors, tensors, random numbers, ids, hashes, processes, pipes", set()),
     "device": ("memory, threads, streams, matrix products; the one door to CUDA", {"core"}),
     "contract": ("what both towers say: Pass, Operation, Expected, Axis, Law, MeasureSpec", {"core", "device"}),
-    # Ranges in the workload reach trace through device/nvtx.hpp, so that nobody includes it but who records.
+    # Ranges in the workload reach trace through device/cuda/nvtx.hpp, so that nobody includes it but who records.
     "trace": ("what recordings are made of: kernels, memory, timelines", {"core", "device"}),
     "ops": ("one folder an operator: a ladder of rungs", GROUND),
     "model": ("the transformer LM, its precisions", GROUND | {"ops"}),
@@ -73,25 +73,25 @@ ALLOWED = {room: sees for room, (_, sees) in HOUSE.items()}
 ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}
 # What joins the towers: the program itself, and the verb that asks the planner of one about measurements of the other.
-MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/judged.cpp", "src/cli/plan_buckets.cpp"}
+MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/verbs/judged.cpp", "src/cli/plan_buckets.cpp"}
 # Of some rooms another sees these headers alone: of the worker its wire, and what says before a case whether somebody's
 # file can be served; where the lab touches no device, of the language only what speaks of none.
 ONLY_HEADERS = {
     ("runner", "contract"): {"contract/measure_spec.hpp"},
-    ("runner", "worker"): {"worker/wire.hpp", "worker/command_params.hpp"},
-    ("store", "worker"): {"worker/wire.hpp"},
-    ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/function_cases.hpp",
-                            "worker/command_params.hpp"},
-    ("compare", "worker"): {"worker/wire.hpp"},
+    ("runner", "worker"): {"worker/wire/wire.hpp", "worker/cases/command_params.hpp"},
+    ("store", "worker"): {"worker/wire/wire.hpp"},
+    ("session", "worker"): {"worker/wire/wire.hpp", "worker/judged/python_probe.hpp", "worker/cases/function_cases.hpp",
+                            "worker/cases/command_params.hpp"},
+    ("compare", "worker"): {"worker/wire/wire.hpp"},
     ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp", "measure/resolution.hpp"},
     ("compare", "measure"): {"measure/protocol.hpp", "measure/host_load.hpp"},
-    ("compare", "report"): {"report/table.hpp", "report/writers.hpp"},
+    ("compare", "report"): {"report/table.hpp", "report/writers/writers.hpp"},
     ("evidence", "report"): {"report/deliverables.hpp"},
     ("claim", "contract"): {"contract/outcome.hpp"},
     ("claim", "report"): {"report/document.hpp", "report/table.hpp"},
     ("claim", "store"): {"store/cells.hpp"},
     ("claim", "runner"): {"runner/environment.hpp", "runner/known_facts.hpp"},
-    ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"},
+    ("cli", "worker"): {"worker/wire/wire.hpp", "worker/judged/python_probe.hpp", "worker/wire/serve.hpp"},
 }
 # The one file that stands on RapidCheck's private half, which may change with each revision (tools/rapidcheck_pin.py).
 PRIVATE_RAPIDCHECK = re.compile(r"rapidcheck/detail/|\brc::detail\b|\brc::shrinkable::walkPath\b")

@@ -9,8 +9,8 @@
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
-#include "worker/law_case.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab {
 namespace {

@@ -6,7 +6,7 @@
 #include "contract/pass.hpp"
 #include "ops/attention/autograd.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab {
 

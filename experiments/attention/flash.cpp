@@ -10,7 +10,7 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/law_case.hpp"
+#include "worker/cases/law_case.hpp"
 
 namespace syslab::experiment_flash {
 namespace {

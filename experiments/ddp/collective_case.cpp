@@ -6,7 +6,7 @@
 #include "device/stream.hpp"
 #include "stats/summary.hpp"
 #include "trials/case_ranks.hpp"
-#include "worker/rank_case.hpp"
+#include "worker/cases/rank_case.hpp"
 
 namespace syslab {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "trials/measured_collective.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab {
 

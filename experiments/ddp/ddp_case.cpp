@@ -19,9 +19,9 @@
 #include "trials/measured_data_parallel.hpp"
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
-#include "worker/law_case.hpp"
-#include "worker/rank_training_case.hpp"
-#include "worker/tell_rung.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/rank_training_case.hpp"
+#include "worker/wire/tell_rung.hpp"
 
 namespace syslab {
 namespace {

@@ -9,7 +9,7 @@
 #include "comm/local/local.hpp"
 #include "core/error.hpp"
 #include "core/index.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "device/queue.hpp"
 #include "parallel/ddp/gradient_sync.hpp"
 #include "parallel/replicas.hpp"

@@ -17,7 +17,7 @@
 
 #include "comm/communicator.hpp"
 #include "core/call_channel.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "device/stream.hpp"
 #include "property_tests/data_parallel/laws.hpp"
 

@@ -9,8 +9,8 @@
 #include "train/ladder.hpp"
 #include "train/params.hpp"
 #include "trials/rank_training.hpp"
-#include "worker/law_case.hpp"
-#include "worker/timed_ranks.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/timed_ranks.hpp"
 
 namespace syslab {
 namespace {

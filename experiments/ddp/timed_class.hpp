@@ -13,7 +13,7 @@
 #include "check/law.hpp"
 #include "core/call_channel.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab {
 

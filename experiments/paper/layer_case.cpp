@@ -4,7 +4,7 @@
 
 #include "registry/ladder.hpp"
 #include "registry/values.hpp"
-#include "worker/check_number.hpp"
+#include "worker/wire/check_number.hpp"
 
 namespace syslab {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::selftest {
 

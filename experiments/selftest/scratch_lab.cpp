@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/process_stat.hpp"
+#include "core/process/process_stat.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab::selftest {
 namespace {

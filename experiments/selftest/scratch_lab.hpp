@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/process.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/process/process.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::selftest {
 

@@ -18,10 +18,10 @@
 #include "trials/measured_fsdp.hpp"
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
-#include "worker/half_products.hpp"
-#include "worker/law_case.hpp"
-#include "worker/rank_training_case.hpp"
-#include "worker/tell_rung.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/rank_training_case.hpp"
+#include "worker/judged/half_products.hpp"
+#include "worker/wire/tell_rung.hpp"
 
 namespace syslab {
 namespace {

@@ -307,7 +307,7 @@ void repeats(const Subject& subject, Observation& observation) {
 }
 
 // The process of an implementation is watched between calls: what it writes after it has returned fails the next call
-// (src/worker/foreign.cpp). So here nothing is compared; there is only time for such a write.
+// (src/worker/judged/foreign.cpp). So here nothing is compared; there is only time for such a write.
 void finishes_when_it_returns(const Subject& subject, Observation&) {
   constexpr std::chrono::milliseconds kPause{2};
   const Sample sample = subject.draw(subject.drawn());

@@ -10,9 +10,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
 #include "core/random.hpp"
 #include "core/refusal.hpp"
+#include "core/text/json_text.hpp"
 #include "property_tests/data_parallel/drawn.hpp"
 #include "property_tests/data_parallel/laws.hpp"
 #include "property_tests/data_parallel/rank_laws.hpp"

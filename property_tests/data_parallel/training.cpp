@@ -11,9 +11,9 @@
 #include <numeric>
 #include <ostream>
 
-#include "core/json_text.hpp"
 #include "core/random.hpp"
 #include "core/refusal.hpp"
+#include "core/text/json_text.hpp"
 #include "property_tests/data_parallel/streams.hpp"
 
 namespace syslab::data_parallel {

@@ -13,7 +13,7 @@
 
 #include "core/call_channel.hpp"
 #include "core/dtype.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "property_tests/data_parallel/sent.hpp"
 
 namespace syslab::data_parallel {

@@ -19,8 +19,8 @@
 #include "comm/rendezvous/agree.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
 #include "core/error.hpp"
-#include "core/process_stat.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/process/process_stat.hpp"
 #include "runner/interruption.hpp"
 #include "runner/request.hpp"
 

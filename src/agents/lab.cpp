@@ -12,10 +12,10 @@
 
 #include "comm/rendezvous/agree.hpp"
 #include "comm/rendezvous/process_name.hpp"
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
-#include "core/units.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/units.hpp"
 #include "runner/request.hpp"
 
 namespace syslab::agents {

@@ -29,8 +29,8 @@
 #include "agents/seats.hpp"
 #include "comm/rendezvous/messages.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
-#include "core/mac.hpp"
-#include "core/process.hpp"
+#include "core/files/mac.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::agents {
 

@@ -12,8 +12,8 @@
 
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
-#include "core/environment_variable.hpp"
-#include "core/text.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/text.hpp"
 #include "runner/nvml.hpp"
 
 namespace syslab::agents {

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::capi {
 namespace {

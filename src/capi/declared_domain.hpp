@@ -8,7 +8,7 @@
 
 #include "core/call_channel.hpp"
 #include "core/declares_domain.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "core/value.hpp"
 #include "ops/attention/domain.hpp"
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "capi/syslab.h"
-#include "core/elf_file.hpp"
+#include "core/files/elf_file.hpp"
 #include "core/refusal.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::capi {
 namespace {

@@ -7,7 +7,7 @@
 #include "capi/dlpack_tensor.hpp"
 #include "capi/library.hpp"
 #include "capi/syslab.h"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "ops/foreign.hpp"
 
 namespace syslab::capi {

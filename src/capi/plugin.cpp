@@ -8,7 +8,7 @@
 #include "capi/dlpack_tensor.hpp"
 #include "capi/library.hpp"
 #include "capi/syslab.h"
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::capi {

@@ -3,7 +3,7 @@
 // over the output, its expectation and its bounds: 18 bytes an element in half precision, a millisecond for 1.6·10⁸ at
 // 3 TB/s.
 //
-// What waits for what (landed, left: device/ptx.cuh).
+// What waits for what (landed, left: device/cuda/ptx.cuh).
 //   (1) compare_elements, block, before each halving
 //       landed   The tallies merged in the turn before (in the first turn, each thread's own) are there for the threads
 //                that merge them now.
@@ -17,7 +17,7 @@
 #include "check/kernels.hpp"
 #include "core/dtype.hpp"
 #include "device/buffer.hpp"
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "device/digest.hpp"
 #include "device/memory.hpp"
 

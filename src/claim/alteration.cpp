@@ -14,10 +14,10 @@
 #include "claim/known_fields.hpp"
 #include "claim/programs.hpp"
 #include "claim/quoted.hpp"
-#include "core/hash.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
-#include "core/utc_time.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
+#include "core/text/utc_time.hpp"
 
 namespace syslab::claim {
 namespace {

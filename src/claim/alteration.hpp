@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "claim/claim_file.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::claim {
 

@@ -12,7 +12,7 @@
 #include "claim/finding.hpp"
 #include "claim/statement.hpp"
 #include "contract/outcome.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "stats/paired.hpp"
 #include "stats/timing_warning.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "claim/quoted.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "core/value.hpp"
 #include "runner/environment.hpp"
 

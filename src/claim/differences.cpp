@@ -12,8 +12,8 @@
 #include "claim/derived.hpp"
 #include "claim/quoted.hpp"
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "runner/environment.hpp"
 #include "runner/known_facts.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "claim/quoted.hpp"
-#include "core/format_factor.hpp"
+#include "core/text/format_factor.hpp"
 #include "stats/distributions.hpp"
 
 namespace syslab::claim {

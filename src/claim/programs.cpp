@@ -4,7 +4,7 @@
 #include <string>
 
 #include "claim/quoted.hpp"
-#include "worker/command_params.hpp"
+#include "worker/cases/command_params.hpp"
 
 namespace syslab::claim {
 namespace {

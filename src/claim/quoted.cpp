@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/utf8.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/utf8.hpp"
 
 namespace syslab::claim {
 namespace {

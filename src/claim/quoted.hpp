@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "core/value.hpp"
 
 namespace syslab::claim {

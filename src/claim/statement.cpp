@@ -8,7 +8,7 @@
 
 #include "claim/quoted.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::claim {
 namespace {

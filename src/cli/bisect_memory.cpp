@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::cli {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "cli/check_verdict.hpp"
 #include "cli/folder_of_mine.hpp"
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "report/table.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
@@ -25,7 +25,7 @@
 #include "submission/locked.hpp"
 #include "submission/survey.hpp"
 #include "verdict/law_row.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

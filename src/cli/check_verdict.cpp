@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "check/law.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
 #include "store/cells.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/lack.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
@@ -73,7 +73,7 @@ std::string unasked_mask(const plan::Plan& plan);
 // neither skipped nor unsupported; empty where something was checked, or the run ended before all were looked at.
 std::string nothing_checked(const std::string& name, std::int64_t cases, std::int64_t attempts, std::int64_t tried);
 
-// What first calls took that count in no law's share of the time (worker/first_calls.hpp).
+// What first calls took that count in no law's share of the time (worker/judged/first_calls.hpp).
 double first_call_seconds(const store::Store& store, store::RowId run);
 
 // By their numbers in the plan; none of laws that were not begun.

@@ -11,12 +11,12 @@
 #include "claim/message.hpp"
 #include "claim/quoted.hpp"
 #include "core/build_info.hpp"
-#include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/format_factor.hpp"
-#include "core/hash.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/command_text.hpp"
+#include "core/text/format_factor.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 #include "measure/protocol.hpp"
 #include "report/table.hpp"
 #include "runner/environment.hpp"
@@ -25,7 +25,7 @@
 #include "session/session.hpp"
 #include "stats/summary.hpp"
 #include "store/cells.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

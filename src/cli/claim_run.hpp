@@ -8,7 +8,7 @@
 
 #include "claim/claim_file.hpp"
 #include "claim/finding.hpp"
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "compare/sweep.hpp"
 #include "session/exit_code.hpp"
 

@@ -12,7 +12,7 @@
 #include "cli/grammar/verbs.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::cli {
 namespace {

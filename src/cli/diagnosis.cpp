@@ -13,17 +13,17 @@
 #include <sstream>
 
 #include "core/build_info.hpp"
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
-#include "core/units.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 #include "runner/runner.hpp"
 #include "session/capture.hpp"
 #include "session/this_machine.hpp"
 #include "store/damaged.hpp"
 #include "store/store.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

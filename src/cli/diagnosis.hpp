@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/verbs.hpp"
-#include "core/json.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::cli {
 

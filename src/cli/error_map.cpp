@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "report/figure_svg.hpp"
+#include "core/text/json_text.hpp"
+#include "report/figure/svg.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -1,7 +1,7 @@
 // An experiment as JSON: what `list` and `describe` print under --json.
 #pragma once
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "registry/experiment.hpp"
 
 namespace syslab::cli {

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "submission/adapters.hpp"
 #include "submission/folder.hpp"
 #include "submission/survey.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "session/forecast.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
-#include "core/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "registry/registry.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::cli {
 

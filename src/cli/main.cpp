@@ -13,15 +13,15 @@
 
 #include "agents/agent.hpp"
 #include "cli/command_line.hpp"
-#include "cli/judged.hpp"
 #include "cli/report_error.hpp"
-#include "cli/seed.hpp"
-#include "cli/verbs.hpp"
-#include "core/descendants.hpp"
-#include "core/temporary_folder.hpp"
-#include "core/text.hpp"
+#include "cli/verbs/judged.hpp"
+#include "cli/verbs/seed.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/process/descendants.hpp"
+#include "core/text/text.hpp"
 #include "registry/registry.hpp"
-#include "worker/serve.hpp"
+#include "worker/wire/serve.hpp"
 
 namespace syslab::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "report/report.hpp"
 #include "report/table.hpp"
 

@@ -10,11 +10,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/units.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/units.hpp"
 #include "planning/ddp_caps.hpp"
 #include "planning/gradient_trace.hpp"
 #include "planning/planner.hpp"

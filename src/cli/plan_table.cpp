@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "report/table.hpp"
 
 namespace syslab::cli {

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/workflow_commands.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/workflow_commands.hpp"
 
 namespace syslab::cli {
 

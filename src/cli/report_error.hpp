@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "core/error.hpp"
 
 namespace syslab::cli {

@@ -17,11 +17,11 @@
 #include "comm/rendezvous/control.hpp"
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/shm/shm.hpp"
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/named.hpp"
-#include "core/temporary_folder.hpp"
-#include "device/launch.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/named.hpp"
+#include "device/cuda/launch.hpp"
 
 namespace syslab::comm {
 namespace {

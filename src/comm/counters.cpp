@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::comm {
 

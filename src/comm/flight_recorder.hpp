@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "comm/call.hpp"
-#include "core/json.hpp"
-#include "core/units.hpp"
+#include "core/text/json.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::comm {
 

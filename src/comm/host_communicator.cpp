@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/queue.hpp"
 
 namespace syslab::comm {

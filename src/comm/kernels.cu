@@ -12,7 +12,7 @@
 #include "comm/kernels.hpp"
 #include "core/dtype.hpp"
 #include "core/error.hpp"
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 
 namespace syslab::comm::kernels {
 namespace {

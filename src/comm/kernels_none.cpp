@@ -1,6 +1,6 @@
 // Replaces kernels.cu in builds without the CUDA toolkit.
 #include "comm/kernels.hpp"
-#include "device/cuda_error.hpp"
+#include "device/cuda/cuda_error.hpp"
 
 namespace syslab::comm::kernels {
 

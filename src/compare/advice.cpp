@@ -8,8 +8,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/format_seconds.hpp"
-#include "core/text.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/text.hpp"
 #include "measure/host_load.hpp"
 #include "stats/detect.hpp"
 #include "stats/distributions.hpp"

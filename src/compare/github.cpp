@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/command_text.hpp"
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
-#include "report/writers.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/command_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
+#include "report/writers/writers.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/decimals.hpp"
 #include "core/error.hpp"
-#include "core/format_factor.hpp"
+#include "core/text/decimals.hpp"
+#include "core/text/format_factor.hpp"
 
 namespace syslab::cli {
 namespace {

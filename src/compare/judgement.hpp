@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/quantity.hpp"
-#include "runner/paired.hpp"
+#include "runner/paired/paired.hpp"
 #include "session/exit_code.hpp"
 #include "session/no_time.hpp"
 #include "stats/paired.hpp"

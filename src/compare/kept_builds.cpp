@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "compare/revisions.hpp"
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/format_seconds.hpp"
-#include "core/hash.hpp"
-#include "core/process.hpp"
-#include "core/remove_tree.hpp"
-#include "core/text.hpp"
-#include "core/units.hpp"
+#include "core/files/hash.hpp"
+#include "core/files/remove_tree.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/process/process.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "runner/interruption.hpp"
 #include "session/capture.hpp"
 

@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "core/process.hpp"
-#include "core/units.hpp"
+#include "core/process/process.hpp"
+#include "core/text/units.hpp"
 #include "session/console.hpp"
 
 namespace syslab::cli {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/command_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/printable.hpp"
+#include "core/text/printable.hpp"
 #include "session/progress.hpp"
 
 namespace syslab::cli {

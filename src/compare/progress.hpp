@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "session/progress_line.hpp"
 
 namespace syslab::cli {

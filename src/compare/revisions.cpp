@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "session/capture.hpp"
 
 namespace syslab::cli {

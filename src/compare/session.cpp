@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/format_seconds.hpp"
+#include "core/files/machine_code.hpp"
 #include "core/ids.hpp"
-#include "core/json_text.hpp"
-#include "core/machine_code.hpp"
-#include "core/text.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/budget.hpp"
 #include "runner/environment.hpp"

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "compare/session.hpp"
-#include "core/format_seconds.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "session/command_selection.hpp"
 #include "store/cells.hpp"
 

@@ -9,14 +9,14 @@
 #include "compare/revisions.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/json_text.hpp"
-#include "core/machine_code.hpp"
+#include "core/files/hash.hpp"
+#include "core/files/machine_code.hpp"
+#include "core/text/json_text.hpp"
 #include "measure/protocol.hpp"
 #include "session/capture.hpp"
 #include "session/command_selection.hpp"
 #include "session/function_selection.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::cli {
 namespace {

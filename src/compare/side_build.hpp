@@ -21,7 +21,7 @@ struct SideBuild {
   std::string path;                         // as given; empty: this program
   std::vector<std::string> worker_command;  // empty: this program's
   std::string digest;                       // SHA-256 of the program's file; empty: this program
-  std::string code;                         // core/machine_code.hpp, its revision blanked; empty: unknown
+  std::string code;                         // core/files/machine_code.hpp, its revision blanked; empty: unknown
   std::string facts;                        // JSON, as `env` tells: core/build_info.hpp
   int wire_version = 0;                     // 0: it does not tell
   int measuring_version = 1;                // of its protocols (measure/protocol.hpp); 1 does not tell

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/quantity.hpp"
-#include "core/text.hpp"
-#include "core/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "report/table.hpp"
 
 namespace syslab::cli {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/finding_kind.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab {
 

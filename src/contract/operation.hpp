@@ -13,7 +13,7 @@
 
 #include "contract/expected.hpp"
 #include "core/tensor.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/device.hpp"
 
 namespace syslab {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab {
 namespace {

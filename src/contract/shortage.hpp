@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab {
 namespace {

@@ -1,7 +1,7 @@
 // An implementation that lives in another process, seen as a function call: named tensors in, named tensors out.
 //
 // The workload's rooms wrap a channel as a rung (ops/attention/foreign.hpp) without knowing the worker's wire format;
-// the lab provides the channel (worker/foreign.hpp).
+// the lab provides the channel (worker/judged/foreign.hpp).
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/tensor.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "core/value.hpp"
 
 namespace syslab {

@@ -1,5 +1,5 @@
-// The other end of a CallChannel: functions on named tensors, in the process that is called (worker/serve_calls.hpp
-// serves them).
+// The other end of a CallChannel: functions on named tensors, in the process that is called
+// (worker/judged/serve_calls.hpp serves them).
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/call_channel.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab {
 

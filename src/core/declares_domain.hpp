@@ -1,7 +1,7 @@
 // The inputs that an implementation in another process declares at start-up that it accepts.
 #pragma once
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab {
 

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/json_text.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab {
 namespace {

@@ -1,5 +1,6 @@
 // What a judged implementation asks of its Python that this one does not have: a fact that travels as a field, from the
-// exception to the verdict. The judged process only claims it; a process of ours establishes it (worker/lacks.hpp).
+// exception to the verdict. The judged process only claims it; a process of ours establishes it
+// (worker/judged/lacks.hpp).
 //
 //   Lack{.kind = LackKind::attribute, .of = "torch.nn.parameter.Parameter", .name = "register_hook_of_later"}
 #pragma once
@@ -9,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/format_seconds.hpp"
+#include "core/text/format_seconds.hpp"
 
 namespace syslab {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <span>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/random_bits.hpp"
 
 namespace syslab {

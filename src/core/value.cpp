@@ -1,5 +1,5 @@
 #include "core/value.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 
 #include <fmt/format.h>
 

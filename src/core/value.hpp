@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab {
 

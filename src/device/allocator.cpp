@@ -6,10 +6,10 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "device/cuda_error.hpp"
+#include "device/cuda/cuda_error.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 #include "device/event.hpp"
-#include "device/launch.hpp"
-#include "device/runtime.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "core/error.hpp"
-#include "core/own_memory.hpp"
-#include "core/units.hpp"
+#include "core/process/own_memory.hpp"
+#include "core/text/units.hpp"
 #include "device/parallel.hpp"
 #include "device/plain_gemm.hpp"
 

@@ -8,12 +8,12 @@
 
 #include "core/error.hpp"
 #include "device/allocator.hpp"
-#include "device/cuda_error.hpp"
-#include "device/graph.hpp"
-#include "device/graph_memory.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/cuda_error.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/graph_memory.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 #include "device/memory.hpp"
-#include "device/runtime.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {

@@ -25,7 +25,7 @@ inline constexpr std::size_t kAlignment = 128;
 // GPU memory comes from a caching allocator (device/allocator.hpp) and is ordered by its stream: work queued on that
 // stream from now on may use it, and destroying the buffer frees it for work queued there later, so no wait is needed
 // first. Work on any other stream must be announced by used_on(). While the stream is being captured, memory comes from
-// the pool lent to the capture (device/graph_memory.hpp) and remains the pool's; NotCapturable if there is none.
+// the pool lent to the capture (device/cuda/graph_memory.hpp) and remains the pool's; NotCapturable if there is none.
 class Buffer {
  public:
   Buffer() = default;

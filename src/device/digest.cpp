@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "device/buffer.hpp"
-#include "device/kernels.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/kernels.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/cuda.cuh"
-#include "device/kernels.hpp"
+#include "device/cuda/cuda.cuh"
+#include "device/cuda/kernels.hpp"
 
 namespace syslab::device::kernels {
 namespace {

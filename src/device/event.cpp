@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 #include "device/host_queue.hpp"
-#include "device/launch.hpp"
-#include "device/runtime.hpp"
 
 namespace syslab::device {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/device.hpp"
 
 namespace syslab::device {

@@ -9,8 +9,8 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "device/launch.hpp"
-#include "device/runtime.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 
 namespace syslab::device {
 namespace {

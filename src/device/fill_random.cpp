@@ -1,7 +1,7 @@
 #include "device/fill_random.hpp"
 
-#include "device/kernels.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/kernels.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/queue.hpp"
 
 namespace syslab::device {

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/random_bits.hpp"
-#include "device/cuda.cuh"
-#include "device/kernels.hpp"
+#include "device/cuda/cuda.cuh"
+#include "device/cuda/kernels.hpp"
 
 namespace syslab::device::kernels {
 namespace {

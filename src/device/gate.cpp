@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "device/kernels.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/kernels.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/buffer.hpp"
 #include "device/device.hpp"
 

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/device.hpp"
 
 namespace syslab::device {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "device/runtime.hpp"
+#include "device/cuda/runtime.hpp"
 
 namespace syslab::device {
 

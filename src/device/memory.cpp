@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 #include "device/queue.hpp"
-#include "device/runtime.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {

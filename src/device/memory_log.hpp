@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/device.hpp"
 
 namespace syslab::device {

@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "device/buffer.hpp"
-#include "device/kernels.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/kernels.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "device/queue.hpp"
 

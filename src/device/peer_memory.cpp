@@ -14,12 +14,12 @@
 
 #include "core/error.hpp"
 #include "device/buffer.hpp"
-#include "device/cuda_error.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/cuda_error.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 #include "device/memory.hpp"
 #include "device/memory_log.hpp"
 #include "device/queue.hpp"
-#include "device/runtime.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {

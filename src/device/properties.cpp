@@ -1,8 +1,8 @@
 #include "device/properties.hpp"
 
+#include "device/cuda/runtime.hpp"
 #include "device/memory.hpp"
 #include "device/parallel.hpp"
-#include "device/runtime.hpp"
 
 namespace syslab::device {
 

@@ -1,8 +1,8 @@
 #include "device/properties.hpp"
 
-#include "device/cuda.cuh"
-#include "device/runtime.hpp"
-#include "device/uuid_text.hpp"
+#include "device/cuda/cuda.cuh"
+#include "device/cuda/runtime.hpp"
+#include "device/cuda/uuid_text.hpp"
 
 namespace syslab::device::runtime {
 

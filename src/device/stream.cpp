@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/cublas_engine.hpp"
+#include "device/cuda/cublas_engine.hpp"
+#include "device/cuda/launch.hpp"
+#include "device/cuda/runtime.hpp"
 #include "device/host_queue.hpp"
-#include "device/launch.hpp"
 #include "device/queue.hpp"
-#include "device/runtime.hpp"
 
 namespace syslab::device {
 

@@ -14,17 +14,17 @@
 #include <thread>
 
 #include "core/build_info.hpp"
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/json_text.hpp"
-#include "core/path_list.hpp"
-#include "core/printable.hpp"
-#include "core/process.hpp"
-#include "core/state_folder.hpp"
-#include "core/temporary_folder.hpp"
-#include "core/text.hpp"
-#include "core/user_file.hpp"
+#include "core/files/hash.hpp"
+#include "core/files/state_folder.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/files/user_file.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/process/process.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/path_list.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "grade/own_process.hpp"
 #include "grade/record.hpp"
 #include "grade/surroundings.hpp"
@@ -34,8 +34,8 @@
 #include "store/store.hpp"
 #include "submission/adapters.hpp"
 #include "submission/folder.hpp"
-#include "worker/gpu_memory.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/gpu_memory.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::grade {
 namespace {

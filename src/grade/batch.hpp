@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "grade/hand_ins.hpp"
 #include "grade/rubric.hpp"
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/files/user_file.hpp"
 #include "core/resources.hpp"
-#include "core/temporary_folder.hpp"
-#include "core/text.hpp"
-#include "core/user_file.hpp"
+#include "core/text/text.hpp"
 #include "submission/script.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::grade {
 namespace {

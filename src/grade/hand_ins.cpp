@@ -10,8 +10,8 @@
 #include <regex>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/printable.hpp"
 #include "grade/lists.hpp"
 #include "grade/own_process.hpp"
 #include "submission/folder.hpp"

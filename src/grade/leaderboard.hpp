@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/mac.hpp"
+#include "core/files/mac.hpp"
 #include "grade/timing.hpp"
 
 namespace syslab::grade {

@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::grade {
 namespace {

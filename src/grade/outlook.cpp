@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "grade/record.hpp"
 #include "submission/locked.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
 #include "core/lack.hpp"
+#include "core/text/json.hpp"
 #include "grade/rubric.hpp"
 #include "store/cells.hpp"
 

@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/remove_tree.hpp"
-#include "core/user_file.hpp"
+#include "core/files/remove_tree.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/printable.hpp"
 #include "submission/folder.hpp"
-#include "worker/gpu_memory.hpp"
+#include "worker/judged/gpu_memory.hpp"
 
 namespace syslab::grade {
 namespace {

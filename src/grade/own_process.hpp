@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::grade {
 
@@ -23,7 +23,7 @@ struct Interrupted {};
 
 class OwnFolder {
  public:
-  // Made in `parent`; `hidden`: folders that the code cannot read, as core/path_list.hpp writes them.
+  // Made in `parent`; `hidden`: folders that the code cannot read, as core/text/path_list.hpp writes them.
   OwnFolder(const std::filesystem::path& parent, const std::string& id, std::string hidden);
   OwnFolder(const OwnFolder&) = delete;
   OwnFolder& operator=(const OwnFolder&) = delete;

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/environment_variable.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "grade/board.hpp"
 #include "grade/record.hpp"
 #include "grade/suspicions.hpp"

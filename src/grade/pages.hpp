@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "grade/rubric.hpp"
 #include "store/store.hpp"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "submission/survey.hpp"
 #include "verdict/law_row.hpp"
 

@@ -15,9 +15,9 @@
 #include <toml++/toml.h>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
 #include "core/resources.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "grade/record.hpp"
 #include "grade/timing.hpp"
 #include "submission/adapters.hpp"

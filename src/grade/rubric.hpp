@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "contract/outcome.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::grade {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "submission/script.hpp"
-#include "worker/half_products.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/half_products.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::grade {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/text.hpp"
 #include "grade/python_names.hpp"
 #include "grade/record.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::grade {
 

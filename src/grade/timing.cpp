@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "contract/status.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "grade/record.hpp"
 #include "stats/distributions.hpp"
 

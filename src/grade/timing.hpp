@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "grade/rubric.hpp"
 
 namespace syslab::grade {

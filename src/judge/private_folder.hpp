@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
 
 namespace syslab::judge {
 

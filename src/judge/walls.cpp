@@ -25,11 +25,11 @@
 #include <iterator>
 #include <string_view>
 
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/own_namespaces.hpp"
-#include "core/path_list.hpp"
-#include "core/state_folder.hpp"
+#include "core/files/state_folder.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/process/own_namespaces.hpp"
+#include "core/text/path_list.hpp"
 #include "judge/landlock.hpp"
 #include "judge/other_names.hpp"
 

@@ -1,7 +1,7 @@
 // Host time and waiting. Interfaces, so that tests need not wait.
 #pragma once
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::measure {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/graph.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "device/memory.hpp"
-#include "device/nvtx.hpp"
 
 namespace syslab::measure {
 namespace {

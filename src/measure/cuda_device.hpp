@@ -19,10 +19,10 @@
 
 #include "core/nvml.hpp"
 #include "device/buffer.hpp"
+#include "device/cuda/sm_clock.hpp"
 #include "device/event.hpp"
 #include "device/gate.hpp"
 #include "device/properties.hpp"
-#include "device/sm_clock.hpp"
 #include "device/stream.hpp"
 #include "measure/device.hpp"
 

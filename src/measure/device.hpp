@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/nvml.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "measure/clock.hpp"
 
 namespace syslab::measure {

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "core/nvml.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::measure {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab::measure {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.hpp"
-#include "core/units.hpp"
+#include "core/text/json.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::measure {
 

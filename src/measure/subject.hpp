@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "measure/device.hpp"
 
 namespace syslab::measure {

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/split_float.hpp"
 #include "device/memory.hpp"
-#include "model/convert.hpp"
+#include "model/weights/convert.hpp"
 
 namespace syslab::model {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/split_float.hpp"
 #include "device/memory.hpp"
 #include "model/arena.hpp"
-#include "model/convert.hpp"
+#include "model/weights/convert.hpp"
 
 namespace syslab::model {
 namespace {

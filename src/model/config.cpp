@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::model {
 namespace {

@@ -1,6 +1,6 @@
 #include "model/linear.hpp"
 
-#include "device/cublas.hpp"
+#include "device/cuda/cublas.hpp"
 
 namespace syslab::model {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::model {
 namespace {

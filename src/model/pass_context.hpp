@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "device/nvtx.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "model/config.hpp"
 #include "model/kernels.hpp"
 #include "model/parameter_source.hpp"

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab::model {
 namespace {

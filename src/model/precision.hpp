@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "core/dtype.hpp"
-#include "device/cublas.hpp"
+#include "device/cuda/cublas.hpp"
 
 namespace syslab::model {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/named.hpp"
 #include "core/random.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab::model {
 namespace {

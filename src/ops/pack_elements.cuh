@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/ptx.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/vectors.cuh"
 
 namespace syslab::ops {

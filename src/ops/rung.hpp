@@ -9,7 +9,7 @@
 
 #include "contract/pass.hpp"
 #include "contract/rung.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::ops {
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "contract/pass.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::parallel {
 

@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "paper/layer_costs.hpp"
 
 namespace syslab::parallel {

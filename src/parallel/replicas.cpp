@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/text.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/text.hpp"
 #include "device/digest.hpp"
 #include "device/stream.hpp"
 

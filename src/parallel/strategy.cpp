@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab::parallel {
 

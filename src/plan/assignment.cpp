@@ -5,13 +5,13 @@
 #include <charconv>
 #include <filesystem>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
-#include "core/units.hpp"
-#include "core/utf8.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/command_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "core/text/utf8.hpp"
 #include "plan/command.hpp"
 #include "plan/plan.hpp"
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/text.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::plan {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/command_text.hpp"
+#include "core/text/command_text.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::plan {

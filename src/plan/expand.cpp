@@ -7,7 +7,7 @@
 
 #include "core/contains.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "plan/assignment.hpp"
 
 namespace syslab::plan {

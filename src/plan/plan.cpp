@@ -9,8 +9,8 @@
 #include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
-#include "core/json_text.hpp"
 #include "core/random.hpp"
+#include "core/text/json_text.hpp"
 #include "plan/expand.hpp"
 
 namespace syslab::plan {

@@ -11,7 +11,7 @@
 #include "contract/outcome.hpp"
 #include "contract/shortage.hpp"
 #include "contract/task.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/machine.hpp"
 #include "registry/registry.hpp"
 
@@ -24,7 +24,7 @@ inline constexpr std::string_view kReferenceName = "reference";  // of a functio
 struct MineSpec {
   enum class Kind { library, python, command };
   std::string name;
-  std::string path;          // absolute; "kernel.so" or "flash.py"; of a command as core/command_text.hpp has it
+  std::string path;          // absolute; "kernel.so" or "flash.py"; of a command as core/text/command_text.hpp has it
   std::string python_class;  // after the colon: a class, a function, a library's symbol; else empty
   std::string digest;        // digest_of()
   // Of a function: "/…/file.py:name" of what it is compared with, and of what makes its arguments; else empty.

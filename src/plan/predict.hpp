@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::plan {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::plan {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::parallel {
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "planning/planner.hpp"
 #include "planning/profiler_trace.hpp"
 

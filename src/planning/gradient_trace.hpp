@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "planning/pieces.hpp"
 
 namespace syslab::parallel {

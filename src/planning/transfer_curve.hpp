@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::parallel {
 

@@ -8,7 +8,7 @@
 // take s/b for a number of buckets that need not be whole; planning/planner.hpp knows real tensors.
 #pragma once
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "planning/transfer_curve.hpp"
 
 namespace syslab::parallel {

@@ -9,7 +9,7 @@
 
 #include "contract/outcome.hpp"
 #include "core/contains.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
 #include "report/hand_in_table.hpp"

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "report/byte_unit.hpp"
 
 namespace syslab::report {

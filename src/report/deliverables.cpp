@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
 #include "core/resources.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab::report {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/contains.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "report/deliverables.hpp"
 
 namespace syslab::report {

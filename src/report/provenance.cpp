@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "report/cells.hpp"
 #include "report/text.hpp"
 #include "store/cells.hpp"

@@ -10,14 +10,14 @@
 #include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/resources.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "report/answers.hpp"
 #include "report/deliverables.hpp"
 #include "report/document.hpp"
-#include "report/figure.hpp"
+#include "report/figure/figure.hpp"
 #include "report/first_page.hpp"
 #include "report/section.hpp"
-#include "report/writers.hpp"
+#include "report/writers/writers.hpp"
 
 namespace syslab::report {
 namespace {

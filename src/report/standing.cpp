@@ -12,7 +12,7 @@
 #include "contract/outcome.hpp"
 #include "contract/shortage.hpp"
 #include "core/contains.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "report/cells.hpp"
 
 namespace syslab::report {

@@ -9,7 +9,7 @@
 #include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/resources.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "report/cells.hpp"
 #include "report/provenance.hpp"
 #include "report/published.hpp"

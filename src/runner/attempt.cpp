@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/combine.hpp"
 #include "runner/launch.hpp"
-#include "runner/ranks.hpp"
-#include "runner/ranks_code.hpp"
+#include "runner/ranks/code.hpp"
+#include "runner/ranks/ranks.hpp"
 #include "runner/request.hpp"
 
 namespace syslab::runner {

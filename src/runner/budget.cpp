@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab::runner {
 

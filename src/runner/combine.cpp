@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/slowest.hpp"
 #include "runner/united_facts.hpp"
 #include "stats/launches.hpp"

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "core/hash.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "runner/nvml.hpp"
 #include "runner/variables.hpp"
 

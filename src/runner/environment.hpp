@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::runner {
 

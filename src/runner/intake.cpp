@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/units.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::runner {
 namespace {

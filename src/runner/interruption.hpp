@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::runner {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "core/printable.hpp"
+#include "core/text/printable.hpp"
 #include "runner/variables.hpp"
 
 namespace syslab::runner {

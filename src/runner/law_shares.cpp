@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab::runner {
 namespace {

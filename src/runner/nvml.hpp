@@ -1,7 +1,7 @@
 // GPUs as NVML sees them (core/nvml.hpp), as facts of an environment.
 #pragma once
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::runner {
 

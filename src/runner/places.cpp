@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/process_stat.hpp"
+#include "core/process/process_stat.hpp"
 
 namespace syslab::runner {
 namespace {

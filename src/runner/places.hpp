@@ -9,11 +9,11 @@
 #include <optional>
 #include <string>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::runner {
 
-// A worker's process on this or another host: the counterpart of core/process.hpp's Process.
+// A worker's process on this or another host: the counterpart of core/process/process.hpp's Process.
 class Hosted {
  public:
   virtual ~Hosted() = default;  // kills its process group

@@ -6,7 +6,7 @@
 
 #include "plan/plan.hpp"
 #include "runner/runner.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 

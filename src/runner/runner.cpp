@@ -6,8 +6,8 @@
 #include "runner/budget.hpp"
 #include "runner/interruption.hpp"
 #include "runner/law_shares.hpp"
+#include "runner/paired/side_by_side.hpp"
 #include "runner/request.hpp"
-#include "runner/side_by_side.hpp"
 #include "runner/workers.hpp"
 
 namespace syslab::runner {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "contract/measure_spec.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 #include "runner/interruption.hpp"
 #include "runner/isolation.hpp"
 #include "runner/places.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 

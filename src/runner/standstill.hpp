@@ -14,7 +14,7 @@
 #include <chrono>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::runner {
 

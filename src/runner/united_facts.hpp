@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::runner {
 

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/units.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/units.hpp"
 #include "runner/slowest.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 namespace {

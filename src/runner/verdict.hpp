@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 #include "runner/launch.hpp"
 #include "runner/runner.hpp"
 

@@ -14,10 +14,10 @@
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/patience.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 namespace {

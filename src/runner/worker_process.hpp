@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json.hpp"
-#include "core/pipe.hpp"
-#include "core/process.hpp"
+#include "core/process/pipe.hpp"
+#include "core/process/process.hpp"
+#include "core/text/json.hpp"
 #include "runner/interruption.hpp"
 #include "runner/places.hpp"
 #include "runner/standstill.hpp"

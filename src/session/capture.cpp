@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "core/error.hpp"
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::cli {
 namespace {

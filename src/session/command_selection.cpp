@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
+#include "core/text/command_text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 #include "plan/assignment.hpp"
 #include "registry/registry.hpp"
 #include "store/utf8.hpp"
-#include "worker/command_params.hpp"
+#include "worker/cases/command_params.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "plan/plan.hpp"
 #include "plan/sides.hpp"
 #include "session/options.hpp"
-#include "worker/command_params.hpp"
+#include "worker/cases/command_params.hpp"
 
 namespace syslab::cli {
 

@@ -9,11 +9,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/environment_variable.hpp"
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
-#include "core/workflow_commands.hpp"
+#include "core/process/environment_variable.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
+#include "core/text/workflow_commands.hpp"
 
 namespace syslab::cli {
 namespace {

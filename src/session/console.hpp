@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "session/options.hpp"
 
 namespace syslab::cli {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::cli {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "core/environment_variable.hpp"
+#include "core/process/environment_variable.hpp"
 #include "runner/interruption.hpp"
 
 namespace syslab::cli {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::cli {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/json_text.hpp"
 #include "registry/registry.hpp"
-#include "worker/function_cases.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/cases/function_cases.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/printable.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
-#include "core/printable.hpp"
+#include "core/text/command_text.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/command_text.hpp"
+#include "core/text/command_text.hpp"
 #include "plan/plan.hpp"
 #include "store/store.hpp"
 

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "core/format_seconds.hpp"
-#include "core/json_text.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/json_text.hpp"
 #include "measure/resolution.hpp"
 #include "session/pooled_resolution.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "session/command_selection.hpp"
 #include "session/no_time.hpp"
 #include "session/selection.hpp"

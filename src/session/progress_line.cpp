@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/environment_variable.hpp"
+#include "core/process/environment_variable.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -12,14 +12,14 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "plan/shard.hpp"
 #include "session/command_selection.hpp"
 #include "session/function_selection.hpp"
 #include "session/library_problem.hpp"
 #include "session/this_machine.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 #include "plan/sides.hpp"
 #include "session/console.hpp"

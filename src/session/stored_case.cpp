@@ -6,8 +6,8 @@
 #include <charconv>
 #include <filesystem>
 
-#include "core/command_text.hpp"
 #include "core/error.hpp"
+#include "core/text/command_text.hpp"
 
 namespace syslab::cli {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::cli {
 

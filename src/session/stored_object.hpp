@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::cli {
 

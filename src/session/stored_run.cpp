@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "session/pooled_resolution.hpp"
 #include "session/selection.hpp"
 #include "stats/summary.hpp"

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/contains.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "session/selection.hpp"
 #include "verdict/gist.hpp"
 

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "contract/finding.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/plan.hpp"
 #include "runner/runner.hpp"
 #include "session/context.hpp"
 #include "session/no_time.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::cli {
 

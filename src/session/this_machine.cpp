@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/nvml.hpp"
 #include "runner/request.hpp"
 #include "session/capture.hpp"

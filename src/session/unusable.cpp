@@ -7,9 +7,9 @@
 #include <variant>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "session/selection.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {

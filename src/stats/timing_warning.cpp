@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/format_seconds.hpp"
-#include "core/printable.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::stats {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {

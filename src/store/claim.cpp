@@ -5,7 +5,7 @@
 // be seen, otherwise by a minute without a sign of life.
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {

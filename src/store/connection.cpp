@@ -11,7 +11,7 @@
 #include <system_error>
 #include <thread>
 
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
 #include "store/damaged.hpp"
 #include "store/file_header.hpp"
 #include "store/json_columns.hpp"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "store/impl.hpp"
 #include "store/impossible.hpp"
 #include "store/schema_check.hpp"

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/process.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/process/process.hpp"
 #include "store/damaged.hpp"
 
 namespace syslab::store {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {

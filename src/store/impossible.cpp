@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "core/printable.hpp"
-#include "core/utc_time.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/utc_time.hpp"
 
 namespace syslab::store {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
 #include "core/resources.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab::store {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "core/ids.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/damaged.hpp"
 #include "store/impl.hpp"
 #include "store/impossible.hpp"

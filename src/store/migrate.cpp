@@ -5,10 +5,10 @@
 #include <system_error>
 
 #include "core/build_info.hpp"
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/ids.hpp"
 #include "core/resources.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "store/damaged.hpp"
 #include "store/file_header.hpp"
 #include "store/schema_check.hpp"

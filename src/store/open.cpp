@@ -11,8 +11,8 @@
 #include <system_error>
 #include <thread>
 
-#include "core/secret.hpp"
-#include "core/units.hpp"
+#include "core/files/secret.hpp"
+#include "core/text/units.hpp"
 #include "store/damaged.hpp"
 #include "store/file_header.hpp"
 #include "store/other_log.hpp"

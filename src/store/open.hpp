@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
 #include "store/connection.hpp"
 #include "store/file_system.hpp"
 #include "store/options.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/mac.hpp"
+#include "core/files/mac.hpp"
 #include "store/migrate.hpp"
 #include "store/writer.hpp"
 
@@ -15,7 +15,7 @@ namespace syslab::store {
 struct OpenOptions {
   Schema schema;
   std::function<std::optional<std::string>(const std::filesystem::path&)> network_file_system;
-  std::function<std::string()> now;  // UTC, as core/units.hpp's utc_now()
+  std::function<std::string()> now;  // UTC, as core/text/units.hpp's utc_now()
   Writer writer;
   std::function<Key()> key;  // of this user, for run_mac
 };

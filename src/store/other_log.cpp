@@ -12,8 +12,8 @@
 #include <system_error>
 #include <thread>
 
-#include "core/process.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/process/process.hpp"
 #include "store/connection.hpp"
 #include "store/damaged.hpp"
 #include "store/open.hpp"

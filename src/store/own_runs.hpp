@@ -2,7 +2,7 @@
 // which files are loaded, read and written here.
 #pragma once
 
-#include "core/mac.hpp"
+#include "core/files/mac.hpp"
 #include "store/connection.hpp"
 #include "store/store.hpp"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/text.hpp"
-#include "core/units.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
 #include "store/impl.hpp"
 #include "store/json_columns.hpp"
 

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {

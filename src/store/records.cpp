@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/ids.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/reservoir.hpp"
 #include "store/write.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "store/connection.hpp"
 #include "store/store.hpp"
 

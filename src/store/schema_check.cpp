@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.hpp"
-#include "core/printable.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::store {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "core/error.hpp"
 #include "core/value.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::store {
 

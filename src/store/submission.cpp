@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/ids.hpp"
 
 namespace syslab::store {

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "core/utf8.hpp"
+#include "core/text/utf8.hpp"
 
 namespace syslab::store {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/ids.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "store/impl.hpp"
 #include "store/own_runs.hpp"
 #include "store/records.hpp"

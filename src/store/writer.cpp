@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/process_stat.hpp"
+#include "core/process/process_stat.hpp"
 
 namespace syslab::store {
 namespace {

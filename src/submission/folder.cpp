@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/printable.hpp"
-#include "core/remove_tree.hpp"
-#include "core/text.hpp"
+#include "core/files/hash.hpp"
+#include "core/files/remove_tree.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 #include "judge/landlock.hpp"
 #include "judge/walls.hpp"
 #include "submission/script.hpp"
-#include "worker/python_probe.hpp"
-#include "worker/python_scripts.hpp"
+#include "worker/judged/python_probe.hpp"
+#include "worker/judged/python_scripts.hpp"
 
 namespace syslab::submission {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
 
 namespace syslab::submission {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "core/pipe.hpp"
+#include "core/process/pipe.hpp"
 #include "judge/walls.hpp"
 
 namespace syslab::submission {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::submission {
 

@@ -13,9 +13,9 @@
 #include <toml++/toml.h>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::submission {
 namespace {

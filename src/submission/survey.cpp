@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 #include "judge/private_folder.hpp"
 #include "judge/walls.hpp"
 #include "submission/adapters.hpp"
 #include "submission/script.hpp"
-#include "worker/lacks.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/judged/lacks.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::submission {
 

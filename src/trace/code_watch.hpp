@@ -1,6 +1,6 @@
 // Which kernels a call runs, and their machine code as it was loaded, told by CUPTI. It must listen before the process'
 // first work on a GPU, for a module is told once, when it is loaded; whoever is timed must not be listened to, so that
-// a process of its own asks (worker/kernel_code.hpp).
+// a process of its own asks (worker/cases/kernel_code.hpp).
 //
 //   const auto watch = CodeWatch::start(why);  // null: why
 //   call();                                    // loads what it needs

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "device/cuda_library.hpp"
+#include "device/cuda/cuda_library.hpp"
 
 namespace syslab::trace {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/elf_file.hpp"
-#include "core/hash.hpp"
+#include "core/files/elf_file.hpp"
+#include "core/files/hash.hpp"
 #include "trace/cupti_records.hpp"
 
 namespace syslab::trace {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/units.hpp"
-#include "device/nvtx.hpp"
+#include "core/text/units.hpp"
+#include "device/cuda/nvtx.hpp"
 
 namespace syslab::trace {
 

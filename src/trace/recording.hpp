@@ -1,7 +1,7 @@
 // One recording of this thread's work on a device: ranges, and the kernels that belong to them.
 //
 //   Recording recording(place);
-//   work();                                  // ranges of device/nvtx.hpp, on streams of `place`
+//   work();                                  // ranges of device/cuda/nvtx.hpp, on streams of `place`
 //   const Trace trace = recording.finish();  // waits
 //   kernel_stats(attribute(trace));
 #pragma once

@@ -5,8 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/json.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json.hpp"
+#include "core/text/json_text.hpp"
 
 namespace syslab::trace {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "model/weights_file.hpp"
+#include "model/weights/weights_file.hpp"
 
 namespace syslab::train {
 namespace {

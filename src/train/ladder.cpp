@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "model/kernels.hpp"
 #include "ops/cuda_rung.hpp"
 

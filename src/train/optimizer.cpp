@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <new>
 
+#include "device/cuda/nvtx.hpp"
 #include "device/memory.hpp"
-#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::train {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab::train {
 namespace {

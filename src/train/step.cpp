@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/graph_memory.hpp"
+#include "device/cuda/graph_memory.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "device/memory.hpp"
-#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::train {

@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
+#include "device/cuda/graph.hpp"
 #include "device/event.hpp"
-#include "device/graph.hpp"
 #include "model/transformer.hpp"
 #include "train/optimizer.hpp"
 

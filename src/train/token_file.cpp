@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
-#include "core/units.hpp"
+#include "core/files/hash.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::train {
 namespace {

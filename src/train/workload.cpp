@@ -6,9 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "core/named.hpp"
 #include "core/random.hpp"
-#include "core/text.hpp"
+#include "core/text/named.hpp"
+#include "core/text/text.hpp"
 #include "device/fill_random.hpp"
 #include "model/initialise.hpp"
 #include "train/non_finite.hpp"

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "device/buffer.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "trials/kernels.hpp"
 

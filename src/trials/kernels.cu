@@ -6,7 +6,7 @@
 // worst that follows is an atomicMax that changes nothing.
 #include <algorithm>
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "trials/kernels.hpp"
 
 namespace syslab::parallel::kernels {

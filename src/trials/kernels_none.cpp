@@ -1,5 +1,5 @@
 // Replaces kernels.cu in builds without the CUDA toolkit.
-#include "device/cuda_error.hpp"
+#include "device/cuda/cuda_error.hpp"
 #include "trials/kernels.hpp"
 
 namespace syslab::parallel::kernels {

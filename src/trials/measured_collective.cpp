@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "core/named.hpp"
 #include "core/rounding.hpp"
+#include "core/text/named.hpp"
 #include "device/memory.hpp"
 
 namespace syslab::parallel {

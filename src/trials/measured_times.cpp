@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "device/event.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"

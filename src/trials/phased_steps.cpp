@@ -1,6 +1,6 @@
 #include "trials/phased_steps.hpp"
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "parallel/events.hpp"
 
 namespace syslab::parallel {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "device/blas.hpp"
 #include "device/fill_random.hpp"
 #include "device/memory.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::verdict {
 

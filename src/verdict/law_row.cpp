@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/printable.hpp"
+#include "core/text/printable.hpp"
 
 namespace syslab::verdict {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "contract/finding.hpp"
 #include "contract/outcome.hpp"
-#include "core/json.hpp"
 #include "core/lack.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::verdict {
 

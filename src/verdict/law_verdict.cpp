@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "verdict/law_row.hpp"
 
 namespace syslab::verdict {

@@ -14,7 +14,7 @@
 
 #include "comm/rendezvous/agree.hpp"
 #include "core/error.hpp"
-#include "core/pipe.hpp"
+#include "core/process/pipe.hpp"
 #include "runner/request.hpp"
 
 namespace syslab::agents {

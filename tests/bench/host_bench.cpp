@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/pipe.hpp"
+#include "core/process/pipe.hpp"
 #include "stats/noise.hpp"
 #include "stats/summary.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "capi/syslab.h"
-#include "device/graph.hpp"
+#include "device/cuda/graph.hpp"
 #include "tests/capi/c_tensor.hpp"
 #include "tests/device/gpu_fixture.hpp"
 

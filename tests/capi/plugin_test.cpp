@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/random.hpp"
 #include "device/buffer.hpp"
 #include "ops/attention/dispatch.hpp"

@@ -11,7 +11,7 @@
 #include "claim/derived.hpp"
 #include "claim/page.hpp"
 #include "core/error.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "tests/claim/some_claim.hpp"
 
 namespace syslab::claim {

@@ -8,10 +8,10 @@
 
 #include "claim/page.hpp"
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/text.hpp"
-#include "report/writers.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/text.hpp"
+#include "report/writers/writers.hpp"
 #include "tests/claim/some_claim.hpp"
 
 namespace syslab::claim {

@@ -16,7 +16,7 @@
 #include "claim/differences.hpp"
 #include "claim/known_fields.hpp"
 #include "core/error.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/known_facts.hpp"
 #include "tests/claim/some_claim.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/format_factor.hpp"
+#include "core/text/format_factor.hpp"
 
 namespace syslab::claim {
 namespace {

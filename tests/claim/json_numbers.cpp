@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 
 int main() {
   const auto print = [](double value) {

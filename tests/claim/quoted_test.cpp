@@ -12,7 +12,7 @@
 #include "claim/finding.hpp"
 #include "claim/message.hpp"
 #include "claim/page.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "tests/claim/some_claim.hpp"
 
 namespace syslab::claim {

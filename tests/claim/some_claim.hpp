@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "claim/claim_file.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/environment.hpp"
 
 namespace syslab::claim::test {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "cli/verbs.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "session/console.hpp"
 
 namespace syslab::cli {

@@ -1,4 +1,4 @@
-#include "cli/seed.hpp"
+#include "cli/verbs/seed.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/error.hpp"
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <set>
 #include <thread>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 
 namespace syslab::comm {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "comm/host_communicator.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::comm {
 

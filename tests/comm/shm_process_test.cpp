@@ -16,7 +16,7 @@
 
 #include "comm/shm/segment.hpp"
 #include "comm/shm/shm.hpp"
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 #include "core/random.hpp"
 #include "tests/comm/expect_error.hpp"
 

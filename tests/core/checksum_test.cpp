@@ -1,4 +1,4 @@
-#include "core/checksum.hpp"
+#include "core/files/checksum.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/command_text.hpp"
+#include "core/text/command_text.hpp"
 
 #include <gtest/gtest.h>
 

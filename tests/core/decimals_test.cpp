@@ -1,4 +1,4 @@
-#include "core/decimals.hpp"
+#include "core/text/decimals.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "core/format_factor.hpp"
+#include "core/text/format_factor.hpp"
 
 namespace syslab {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/descendants.hpp"
+#include "core/process/descendants.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include <string>
 #include <thread>
 
-#include "core/process.hpp"
-#include "core/process_stat.hpp"
+#include "core/process/process.hpp"
+#include "core/process/process_stat.hpp"
 
 namespace syslab {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

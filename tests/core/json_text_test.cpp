@@ -1,4 +1,4 @@
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/mac.hpp"
+#include "core/files/mac.hpp"
 
 #include <gtest/gtest.h>
 

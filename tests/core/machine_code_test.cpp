@@ -1,4 +1,4 @@
-#include "core/machine_code.hpp"
+#include "core/files/machine_code.hpp"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "core/own_memory.hpp"
+#include "core/process/own_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

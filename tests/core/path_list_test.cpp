@@ -1,4 +1,4 @@
-#include "core/path_list.hpp"
+#include "core/text/path_list.hpp"
 
 #include <gtest/gtest.h>
 

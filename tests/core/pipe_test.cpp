@@ -1,4 +1,4 @@
-#include "core/pipe.hpp"
+#include "core/process/pipe.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab {
 namespace {

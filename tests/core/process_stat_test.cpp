@@ -1,4 +1,4 @@
-#include "core/process_stat.hpp"
+#include "core/process/process_stat.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

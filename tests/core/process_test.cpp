@@ -1,4 +1,4 @@
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/pipe.hpp"
+#include "core/process/pipe.hpp"
 
 namespace syslab {
 namespace {

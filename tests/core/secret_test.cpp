@@ -1,4 +1,4 @@
-#include "core/secret.hpp"
+#include "core/files/secret.hpp"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/state_folder.hpp"
+#include "core/files/state_folder.hpp"
 
 namespace syslab {
 namespace {

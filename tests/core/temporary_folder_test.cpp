@@ -1,4 +1,4 @@
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
-#include "core/remove_tree.hpp"
+#include "core/files/remove_tree.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace syslab {

@@ -1,14 +1,14 @@
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
-#include "core/printable.hpp"
-#include "core/shell_word.hpp"
-#include "core/utf8.hpp"
-#include "core/workflow_commands.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/shell_word.hpp"
+#include "core/text/utf8.hpp"
+#include "core/text/workflow_commands.hpp"
 
 namespace syslab {
 namespace {

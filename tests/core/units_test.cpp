@@ -1,4 +1,4 @@
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <limits>
 #include <regex>
 
-#include "core/format_seconds.hpp"
-#include "core/utc_time.hpp"
+#include "core/text/format_seconds.hpp"
+#include "core/text/utc_time.hpp"
 
 namespace syslab {
 namespace {

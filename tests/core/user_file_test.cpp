@@ -1,5 +1,5 @@
 // Files that a user names: what is refused, and that nothing else is touched.
-#include "core/user_file.hpp"
+#include "core/files/user_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

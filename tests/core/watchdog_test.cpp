@@ -1,4 +1,4 @@
-#include "core/watchdog.hpp"
+#include "core/process/watchdog.hpp"
 
 #include <gtest/gtest.h>
 

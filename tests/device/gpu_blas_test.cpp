@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "device/cublas.hpp"
+#include "device/cuda/cublas.hpp"
+#include "device/cuda/graph.hpp"
 #include "device/digest.hpp"
 #include "device/fill_random.hpp"
-#include "device/graph.hpp"
 #include "device/memory_log.hpp"
 #include "tests/device/gpu_fixture.hpp"
 

@@ -3,9 +3,9 @@
 
 #include "core/error.hpp"
 #include "device/allocator.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/graph_memory.hpp"
 #include "device/event.hpp"
-#include "device/graph.hpp"
-#include "device/graph_memory.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/device/gpu_work.hpp"
 

@@ -2,10 +2,10 @@
 
 #include "core/error.hpp"
 #include "device/allocator.hpp"
+#include "device/cuda/persisting_lines.hpp"
 #include "device/fenced_memory.hpp"
 #include "device/fill_random.hpp"
 #include "device/pattern.hpp"
-#include "device/persisting_lines.hpp"
 #include "device/properties.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/device/gpu_work.hpp"

@@ -1,4 +1,4 @@
-#include "device/gpu_probe.hpp"
+#include "device/cuda/gpu_probe.hpp"
 
 #include <gtest/gtest.h>
 

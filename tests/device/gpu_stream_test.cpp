@@ -1,10 +1,10 @@
 #include "core/error.hpp"
 #include "core/nvml.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/sm_clock.hpp"
 #include "device/event.hpp"
 #include "device/gate.hpp"
-#include "device/graph.hpp"
 #include "device/properties.hpp"
-#include "device/sm_clock.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/device/gpu_work.hpp"
 

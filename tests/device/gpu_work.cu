@@ -1,6 +1,6 @@
 #include "tests/device/gpu_work.hpp"
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 
 namespace syslab::device {
 namespace {

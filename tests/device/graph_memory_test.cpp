@@ -1,5 +1,5 @@
 // On the CPU, where a lending alone stands for the capture. What replays need is in gpu_graph_memory_test.cpp.
-#include "device/graph_memory.hpp"
+#include "device/cuda/graph_memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Who is told of launched kernels, and what is kept of them.
-#include "device/kernel_watch.hpp"
+#include "device/cuda/kernel_watch.hpp"
 
 #include <gtest/gtest.h>
 

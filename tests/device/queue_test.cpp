@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "device/cublas.hpp"
+#include "device/cuda/cublas.hpp"
 #include "device/event.hpp"
 #include "device/fill_random.hpp"
 #include "device/memory.hpp"

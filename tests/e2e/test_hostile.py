@@ -7,7 +7,7 @@ Fixture → what keeps it → what it was seen to do with that switched off (SYS
   reach         walls   all that it tries
   fork          walls   two processes answer, and the outputs are not there
   spawn         walls   starts a process
-  LyingClock    the lab's own clock in src/worker/foreign.cpp   its own 1 µs is the time
+  LyingClock    the lab's own clock in src/worker/judged/foreign.cpp   its own 1 µs is the time
   clock         the same                                        its own 0 s is the time
   inputs        their comparison after the call, there          the case ends `ok`
   CutsMemory    the seal of the shared memory                   the worker is dead, the case `crashed`

@@ -4,10 +4,10 @@ Class → what keeps it → what it was seen to do with that switched off:
   Signals           the walls (Landlock 6)                 SYSLAB_WALLS=none: the worker is killed, the case `crashed`
   SetsTheClock      the walls (no privileges, seccomp), as root   SYSLAB_WALLS=none: both are granted
   old_calls         the walls (seccomp kills)              SYSLAB_WALLS=none: a process is started
-  LeavesFolders     src/runner/worker_process.cpp, src/core/remove_tree.cpp   as it was: the folder of each case that failed stayed
+  LeavesFolders     src/runner/worker_process.cpp, src/core/files/remove_tree.cpp   as it was: the folder of each case that failed stayed
                     until the next run; what is deep or closed, for ever (std::filesystem::remove_all wants a descriptor a level)
-  Outlives          the keeper's groups, src/core/descendants.cpp   as it was: its process outlived the killed lab
-  ForgesTheScreen   core/printable.hpp                     raw, its escapes reach the terminal
+  Outlives          the keeper's groups, src/core/process/descendants.cpp   as it was: its process outlived the killed lab
+  ForgesTheScreen   core/text/printable.hpp                     raw, its escapes reach the terminal
   RewritesTheLog    a pipe of its own for its error output   cannot be switched off
   Floods, Shouts, FlipsWords   limits of what is kept, the size of frames, outputs that the lab took   not switched off
 """

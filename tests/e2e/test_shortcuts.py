@@ -1,6 +1,6 @@
 """Implementations that do less than was asked for: each is a known cheat, and none gets a time that is ranked.
 
-What keeps them → who was seen to end `ok` with that switched off in src/worker/checked_operator.cpp:
+What keeps them → who was seen to end `ok` with that switched off in src/worker/cases/checked_operator.cpp:
   every sample's outputs are compared with its own   all but LeavesWithZero
   timed samples are compared, too                    CachesByShape, CachesByAddress, OneCallLate, DriftsLater
   rows of every timed call are                       EverySecondCall, EverySeventhCall, StaleFromThen, HalfOfTheRows, now and then

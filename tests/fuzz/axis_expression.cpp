@@ -1,5 +1,5 @@
 // What options hold: -a seq=pow2:7:12, --shard 3/8, sizes and durations.
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "plan/assignment.hpp"
 #include "plan/plan.hpp"
 #include "plan/shard.hpp"

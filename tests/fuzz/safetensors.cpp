@@ -1,7 +1,7 @@
 // Weights that somebody saved.
 #include <vector>
 
-#include "model/safetensors.hpp"
+#include "model/weights/safetensors.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,9 +1,9 @@
 // What a worker says on its pipe, and what is asked of it.
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "tests/fuzz/fuzz.hpp"
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace syslab;

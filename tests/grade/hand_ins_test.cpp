@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
 #include "grade/surroundings.hpp"
 
 namespace syslab::grade {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "core/error.hpp"
-#include "core/temporary_folder.hpp"
+#include "core/files/temporary_folder.hpp"
 
 namespace syslab::grade {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "grade/pages.hpp"
 #include "grade/record.hpp"
 #include "report/deliverables.hpp"

@@ -9,7 +9,7 @@
 
 #include <cerrno>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::judge {
 

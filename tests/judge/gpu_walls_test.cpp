@@ -11,7 +11,7 @@
 #include <map>
 #include <string>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 #include "judge/private_folder.hpp"
 #include "judge/unnamed_threads.hpp"
 #include "judge/walls.hpp"

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/own_namespaces.hpp"
+#include "core/process/own_namespaces.hpp"
 #include "judge/walls.hpp"
 #include "tests/judge/behind.hpp"
 #include "tests/temporary_folder.hpp"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 #include "judge/private_folder.hpp"
 #include "judge/walls.hpp"
 

@@ -34,7 +34,7 @@
 #include <string>
 #include <thread>
 
-#include "core/own_namespaces.hpp"
+#include "core/process/own_namespaces.hpp"
 #include "judge/landlock.hpp"
 #include "tests/judge/behind.hpp"
 #include "tests/temporary_folder.hpp"

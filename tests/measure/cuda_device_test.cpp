@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "measure/sampler.hpp"
 
 namespace syslab::measure {

@@ -7,7 +7,7 @@
 
 #include "core/split_float.hpp"
 #include "device/memory_log.hpp"
-#include "model/convert.hpp"
+#include "model/weights/convert.hpp"
 #include "ops/elementwise/elementwise.hpp"
 #include "tests/model/refusal.hpp"
 

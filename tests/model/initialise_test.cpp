@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "device/parallel.hpp"
 
 namespace syslab::model {

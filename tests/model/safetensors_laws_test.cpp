@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights/safetensors.hpp"
 #include "tests/laws/expect_law.hpp"
 #include "tests/model/without_checksums.hpp"
 #include "tests/temporary_folder.hpp"

@@ -1,4 +1,4 @@
-#include "model/safetensors.hpp"
+#include "model/weights/safetensors.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "model/weights_file.hpp"
+#include "model/weights/weights_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "model/weights_file.hpp"
+#include "model/weights/weights_file.hpp"
 
 namespace syslab::test {
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "attention_fixture.hpp"
-#include "core/own_memory.hpp"
+#include "core/process/own_memory.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/error_bound.hpp"
 

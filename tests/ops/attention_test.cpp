@@ -6,7 +6,7 @@
 #include <set>
 
 #include "attention_fixture.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/foreign.hpp"
 #include "tests/ops/host_rungs.hpp"
 

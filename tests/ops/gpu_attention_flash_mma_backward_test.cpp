@@ -1,7 +1,7 @@
 // What is particular to flash_mma's backward passes; that they are right at all stands in gpu_attention_rungs_test.cpp.
 #include <fmt/format.h>
 
-#include "device/graph.hpp"
+#include "device/cuda/graph.hpp"
 #include "device/properties.hpp"
 #include "ops/attention/mma/backward.hpp"
 #include "ops/attention/mma/backward_plan.hpp"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "device/graph.hpp"
+#include "device/cuda/graph.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
 namespace syslab::attention {

@@ -2,7 +2,7 @@
 // the edges of both tiles, keys that no query sees, many heads a section, graphs, and what they refuse.
 #include <fmt/format.h>
 
-#include "device/graph.hpp"
+#include "device/cuda/graph.hpp"
 #include "tests/ops/gpu_flash_wgmma_fixture.hpp"
 
 namespace syslab::attention {

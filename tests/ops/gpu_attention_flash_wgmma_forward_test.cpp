@@ -4,8 +4,8 @@
 
 #include <tuple>
 
-#include "device/graph.hpp"
-#include "device/kernel_watch.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/kernel_watch.hpp"
 #include "device/properties.hpp"
 #include "ops/attention/wgmma/plan.hpp"
 #include "tests/ops/gpu_flash_wgmma_fixture.hpp"

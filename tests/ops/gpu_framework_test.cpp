@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "device/graph.hpp"
-#include "device/graph_memory.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/graph_memory.hpp"
 #include "ops/adamw/eager.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/ops/adamw_fixture.hpp"

@@ -1,5 +1,5 @@
 // AdamW and the global norm on a GPU.
-#include "device/graph.hpp"
+#include "device/cuda/graph.hpp"
 #include "ops/global_norm/oracle.hpp"
 #include "tests/ops/adamw_fixture.hpp"
 #include "tests/ops/gpu_model_tensors.hpp"

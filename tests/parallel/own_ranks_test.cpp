@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 #include "property_tests/data_parallel/laws.hpp"
 
 namespace syslab {

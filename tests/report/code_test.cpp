@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/printable.hpp"
-#include "core/shell_word.hpp"
-#include "core/text.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/shell_word.hpp"
+#include "core/text/text.hpp"
 #include "report/document.hpp"
 #include "report/table.hpp"
-#include "report/writers.hpp"
+#include "report/writers/writers.hpp"
 #include "store/cells.hpp"
 
 namespace syslab::report {

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "report/figure.hpp"
+#include "report/figure/figure.hpp"
 
 int main(int argc, char** argv) {
   using namespace syslab;

@@ -9,11 +9,11 @@
 #include <regex>
 #include <set>
 
-#include "report/figure.hpp"
-#include "report/figure_axis.hpp"
-#include "report/figure_data.hpp"
-#include "report/figure_svg.hpp"
-#include "report/gnuplot.hpp"
+#include "report/figure/axis.hpp"
+#include "report/figure/data.hpp"
+#include "report/figure/figure.hpp"
+#include "report/figure/gnuplot.hpp"
+#include "report/figure/svg.hpp"
 #include "tests/golden/golden.hpp"
 #include "tests/report/fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "report/figure.hpp"
+#include "report/figure/figure.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "core/error.hpp"
-#include "report/figure.hpp"
-#include "report/figure_data.hpp"
+#include "report/figure/data.hpp"
+#include "report/figure/figure.hpp"
 #include "tests/report/fixture.hpp"
 
 namespace syslab::report {

@@ -8,7 +8,7 @@
 
 #include "report/document.hpp"
 #include "report/report.hpp"
-#include "report/writers.hpp"
+#include "report/writers/writers.hpp"
 #include "tests/report/fixture.hpp"
 #include "tests/report/tables.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "report/cells.hpp"
 #include "report/deliverables.hpp"
 #include "report/provenance.hpp"

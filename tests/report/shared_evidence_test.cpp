@@ -10,7 +10,7 @@
 #include "report/first_page.hpp"
 #include "report/hand_in_table.hpp"
 #include "report/handout_models.hpp"
-#include "report/writers.hpp"
+#include "report/writers/writers.hpp"
 #include "tests/report/writeup.hpp"
 
 namespace syslab::report {

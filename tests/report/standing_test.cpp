@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "contract/shortage.hpp"
-#include "core/json_text.hpp"
 #include "core/resources.hpp"
+#include "core/text/json_text.hpp"
 #include "report/report.hpp"
 #include "tests/report/fixture.hpp"
 #include "tests/report/tables.hpp"

@@ -1,4 +1,4 @@
-#include "report/tex_number.hpp"
+#include "report/writers/tex_number.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/writers.hpp"
+#include "report/writers/writers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "core/printable.hpp"
 #include "core/resources.hpp"
-#include "core/workflow_commands.hpp"
+#include "core/text/printable.hpp"
+#include "core/text/workflow_commands.hpp"
 #include "report/document.hpp"
 #include "report/grid.hpp"
 #include "tests/golden/golden.hpp"

@@ -9,8 +9,8 @@
 
 #include "core/resources.hpp"
 #include "report/cells.hpp"
-#include "report/figure.hpp"
-#include "report/figure_data.hpp"
+#include "report/figure/data.hpp"
+#include "report/figure/figure.hpp"
 #include "report/table.hpp"
 #include "tests/report/fixture.hpp"
 

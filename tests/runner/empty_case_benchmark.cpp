@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "runner/runner.hpp"
-#include "worker/foreign.hpp"
+#include "worker/judged/foreign.hpp"
 
 namespace {
 

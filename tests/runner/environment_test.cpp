@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/known_facts.hpp"
 #include "runner/variables.hpp"
 

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 

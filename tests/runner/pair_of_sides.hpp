@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runner/paired.hpp"
+#include "runner/paired/paired.hpp"
 #include "tests/runner/lab.hpp"
 
 namespace syslab::runner {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runner/paired.hpp"
+#include "runner/paired/paired.hpp"
 #include "runner/slowest.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/runner/lab.hpp"

@@ -1,4 +1,4 @@
-#include "runner/paired.hpp"
+#include "runner/paired/paired.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <map>
 
-#include "runner/side_workers.hpp"
+#include "runner/paired/side_workers.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/runner/pair_of_sides.hpp"
 #include "tests/temporary_folder.hpp"
-#include "worker/command_params.hpp"
+#include "worker/cases/command_params.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -216,7 +216,7 @@ TEST(Paired, TakesFewerBlocksWhereTheyAreLongOnTheWallThoughTheirCallsAreShort) 
   EXPECT_EQ(launch.blocks.size(), 2U);
 }
 
-// Of a function the worker stays, and what is judged does not (worker/case_context.hpp).
+// Of a function the worker stays, and what is judged does not (worker/cases/case_context.hpp).
 TEST(Paired, AFunctionsWorkerStaysForTheNextLaunchIfItKnowsHow) {
   for (const auto& [behaviour, stays] : {std::pair("serves_fresh", true), std::pair("well", false)}) {
     Pair pair;

@@ -1,4 +1,4 @@
-#include "runner/ranks_code.hpp"
+#include "runner/ranks/code.hpp"
 
 #include <gtest/gtest.h>
 

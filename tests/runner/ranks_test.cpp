@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "runner/gang.hpp"
+#include "runner/ranks/gang.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/runner/fault_case.hpp"
 #include "tests/runner/lab.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "core/process.hpp"
-#include "core/process_stat.hpp"
+#include "core/process/process.hpp"
+#include "core/process/process_stat.hpp"
 
 namespace syslab::runner {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 namespace syslab::runner {
 namespace {

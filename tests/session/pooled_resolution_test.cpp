@@ -8,7 +8,7 @@
 namespace syslab::cli {
 namespace {
 
-// As the worker writes them (worker/emit_times.cpp): a tenth of the time may be the lab's own.
+// As the worker writes them (worker/wire/emit_times.cpp): a tenth of the time may be the lab's own.
 std::string facts_of(double share, double with_results = 0) {
   const bool is_under = share > 0.1 || with_results > 0.5;
   return fmt::format(

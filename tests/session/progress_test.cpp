@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "session/console.hpp"
 #include "session/context.hpp"
 #include "session/summary.hpp"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "runner/environment.hpp"
 #include "session/session.hpp"
 #include "tests/store/fixture.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 #include "core/ids.hpp"
 #include "store/store.hpp"
 

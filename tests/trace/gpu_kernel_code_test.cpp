@@ -2,8 +2,8 @@
 // program of its own, for a module is told once a process: when it is loaded.
 #include <gtest/gtest.h>
 
+#include "device/cuda/other_context.hpp"
 #include "device/fill_random.hpp"
-#include "device/other_context.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "trace/code_watch.hpp"
 

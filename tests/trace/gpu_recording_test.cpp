@@ -1,9 +1,9 @@
 // Kernels as CUPTI reports them: where they belong, alone and in a graph, and their times beside those of events.
 #include <gtest/gtest.h>
 
-#include "device/cublas.hpp"
-#include "device/graph.hpp"
-#include "device/nvtx.hpp"
+#include "device/cuda/cublas.hpp"
+#include "device/cuda/graph.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "trace/recording.hpp"
 

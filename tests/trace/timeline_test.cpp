@@ -19,7 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::trace {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "model/initialise.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights/safetensors.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/model/weights_in_file.hpp"
 #include "tests/model/without_checksums.hpp"

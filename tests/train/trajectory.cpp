@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 #include "device/stream.hpp"
-#include "model/safetensors.hpp"
+#include "model/weights/safetensors.hpp"
 #include "tests/model/weights_in_file.hpp"
 #include "train/step.hpp"
 

@@ -1,4 +1,4 @@
-#include "worker/argument_watch.hpp"
+#include "worker/judged/argument_watch.hpp"
 
 #include <gtest/gtest.h>
 

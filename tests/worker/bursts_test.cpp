@@ -1,4 +1,4 @@
-#include "worker/bursts.hpp"
+#include "worker/cases/bursts.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 #include "tests/expect_contains.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab::worker {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/call_clock.hpp"
+#include "worker/judged/call_clock.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "worker/calls_beside.hpp"
+#include "worker/cases/calls_beside.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "worker/check_number.hpp"
+#include "worker/wire/check_number.hpp"
 
 #include <gtest/gtest.h>
 

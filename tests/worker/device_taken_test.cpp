@@ -3,7 +3,7 @@
 #include <variant>
 #include <vector>
 
-#include "worker/checked_operator.hpp"
+#include "worker/cases/checked_operator.hpp"
 
 namespace syslab::worker {
 namespace {

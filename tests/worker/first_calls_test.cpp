@@ -1,5 +1,5 @@
 // First calls of a kind, which may compile, have a limit of their own.
-#include "worker/first_calls.hpp"
+#include "worker/judged/first_calls.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "worker/foreign.hpp"
+#include "worker/judged/foreign.hpp"
 
 namespace syslab::worker {
 

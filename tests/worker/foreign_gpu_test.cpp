@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "tests/expect_contains.hpp"
-#include "worker/comes_within.hpp"
-#include "worker/foreign.hpp"
+#include "worker/judged/comes_within.hpp"
+#include "worker/judged/foreign.hpp"
 
 namespace syslab::worker {
 namespace {

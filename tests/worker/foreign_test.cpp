@@ -1,5 +1,5 @@
 // What a worker in another process may do or leave, by workers of a few lines.
-#include "worker/foreign.hpp"
+#include "worker/judged/foreign.hpp"
 
 #include <gtest/gtest.h>
 

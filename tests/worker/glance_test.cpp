@@ -1,4 +1,4 @@
-#include "worker/glance.hpp"
+#include "worker/cases/glance.hpp"
 
 #include <gtest/gtest.h>
 

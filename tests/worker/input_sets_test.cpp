@@ -1,4 +1,4 @@
-#include "worker/input_sets.hpp"
+#include "worker/cases/input_sets.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "worker/kernel_code.hpp"
+#include "worker/cases/kernel_code.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "worker/call.hpp"
+#include "worker/judged/call.hpp"
 
 namespace syslab::worker {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/law_case.hpp"
+#include "worker/cases/law_case.hpp"
 
 #include <gtest/gtest.h>
 

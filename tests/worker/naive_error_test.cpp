@@ -1,4 +1,4 @@
-#include "worker/naive_error.hpp"
+#include "worker/cases/naive_error.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/operator_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab::worker {
 

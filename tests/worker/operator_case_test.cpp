@@ -1,4 +1,4 @@
-#include "worker/operator_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device/buffer.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "measure/protocol.hpp"
 #include "tests/worker/operator_case_fixture.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "tests/worker/operator_case_fixture.hpp"
 #include "tests/worker/three_orders.hpp"
-#include "worker/bursts.hpp"
-#include "worker/checked_operator.hpp"
+#include "worker/cases/bursts.hpp"
+#include "worker/cases/checked_operator.hpp"
 
 namespace syslab::worker {
 namespace {

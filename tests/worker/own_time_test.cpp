@@ -1,4 +1,4 @@
-#include "worker/own_time.hpp"
+#include "worker/cases/own_time.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/process_stat.hpp"
+#include "core/process/process_stat.hpp"
 
 namespace syslab::worker {
 namespace {

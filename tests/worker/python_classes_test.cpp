@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/worker/foreign_fixture.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::worker {
 namespace {

@@ -1,5 +1,5 @@
 // The journey of a case of several ranks, on ranks that are threads: all in step, checked before timed, verified.
-#include "worker/rank_case.hpp"
+#include "worker/cases/rank_case.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "tests/worker/three_orders.hpp"
-#include "worker/bursts.hpp"
-#include "worker/kernel_code.hpp"
+#include "worker/cases/bursts.hpp"
+#include "worker/cases/kernel_code.hpp"
 
 namespace syslab::worker {
 namespace {

@@ -1,5 +1,5 @@
 // Training steps of several ranks as cases, on steps that are made up: this tower knows no model.
-#include "worker/rank_training_case.hpp"
+#include "worker/cases/rank_training_case.hpp"
 
 #include <gtest/gtest.h>
 

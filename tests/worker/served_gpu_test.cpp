@@ -1,4 +1,4 @@
-#include "worker/served_gpu.hpp"
+#include "worker/judged/served_gpu.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "worker/shared_segment.hpp"
+#include "worker/judged/shared_segment.hpp"
 
 namespace syslab::worker {
 namespace {

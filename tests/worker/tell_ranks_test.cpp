@@ -1,4 +1,4 @@
-#include "worker/tell_ranks.hpp"
+#include "worker/wire/tell_ranks.hpp"
 
 #include <gtest/gtest.h>
 

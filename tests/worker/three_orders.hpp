@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "worker/bursts.hpp"
+#include "worker/cases/bursts.hpp"
 
 namespace syslab::worker {
 

@@ -1,5 +1,5 @@
 // Questions to the user's interpreter, and to what stands in its place.
-#include "worker/walled_python.hpp"
+#include "worker/judged/walled_python.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/temporary_folder.hpp"
-#include "worker/half_products.hpp"
+#include "worker/judged/half_products.hpp"
 
 namespace syslab::worker {
 namespace {

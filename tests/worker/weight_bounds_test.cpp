@@ -1,4 +1,4 @@
-#include "worker/weight_bounds.hpp"
+#include "worker/cases/weight_bounds.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "worker/wire.hpp"
+#include "worker/wire/wire.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "worker/call.hpp"
-#include "worker/metric_range.hpp"
+#include "worker/judged/call.hpp"
+#include "worker/wire/metric_range.hpp"
 
 namespace syslab::worker {
 namespace {

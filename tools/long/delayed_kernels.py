@@ -6,10 +6,10 @@ arrivals are late at random.
     python3 tools/long/delayed_kernels.py --tests build-cuda/tests/ops/unit_gpu_ops --under synccheck
 
 In that build every fourth wait for an mbarrier and every eighth arrival takes up to 4 µs, seldom 65, and so do warps
-before and after a barrier (src/device/delay.cuh), so that whoever relies on an order which no barrier makes meets the
-other order. That the delays find anything is proven by kernels that lack a barrier or a wait each (PLANTED): some test
-of each must fail, or not end. Needs a GPU of compute capability 9.0 and nvcc; the first build takes as long as any,
-each planted race a minute.
+before and after a barrier (src/device/cuda/delay.cuh), so that whoever relies on an order which no barrier makes meets
+the other order. That the delays find anything is proven by kernels that lack a barrier or a wait each (PLANTED): some
+test of each must fail, or not end. Needs a GPU of compute capability 9.0 and nvcc; the first build takes as long as
+any, each planted race a minute.
 
 --tests takes programs that are built already: those with planted races (--planted, as many as PLANTED has and in its
 order) and one with delays; --under runs the tests below a tool of compute-sanitizer instead, which wants neither delays

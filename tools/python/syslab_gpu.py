@@ -2,7 +2,8 @@
 other.
 
 The host copies a call's inputs into that memory, and takes its outputs, while nothing of this process runs on the GPU
-(src/worker/gpu_handover.hpp): until they are given, the inputs hold NaN. What waits for what on torch's current stream:
+(src/worker/judged/gpu_handover.hpp): until they are given, the inputs hold NaN. What waits for what on torch's
+current stream:
 
   word 0 reaches N + 1 (the host has given the inputs) · a small kernel · [begin] · the call · [end] · N + 1 is written
   to word 16

@@ -7,7 +7,7 @@
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/values.hpp"
-#include "worker/law_case.hpp"
+#include "worker/cases/law_case.hpp"
 
 namespace syslab::experiment_pytorch_attention {
 namespace {

@@ -6,8 +6,8 @@
 #include "property_tests/weighted_sum/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
-#include "worker/law_case.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab::experiment_weighted_sum {
 namespace {

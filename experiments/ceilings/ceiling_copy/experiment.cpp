@@ -3,8 +3,8 @@
 #include "property_tests/copy/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
-#include "worker/law_case.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab::experiment_ceiling_copy {
 namespace {

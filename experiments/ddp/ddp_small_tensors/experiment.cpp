@@ -13,7 +13,7 @@
 #include "trials/measured_data_parallel.hpp"
 #include "trials/measured_times.hpp"
 #include "trials/paced_gradients.hpp"
-#include "worker/rank_case.hpp"
+#include "worker/cases/rank_case.hpp"
 
 namespace syslab::experiment_ddp_small_tensors {
 namespace {

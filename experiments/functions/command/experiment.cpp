@@ -1,8 +1,8 @@
 // command: somebody's program, timed whole or by a number that it prints. Axes and cases come from the command line
 // (src/session/command_selection.hpp).
 #include "registry/registry.hpp"
-#include "worker/command_case.hpp"
-#include "worker/command_params.hpp"
+#include "worker/cases/command_case.hpp"
+#include "worker/cases/command_params.hpp"
 
 namespace syslab::experiment_command {
 namespace {

@@ -1,8 +1,8 @@
 // function: somebody's function, of any arguments, against a reference of theirs. Axes and cases come from the files
 // that a command names (src/session/function_selection.hpp).
 #include "registry/registry.hpp"
-#include "worker/function_case.hpp"
-#include "worker/function_cases.hpp"
+#include "worker/cases/function_case.hpp"
+#include "worker/cases/function_cases.hpp"
 
 namespace syslab::experiment_function {
 namespace {

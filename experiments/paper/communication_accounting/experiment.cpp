@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "paper/block_memory.hpp"
 #include "paper/mesh_batch.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/check_number.hpp"
+#include "worker/wire/check_number.hpp"
 
 namespace syslab::experiment_communication_accounting {
 namespace {

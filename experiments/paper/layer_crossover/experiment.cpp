@@ -9,7 +9,7 @@
 #include "registry/values.hpp"
 #include "trials/case_ranks.hpp"
 #include "trials/split_layer.hpp"
-#include "worker/rank_case.hpp"
+#include "worker/cases/rank_case.hpp"
 
 namespace syslab::experiment_layer_crossover {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "comm/connect.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_selftest_collectives {
 namespace {

@@ -1,6 +1,6 @@
 // One thread a multiprocessor walks the same chain, so that the GPU's clocks are those of a busy GPU; the first writes.
 #include "chain.hpp"
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 
 namespace syslab::selftest {
 namespace {

@@ -1,6 +1,6 @@
 // Replaces chain.cu in builds without the CUDA toolkit.
 #include "chain.hpp"
-#include "device/cuda_error.hpp"
+#include "device/cuda/cuda_error.hpp"
 
 namespace syslab::selftest {
 

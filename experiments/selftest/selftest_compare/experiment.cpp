@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "chain.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "registry/registry.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab::experiment_selftest_compare {
 namespace {

@@ -1,6 +1,6 @@
 // A case that does nothing but pass: what one isolated case costs.
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_selftest_empty {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "core/error.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_selftest_faults {
 namespace {

@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "core/files/temporary_folder.hpp"
 #include "core/resources.hpp"
-#include "core/temporary_folder.hpp"
 #include "experiments/selftest/counted_faults.hpp"
 #include "experiments/selftest/scratch_lab.hpp"
 #include "experiments/selftest/selftest_hostile/hand_ins.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
-#include "worker/python_probe.hpp"
+#include "worker/cases/case_context.hpp"
+#include "worker/judged/python_probe.hpp"
 
 namespace syslab::experiment_selftest_hostile {
 namespace {

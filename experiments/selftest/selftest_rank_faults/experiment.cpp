@@ -14,7 +14,7 @@
 #include "experiments/selftest/counted_faults.hpp"
 #include "experiments/selftest/scratch_lab.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_selftest_rank_faults {
 namespace {

@@ -26,8 +26,8 @@
 #include "core/rank_error.hpp"
 #include "registry/registry.hpp"
 #include "stats/summary.hpp"
-#include "worker/bursts.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/bursts.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_selftest_ranks {
 namespace {

@@ -13,7 +13,7 @@
 #include "registry/values.hpp"
 #include "train/measured_step.hpp"
 #include "trials/rank_training.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/step_case.hpp"
 
 namespace syslab::experiment_leaderboard_2026 {
 namespace {

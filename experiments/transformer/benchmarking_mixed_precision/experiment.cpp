@@ -2,14 +2,14 @@
 // its tensors; the question is in README.md in this folder. Norms in half precision: norm_precision.
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "model/against_reference.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "train/dtypes_seen.hpp"
 #include "train/measured_step.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/step_case.hpp"
 
 namespace syslab::experiment_benchmarking_mixed_precision {
 namespace {

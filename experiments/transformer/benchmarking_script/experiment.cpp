@@ -4,7 +4,7 @@
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "train/measured_step.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/step_case.hpp"
 
 namespace syslab::experiment_benchmarking_script {
 namespace {

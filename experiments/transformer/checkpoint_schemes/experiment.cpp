@@ -7,7 +7,7 @@
 #include "model/toy_stack.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_checkpoint_schemes {
 namespace {

@@ -10,7 +10,7 @@
 #include "train/measured_step.hpp"
 #include "train/peak_memory.hpp"
 #include "train/recomputed_against_kept.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/step_case.hpp"
 
 namespace syslab::experiment_gradient_checkpointing {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "ops/attention/dispatch.hpp"
@@ -16,7 +16,7 @@
 #include "trace/memory.hpp"
 #include "train/measured_step.hpp"
 #include "train/peak_memory.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/step_case.hpp"
 
 namespace syslab::experiment_memory_profiling {
 namespace {

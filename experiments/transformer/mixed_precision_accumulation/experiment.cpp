@@ -2,11 +2,11 @@
 // folder. Nothing is timed: the answer is bits.
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
-#include "device/launch.hpp"
+#include "core/text/json_text.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/accumulation/accumulation.hpp"
 #include "registry/registry.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_mixed_precision_accumulation {
 namespace {

@@ -7,7 +7,7 @@
 #include "ops/norm_statistics/norm_statistics.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/case_context.hpp"
+#include "worker/cases/case_context.hpp"
 
 namespace syslab::experiment_norm_precision {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/json_text.hpp"
+#include "core/text/json_text.hpp"
 #include "device/stream.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
@@ -11,8 +11,8 @@
 #include "trace/recording.hpp"
 #include "trace/timeline.hpp"
 #include "train/measured_step.hpp"
-#include "worker/emit_times.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/step_case.hpp"
+#include "worker/wire/emit_times.hpp"
 
 namespace syslab::experiment_nsys_profile {
 namespace {

@@ -8,8 +8,8 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/law_case.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/cases/law_case.hpp"
+#include "worker/cases/operator_case.hpp"
 
 namespace syslab::experiment_operators {
 namespace {

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json_text.hpp"
+#include "core/files/temporary_folder.hpp"
+#include "core/files/user_file.hpp"
 #include "core/resources.hpp"
-#include "core/temporary_folder.hpp"
-#include "core/user_file.hpp"
+#include "core/text/json_text.hpp"
 #include "measure/clock.hpp"
 #include "model/against_reference.hpp"
 #include "registry/ladder.hpp"
@@ -26,8 +26,8 @@
 #include "train/measured_step.hpp"
 #include "train/params.hpp"
 #include "train/training_run.hpp"
-#include "worker/bench.hpp"
-#include "worker/step_case.hpp"
+#include "worker/cases/bench.hpp"
+#include "worker/cases/step_case.hpp"
 
 namespace syslab::experiment_train_lm {
 namespace {

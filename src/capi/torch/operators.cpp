@@ -12,7 +12,7 @@
 
 #include "capi/attention_call.hpp"
 #include "capi/torch/stable_abi.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 
 namespace syslab::capi::torch {
 namespace {

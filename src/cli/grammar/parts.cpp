@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::cli::grammar {
 

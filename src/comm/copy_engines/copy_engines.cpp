@@ -11,9 +11,9 @@
 #include "comm/reduce.hpp"
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "core/text.hpp"
-#include "core/units.hpp"
-#include "device/launch.hpp"
+#include "core/text/text.hpp"
+#include "core/text/units.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "device/queue.hpp"
 

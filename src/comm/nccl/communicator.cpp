@@ -20,7 +20,7 @@
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/rendezvous/socket.hpp"
 #include "core/error.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/properties.hpp"
 
 namespace syslab::comm {

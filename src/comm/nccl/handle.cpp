@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 
 namespace syslab::comm {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/environment_variable.hpp"
+#include "core/process/environment_variable.hpp"
 #include "core/rank_error.hpp"
 
 namespace syslab::comm {

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "comm/rendezvous/socket.hpp"
-#include "core/mac.hpp"
+#include "core/files/mac.hpp"
 
 namespace syslab::comm {
 

@@ -10,7 +10,7 @@
 
 #include "comm/rendezvous/slurm_names.hpp"
 #include "core/error.hpp"
-#include "core/hash.hpp"
+#include "core/files/hash.hpp"
 
 extern char** environ;
 

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "core/error.hpp"
-#include "core/secret.hpp"
+#include "core/files/secret.hpp"
 
 namespace syslab::comm {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <fstream>
 
-#include "core/process_stat.hpp"
+#include "core/process/process_stat.hpp"
 
 namespace syslab::comm {
 namespace {

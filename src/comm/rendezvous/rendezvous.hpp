@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/mac.hpp"
+#include "core/files/mac.hpp"
 
 namespace syslab::comm {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 
 namespace syslab::comm {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::comm {
 

@@ -10,7 +10,7 @@
 #include "comm/reduce.hpp"
 #include "comm/signature.hpp"
 #include "core/error.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::comm {
 namespace {

@@ -12,7 +12,7 @@
 #include "comm/rendezvous/private_directory.hpp"
 #include "core/error.hpp"
 #include "core/rank_error.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::comm {
 namespace {

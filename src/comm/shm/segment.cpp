@@ -20,7 +20,7 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 
 namespace syslab::comm {
 namespace {

@@ -21,7 +21,7 @@
 
 #include "comm/failure.hpp"
 #include "comm/shm/layout.hpp"
-#include "core/process.hpp"
+#include "core/process/process.hpp"
 
 namespace syslab::comm {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/accumulation/rungs.hpp"
 
 namespace syslab::accumulation {

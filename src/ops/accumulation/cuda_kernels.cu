@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "device/buffer.hpp"
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 #include "ops/accumulation/rungs.hpp"

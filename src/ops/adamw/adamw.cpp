@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/named.hpp"
 #include "core/split_float.hpp"
+#include "core/text/named.hpp"
 #include "ops/adamw/rungs.hpp"
 #include "ops/expect_tensor.hpp"
 

@@ -18,8 +18,8 @@
 #include <type_traits>
 
 #include "core/split_float.hpp"
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/adamw/cuda_kernels.hpp"
 #include "ops/adamw/rungs.hpp"
 #include "ops/pack_elements.cuh"

@@ -1,5 +1,5 @@
 // `fused_cuda`: the rung that calls cuda_kernels.cu.
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/adamw/cuda_kernels.hpp"
 #include "ops/adamw/rungs.hpp"
 #include "ops/cuda_rung.hpp"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/attention/naive/materialised.hpp"
 #include "ops/call_memory.hpp"
 

@@ -9,8 +9,8 @@
 // the forward kernel have landed, and earlier kernels have left `out` and `lse`, which are overwritten here.
 #include <cstdint>
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/attention/combine.hpp"
 
 namespace syslab::attention::flash {

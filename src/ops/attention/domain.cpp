@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/json_text.hpp"
-#include "core/text.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/text.hpp"
 #include "ops/attention/attention.hpp"
 
 namespace syslab::attention {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "core/json.hpp"
+#include "core/text/json.hpp"
 
 namespace syslab::attention {
 

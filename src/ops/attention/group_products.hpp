@@ -3,7 +3,7 @@
 // and matrices of scores are contiguous.
 #pragma once
 
-#include "device/cublas.hpp"
+#include "device/cuda/cublas.hpp"
 #include "ops/attention/attention.hpp"
 
 namespace syslab::attention {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/attention/autograd.hpp"

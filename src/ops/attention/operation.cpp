@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/text.hpp"
+#include "core/text/text.hpp"
 #include "ops/attention/dispatch.hpp"
 #include "ops/attention/handout_tolerance.hpp"
 #include "ops/attention/oracle/glimpse.hpp"

@@ -2,7 +2,7 @@
 // element of fp32 read and written is 8 B, and 3 TB/s move 0.37e12 of them a second. A block takes a row, and its
 // threads take four elements at a time.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code), in over_block():
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code), in over_block():
 //   (1) block  left: all threads have read the warps' values of the last call, which are overwritten next. (Before the
 //              first call it has no job.) Landed: nothing.
 //   (2) block  landed: the values of all warps are there for all threads. Left: nothing; that is (1) of the next call.
@@ -14,7 +14,7 @@
 
 #include <type_traits>
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "ops/attention/scores_cuda.hpp"
 
 namespace syslab::attention::scores {

@@ -1,7 +1,7 @@
 // The rungs on a GPU. An H100 moves about 3.0 TB/s, read and written together (90 % of its memory's 3.35): 64 MiB there
 // and back in 45 µs; what fits its L2 of 50 MB goes faster.
 #include "device/buffer.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "ops/copy/cuda_kernels.hpp"
 #include "ops/copy/rungs.hpp"

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "ops/copy/cuda_kernels.hpp"
 
 namespace syslab::copy {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/cross_entropy/rungs.hpp"
 
 namespace syslab::cross_entropy {

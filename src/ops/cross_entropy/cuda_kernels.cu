@@ -20,7 +20,7 @@
 // Napkin, 2048 × 10,000 in bf16, H100 (2.5–3.0 TB/s at such sizes): forward 41 MB, 14–16 µs; backward and
 // forward_backward 82 MB, 28–32 µs; the mean adds 1–2 µs.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   (1) merged(), block
 //       landed   The warps' parts are there for all threads.
@@ -37,8 +37,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/cross_entropy/cuda_kernels.hpp"
 #include "ops/pack_elements.cuh"
 #include "ops/storage.hpp"

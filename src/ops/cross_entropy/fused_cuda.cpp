@@ -1,7 +1,7 @@
 // `fused_cuda`: the rung that calls cuda_kernels.cu.
 #include <fmt/format.h>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/cross_entropy/cuda_kernels.hpp"
 #include "ops/cross_entropy/rungs.hpp"
 #include "ops/cuda_rung.hpp"

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "core/split_float.hpp"
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/elementwise/cuda_kernels.hpp"
 #include "ops/pack_elements.cuh"
 #include "ops/storage.hpp"

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/named.hpp"
 #include "core/split_float.hpp"
+#include "core/text/named.hpp"
 #include "ops/elementwise/rungs.hpp"
 #include "ops/expect_tensor.hpp"
 

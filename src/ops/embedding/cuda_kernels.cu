@@ -16,8 +16,8 @@
 // Napkin, 2048 tokens, 10,000 ids, D 1024, H100: the table's gradient is 41 MB of stores, 14 µs; 4 MB of dx (bf16) and
 // 16 kB of ids 132 times over from the L2 cache are 2 µs; three launches, overlapped, 3 µs.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). Barriers are of the block unless
-// marked as of a warp, and have only the jobs named.
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code). Barriers are of the block
+// unless marked as of a warp, and have only the jobs named.
 //
 //   list_kernel
 //   (1) landed   The counts `next` are zero for all threads, which then add to any of them.
@@ -49,8 +49,8 @@
 #include <cstdint>
 
 #include "core/integers.hpp"
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/embedding/cuda_kernels.hpp"
 #include "ops/pack_elements.cuh"
 #include "ops/storage.hpp"

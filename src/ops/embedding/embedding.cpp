@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/embedding/rungs.hpp"
 
 namespace syslab::embedding {

@@ -10,7 +10,7 @@
 // Napkin, H100 (3.0 TB/s): a product of two fp32 tensors is 12 B an element, 0.25e12 elements a second; of bf16 twice
 // that.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //   (1) row_kernel, block      landed: the results of all warps are there for the first thread.
 //   (2) column_kernel, block   landed: the sums of all slices are there for the first.
 //   Left: nothing. Neither kernel overwrites shared memory after it. Ordinary launches order the kernels.
@@ -18,7 +18,7 @@
 #include <cuda_fp16.h>
 #include <math_constants.h>
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "ops/framework/operations.hpp"
 
 namespace syslab::framework {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/queue.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/framework/host.hpp"

@@ -2,7 +2,7 @@
 //
 // Dense peaks of an H100 at 1.83 GHz, TFLOP/s: bf16 and fp16 989, TF32 494, fp64 67 on tensor cores, fp32 67 on FFMA
 // units. Power holds bf16 at some 800 with random data (and 890 with zeros: never time those).
-#include "device/cublas.hpp"
+#include "device/cuda/cublas.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/gemm/rungs.hpp"
 #include "ops/require_gpu.hpp"

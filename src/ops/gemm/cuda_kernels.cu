@@ -3,7 +3,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "ops/gemm/cuda_kernels.hpp"
 #include "ops/gemm/oracle.hpp"
 

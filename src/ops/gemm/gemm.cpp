@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/expect_tensor.hpp"
 #include "ops/gemm/rungs.hpp"
 

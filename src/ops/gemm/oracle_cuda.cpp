@@ -1,8 +1,8 @@
 // The oracle on a GPU: the product in fp64 on its tensor cores, and that of the absolute values, which the bounds are
 // made of. 8192³ take 2 · 1.1e12 operations, 40 ms of an H100, and 32 bytes an element of each matrix.
 #include "device/buffer.hpp"
-#include "device/cublas.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/cublas.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/gemm/cuda_kernels.hpp"
 #include "ops/gemm/oracle.hpp"

@@ -5,7 +5,7 @@
 // A conversion and a multiply-add in double an element: an H100 does 64 of each a clock and multiprocessor, 129e6
 // elements in 9 µs each, against the 170 µs that their 516 MB take at 3.0 TB/s.
 //
-// What waits for what (landed, left: device/ptx.cuh)
+// What waits for what (landed, left: device/cuda/ptx.cuh)
 //
 //   (1) merged(), block
 //       landed   The warps' parts are there for the first thread, which adds them in order.
@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/global_norm/cuda_kernels.hpp"
 #include "ops/global_norm/rungs.hpp"
 #include "ops/pack_elements.cuh"

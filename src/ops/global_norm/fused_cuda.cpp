@@ -1,5 +1,5 @@
 // `fused_cuda`: the rung that calls cuda_kernels.cu.
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/global_norm/cuda_kernels.hpp"
 #include "ops/global_norm/rungs.hpp"

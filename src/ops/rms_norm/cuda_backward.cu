@@ -26,7 +26,7 @@
 // Rows too long for the registers (8,192 columns of fp32), and those not aligned to 16 bytes, are read twice by a
 // block, an element a lane; its parts of dw are in its row of global memory, which stays in L1 and L2.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   One group a row. A thread copies and reads only its own slots, so its own wait is enough: no barrier. It
 //              has loaded a row into registers before it queues the copy of the next one to the same slots.

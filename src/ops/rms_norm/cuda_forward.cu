@@ -13,7 +13,7 @@
 // Rows too long for the registers (20,480 columns of fp32), and those not aligned to 16 bytes, are read twice by a
 // block, an element a lane.
 //
-// What waits for what (landed, left: device/ptx.cuh)
+// What waits for what (landed, left: device/cuda/ptx.cuh)
 //
 //   (1) group_sum(), block, where a row has more than one warp
 //       landed   The warps' sums are there for all lanes of their row. Lanes without a row come too: the barrier counts

@@ -6,8 +6,8 @@
 
 #include <bit>
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/rms_norm/cuda_kernels.hpp"
 #include "ops/vectors.cuh"
 

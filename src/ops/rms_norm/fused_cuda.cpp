@@ -1,7 +1,7 @@
 // `fused_cuda`: the rung that calls cuda_forward.cu and cuda_backward.cu.
 #include <fmt/format.h>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/call_memory.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"

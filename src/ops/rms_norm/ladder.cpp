@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/rms_norm/rungs.hpp"
 
 namespace syslab::rms_norm {

@@ -10,7 +10,7 @@
 // so that neighbouring lanes touch neighbouring bytes in every access: wider vectors would leave gaps between lanes
 // and write half sectors of L2.
 //
-// What waits for what (landed, left: device/ptx.cuh)
+// What waits for what (landed, left: device/cuda/ptx.cuh)
 //   (1) block, only from one layout to the other
 //       landed   Nothing: threads share no memory of the block.
 //       left     All threads have read their elements: in place, a thread writes where another reads. This is also why
@@ -26,8 +26,8 @@
 // Where an address or a size is no multiple of 16 bytes, a thread owns single pairs.
 #include <algorithm>
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/rope/cuda_kernels.hpp"
 #include "ops/vectors.cuh"
 

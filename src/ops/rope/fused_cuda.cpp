@@ -1,5 +1,5 @@
 // `fused_cuda`: the rung that calls cuda_kernels.cu.
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
 #include "ops/rope/cuda_kernels.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/rope/rungs.hpp"
 #include "ops/supports_dtypes.hpp"
 

@@ -19,8 +19,8 @@
 // and earlier kernels have left what is overwritten.
 #include <type_traits>
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/swiglu/cuda_kernels.hpp"
 #include "ops/vectors.cuh"
 

@@ -1,7 +1,7 @@
 // `fused_cuda`: the rung that calls cuda_kernels.cu.
 #include <fmt/format.h>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
 #include "ops/swiglu/cuda_kernels.hpp"

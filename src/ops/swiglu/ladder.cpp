@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/swiglu/rungs.hpp"
 
 namespace syslab::swiglu {

@@ -14,7 +14,7 @@
 //
 // Source: CS336 assignment 2, the weighted-sum example (row tiles with a buffer of partial gradients of w).
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //   (1) backward_kernel, block   landed: the parts of all groups are there: a thread adds up one column.
 //   (2) sum_kernel, block        landed: the sums of all slices are there for the first.
 //   Left: nothing. Neither kernel overwrites shared memory after it. Ordinary launches order the two kernels.
@@ -22,7 +22,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "ops/vectors.cuh"
 #include "ops/weighted_sum/cuda_kernels.hpp"
 #include "ops/weighted_sum/rungs.hpp"

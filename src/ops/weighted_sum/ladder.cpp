@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 #include "ops/weighted_sum/rungs.hpp"
 
 namespace syslab::weighted_sum {

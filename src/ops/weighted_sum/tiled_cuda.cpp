@@ -1,5 +1,5 @@
 // `tiled_cuda`: the rung that calls cuda_kernels.cu.
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/call_memory.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"

@@ -6,7 +6,7 @@
 
 #include "comm/accounting.hpp"
 #include "core/error.hpp"
-#include "device/nvtx.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "device/stream.hpp"
 #include "parallel/model_pieces.hpp"
 #include "parallel/replicas.hpp"

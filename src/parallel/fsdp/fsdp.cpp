@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "device/memory.hpp"
-#include "model/convert.hpp"
 #include "model/tensor.hpp"
+#include "model/weights/convert.hpp"
 #include "parallel/moves.hpp"
 #include "parallel/replicas.hpp"
 

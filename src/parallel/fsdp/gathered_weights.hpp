@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "core/units.hpp"
+#include "core/text/units.hpp"
 #include "device/stream.hpp"
 #include "parallel/fsdp/context.hpp"
 #include "parallel/fsdp/gather_plan.hpp"

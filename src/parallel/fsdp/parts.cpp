@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "core/named.hpp"
+#include "core/text/named.hpp"
 
 namespace syslab::parallel {
 namespace {

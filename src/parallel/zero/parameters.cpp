@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/nvtx.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "parallel/moves.hpp"
 
 namespace syslab::parallel {

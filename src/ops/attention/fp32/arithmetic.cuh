@@ -19,7 +19,7 @@
 
 #include <cstdint>
 
-#include "device/ptx.cuh"
+#include "device/cuda/ptx.cuh"
 
 namespace syslab::attention::fp32 {
 

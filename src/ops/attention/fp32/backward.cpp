@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/fp32/host.hpp"
 #include "ops/attention/fp32/plan.hpp"
 

@@ -26,7 +26,7 @@
 // 16 rows a warp, shared memory is busy 83 % of that time where A is in registers, 103 % where it is not. Expected 65
 // to 85 at D = 64, 50 to 70 at D = 128.
 //
-// What waits for what, in both kernels (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what, in both kernels (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   The two owned tiles, and one group a step: in key_gradient_kernel (dK, dV) Q, dO and three numbers of
 //              each row, in query_gradient_kernel (dQ) K and V. Where the owned tiles stay in shared memory, they are

@@ -1,7 +1,7 @@
 // The host side of flash_fp32 and flash_tf32: what they support, the layout of their workspace, which kernels run.
 #include "ops/attention/fp32/flash_fp32.hpp"
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/fp32/host.hpp"
 #include "ops/attention/fp32/plan.hpp"
 

@@ -23,7 +23,7 @@
 // About 11 other instructions a score hide behind another warp's products. Expected 110 to 130; measured 107 (16 heads,
 // S = 8192, all keys), 88 (one head, S = 16,384, causal).
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   One group a step, K and V; the first holds Q too. Every wait is for all copies: those of the next step
 //              are queued behind (2), so only those of this step are under way. Empty commits have no effect.

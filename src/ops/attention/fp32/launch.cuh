@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "device/overlap.cuh"
+#include "device/cuda/overlap.cuh"
 #include "ops/attention/fp32/kernels.hpp"
 
 namespace syslab::attention::fp32 {

@@ -1,7 +1,7 @@
 // The small kernels before and after the large ones of flash_fp32 and flash_tf32: they convert tensors to planes,
 // compute row statistics for the backward pass, and join partial results.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code), in block_max():
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code), in block_max():
 //   (1) block  landed: the largest value of each warp is there for all threads. Left: nothing.
 //   (2) block  left: all threads have read these values, which the kernel's next block_max() overwrites. (In the last
 //              call it has no job.) Landed: nothing.
@@ -9,8 +9,8 @@
 // each: what the kernel reads has landed, and earlier kernels have left what it overwrites.
 #include "ops/attention/fp32/kernels.hpp"
 
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/attention/fp32/arithmetic.cuh"
 #include "ops/attention/fp32/launch.cuh"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/mma/backward_kernels.hpp"
 #include "ops/attention/mma/backward_run.hpp"
 #include "ops/attention/mma/flash_mma.hpp"

@@ -23,8 +23,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/prepared_kernel.cuh"
-#include "device/ptx.cuh"
+#include "device/cuda/prepared_kernel.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/attention/mma/backward_kernels.hpp"
 #include "ops/attention/mma/tile.cuh"
 

@@ -24,8 +24,8 @@
 // not at all. Seen (H100): 330 to 340. D = 128: 4100 and 4600 clocks, one block of eight warps with two barriers a
 // step; seen 320 to 330. Tiles and their times stand in mma/backward_plan.hpp.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). P and dS are the tiles in shared
-// memory.
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code). P and dS are the tiles in
+// shared memory.
 //
 //   cp.async   One group a step: Q, dO and their statistics. The first holds K and V too.
 //   (1) top of a step, block

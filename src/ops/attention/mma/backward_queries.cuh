@@ -10,7 +10,7 @@
 // ldmatrix 770. Together with the keys kernel without dQ (1610 and 1540) that is 7 products where 5 count: at most 420
 // TFLOP/s if only products took time. Seen: 270.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   One group a step: K and V. The first holds Q and dO too.
 //   (1) before the first step, block; also where there is no step

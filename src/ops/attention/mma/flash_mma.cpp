@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/mma/kernels.hpp"
 #include "ops/attention/mma/plan.hpp"
 #include "ops/call_memory.hpp"

@@ -16,7 +16,7 @@
 //   shared memory at the end: the same work, done sooner. mma/plan.hpp chooses among them, and whether the keys of a
 //   row are split among several blocks; combine.cu then puts their results together.
 //
-// WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
+// WHAT WAITS FOR WHAT (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   One group a step, K and V; the first holds Q too. A group is committed in every step, if need be an
 //              empty one: with at most kStages − 2 copy groups pending, the one of this step has arrived. With two
@@ -52,7 +52,7 @@
 //   kernels    wait_for_kernels_before: landed Q, K and V; left: earlier kernels have read out, lse and the partial
 //              results, which this one overwrites (the combine of the call before may still be running).
 //              Blocks of later splits without keys end before the wait for the kernels before. That is allowed because
-//              blocks of the first split always wait (device/overlap.cuh).
+//              blocks of the first split always wait (device/cuda/overlap.cuh).
 //
 // THE MAXIMUM. Softmax needs some m near each row's maximum, not the maximum itself. We take the maximum of the first
 // tile and use it for later tiles too. Only if a weight comes out larger than kSlack, the tile's scores are computed
@@ -76,7 +76,7 @@
 
 #include <cstdint>
 
-#include "device/overlap.cuh"
+#include "device/cuda/overlap.cuh"
 #include "ops/attention/mma/kernels.hpp"
 #include "ops/attention/mma/plan.hpp"
 #include "ops/attention/mma/tile.cuh"

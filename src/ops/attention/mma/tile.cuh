@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "device/ptx.cuh"
+#include "device/cuda/ptx.cuh"
 
 namespace syslab::attention::flash {
 

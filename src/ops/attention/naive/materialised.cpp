@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "device/blas.hpp"
-#include "device/nvtx.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/naive/heads.hpp"
 #include "ops/attention/rungs.hpp"

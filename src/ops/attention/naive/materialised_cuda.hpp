@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/autograd.hpp"
 #include "ops/attention/packed.hpp"
 #include "ops/call_memory.hpp"

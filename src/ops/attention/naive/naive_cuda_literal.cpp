@@ -7,7 +7,7 @@
 // products 4·S²·D = 69 GFLOP, 1.3 ms on FFMA units: forward 6 ms.
 #include <optional>
 
-#include "device/nvtx.hpp"
+#include "device/cuda/nvtx.hpp"
 #include "ops/attention/naive/materialised.hpp"
 #include "ops/attention/naive/materialised_cuda.hpp"
 

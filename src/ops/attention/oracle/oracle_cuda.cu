@@ -31,7 +31,7 @@
 
 #include "core/random.hpp"
 #include "device/buffer.hpp"
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #include "device/memory.hpp"
 #include "ops/attention/oracle/oracle_cuda.hpp"
 #include "ops/attention/oracle/sums.cuh"

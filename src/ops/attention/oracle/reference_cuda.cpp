@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/group_products.hpp"
 #include "ops/attention/packed.hpp"
 #include "ops/attention/rungs.hpp"

@@ -1,7 +1,7 @@
 // The kernels of the oracle that compute what bounds need to know about rows and columns.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block, and
-// have only the jobs named.
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code). All barriers are of the
+// block, and have only the jobs named.
 //
 //   columns_kernel
 //   (1) landed   Norms and squares of all warps are there: a thread adds up one column of squares. The norms are read

@@ -1,7 +1,7 @@
 // The kernel of the oracle that computes results: sums over the reduction, with all numbers that their bounds need.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block, and
-// have only the jobs named.
+// What waits for what (landed, left: device/cuda/ptx.cuh; the numbers stand in the code). All barriers are of the
+// block, and have only the jobs named.
 //
 //   (1) before tiles of operands are loaded
 //       left     All threads have finished the products of the tiles before, and the sums of the step before, which

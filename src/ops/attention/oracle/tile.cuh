@@ -1,8 +1,8 @@
 // Tiles of the oracle on a GPU: operands of any dtype as doubles in shared memory, and their products.
 //
-// What waits for what (landed, left: device/ptx.cuh). All threads of the block store in load(), and accumulate() reads
-// what others have stored. Landed: a barrier of the block between the two. Left: another one before the tile is loaded
-// again. Both are in the callers.
+// What waits for what (landed, left: device/cuda/ptx.cuh). All threads of the block store in load(), and accumulate()
+// reads what others have stored. Landed: a barrier of the block between the two. Left: another one before the tile is
+// loaded again. Both are in the callers.
 #pragma once
 
 #include <cuda_bf16.h>

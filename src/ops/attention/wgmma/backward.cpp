@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "core/integers.hpp"
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "ops/attention/mma/flash_mma.hpp"
 #include "ops/attention/wgmma/backward_kernels.hpp"
 #include "ops/attention/wgmma/host.hpp"

@@ -45,7 +45,7 @@
 //
 //   After the last step dK and dV go over K and V in shared memory, and TMA stores them.
 //
-// WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
+// WHAT WAITS FOR WHAT (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   mbarriers, one for each job of a slot. Who arrives → what may then be done:
 //
@@ -112,11 +112,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/mbarrier.cuh"
-#include "device/ptx.cuh"
-#include "device/tma.cuh"
-#include "device/warpgroup.cuh"
-#include "device/wgmma.cuh"
+#include "device/cuda/mbarrier.cuh"
+#include "device/cuda/ptx.cuh"
+#include "device/cuda/tma.cuh"
+#include "device/cuda/warpgroup.cuh"
+#include "device/cuda/wgmma.cuh"
 #include "ops/attention/wgmma/backward_block.cuh"
 #include "ops/attention/wgmma/backward_products.cuh"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "device/ptx.cuh"
+#include "device/cuda/ptx.cuh"
 #include "ops/attention/wgmma/backward_kernels.hpp"
 #include "ops/attention/wgmma/plan.hpp"
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "core/dtype.hpp"
+#include "device/cuda/tensor_map.hpp"
 #include "device/device.hpp"
-#include "device/tensor_map.hpp"
 
 namespace syslab::attention::wgmma {
 

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include "device/mbarrier.cuh"
-#include "device/ptx.cuh"
-#include "device/warpgroup.cuh"
-#include "device/wgmma.cuh"
+#include "device/cuda/mbarrier.cuh"
+#include "device/cuda/ptx.cuh"
+#include "device/cuda/warpgroup.cuh"
+#include "device/cuda/wgmma.cuh"
 #include "ops/attention/wgmma/backward_kernels.hpp"
 
 namespace syslab::attention::wgmma {

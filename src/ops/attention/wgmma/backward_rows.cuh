@@ -1,11 +1,11 @@
 // The small kernels around flash_wgmma's backward pass, both bound by memory: statistics of rows and zeros before it,
 // dQ from its fp32 sums after it.
 //
-// The sums of a tile of 64 queries have the layout of wgmma's accumulators (device/wgmma.cuh): for each part of
+// The sums of a tile of 64 queries have the layout of wgmma's accumulators (device/cuda/wgmma.cuh): for each part of
 // kDqColumns columns, each warp that computes it and each eight of its columns, four numbers of each thread. With kept
 // factors dQᵀ lies so, in parts of 32 queries.
 //
-// What waits for what (landed, left: device/ptx.cuh). Threads share no memory, so there is no barrier.
+// What waits for what (landed, left: device/cuda/ptx.cuh). Threads share no memory, so there is no barrier.
 //   kernels, statistics   wait_for_kernels_before: landed O, dO and L; left: kernels before have read the workspace,
 //                         which is overwritten (the gradient kernel of an earlier call may still be running).
 //   kernels, gradient     wait_for_kernels_before: landed the sums of all blocks of the backward kernel; left: kernels
@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "device/overlap.cuh"
+#include "device/cuda/overlap.cuh"
 #include "ops/attention/wgmma/backward.cuh"
 #include "ops/attention/wgmma/backward_wide.cuh"
 

@@ -25,7 +25,7 @@
 //   TFLOP/s. head_dim 192 (1920 clocks of products, 48 + 48 KiB through the L2): 350 to 420. Pairs of blocks in a
 //   cluster, which halve what passes through the L2, were slower (reports/ledger/attention-tried.md).
 //
-// WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
+// WHAT WAITS FOR WHAT (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   mbarriers, one for each job of a slot. Who arrives → what may then be done:
 //
@@ -88,11 +88,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/mbarrier.cuh"
-#include "device/ptx.cuh"
-#include "device/tma.cuh"
-#include "device/warpgroup.cuh"
-#include "device/wgmma.cuh"
+#include "device/cuda/mbarrier.cuh"
+#include "device/cuda/ptx.cuh"
+#include "device/cuda/tma.cuh"
+#include "device/cuda/warpgroup.cuh"
+#include "device/cuda/wgmma.cuh"
 #include "ops/attention/wgmma/backward_block.cuh"
 #include "ops/attention/wgmma/backward_products.cuh"
 #include "ops/attention/wgmma/backward_wide_block.cuh"

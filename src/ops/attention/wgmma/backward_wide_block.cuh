@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "device/ptx.cuh"
-#include "device/wgmma.cuh"
+#include "device/cuda/ptx.cuh"
+#include "device/cuda/wgmma.cuh"
 #include "ops/attention/wgmma/backward_block.cuh"
 #include "ops/attention/wgmma/backward_products.cuh"
 #include "ops/attention/wgmma/plan.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "device/launch.hpp"
+#include "device/cuda/launch.hpp"
 #include "device/memory.hpp"
 #include "ops/attention/combine.hpp"
 #include "ops/attention/wgmma/host.hpp"

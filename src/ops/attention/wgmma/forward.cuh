@@ -36,7 +36,7 @@
 //
 //   It waits for V0, adds P0·V0, and frees the slot. O/l goes over Q, and one thread tells TMA to store it.
 //
-// WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
+// WHAT WAITS FOR WHAT (landed, left: device/cuda/ptx.cuh; the numbers stand in the code)
 //
 //   Rings. Each slot has two mbarriers, one for each job. Who arrives → what may then be done:
 //
@@ -108,12 +108,12 @@
 #include <cstdint>
 #include <utility>
 
-#include "device/mbarrier.cuh"
-#include "device/overlap.cuh"
-#include "device/ptx.cuh"
-#include "device/tma.cuh"
-#include "device/warpgroup.cuh"
-#include "device/wgmma.cuh"
+#include "device/cuda/mbarrier.cuh"
+#include "device/cuda/overlap.cuh"
+#include "device/cuda/ptx.cuh"
+#include "device/cuda/tma.cuh"
+#include "device/cuda/warpgroup.cuh"
+#include "device/cuda/wgmma.cuh"
 #include "ops/attention/wgmma/kernels.hpp"
 #include "ops/attention/wgmma/plan.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "device/tensor_map.hpp"
+#include "device/cuda/tensor_map.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/require_gpu.hpp"
 

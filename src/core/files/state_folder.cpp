@@ -1,0 +1,78 @@
+#include "core/files/state_folder.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/error.hpp"
+#include "core/files/user_file.hpp"
+#include "core/process/environment_variable.hpp"
+
+namespace syslab {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path home() {
+  if (std::string said = environment_variable("HOME"); said.starts_with('/')) return said;
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry == nullptr || entry->pw_dir == nullptr ? "" : entry->pw_dir;
+}
+
+void make_private(const fs::path& folder) {
+  if (folder.has_parent_path() && !fs::exists(folder.parent_path())) make_private(folder.parent_path());
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return;
+  const int error = errno;
+  throw_errno(
+      kind_of_write_error(error, ErrorKind::config),
+      fmt::format("make the folder '{}' for this user's keys (XDG_STATE_HOME says where else)", folder.string()), error,
+      "mkdir");
+}
+
+}  // namespace
+
+fs::path state_folder_path() {
+  // A relative path is to be ignored (XDG Base Directory Specification).
+  if (const std::string said = environment_variable("XDG_STATE_HOME"); said.starts_with('/'))
+    return fs::path(said) / "syslab";
+  const fs::path base = home();
+  if (base.empty()) {
+    throw Error(ErrorKind::config,
+                "there is no folder for this user's keys: neither XDG_STATE_HOME nor HOME names one; set "
+                "XDG_STATE_HOME to a folder of your own");
+  }
+  return base / ".local" / "state" / "syslab";
+}
+
+fs::path state_folder() {
+  const fs::path folder = state_folder_path();
+  std::error_code unreadable;
+  if (!fs::exists(fs::symlink_status(folder, unreadable))) make_private(folder);
+  struct stat there {};
+  if (::lstat(folder.c_str(), &there) != 0) {
+    throw_errno(ErrorKind::config, fmt::format("look at the folder '{}' of this user's keys", folder.string()), errno,
+                "lstat");
+  }
+  const auto refuse = [&](std::string_view what, std::string_view remedy) {
+    throw Error(ErrorKind::config,
+                fmt::format("the folder '{}' of this user's keys {}: {}", folder.string(), what, remedy));
+  };
+  if (!S_ISDIR(there.st_mode)) {
+    refuse(S_ISLNK(there.st_mode) ? "is a symbolic link" : "is no folder",
+           "remove it, or set XDG_STATE_HOME to the folder that is meant");
+  }
+  if (there.st_uid != ::geteuid()) {
+    refuse(fmt::format("belongs to user {}, and this is user {}", there.st_uid, ::geteuid()),
+           "set XDG_STATE_HOME to a folder of your own");
+  }
+  if ((there.st_mode & 077) != 0) {
+    refuse(fmt::format("lets others in (mode {:03o})", there.st_mode & 0777),
+           fmt::format("chmod 700 '{}', and remove the keys in it if others may have read them", folder.string()));
+  }
+  return folder;
+}
+
+}  // namespace syslab

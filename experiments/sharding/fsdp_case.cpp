@@ -153,7 +153,7 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
 std::vector<check::Law> laws_of_class(worker::CaseContext& context) {
   std::vector<check::Law> laws = data_parallel::fully_sharded::laws(context.rank_channel());
   for (check::Law& law : laws) {
-    if (law.id != "fsdp.fp16" || context.request().device != "cpu") continue;
+    if (law.id != "fsdp.fp16" || context.request().device != DeviceKind::cpu) continue;
     law.search = [search = law.search](const check::LawRequest& request) {
       if (const std::optional<Lack> lacks = worker::lacks_half_products()) {
         check::LawResult none;

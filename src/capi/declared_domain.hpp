@@ -33,11 +33,11 @@ std::optional<attention::Domain> declared_domain(Context& context) {
     declared = told->declared_domain();
   }
   attention::Domain domain = domain_from(declared, context.params(), request.mine->name);
-  domain.causal_in_handout = !foreign || request.device == "cuda";
+  domain.causal_in_handout = !foreign || request.device == DeviceKind::cuda;
   domain.call_has_options = !foreign;
   domain.by_autograd = foreign;
-  domain.as_tests_draw = foreign && request.device == "cuda";
-  domain.has_streams = request.device == "cuda";
+  domain.as_tests_draw = foreign && request.device == DeviceKind::cuda;
+  domain.has_streams = request.device == DeviceKind::cuda;
   return domain;
 }
 

@@ -179,9 +179,9 @@ class SubmissionCheck {
     return names.empty() || !answered(adapter, names).empty();
   }
 
-  std::string device_of(const submission::Adapter& adapter) const {
+  DeviceKind device_of(const submission::Adapter& adapter) const {
     const bool on_gpus = options_.selection.devices == std::vector<std::string>{"cuda"};
-    return on_gpus && submission::is_of_ranks(adapter) ? "cuda" : std::string(adapter.device);
+    return on_gpus && submission::is_of_ranks(adapter) ? DeviceKind::cuda : adapter.device;
   }
 
   // Empty: it can be checked here.
@@ -189,7 +189,7 @@ class SubmissionCheck {
     if (adapter.door.empty()) {
       return adapter.experiments.empty() ? "called by the checks of its problem" : "has no door yet";
     }
-    return device_of(adapter) == "cuda" && !machine_of(context_, true).has_gpu() ? "needs a GPU" : "";
+    return device_of(adapter) == DeviceKind::cuda && !machine_of(context_, true).has_gpu() ? "needs a GPU" : "";
   }
 
   void check(Row& row) {
@@ -198,7 +198,7 @@ class SubmissionCheck {
     if (options_.imports_alone || !row.not_checked.empty()) return;
     CheckOptions one = options_;
     one.selection.names = answered(adapter, options_.selection.names);
-    one.selection.devices = {device_of(adapter)};
+    one.selection.devices = {std::string(to_string(device_of(adapter)))};
     one.selection.mine = {fmt::format("{}={}:{}", named_.name, folder_.adapters().string(), adapter.door)};
     one.selection.python.clear();
     context_.console.note(fmt::format("{}:", adapter.function));
@@ -321,7 +321,7 @@ class SubmissionCheck {
       all.push_back({{"function", std::string(row.adapter->function)},
                      {"problem", std::string(row.adapter->problem)},
                      {"experiments", split(row.adapter->experiments, ' ')},
-                     {"device", std::string(row.adapter->device)},
+                     {"device", to_string(row.adapter->device)},
                      {"state", std::string(submission::to_string(row.answer.state))},
                      {"why", row.answer.why},
                      {"open", row.open},

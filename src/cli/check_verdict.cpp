@@ -128,7 +128,7 @@ std::string unasked_mask(const plan::Plan& plan) {
     const auto spec = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
     const bool of_class = spec != plan.mine.end() && spec->is_python() && !spec->is_function();
     const bool has_mask = planned.experiment->find_axis("causal") != nullptr;
-    if (!of_class || planned.device == plan::kCuda || !has_mask) continue;
+    if (!of_class || planned.device == DeviceKind::cuda || !has_mask) continue;
     if (plan::contract_of(planned) != Contract::handout) continue;
     experiments.insert(planned.experiment->id);
     mine.insert(" --mine " + shell_word(spec->name + "=" + path_of(*spec)));
@@ -351,7 +351,8 @@ class CheckedLaws {
                           kDeepDepth.cases);
     }
     if (!std::ranges::any_of(plan_.cases, is_of_ranks)) return text;
-    const bool on_gpus = std::ranges::any_of(plan_.cases, [](const auto& one) { return one.device == "cuda"; });
+    const bool on_gpus =
+        std::ranges::any_of(plan_.cases, [](const auto& one) { return one.device == DeviceKind::cuda; });
     return text + fmt::format(
                       "  never tried, at any depth: more than 4 ranks, {}ranks that use different parameters in one "
                       "step, groups of some ranks\n",

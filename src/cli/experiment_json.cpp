@@ -33,7 +33,7 @@ Json experiment_json(const registry::Experiment& experiment) {
     implementations.push_back({{"name", it.name},
                                {"teaches", it.teaches},
                                {"dtypes", it.dtypes},
-                               {"device", it.device},
+                               {"device", to_string(it.device)},
                                {"minimum_sm", it.minimum_sm},
                                {"maximum_sm", it.maximum_sm > 0 ? Json(it.maximum_sm) : Json()},
                                {"takes", it.takes},

@@ -34,7 +34,7 @@ bool answers(const submission::Adapter& adapter, const std::vector<std::string>&
 
 // Of attention, the function of PyTorch unless only the GPU was asked for, as `check` of the folder has it.
 bool has_a_place(const submission::Adapter& adapter, const SelectionOptions& options) {
-  const std::string_view device = options.devices == std::vector<std::string>{"cuda"} ? "cuda" : "cpu";
+  const DeviceKind device = options.devices == std::vector<std::string>{"cuda"} ? DeviceKind::cuda : DeviceKind::cpu;
   return adapter.device == device || submission::is_of_ranks(adapter);
 }
 
@@ -92,7 +92,8 @@ std::string why_out(const submission::Adapter& adapter, const submission::Answer
   if (answer.state != submission::State::implemented) return std::string(submission::to_string(answer.state));
   return has_a_place(adapter, options)
              ? ""
-             : fmt::format("runs on {}: --device {}", adapter.device == "cuda" ? "GPUs" : "CPUs", adapter.device);
+             : fmt::format("runs on {}: --device {}", adapter.device == DeviceKind::cuda ? "GPUs" : "CPUs",
+                           to_string(adapter.device));
 }
 
 // Its functions that join, as they are spelled for --mine and with what they answer.

@@ -37,7 +37,7 @@ std::vector<std::string> why_not(const Handout& handout, std::size_t part) {
     for (const plan::PlannedCase& one : demand.here.cases) {
       if (!one.skip_reason) continue;
       const std::string reason =
-          one.device == plan::kCuda && !demand.here.machine.has_gpu() ? "needs a GPU" : *one.skip_reason;
+          one.device == DeviceKind::cuda && !demand.here.machine.has_gpu() ? "needs a GPU" : *one.skip_reason;
       if (std::ranges::count(reasons, reason) == 0) reasons.push_back(reason);
     }
   }

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/device_kind.hpp"
+
 #include "compare/options.hpp"
 #include "session/options.hpp"
 
@@ -173,22 +175,22 @@ struct GradeOptions {
   static constexpr bool kRunsCases = true;
   std::string submissions, output;
   std::string handout;
-  std::string rubric;           // a file; empty: the one that is shipped
-  std::string written, roster;  // CSV files; empty: none
-  std::string since;            // a date; empty: nothing is taken as it is known
-  bool no_retry = false;        // of what ran out of time
-  std::string gradescope;       // an autograder's zip to write in place of grading
-  std::string wheel;            // of tools/release, that goes into it
-  bool names = false;           // on the leaderboard, in place of aliases
-  bool dry_run = false;         // nothing is graded: what could be
-  bool despite_open = false;    // graded, though most of the submissions would be open
-  std::string python;           // empty: SYSLAB_PYTHON, else python3; never a submission's own
-  std::uint64_t seed = 0;       // hidden from students unless 0
-  int cases = 0;                // tries a law; 0: check --as-graded
-  int jobs = 1;                 // submissions at a time
-  std::string device = "cpu";   // of ranks of data parallelism
-  std::string limit = "10m";    // of a submission
-  std::string timeout = "2m";   // of a law
+  std::string rubric;                   // a file; empty: the one that is shipped
+  std::string written, roster;          // CSV files; empty: none
+  std::string since;                    // a date; empty: nothing is taken as it is known
+  bool no_retry = false;                // of what ran out of time
+  std::string gradescope;               // an autograder's zip to write in place of grading
+  std::string wheel;                    // of tools/release, that goes into it
+  bool names = false;                   // on the leaderboard, in place of aliases
+  bool dry_run = false;                 // nothing is graded: what could be
+  bool despite_open = false;            // graded, though most of the submissions would be open
+  std::string python;                   // empty: SYSLAB_PYTHON, else python3; never a submission's own
+  std::uint64_t seed = 0;               // hidden from students unless 0
+  int cases = 0;                        // tries a law; 0: check --as-graded
+  int jobs = 1;                         // submissions at a time
+  DeviceKind device = DeviceKind::cpu;  // of ranks of data parallelism
+  std::string limit = "10m";            // of a submission
+  std::string timeout = "2m";           // of a law
   std::string memory_limit = "4Gi";
 };
 

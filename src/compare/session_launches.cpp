@@ -115,7 +115,7 @@ bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double secon
 }
 
 void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
-  const bool on_cpu = measured.point->a.device == plan::kCpu;
+  const bool on_cpu = measured.point->a.device == DeviceKind::cpu;
   if (on_cpu && !measured.failed && !std::exchange(crowd_asked_, true)) {
     crowd_ = measured.launches() == 0 ? crowd() : std::nullopt;
     if (crowd_) context_.console.note(busy_text(*crowd_));

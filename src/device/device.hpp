@@ -3,9 +3,11 @@
 
 #include <string>
 
+#include "core/device_kind.hpp"
+
 namespace syslab::device {
 
-enum class Kind { cpu, cuda };
+using Kind = DeviceKind;
 
 // One device of this process. `index` is CUDA's ordinal; the CPU has only 0.
 struct Place {

@@ -90,7 +90,7 @@ void keep_mine_beside_ours(plan::Plan& plan, const Experiment& experiment) {
     const registry::Implementation* known = experiment.find_implementation(one.implementation);
     return known != nullptr && !known->beside_classes;
   };
-  std::set<std::string> devices;
+  std::set<DeviceKind> devices;
   for (const plan::PlannedCase& one : plan.cases) {
     if (is_ours(one)) devices.insert(one.device);
   }
@@ -163,7 +163,7 @@ std::vector<Demand> demands_of(const registry::Registry& registry, const std::st
 
 plan::Plan all_laws(const registry::Registry& registry, const std::string& handout, const plan::Selection& base) {
   plan::Plan all;
-  std::set<std::tuple<std::string, std::string, std::string>> known;  // of law, implementation and device
+  std::set<std::tuple<std::string, std::string, DeviceKind>> known;  // of law, implementation and device
   for (const Experiment& experiment : registry.experiments()) {
     if (experiment.laws.empty() || problems_of(experiment, handout).empty()) continue;
     if (experiment.takes_ranks()) continue;  // certified by the very runs that measure it

@@ -104,7 +104,8 @@ Seconds seconds_of(const plan::PlannedCase& planned) {
   if (planned.time_was_measured) return planned.predicted_time;
   const Seconds filling(planned.predicted_bytes / kFilledPerSecond);
   if (!planned.predicted_from.empty()) return Seconds(planned.predicted_time) + filling;
-  const bool alone = planned.task == plan::Task::measure && planned.device == plan::kCpu && planned.world_size == 1;
+  const bool alone =
+      planned.task == plan::Task::measure && planned.device == DeviceKind::cpu && planned.world_size == 1;
   return (alone ? kArithmetic : kOther) + filling;
 }
 

@@ -211,10 +211,11 @@ class Grading {
 
   std::string key_of(const std::string& digest, const std::vector<std::string>& what) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format(
-        "{} {} {} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout, fmt::join(what, ","), options_.device,
-        options_.seed, options_.cases, options_.timeout, options_.memory_limit, options_.limit.count(),
-        worker::python_interpreter(), build.git_sha, build.git_diff, surroundings_, gpu_memory_));
+    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout,
+                                  fmt::join(what, ","), to_string(options_.device), options_.seed, options_.cases,
+                                  options_.timeout, options_.memory_limit, options_.limit.count(),
+                                  worker::python_interpreter(), build.git_sha, build.git_diff, surroundings_,
+                                  gpu_memory_));
   }
 
   // Where it is kept what was found out about these files, and by what that is known again.
@@ -306,7 +307,9 @@ class Grading {
     // The many laws that earn no points would take most of the time.
     if (options_.beyond.empty()) words.insert(words.end(), {"--contract", "handout"});
     for (const std::string& glob : options_.beyond) words.insert(words.end(), {"--beyond", glob});
-    if (options_.device != "cpu") words.insert(words.end(), {"--device", options_.device});
+    if (options_.device != DeviceKind::cpu) {
+      words.insert(words.end(), {"--device", std::string(to_string(options_.device))});
+    };
     add_common(words, own);
     const OwnFolder::Ended ended = own.run(std::move(words), seed_line(), options_.limit, options_.interrupted);
     if (!ended.status) return {{"error", over_time()}, {"out_of_time", true}};
@@ -329,7 +332,7 @@ class Grading {
         "--launches",
         std::to_string(item.launches),
         "--device",
-        std::string(adapter.device),
+        std::string(to_string(adapter.device)),
         "--mine",
         fmt::format("{}={}:{}", kMine, submission::Folder(own.code()).adapters().string(), adapter.door)};
     for (const std::string& axis : item.at) words.insert(words.end(), {"-a", axis});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_kind.hpp"
 #include "core/text/json.hpp"
 #include "grade/hand_ins.hpp"
 #include "grade/rubric.hpp"
@@ -31,7 +32,7 @@ struct BatchOptions {
   std::uint64_t seed = 0;
   int cases = 0;                                                                 // tries a law; 0: `--as-graded`
   int jobs = 1;                                                                  // submissions at a time
-  std::string device = "cpu";                                                    // of ranks
+  DeviceKind device = DeviceKind::cpu;                                           // of ranks
   std::chrono::milliseconds limit{};                                             // of a submission
   std::string timeout, memory_limit;                                             // of a case, as `check` takes them
   std::function<void(const Submission&, const Json& record, bool known)> ended;  // one call at a time

@@ -98,10 +98,10 @@ std::string output_of(const ItemScore& score, const PageOptions& options) {
 
 std::string command_of(const Rubric& rubric, const Item& item, const PageOptions& options) {
   const submission::Adapter* const found = submission::find_adapter(item.function);
-  const bool elsewhere = options.device != "cpu" && found != nullptr && submission::is_of_ranks(*found);
+  const bool elsewhere = options.device != DeviceKind::cpu && found != nullptr && submission::is_of_ranks(*found);
   return fmt::format("syslab check {} --handout {} --mine me=. {}{}", item.experiment, rubric.handout,
                      options.cases > 0 ? fmt::format("--cases {}", options.cases) : "--as-graded",
-                     elsewhere ? " --device " + options.device : "");
+                     elsewhere ? fmt::format(" --device {}", to_string(options.device)) : "");
 }
 
 // Problems of which something is decided, by their places in the rubric.

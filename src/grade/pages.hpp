@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_kind.hpp"
 #include "core/text/json.hpp"
 #include "grade/rubric.hpp"
 #include "store/store.hpp"
@@ -27,10 +28,10 @@ struct Graded {
 };
 
 struct PageOptions {
-  int cases = 0;                // tries a law; 0: `--as-graded`
-  std::string device = "cpu";   // of ranks
-  bool seed_is_hidden = false;  // numbers and texts that come from hidden inputs are left out
-  std::string walls_missing{};  // around what is judged, in words; empty: none
+  int cases = 0;                        // tries a law; 0: `--as-graded`
+  DeviceKind device = DeviceKind::cpu;  // of ranks
+  bool seed_is_hidden = false;          // numbers and texts that come from hidden inputs are left out
+  std::string walls_missing{};          // around what is judged, in words; empty: none
 };
 
 // "flash_forward (a)".

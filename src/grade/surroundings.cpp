@@ -68,8 +68,8 @@ void require_torch() {
   }
 }
 
-std::optional<Lack> lack_in_half(std::string_view device) {
-  return device == "cpu" ? worker::lacks_half_products() : std::nullopt;
+std::optional<Lack> lack_in_half(DeviceKind device) {
+  return device == DeviceKind::cpu ? worker::lacks_half_products() : std::nullopt;
 }
 
 std::string digest_of_files(const fs::path& folder) {

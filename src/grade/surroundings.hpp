@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/device_kind.hpp"
 #include "core/lack.hpp"
 
 namespace syslab::grade {
@@ -18,7 +19,7 @@ std::string digest_of_surroundings();
 void require_torch();
 
 // What torch lacks where FSDP is asked in fp16 on that device; nothing: it computes so, or it is a GPU's.
-std::optional<Lack> lack_in_half(std::string_view device);
+std::optional<Lack> lack_in_half(DeviceKind device);
 
 // Of all files of a submission's own copy, with their names: what it reads need not be source code.
 std::string digest_of_files(const std::filesystem::path& folder);

@@ -163,8 +163,8 @@ void check_axes(const Experiments& experiments, const Selection& selection) {
   }
 }
 
-// The devices named by -a device= and --device.
-std::vector<std::string> asked_devices(const Selection& selection) {
+// The words of -a device= and --device.
+std::vector<std::string> device_words(const Selection& selection) {
   std::vector<std::string> devices;
   for (const std::string& item : selection.devices) {
     for (const std::string& part : split(item, ',')) devices.push_back(trim(part));
@@ -175,12 +175,20 @@ std::vector<std::string> asked_devices(const Selection& selection) {
   return devices;
 }
 
+// Those that are devices.
+std::vector<DeviceKind> kinds_of(const std::vector<std::string>& words) {
+  std::vector<DeviceKind> kinds;
+  for (const std::string& word : words) {
+    if (const auto kind = device_kind_of(word)) kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 void check_devices(const Experiments& experiments, const Selection& selection) {
-  const std::vector<std::string> known{std::string(kCpu), std::string(kCuda)};
-  for (const std::string& device : asked_devices(selection)) {
-    if (std::find(known.begin(), known.end(), device) == known.end()) {
-      throw Error(ErrorKind::usage, unknown_name("device " + where(experiments), device, known));
-    }
+  const std::vector<std::string> known{"cpu", "cuda"};
+  for (const std::string& word : device_words(selection)) {
+    if (device_kind_of(word)) continue;
+    throw Error(ErrorKind::usage, unknown_name("device " + where(experiments), word, known));
   }
 }
 
@@ -235,25 +243,26 @@ std::vector<std::string> of_preset(const Experiment& experiment, const Selection
   return texts;
 }
 
-bool runs_on(const std::vector<Chosen>& chosen, std::string_view device) {
+bool runs_on(const std::vector<Chosen>& chosen, DeviceKind device) {
   return std::any_of(chosen.begin(), chosen.end(), [device](const Chosen& it) { return it.device == device; });
 }
 
 // Keeps only the devices that were asked for.
 void keep_devices(const Experiment& experiment, const Selection& selection, bool implementations_asked,
                   std::vector<Chosen>& chosen) {
-  std::vector<std::string> devices = asked_devices(selection);
+  std::vector<DeviceKind> devices = kinds_of(device_words(selection));
   std::vector<std::string> spelled_out;
   if (devices.empty()) {
     if (implementations_asked) spelled_out = implementation_patterns(selection);
-    devices = of_preset(experiment, selection, "device");
+    devices = kinds_of(of_preset(experiment, selection, "device"));
     // A preset's devices are a preference: without a GPU, or without anything that runs there, the rest is run.
-    std::erase_if(devices, [&](const std::string& device) {
-      return (device == kCuda && !selection.machine.has_gpu()) || !runs_on(chosen, device);
+    std::erase_if(devices, [&](DeviceKind device) {
+      return (device == DeviceKind::cuda && !selection.machine.has_gpu()) || !runs_on(chosen, device);
     });
     if (devices.empty()) {
-      const bool there = runs_on(chosen, kCuda) && (selection.machine.has_gpu() || !runs_on(chosen, kCpu));
-      devices = {std::string(there ? kCuda : kCpu)};
+      const bool there =
+          runs_on(chosen, DeviceKind::cuda) && (selection.machine.has_gpu() || !runs_on(chosen, DeviceKind::cpu));
+      devices = {there ? DeviceKind::cuda : DeviceKind::cpu};
     }
   }
   std::erase_if(chosen,
@@ -262,9 +271,10 @@ void keep_devices(const Experiment& experiment, const Selection& selection, bool
 
 // A user's own implementation runs on the CPU unless the selection says otherwise: a kernel for the host must not be
 // given memory of a GPU.
-std::string device_of_mine(const Selection& selection) {
-  const std::vector<std::string> devices = asked_devices(selection);
-  return std::string(contains(devices, kCuda) && !contains(devices, kCpu) ? kCuda : kCpu);
+DeviceKind device_of_mine(const Selection& selection) {
+  const std::vector<DeviceKind> devices = kinds_of(device_words(selection));
+  const bool on_gpus = contains(devices, DeviceKind::cuda) && !contains(devices, DeviceKind::cpu);
+  return on_gpus ? DeviceKind::cuda : DeviceKind::cpu;
 }
 
 // Those of its own points that the values of each axis leave.
@@ -347,7 +357,7 @@ std::vector<Chosen> implementations(const Experiment& experiment, const Selectio
       if (patterns.empty() || matches_any(patterns, it.name)) chosen.push_back({it.name, it.device});
     }
     // An experiment without implementations to choose from has one way to run, without a name.
-    if (experiment.implementations.empty() && !asked && !joined) chosen.push_back({"", std::string(kCpu)});
+    if (experiment.implementations.empty() && !asked && !joined) chosen.push_back({"", DeviceKind::cpu});
     keep_devices(experiment, selection, asked, chosen);
   }
   for (const registry::Implementation& it : experiment.implementations) {

@@ -27,7 +27,7 @@ std::vector<int> world_sizes(const registry::Experiment& experiment, const Selec
 // One implementation of a case, and where it runs.
 struct Chosen {
   std::string name;
-  std::string device;
+  DeviceKind device = DeviceKind::cpu;
 };
 
 // The implementations to run, ours in declared order, then --mine. `mine_alone`: without --impl, only --mine when there

@@ -7,9 +7,6 @@
 
 namespace syslab::plan {
 
-// Values of the reserved axis `device`.
-inline constexpr std::string_view kCpu = "cpu", kCuda = "cuda";
-
 struct Machine {
   // The GPU that cases run on. `sm` is its compute capability, 90 for 9.0.
   std::string gpu;  // "NVIDIA H100 80GB HBM3"; empty: there is none

@@ -26,7 +26,7 @@ std::optional<std::string> unavailable(const Experiment& experiment, const Chose
   if (machine.is_any) return std::nullopt;
   const registry::Implementation* known = experiment.find_implementation(chosen.name);
   if (known != nullptr && !known->unavailable.empty()) return fmt::format("{} {}", chosen.name, known->unavailable);
-  if (chosen.device != kCuda) return std::nullopt;
+  if (chosen.device != DeviceKind::cuda) return std::nullopt;
   if (!machine.has_gpu()) return fmt::format("{} needs a GPU: {}", chosen.name, machine.why_no_gpu);
   if (known != nullptr && known->minimum_sm > machine.sm) {
     return fmt::format("{} needs a GPU of compute capability {}, and {} has {}; choose another implementation",
@@ -132,7 +132,7 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
     planned.law = law;
   } else if (is_timed(planned) && experiment.memory_bytes) {
     planned.predicted_bytes = experiment.memory_bytes(of_ranks(params, world_size), chosen.name);
-    if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // each rank has a GPU of its own
+    if (chosen.device == DeviceKind::cpu) planned.predicted_bytes *= world_size;  // each rank has a GPU of its own
   }
   note_skip(planned, machine);
   plan.cases.push_back(std::move(planned));
@@ -168,13 +168,13 @@ void require_something_on(const std::vector<const Experiment*>& experiments, con
                           const Plan& plan) {
   if (!plan.cases.empty() || (selection.devices.empty() && !assigns_device(selection))) return;
   Selection anywhere = selection;
-  anywhere.devices = {std::string(kCpu), std::string(kCuda)};
+  anywhere.devices = {"cpu", "cuda"};
   std::erase_if(anywhere.assignments, [](const AxisAssignment& it) { return it.name == "device"; });
   std::string known;
   for (const Experiment* experiment : experiments) {
     if (anywhere.preset && experiment->presets.find(*anywhere.preset) == experiment->presets.end()) continue;
     for (const Chosen& one : implementations(*experiment, anywhere, false)) {
-      known += fmt::format("{}{} on {}", known.empty() ? "" : ", ", one.name, one.device);
+      known += fmt::format("{}{} on {}", known.empty() ? "" : ", ", one.name, to_string(one.device));
     }
   }
   throw Error(ErrorKind::usage, fmt::format("nothing that is selected runs on the device asked for; there are {}",
@@ -263,7 +263,7 @@ void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {
   if (machine.is_any) return;
   if (size > 1 && machine.ranks > 0 && size > machine.ranks) {
     planned.needs = Shortage{Shortage::Of::ranks, size};
-  } else if (size > 1 && planned.device == kCuda && size > machine.gpus) {
+  } else if (size > 1 && planned.device == DeviceKind::cuda && size > machine.gpus) {
     planned.needs = Shortage{Shortage::Of::gpus, size};
   } else {
     return;
@@ -285,7 +285,7 @@ Json to_json(const PlannedCase& planned) {
             {"version", planned.experiment->version},
             {"params", planned.params.to_json()},
             {"impl", planned.implementation},
-            {"device", planned.device},
+            {"device", to_string(planned.device)},
             {"world_size", planned.world_size},
             {"task", to_string(planned.task)},
             {"case_uid", planned.case_uid},

@@ -11,6 +11,7 @@
 #include "contract/outcome.hpp"
 #include "contract/shortage.hpp"
 #include "contract/task.hpp"
+#include "core/device_kind.hpp"
 #include "core/text/units.hpp"
 #include "plan/machine.hpp"
 #include "registry/registry.hpp"
@@ -98,7 +99,7 @@ struct PlannedCase {
   const registry::Experiment* experiment = nullptr;
   Params params;
   std::string implementation;
-  std::string device = "cpu";  // where it runs
+  DeviceKind device = DeviceKind::cpu;  // where it runs
   int world_size = 1;
   Task task = Task::measure;
   std::string law;  // when task == law

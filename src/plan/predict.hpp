@@ -64,7 +64,7 @@ struct Basis {
                   .flushed_per_s = 1e12,
                   .oracle = {5e12, 100e9}};
   int launches = 1;
-  const DeviceBasis& of(std::string_view device) const { return device == kCuda ? gpu : cpu; }
+  const DeviceBasis& of(DeviceKind device) const { return device == DeviceKind::cuda ? gpu : cpu; }
 };
 std::string rate_key(std::string_view experiment, std::string_view implementation);
 

@@ -23,6 +23,7 @@
 #include "contract/law.hpp"
 #include "contract/role.hpp"
 #include "contract/rung_fact.hpp"
+#include "core/device_kind.hpp"
 #include "core/value.hpp"
 #include "registry/evidence.hpp"
 
@@ -48,11 +49,11 @@ struct Implementation {
   std::string teaches;
   std::vector<std::string> dtypes;  // empty: does not depend on a dtype
   Role role = Role::ours;
-  std::string unavailable;     // why this build cannot run it: its cases are shown, and skipped; empty: it can
-  std::string device = "cpu";  // the value of the reserved axis `device` under which it runs: "cpu", "cuda"
-  int minimum_sm = 0;          // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
-  int maximum_sm = 0;          // the last that it runs on; 0: every newer one will do
-  std::string takes;           // rungs of operators that it stands on, and why these; empty: it is one itself
+  std::string unavailable;  // why this build cannot run it: its cases are shown, and skipped; empty: it can
+  DeviceKind device = DeviceKind::cpu;
+  int minimum_sm = 0;  // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
+  int maximum_sm = 0;  // the last that it runs on; 0: every newer one will do
+  std::string takes;   // rungs of operators that it stands on, and why these; empty: it is one itself
   // What a class on ranks is timed beside: it joins where such a class does, or where it is named, on the device that
   // is asked for; and one worker starts its ranks.
   bool beside_classes = false;

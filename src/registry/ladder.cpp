@@ -19,7 +19,7 @@ std::vector<Implementation> implementations_of(const RungInfos& ladder) {
     one.teaches = rung.teaches;
     one.role = rung.role;
     one.unavailable = rung.unavailable;
-    one.device = rung.device == device::Kind::cuda ? "cuda" : "cpu";
+    one.device = rung.device;
     one.minimum_sm = rung.minimum_sm;
     one.maximum_sm = rung.maximum_sm;
     one.takes = rung.takes;
@@ -32,7 +32,7 @@ std::vector<Implementation> implementations_of(const RungInfos& ladder) {
 }
 
 std::vector<RungFact> facts_of(const Implementation& one) {
-  std::vector<RungFact> facts{{"device", one.device, ""}};
+  std::vector<RungFact> facts{{"device", std::string(to_string(one.device)), ""}};
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty() && value != "0") facts.push_back({name, std::move(value), ""});
   };

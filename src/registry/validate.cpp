@@ -26,8 +26,6 @@ bool is_name(std::string_view text) {
   });
 }
 
-bool is_device(std::string_view text) { return text == "cpu" || text == "cuda"; }
-
 void check_world_sizes(const Experiment& experiment, std::string_view where, const Values& values) {
   if (values.empty()) fault(experiment, fmt::format("{} gives no values for 'world_size'", where));
   for (const Value& value : values) {
@@ -92,7 +90,7 @@ void check_preset(const Experiment& experiment, const std::string& preset_name, 
     }
     if (name == "device") {
       for (const Value& value : values) {
-        if (is_device(to_string(value))) continue;
+        if (device_kind_of(to_string(value))) continue;
         fault(experiment,
               fmt::format("preset '{}' names the device '{}'; there are cpu and cuda", preset_name, to_string(value)));
       }
@@ -143,11 +141,6 @@ void validate(const Experiment& experiment) {
   }
   check_names(experiment, "implementation", experiment.implementations,
               [](const Implementation& it) -> const std::string& { return it.name; });
-  for (const Implementation& it : experiment.implementations) {
-    if (!is_device(it.device)) {
-      fault(experiment, fmt::format("implementation '{}' runs on '{}'; there are cpu and cuda", it.name, it.device));
-    }
-  }
   check_names(experiment, "metric", experiment.metrics, [](const Metric& it) -> const std::string& { return it.name; });
   check_names(experiment, "law", experiment.laws, [](const LawInfo& it) -> const std::string& { return it.id; });
   check_names(experiment, "alias", experiment.aliases, [](const std::string& it) -> const std::string& { return it; });

@@ -47,7 +47,7 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
   result.detail = std::move(whole.detail);
   result.records = std::move(whole.records);
   Json facts = parse_json(whole.facts_json);
-  facts["device"] = planned.device;  // said by us: a case that dies early says nothing
+  facts["device"] = to_string(planned.device);  // said by us: a case that dies early says nothing
   result.facts_json = repaired_json_text(facts);
   return result;
 }

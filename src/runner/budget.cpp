@@ -16,7 +16,8 @@ AttemptResult not_tried(const plan::PlannedCase& planned) {
   result.status = planned.unsupported ? Status::unsupported : planned.skip_reason ? Status::skipped : Status::oom;
   result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
   if (planned.needs) result.facts_json = json_text(Json{{"needs", to_json(*planned.needs)}});
-  if (!planned.skip_reason) result.facts_json = json_text(Json{{"predicted", true}, {"device", planned.device}});
+  if (!planned.skip_reason)
+    result.facts_json = json_text(Json{{"predicted", true}, {"device", to_string(planned.device)}});
   result.started_at = result.ended_at = utc_now();
   return result;
 }

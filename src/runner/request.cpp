@@ -47,7 +47,7 @@ bool starts_ranks(const plan::PlannedCase& planned) {
 }
 
 bool wants_kernel_code(const plan::PlannedCase& planned) {
-  return planned.device == "cuda" && planned.task != plan::Task::law &&
+  return planned.device == DeviceKind::cuda && planned.task != plan::Task::law &&
          (planned.world_size == 1 || !starts_ranks(planned));
 }
 

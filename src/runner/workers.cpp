@@ -24,13 +24,14 @@ std::map<std::string, std::string> environment_of(const worker::CaseRequest& req
 // A worker keeps the process of a Python class from case to case: to import a framework for each takes seconds.
 bool shares(Isolation isolation, const worker::CaseRequest& request) {
   const bool imports = request.mine && !request.mine->python_class.empty();
-  return isolation == Isolation::reuse || (isolation == Isolation::by_device && (request.device == "cuda" || imports));
+  return isolation == Isolation::reuse ||
+         (isolation == Isolation::by_device && (request.device == DeviceKind::cuda || imports));
 }
 
 // Of which implementation a shared worker keeps the imports; empty: it takes whatever comes. On a GPU all share one,
 // whose judged process ends with the next implementation, since it holds memory of the device.
 std::string owner_of(Isolation isolation, const worker::CaseRequest& request) {
-  return isolation == Isolation::by_device && request.device != "cuda" ? request.implementation : "";
+  return isolation == Isolation::by_device && request.device != DeviceKind::cuda ? request.implementation : "";
 }
 
 // Each holds a few hundred megabytes of a framework; of more implementations than these the others import anew.

@@ -66,7 +66,7 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
 }
 
 // The device that one of our implementations runs on; null for others.
-const std::string* stored_device_of(const std::string& experiment, const std::string& implementation) {
+const DeviceKind* stored_device_of(const std::string& experiment, const std::string& implementation) {
   for (const registry::Experiment& one : registry::Registry::global().experiments()) {
     if (one.id != experiment) continue;
     const registry::Implementation* known = one.find_implementation(implementation);
@@ -95,9 +95,9 @@ void take_rates(const store::Store& store, const std::string& machine, plan::Bas
     const double scale = compute ? 1e12 : 1e9;
     plan::Rates& own = basis.own[plan::rate_key(row[0].text, row[1].text)];
     (compute ? own.flops : own.bytes) = scale * row[3].real;
-    const std::string* device = stored_device_of(row[0].text, row[1].text);
+    const DeviceKind* device = stored_device_of(row[0].text, row[1].text);
     if (device == nullptr) continue;  // somebody's, wherever it ran
-    plan::Rates& known = *device == plan::kCuda ? basis.gpu.best : basis.cpu.best;
+    plan::Rates& known = *device == DeviceKind::cuda ? basis.gpu.best : basis.cpu.best;
     double& best = compute ? known.flops : known.bytes;
     best = std::max(best, scale * row[4].real);
   }

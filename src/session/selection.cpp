@@ -90,7 +90,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   selection.handout = options.handout;
   selection.root_seed = options.seed;
   selection.file_names = options.file_names;
-  selection.machine = machine_of(context, options.devices != std::vector<std::string>{std::string(plan::kCpu)});
+  selection.machine = machine_of(context, options.devices != std::vector<std::string>{"cpu"});
   return selection;
 }
 
@@ -191,7 +191,7 @@ void note_crowded_ranks(const Console& console, const plan::Plan& plan) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   int most = 0;
   for (const plan::PlannedCase& planned : plan.cases) {
-    if (!planned.skip_reason && planned.device == plan::kCpu) most = std::max(most, planned.world_size);
+    if (!planned.skip_reason && planned.device == DeviceKind::cpu) most = std::max(most, planned.world_size);
   }
   if (most <= cores) return;
   console.note(fmt::format("up to {} ranks on {}: ranks take turns there, and their times say so", most,

@@ -149,13 +149,21 @@ Json to_json(const Conditions& conditions) {
   json["try_oom"] = conditions.try_oom;
   json["launches"] = conditions.launches;
   json["isolation"] = runner::to_string(conditions.isolation);
-  json["mine_device"] = conditions.mine_device;
+  json["mine_device"] = to_string(conditions.mine_device);
   if (!conditions.mine_sources.empty()) json["mine_sources"] = conditions.mine_sources;
   json["budget_ns"] = conditions.budget.count();
   if (!conditions.asks_for_times) json["asks_for_times"] = false;
   if (conditions.until.count() > 0) json["until_ns"] = conditions.until.count();
   if (conditions.within.count() > 0) json["within_ns"] = conditions.within.count();
   return json;
+}
+
+// Error(store) for a word that is no device.
+static DeviceKind mine_device_in(const StoredObject& json) {
+  const std::string word = json.value("mine_device", std::string(to_string(DeviceKind::cpu)));
+  if (const std::optional<DeviceKind> kind = device_kind_of(word)) return *kind;
+  throw Error(ErrorKind::store,
+              fmt::format("run.protocol, field 'mine_device': expected \"cpu\" or \"cuda\", found \"{}\"", word));
 }
 
 Conditions conditions_from_json(const std::string& text) {
@@ -169,7 +177,7 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.try_oom = json.value("try_oom", conditions.try_oom);
   conditions.launches = json.value("launches", conditions.launches);
   conditions.isolation = runner::parse_isolation(json.value("isolation", std::string("case")));
-  conditions.mine_device = json.value("mine_device", conditions.mine_device);
+  conditions.mine_device = mine_device_in(json);
   conditions.mine_sources = json.value("mine_sources", conditions.mine_sources);
   conditions.asks_for_times = json.value("asks_for_times", true);
   conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
@@ -197,13 +205,13 @@ Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan
   return conditions;
 }
 
-std::string mine_device(const plan::Plan& plan) {
+DeviceKind mine_device(const plan::Plan& plan) {
   for (const plan::PlannedCase& planned : plan.cases) {
     for (const plan::MineSpec& mine : plan.mine) {
       if (mine.name == planned.implementation) return planned.device;
     }
   }
-  return "cpu";
+  return DeviceKind::cpu;
 }
 
 runner::RunOptions to_run_options(const Context& context, const Conditions& conditions) {

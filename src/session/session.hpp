@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device_kind.hpp"
 #include "plan/plan.hpp"
 #include "runner/interruption.hpp"
 #include "runner/runner.hpp"
@@ -17,10 +18,10 @@ namespace syslab::cli {
 // How the cases of a run are measured: stored with the run, so that `resume` does the same.
 // The budget is of one sitting: `resume` has its own.
 struct Conditions : runner::RunSpec {
-  bool try_oom = false;             // include cases that need too much memory
-  std::string mine_device = "cpu";  // where --mine runs
-  bool asks_for_times = true;       // else what cannot be timed is no matter: whether results are right is asked
-  std::string mine_sources;  // digest of the project that a function of its adapters.py belongs to; empty: unknown
+  bool try_oom = false;                      // include cases that need too much memory
+  DeviceKind mine_device = DeviceKind::cpu;  // where --mine runs
+  bool asks_for_times = true;  // else what cannot be timed is no matter: whether results are right is asked
+  std::string mine_sources;    // digest of the project that a function of its adapters.py belongs to; empty: unknown
 };
 Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);  // Error(store) names run.protocol and the field that is none
@@ -33,7 +34,7 @@ std::string own_protocol(const std::vector<plan::PlannedCase>& cases, bool smoke
 Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke);
 
 // The device on which this plan runs --mine.
-std::string mine_device(const plan::Plan& plan);
+DeviceKind mine_device(const plan::Plan& plan);
 
 // Claims a run for this process during the object's lifetime. Error(usage) if another process is working on it.
 class Claim {

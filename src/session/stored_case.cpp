@@ -35,14 +35,12 @@ std::uint64_t parse_seed(const std::string& text) {
   return seed;
 }
 
-std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
-                      const std::string& otherwise) {
+DeviceKind device_of(const registry::Experiment& experiment, std::string_view implementation, DeviceKind otherwise) {
   const registry::Implementation* known = experiment.find_implementation(implementation);
   return known != nullptr && !known->beside_classes ? known->device : otherwise;
 }
 
-plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,
-                               const std::string& mine_device) {
+plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row, DeviceKind mine_device) {
   plan::PlannedCase planned;
   planned.index = row.seq;
   planned.experiment = &registry.find(row.experiment);

@@ -17,7 +17,7 @@ namespace {
 bool anything_on_a_gpu(const registry::Registry& registry) {
   for (const registry::Experiment& experiment : registry.experiments()) {
     for (const registry::Implementation& it : experiment.implementations) {
-      if (it.device == plan::kCuda) return true;
+      if (it.device == DeviceKind::cuda) return true;
     }
   }
   return false;

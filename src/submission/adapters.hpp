@@ -5,17 +5,19 @@
 #include <span>
 #include <string_view>
 
+#include "core/device_kind.hpp"
+
 namespace syslab::submission {
 
 struct Adapter {
   std::string_view function;
-  std::string_view handouts;     // "2025 2026"
-  std::string_view problem;      // of the hand-out, that its tests are about
-  std::string_view experiments;  // that check it: "flash_forward flash_backward"
-  std::string_view door;         // what --mine takes after the file's colon; empty: no door yet
-  std::string_view device;       // where it runs unless somebody says otherwise: "cpu", "cuda"
-  bool is_getter = false;        // takes no arguments, so that it can be called to see whether it is answered
-  std::string_view timed = {};   // experiments that time it beside others of its kind, and do not check it
+  std::string_view handouts;            // "2025 2026"
+  std::string_view problem;             // of the hand-out, that its tests are about
+  std::string_view experiments;         // that check it: "flash_forward flash_backward"
+  std::string_view door;                // what --mine takes after the file's colon; empty: no door yet
+  DeviceKind device = DeviceKind::cpu;  // where it runs unless somebody says otherwise
+  bool is_getter = false;               // takes no arguments, so that it can be called to see whether it is answered
+  std::string_view timed = {};          // experiments that time it beside others of its kind, and do not check it
 };
 
 // In the order of the hand-outs.

@@ -122,7 +122,7 @@ Settings TrainingRun::settings() const {
   set("run.seed", options_.seed);
   set("run.precision", to_string(options_.model.precision));
   set("run.variant", to_string(options_.model.variant));
-  set("run.device", model_.stream().kind == device::Kind::cuda ? "cuda" : "cpu");
+  set("run.device", std::string(to_string(model_.stream().kind)));
   set("run.attention", options_.model.attention);
   set("run.max_norm", options_.max_norm);
   set("run.lr.largest", options_.schedule.largest);

@@ -297,7 +297,7 @@ TEST(EndsAndMiddle, OfAList) {
 
 TEST(Seconds, OfACaseAreItsMeasurementAndWhatItHasToFillBefore) {
   plan::PlannedCase step;
-  step.device = plan::kCuda;
+  step.device = DeviceKind::cuda;
   step.world_size = 2;
   const Seconds small = seconds_of(step);
   step.predicted_bytes = 60e9;
@@ -310,7 +310,7 @@ TEST(Seconds, OfACaseAreItsMeasurementAndWhatItHasToFillBefore) {
   step.predicted_oom = "needs 128 GiB";
   EXPECT_EQ(seconds_of(step).count(), 0);
   plan::PlannedCase arithmetic;
-  arithmetic.device = plan::kCpu;
+  arithmetic.device = DeviceKind::cpu;
   EXPECT_LT(seconds_of(arithmetic).count(), 0.1);
 }
 

@@ -24,8 +24,8 @@ const Registry& house() {
                  .preset("gpu", {{"impl", {std::string("mma"), std::string("wgmma")}}})
                  .implementation({.name = "naive"})
                  .implementation({.name = "tiled"})
-                 .implementation({.name = "mma", .device = "cuda", .minimum_sm = 80})
-                 .implementation({.name = "wgmma", .device = "cuda", .minimum_sm = 90, .maximum_sm = 90})
+                 .implementation({.name = "mma", .device = DeviceKind::cuda, .minimum_sm = 80})
+                 .implementation({.name = "wgmma", .device = DeviceKind::cuda, .minimum_sm = 90, .maximum_sm = 90})
                  .laws({{"a.law", ""}})
                  .accepts_mine()
                  .memory([](const Params&, std::string_view) { return 4e9; })
@@ -83,7 +83,7 @@ TEST(Device, IsWhatTheSelectionSays) {
   by_axis.assignments = {parse_assignment("device=cuda")};
   const Plan plan = make_plan(house(), by_axis);
   EXPECT_EQ(names(plan), (Names{"mma", "wgmma"}));
-  for (const PlannedCase& one : plan.cases) EXPECT_EQ(one.device, "cuda");
+  for (const PlannedCase& one : plan.cases) EXPECT_EQ(one.device, DeviceKind::cuda);
 }
 
 TEST(Device, OfAnImplementationThatIsSpelledOutIsItsOwn) {
@@ -124,9 +124,9 @@ TEST(Device, ThatIsMissingSkipsWithTheFactAndTheRemedy) {
 TEST(Device, OfSomebodysOwnIsTheCpuUnlessSaid) {
   Selection selection = select(with_gpu());
   selection.mine = {{.name = "me", .path = "me.so"}};
-  EXPECT_EQ(make_plan(house(), selection).cases.back().device, "cpu");
+  EXPECT_EQ(make_plan(house(), selection).cases.back().device, DeviceKind::cpu);
   selection.devices = {"cuda"};
-  EXPECT_EQ(make_plan(house(), selection).cases.back().device, "cuda");
+  EXPECT_EQ(make_plan(house(), selection).cases.back().device, DeviceKind::cuda);
   selection.machine = {};
   EXPECT_TRUE(make_plan(house(), selection).cases.back().skip_reason);
 }

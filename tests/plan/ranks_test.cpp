@@ -23,7 +23,7 @@ const Registry& house() {
                  .preset("smoke", {{"world_size", {i64(1), i64(2)}}, {"bytes", {i64(16)}}})
                  .preset("laptop", {{"bytes", {i64(16)}}})
                  .implementation({.name = "shm", .teaches = "", .dtypes = {}})
-                 .implementation({.name = "nccl", .teaches = "", .dtypes = {}, .device = "cuda"})
+                 .implementation({.name = "nccl", .teaches = "", .dtypes = {}, .device = DeviceKind::cuda})
                  .memory([](const Params& params, std::string_view) { return params.number("bytes"); })
                  .runs([](worker::CaseContext&) {}));
     made.add(registry::experiment("alone")

@@ -41,8 +41,8 @@ TEST(Ladder, RungsBecomeImplementationsAndKeepTheirRoles) {
   ASSERT_EQ(made.implementations.size(), 3U);
   EXPECT_EQ(made.implementations[1].unavailable, "");
   EXPECT_EQ(made.implementations[2].unavailable, "needs CUDA");
-  EXPECT_EQ(made.implementations[1].device, "cpu");
-  EXPECT_EQ(made.implementations[2].device, "cuda");
+  EXPECT_EQ(made.implementations[1].device, DeviceKind::cpu);
+  EXPECT_EQ(made.implementations[2].device, DeviceKind::cuda);
   EXPECT_EQ(made.implementations[2].minimum_sm, 90);
   EXPECT_EQ(made.implementations[2].maximum_sm, 90);
   EXPECT_EQ(made.implementations[0].role, Role::reference);

@@ -25,7 +25,7 @@ TEST(ConditionsFromJson, AreThoseThatWereStored) {
   conditions.protocol = "quick";
   conditions.launches = 7;
   conditions.try_oom = true;
-  conditions.mine_device = "cuda";
+  conditions.mine_device = DeviceKind::cuda;
   const Conditions again = conditions_from_json(to_json(conditions).dump());
   EXPECT_EQ(to_json(again), to_json(conditions));
 }

@@ -41,7 +41,7 @@ while True:
   }
   ForeignOptions options;
   options.command = {std::getenv("SYSLAB_PYTHON"), "-c", script};
-  options.device = "cuda";
+  options.device = DeviceKind::cuda;
   options.shares = device::Place{};
   return options;
 }

@@ -163,7 +163,7 @@ for calls in range(3):
     reply({'type': 'returned', 'elapsed_ns': 1, **({'kernels': [{'name': 'k', 'launches': 2}]} if call.get('kernels') else {})})
 )",
                                     "'call', 'kernels'");
-  options.device = "cuda";
+  options.device = DeviceKind::cuda;
   options.shares.reset();
   ForeignWorker worker(options);
   Attention attention;

@@ -31,11 +31,11 @@ TEST(KernelCodeOfACase, WithoutOneTheReasonIsSaid) {
 TEST(KernelCodeOfACase, IsAskedOnAGpuAlone) {
   CaseRequest request;
   EXPECT_TRUE(code_of_case(request, kPatience).is_null()) << "the CPU's";
-  request.device = "cuda";
+  request.device = DeviceKind::cuda;
   request.world_size = 2;
   EXPECT_NE(code_of_case(request, kPatience).at("why").get<std::string>().find("all ranks"), std::string::npos)
       << "no rank starts a process by itself";
-  request.device = "cpu";
+  request.device = DeviceKind::cpu;
   EXPECT_TRUE(code_of_case(request, kPatience).is_null());
 }
 
@@ -71,7 +71,7 @@ TEST(KernelCodeOfACase, IsAskedWithinWhatIsLeftOfItsTime) {
   EXPECT_EQ(patience_within(seconds(10)), seconds(5));
   for (const seconds left : {seconds(9), seconds(0), seconds(-3)}) EXPECT_EQ(patience_within(left), seconds(0));
   CaseRequest request;
-  request.device = "cuda";
+  request.device = DeviceKind::cuda;
   EXPECT_NE(code_of_case(request, seconds(0)).at("why").get<std::string>().find("--timeout"), std::string::npos);
   EXPECT_FALSE(to_json(request).contains("timeout_ns"));
   request.kernel_code = true;

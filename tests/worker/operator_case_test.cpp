@@ -44,7 +44,7 @@ TEST(OperatorCase, ChecksThenMeasures) {
 
 TEST(OperatorCase, OfAnotherDeviceThanWasAskedForIsUnsupported) {
   CaseRequest asked = request();
-  asked.device = "cuda";
+  asked.device = DeviceKind::cuda;
   EXPECT_THROW(run(doubling(), asked), Unsupported);
   Operation there = doubling();
   there.device = device::Kind::cuda;
@@ -54,7 +54,7 @@ TEST(OperatorCase, OfAnotherDeviceThanWasAskedForIsUnsupported) {
 TEST(OperatorCase, OnAGpuThatIsNotThereSaysWhyThereIsNone) {
   if (device::gpu_count() > 0) return;  // nothing to say there
   CaseRequest asked = request();
-  asked.device = "cuda";
+  asked.device = DeviceKind::cuda;
   Operation there = doubling();
   there.device = device::Kind::cuda;
   try {

@@ -179,7 +179,7 @@ TEST(PythonWorker, AMemoryLimitEndsInOutOfMemory) {
 
 CaseRequest case_of(const std::string& python_class) {
   CaseRequest request;
-  request.device = "cpu";
+  request.device = DeviceKind::cpu;
   if (!python_class.empty()) {
     request.mine =
         MineRequest{"me", std::string(std::getenv("SYSLAB_TEST_MINE")) + "/plain.py", python_class, "", {}, {}};

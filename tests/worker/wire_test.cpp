@@ -114,7 +114,7 @@ TEST(Wire, ACaseArrivesAsItWasAsked) {
   request.case_uid = "c0ffee";
   request.world_size = 4;
   request.rank = 3;
-  request.device = "cuda";
+  request.device = DeviceKind::cuda;
   request.device_index = 3;
   request.rendezvous = "file:/tmp/somewhere";
   request.task = Task::law;

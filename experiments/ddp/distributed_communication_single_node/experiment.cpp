@@ -89,17 +89,17 @@ std::vector<registry::Implementation> implementations() {
           {.name = "nccl",
            .teaches = "a GPU a rank, joined by NVLink or PCIe",
            .unavailable = without_cuda,
-           .device = "cuda"},
+           .device = DeviceKind::cuda},
           {.name = std::string(kRaw),
            .teaches = "ncclAllReduce itself: what the library takes without all that watches over it",
            .role = Role::peer,
            .unavailable = without_cuda,
-           .device = "cuda"},
+           .device = DeviceKind::cuda},
           {.name = "copy_engines",
            .teaches = "large buffers carried by the GPUs' copy engines, so that multiprocessors are left to "
                       "who computes; small ones by NCCL",
            .unavailable = without_cuda,
-           .device = "cuda"}};
+           .device = DeviceKind::cuda}};
 }
 
 registry::Experiment describe() {

@@ -125,7 +125,7 @@ registry::Experiment describe() {
                        .teaches = "bf16, a GPU a rank: products by cuBLAS, summed in fp32, collectives over NVLink or "
                                   "PCIe, in turn",
                        .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
-                       .device = "cuda"})
+                       .device = DeviceKind::cuda})
       .metric("time", "s", "median of a forward pass, nothing overlapped; of the slowest rank at each (rank -1)")
       .metric("compute", "s", "of the three products and f alone")
       .metric("communicate", "s", "of the gather, or of the sum, alone")

@@ -159,7 +159,7 @@ registry::Experiment describe() {
       .implementation({.name = "selftest_cuda",
                        .teaches = "the same on a GPU",
                        .unavailable = device::built_with_cuda() ? "" : "needs CUDA, which this build has not",
-                       .device = "cuda"})
+                       .device = DeviceKind::cuda})
       .metric("time", "s", "median time of one call, with its 95 % interval")
       .runs(run_case);
 }

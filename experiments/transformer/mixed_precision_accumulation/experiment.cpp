@@ -94,7 +94,7 @@ registry::Experiment describe() {
                             .teaches = rung.teaches,
                             .role = rung.role,
                             .unavailable = rung.unavailable,
-                            .device = rung.device == device::Kind::cuda ? "cuda" : "cpu",
+                            .device = rung.device,
                             .minimum_sm = rung.minimum_sm});
   }
   return builder;

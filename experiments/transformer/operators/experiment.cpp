@@ -44,7 +44,7 @@ void run_mine(worker::CaseContext& context) {
   if (const auto reason = one.refusal_of_mine(asked, mine)) throw worker::Unsupported(*reason);
   Operation made = ops::timed_elsewhere(one.operation_of_mine(asked, mine), channel);
   const auto ours = std::ranges::find_if(one.implementations, [&](const registry::Implementation& rung) {
-    return rung.device == "cpu" && !one.refusal(asked, rung.name);
+    return rung.device == DeviceKind::cpu && !one.refusal(asked, rung.name);
   });
   if (ours != one.implementations.end()) {
     made = ops::seen_beside(std::move(made), one.operation(asked, ours->name));

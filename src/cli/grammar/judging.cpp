@@ -163,8 +163,9 @@ void declare(CLI::App& app, GradeOptions& options) {
   app.add_option("--jobs", options.jobs, "Submissions at a time (default 1)")
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));
-  one_of(app.add_option("--device", options.device,
-                        "Where ranks of data parallelism, sharded optimizers and FSDP compute (default cpu)"),
+  one_of(app.add_option_function<std::string>(
+             "--device", [&options](const std::string& word) { options.device = device_kind_of(word).value(); },
+             "Where ranks of data parallelism, sharded optimizers and FSDP compute (default cpu)"),
          "WHICH", {"cpu", "cuda"});
   app.add_option("--cases", options.cases, "Tries a law, however long they take (default: as check --as-graded)")
       ->type_name("NUMBER")

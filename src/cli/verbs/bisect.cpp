@@ -229,7 +229,7 @@ class Search {
     const plan::PlannedCase& planned = plan.points[0].a;
     Json what{{"builds", builds_.key()},
               {"implementation", mine_ ? mine_->file + behind() : planned.implementation},
-              {"device", planned.device},
+              {"device", to_string(planned.device)},
               {"world_size", planned.world_size},
               {"protocol", conditions.protocol},
               {"data", conditions.data},
@@ -254,7 +254,7 @@ class Search {
 
   // A load matters to what runs on the CPU.
   std::optional<Crowd> crowd_of(const plan::ComparisonPlan& plan) const {
-    return plan.points[0].a.device == plan::kCpu ? crowd_ : std::nullopt;
+    return plan.points[0].a.device == DeviceKind::cpu ? crowd_ : std::nullopt;
   }
 
   // Launches until `clear`, or the most.

@@ -61,7 +61,7 @@ std::string describe_implementation(const registry::Implementation& it) {
   if (it.role == Role::reference) says = "the oracle. " + says;
   if (it.role == Role::peer) says = "a peer. " + says;
   if (!it.dtypes.empty()) says += fmt::format(" ({})", fmt::join(it.dtypes, ", "));
-  if (it.device == plan::kCuda) {
+  if (it.device == DeviceKind::cuda) {
     const auto capability = [](int sm) { return fmt::format("{}.{}", sm / 10, sm % 10); };
     const std::string last = it.maximum_sm == 0               ? " or more"
                              : it.maximum_sm == it.minimum_sm ? " alone"

@@ -167,8 +167,9 @@ Exit write_for_gradescope(const Context& context, const GradeOptions& options) {
   grade::Autograder autograder{
       .wheel = options.wheel,
       .rubric = options.rubric.empty() ? "" : read_user_file(options.rubric, kMostRubric),
-      .options = {"--handout", options.handout, "--device", options.device, "--seed", std::to_string(options.seed),
-                  "--limit", options.limit, "--timeout", options.timeout, "--memory-limit", options.memory_limit,
+      .options = {"--handout", options.handout, "--device", std::string(to_string(options.device)), "--seed",
+                  std::to_string(options.seed), "--limit", options.limit, "--timeout", options.timeout,
+                  "--memory-limit", options.memory_limit,
                   "--despite-open"}};  // one student at a time: what is open is told on its page
   if (options.cases > 0)
     autograder.options.insert(autograder.options.end(), {"--cases", std::to_string(options.cases)});

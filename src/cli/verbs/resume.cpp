@@ -120,7 +120,7 @@ SELECT r.uid FROM run r JOIN environment e ON e.id = r.environment_id
 
 // What this machine cannot run of it.
 void skip_here(const Context& context, plan::Plan& missing) {
-  const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
+  const auto there = [](const plan::PlannedCase& planned) { return planned.device == DeviceKind::cuda; };
   missing.machine = machine_of(context, std::ranges::any_of(missing.cases, there));
   for (plan::PlannedCase& again : missing.cases) {
     if (again.skip_reason) {

@@ -69,7 +69,9 @@ void require_files(const claim::File& file, const VerifyOptions& options) {
 // is.
 bool is_same_kind(const claim::File& file, const plan::ComparisonPlan& plan, const claim::File& here) {
   if (here.machine_kind == file.machine_kind) return true;
-  const auto on_one_gpu = [](const plan::PlannedCase& one) { return one.device == plan::kCuda && one.world_size == 1; };
+  const auto on_one_gpu = [](const plan::PlannedCase& one) {
+    return one.device == DeviceKind::cuda && one.world_size == 1;
+  };
   const bool of_a_gpu = std::ranges::all_of(
       plan.points, [&](const plan::ComparisonPoint& point) { return on_one_gpu(point.a) && on_one_gpu(point.b); });
   return of_a_gpu && runner::comparability_key_on_one_gpu(parse_json(file.environment_json)) ==

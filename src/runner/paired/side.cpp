@@ -54,7 +54,7 @@ AttemptResult side_result(const PairedSide& side, Launch judged, const std::stri
   made.detail = abandoned.empty() ? std::move(judged.detail) : abandoned;
   made.records = std::move(judged.records);
   Json all = parse_json(judged.facts_json);
-  all["device"] = side.planned.device;
+  all["device"] = to_string(side.planned.device);
   all["paired"] = std::move(facts);
   made.facts_json = repaired_json_text(all);
   return made;

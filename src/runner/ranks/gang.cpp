@@ -42,13 +42,13 @@ Gang::Gang(const worker::CaseRequest& request, WorkerProcess::Command command, s
     worker::CaseRequest own = request;
     own.rank = number;
     rank.intake.sender = fmt::format("the worker of '{}'", request.implementation);
-    if (own.device == "cuda") own.device_index = number;
+    if (own.device == DeviceKind::cuda) own.device_index = number;
     own.rendezvous = address.empty() ? rendezvous_.text() : address;
     if (places == nullptr) {
       start(rank, own, command);
     } else {
       rank.ending().host = places->host(number);
-      if (own.device == "cuda") own.device_index = places->device_index(number);
+      if (own.device == DeviceKind::cuda) own.device_index = places->device_index(number);
       WorkerProcess::Command there = command;
       there.rank = number;
       if (const int threads = places->threads(number, request.world_size); threads > 0) {

@@ -16,12 +16,10 @@
 namespace syslab::worker {
 namespace {
 
-const char* word_of(device::Kind kind) { return kind == device::Kind::cpu ? "cpu" : "cuda"; }
-
 void require_device(const CaseRequest& request, device::Kind kind) {
-  if (request.device != word_of(kind)) {
+  if (request.device != kind) {
     throw Unsupported(fmt::format("'{}' runs on {} and was asked for on {}; choose --device {}", request.implementation,
-                                  word_of(kind), request.device, word_of(kind)));
+                                  to_string(kind), to_string(request.device), to_string(kind)));
   }
   if (kind == device::Kind::cuda && device::gpu_count() == 0) {
     throw Error(ErrorKind::device,
@@ -61,15 +59,15 @@ Bench::Bench(const CaseRequest& request, device::Kind device, bool in_another_pr
 }
 
 measure::Peaks Bench::peaks(DType dtype) const {
-  if (computes_on_ == "cpu") return measure::host_peaks(dtype);
+  if (computes_on_ == DeviceKind::cpu) return measure::host_peaks(dtype);
   if (device::gpu_count() <= gpu_.index) return {};
   return measure::gpu_peaks(device::properties(gpu_), dtype);
 }
 
 Json Bench::facts() const {
   if (stream().kind == device::Kind::cpu) {
-    Json facts{{"device", computes_on_}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
-    if (computes_on_ == "cuda" && gpu_.index < device::gpu_count()) facts["gpu"] = facts_of(gpu_);
+    Json facts{{"device", to_string(computes_on_)}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
+    if (computes_on_ == DeviceKind::cuda && gpu_.index < device::gpu_count()) facts["gpu"] = facts_of(gpu_);
     return facts;
   }
   const device::CachingAllocator& allocator = device::allocator_of(gpu_);

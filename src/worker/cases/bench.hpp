@@ -28,9 +28,9 @@ class Bench {
 
  private:
   std::unique_ptr<measure::Device> device_;
-  device::Stream stream_;    // the device's own
-  std::string computes_on_;  // "cpu", "cuda": the case's device, which is not its tensors' for another process
-  device::Place gpu_;        // of the case, if it has one: a rank's own; CUDA_VISIBLE_DEVICES says which that is
+  device::Stream stream_;   // the device's own
+  DeviceKind computes_on_;  // the case's device, which is not its tensors' for another process
+  device::Place gpu_;       // of the case, if it has one: a rank's own; CUDA_VISIBLE_DEVICES says which that is
 };
 
 }  // namespace syslab::worker

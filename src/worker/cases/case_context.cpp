@@ -52,7 +52,7 @@ KeptReference& kept_reference() {
 // Which process of the asker's a case needs; empty: none.
 std::string reference_for(const CaseRequest& request) {
   if (!request.mine || !request.mine->is_function()) return {};
-  return fmt::format("{}\n{}\n{}", request.mine->reference, request.mine->inputs, request.device);
+  return fmt::format("{}\n{}\n{}", request.mine->reference, request.mine->inputs, to_string(request.device));
 }
 
 // Of a process that works on large arrays again and again and times nothing: what it frees it keeps, since half of its
@@ -82,14 +82,15 @@ std::map<std::string, std::string> quiet_threads() {
 }
 
 bool is_quiet(const CaseRequest& request) {
-  return !request.law.empty() && request.device == "cpu" && !request.mine->python_class.empty();
+  return !request.law.empty() && request.device == DeviceKind::cpu && !request.mine->python_class.empty();
 }
 
 // Which judged process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
   if (!runs_apart(request)) return {};
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
-                     request.memory_limit_bytes, request.world_size, request.mine->is_function(), is_quiet(request));
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class,
+                     to_string(request.device), request.memory_limit_bytes, request.world_size,
+                     request.mine->is_function(), is_quiet(request));
 }
 
 // libsyslab of this very build or installation; else its name, for the system to find.
@@ -172,7 +173,7 @@ ForeignOptions judged_process(const CaseRequest& request, bool with_ranks) {
   options.starts_ranks = with_ranks;
   options.judged = true;
   // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
-  options.memory_limit_bytes = request.device == "cpu" ? request.memory_limit_bytes : 0;
+  options.memory_limit_bytes = request.device == DeviceKind::cpu ? request.memory_limit_bytes : 0;
   options.shared_memory_bytes = request.memory_limit_bytes;
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   return options;
@@ -189,7 +190,8 @@ CallLimits limits_under_a_law(const CaseRequest& request) {
   const auto part = [&](int quarters) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(quarters * request.timeout / 4);
   };
-  const std::chrono::milliseconds each = std::min(request.device == "cpu" ? kLongest : kLongestThatCompiles, part(1));
+  const std::chrono::milliseconds each =
+      std::min(request.device == DeviceKind::cpu ? kLongest : kLongestThatCompiles, part(1));
   return {each, is_in_python(request) ? std::min(kLongestThatCompiles, part(3)) : each};
 }
 
@@ -299,7 +301,7 @@ std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks, bool waits) {
     kept().worker->guard_pages(false);
     return channel_ = kept().worker;
   }
-  const bool on_gpu = request_.device != "cpu";
+  const bool on_gpu = request_.device != DeviceKind::cpu;
   const auto revived = std::make_shared<Revived>(std::move(options), limits.first, !on_gpu || guards_wanted_on_a_gpu());
   const CallKinds kinds = on_gpu ? CallKinds::by_shape : CallKinds::by_function;
   const auto told = [this] {

@@ -274,7 +274,7 @@ measure::CachePlan CheckedOperator::cache_plan() {
   }
   const bool wanted = protocol_.cache != measure::Cache::hot;
   const bool cold = context_.serve_cold(wanted) && wanted;
-  const char* const by = context_.request().device == "cpu" ? "eviction" : "flush";
+  const char* const by = context_.request().device == DeviceKind::cpu ? "eviction" : "flush";
   measure::CachePlan plan{.sets = 1, .flush_bytes = 0, .state = cold ? "cold" : "hot", .by = cold ? by : ""};
   if (protocol_.cache == measure::Cache::flush) plan.flush_bytes = protocol_.flush_bytes;
   return plan;
@@ -328,7 +328,7 @@ bool CheckedOperator::is_mine() const { return context_.request().mine.has_value
 // Of what may want to be believed without work, where there is nothing cheaper than the oracle. On a GPU the protocol's
 // share has to do: of large tensors an oracle takes a hundred times as long as a call.
 bool CheckedOperator::must_compare_all() const {
-  return is_mine() && !operation_.glimpse && context_.request().device == "cpu";
+  return is_mine() && !operation_.glimpse && context_.request().device == DeviceKind::cpu;
 }
 
 void CheckedOperator::begin_series() {

@@ -176,7 +176,7 @@ void run_command_case(CaseContext& context) {
   if (!place) {
     throw Error(ErrorKind::usage, "command is about a program of yours: --command './bench {n}' (docs/any-command.md)");
   }
-  if (request.device != "cpu") {
+  if (request.device != DeviceKind::cpu) {
     throw Unsupported("a command decides by itself where it computes; leave --device out");
   }
   const measure::Protocol protocol = protocol_of(request);

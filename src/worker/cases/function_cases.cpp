@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostOfList = 64U << 20;  // of the list
 
 std::string listed(const std::string& reference, const std::string& inputs, bool backward) {
-  std::vector<std::string> argv = python_reference_command(reference, inputs, "cpu");
+  std::vector<std::string> argv = python_reference_command(reference, inputs, DeviceKind::cpu);
   argv.insert(argv.end(), {"--list", "1"});
   if (backward) argv.emplace_back("--backward");
   PythonAnswer answer = ask_python(std::move(argv), kMostOfList, std::nullopt);

@@ -168,7 +168,7 @@ Json code_among(const std::vector<Json>& messages) {
 }
 
 Json code_of_case(const CaseRequest& request, std::chrono::milliseconds patience) {
-  if (request.device != "cuda" || switched_off()) return nullptr;
+  if (request.device != DeviceKind::cuda || switched_off()) return nullptr;
   if (request.world_size > 1)
     return without("it is asked of all ranks together: by a comparison, or with SYSLAB_KERNEL_CODE=ranks");
   static std::chrono::steady_clock::duration left_for_judged = std::chrono::minutes(1);

@@ -64,7 +64,7 @@ void emit_eager(CaseContext& context, const measure::Samples& samples) {
 measure::Protocol in_turns(const CaseRequest& request, const Operation& operation, measure::Protocol protocol) {
   constexpr Nanoseconds kEnough = std::chrono::milliseconds(500);
   const bool limited = protocol.warmup_limit > Nanoseconds{};
-  const bool dear = request.mine && (request.device == "cpu" || request.mine->is_function());
+  const bool dear = request.mine && (request.device == DeviceKind::cpu || request.mine->is_function());
   if (operation.self_time && dear && limited) {
     protocol.warmup_limit = std::min(protocol.warmup_limit, kEnough);
   }

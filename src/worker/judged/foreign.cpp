@@ -36,7 +36,7 @@ SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd, const j
   SpawnOptions spawn;
   spawn.argv = options.command;
   if (folder != nullptr) spawn.environment = folder->environment();
-  if (folder != nullptr && options.device != "cpu") {
+  if (folder != nullptr && options.device != DeviceKind::cpu) {
     spawn.environment.insert_or_assign("LD_PRELOAD", judge::preload_unnamed_threads(folder->path()));
   }
   for (const auto& [name, value] : judge::withheld_variables()) spawn.environment.insert_or_assign(name, value);
@@ -112,7 +112,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
           folder_.emplace();
           walls_.emplace(judge::WallsOptions{.profile = *options_.walls,
                                              .network = talks(),
-                                             .gpu = options_.device != "cpu",
+                                             .gpu = options_.device != DeviceKind::cpu,
                                              .listens = judge::under_compute_sanitizer(),
                                              .memory_limit_bytes = options_.shared_memory_bytes,
                                              .writable = folder_->path(),
@@ -130,7 +130,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
 
 Json ForeignWorker::walls_facts() const {
   Json facts{{"walls", "none"}};
-  if (options_.device != "cpu") {
+  if (options_.device != DeviceKind::cpu) {
     facts["gpu_memory"] = gpu_ ? "shared" : "copied";
     facts["gpu_clock"] = trusted_ && !options_.starts_ranks ? "its own" : "the lab's";
   }
@@ -156,12 +156,12 @@ void ForeignWorker::say_hello() {
              {"protocol", kWireVersion},
              {"host", "syslab " + build_info().version},
              {"memory_fd", segment_.fd()},
-             {"device", options_.device},
+             {"device", to_string(options_.device)},
              {"memory_limit_bytes", options_.memory_limit_bytes},
              {"loading", options_.judged}};
   if (!options_.implementation.empty()) hello["implementation"] = options_.implementation;
   if (!options_.about.empty()) hello["about"] = options_.about;
-  if (options_.device == "cuda" && options_.world_size == 1 && !options_.starts_ranks) share_gpu();
+  if (options_.device == DeviceKind::cuda && options_.world_size == 1 && !options_.starts_ranks) share_gpu();
   if (gpu_) hello["gpu_memory_bytes"] = segment_.bytes();
   if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
   said_hello_ = Clock::now();
@@ -194,14 +194,14 @@ void ForeignWorker::await_greeting() {
   const auto serves = [&said](const char* what) { return std::find(said.begin(), said.end(), what) != said.end(); };
   if (!serves("call")) fields.fail("it does not serve calls");
   if (!serves("gpu_release")) gpu_.reset();
-  captures_ = options_.device != "cpu" && serves("graph");
-  tells_kernels_ = options_.device != "cpu" && serves("kernels");
-  if (options_.device != "cpu") {
+  captures_ = options_.device != DeviceKind::cpu && serves("graph");
+  tells_kernels_ = options_.device != DeviceKind::cpu && serves("kernels");
+  if (options_.device != DeviceKind::cpu) {
     trusted_ = !gpu_ && (options_.starts_ranks || gpu_memory_wanted() == GpuMemory::trusted);
     if (!trusted_) clock_ = gpu_ ? CallClock::of_gpu() : CallClock::of_copies();
   }
-  if (options_.starts_ranks) clock_ = CallClock::of_ranks(options_.device != "cpu", processors());
-  waits_for_release_ = options_.device == "cpu" && serves("release");
+  if (options_.starts_ranks) clock_ = CallClock::of_ranks(options_.device != DeviceKind::cpu, processors());
+  waits_for_release_ = options_.device == DeviceKind::cpu && serves("release");
   serves_empty_ = waits_for_release_ && serves("empty");
 }
 
@@ -295,7 +295,7 @@ Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs
 }
 
 bool ForeignWorker::serve_cold(bool wanted) {
-  const bool possible = options_.device == "cpu" ? device::can_evict() : gpu_ != nullptr;
+  const bool possible = options_.device == DeviceKind::cpu ? device::can_evict() : gpu_ != nullptr;
   cold_ = wanted && possible;
   if (gpu_) gpu_->serve_cold(cold_);
   return possible;
@@ -334,7 +334,7 @@ Nanoseconds ForeignWorker::called(std::string_view function, std::span<const Nam
   for (const NamedInput& input : inputs) request.inputs.push_back(describe(input.name, input.view));
   for (const NamedOutput& output : outputs) {
     request.outputs.push_back(describe(output.name, output.view));
-    request.outputs.back().lent = options_.device != "cpu" && output.view.data == nullptr;
+    request.outputs.back().lent = options_.device != DeviceKind::cpu && output.view.data == nullptr;
   }
   request.graph = graphs_ && !request.inputs.empty();
   if (gpu_ && is_timed(request) && !is_question(request)) return call_on_gpu(request, inputs, outputs);
@@ -416,8 +416,8 @@ Nanoseconds ForeignWorker::timed(const CallRequest& request, const Json& reply, 
   }
   if (is_no_step(request)) return spent.ours;
   // Ranks have taken their own tensors to their GPUs before; what is timed of them is called without any.
-  const bool by_ours =
-      options_.device == "cpu" || options_.starts_ranks || (!trusted_ && is_timed(request) && !request.inputs.empty());
+  const bool by_ours = options_.device == DeviceKind::cpu || options_.starts_ranks ||
+                       (!trusted_ && is_timed(request) && !request.inputs.empty());
   return by_ours ? clock_.time(request.function, spent, is_question(request)) : returned->elapsed;
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/call_channel.hpp"
 #include "core/declares_domain.hpp"
+#include "core/device_kind.hpp"
 #include "core/nvml.hpp"
 #include "core/process/pipe.hpp"
 #include "core/process/process.hpp"
@@ -37,7 +38,7 @@ struct ForeignOptions {
   std::map<std::string, std::string> environment;  // added to ours
   std::uint64_t memory_limit_bytes = 0;            // told to the worker, which limits itself; 0: none
   std::uint64_t shared_memory_bytes = 0;           // what a /dev/shm of its own may hold; 0: as the system has it
-  std::string device = "cpu";                      // where the implementation is to compute: "cpu", "cuda"
+  DeviceKind device = DeviceKind::cpu;             // where the implementation is to compute
   int rank = 0, world_size = 1;                    // of the case that it is called by
   std::string implementation;                      // "file.py:Class", or empty: its command says what it serves
   std::string about;                               // which of its things is called, where it has several
@@ -70,10 +71,10 @@ std::vector<std::string> python_lab_ranks_command();
 // The command, without its task, of what makes a function's arguments and knows its results: syslab_reference.py.
 // Both are "file.py:name".
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs,
-                                                  const std::string& device);
+                                                  DeviceKind device);
 
-// The command that serves a library: this very binary, which opens it (docs/worker-wire.md). `device`: "cpu", "cuda".
-std::vector<std::string> library_worker_command(const MineRequest& mine, const std::string& device);
+// The command that serves a library: this very binary, which opens it (docs/worker-wire.md).
+std::vector<std::string> library_worker_command(const MineRequest& mine, DeviceKind device);
 
 // Error(comm) unless a call may have these inputs before its clock starts.
 void refuse_early(const CallRequest& request, const std::vector<std::string>& early);

@@ -49,7 +49,7 @@ void ForeignWorker::share_gpu() {
 
 // Right behind a call; what holds clocks down lasts longer than calls.
 std::int64_t ForeignWorker::flags_of_gpu() {
-  if (options_.device == "cpu") return 0;
+  if (options_.device == DeviceKind::cpu) return 0;
   if (!nvml_) {
     nvml_ = std::make_unique<Nvml>();
     if (device::gpu_count() > 0) nvml_device_ = nvml_->device(device::properties({device::Kind::cuda, 0}).uuid);

@@ -125,16 +125,17 @@ std::vector<std::string> python_lab_ranks_command() {
 }
 
 std::vector<std::string> python_reference_command(const std::string& reference, const std::string& inputs,
-                                                  const std::string& device) {
+                                                  DeviceKind device) {
   std::vector<std::string> command = python_program(python_script("syslab_reference"));
-  command.insert(command.end(), {"--reference", reference, "--inputs", inputs, "--device", device});
+  command.insert(command.end(),
+                 {"--reference", reference, "--inputs", inputs, "--device", std::string(to_string(device))});
   return command;
 }
 
 // By the link rather than its target: a build may have replaced the file.
-std::vector<std::string> library_worker_command(const MineRequest& mine, const std::string& device) {
+std::vector<std::string> library_worker_command(const MineRequest& mine, DeviceKind device) {
   std::vector<std::string> command{"/proc/self/exe", "judged", "=" + mine.path};  // without its name, as above
-  if (device != "cpu") command.push_back(device);
+  if (device != DeviceKind::cpu) command.emplace_back(to_string(device));
   return command;
 }
 

@@ -138,7 +138,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     const auto began = std::chrono::steady_clock::now();
     const CaseRequest request = case_request_from_json(message);
     // CUDA maps far more addresses than it uses: on a GPU the plan enforces the limit.
-    limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
+    limit_memory(request.device == DeviceKind::cuda ? 0 : request.memory_limit_bytes);
     if (request.task == Task::code && !request.mine) listen_for_code();
     PipeBurstLine bursts(in, out);
     const auto emit = [&](const Record& record) {

@@ -344,7 +344,7 @@ Json to_json(const CaseRequest& request) {
   if (request.law_time.count() > 0) json["law_time_ns"] = request.law_time.count();
   if (request.law_limit.count() > 0) json["law_limit_ns"] = request.law_limit.count();
   if (request.task == Task::law || request.kernel_code) json["timeout_ns"] = request.timeout.count();
-  if (request.device != "cpu") json["device"] = request.device;
+  if (request.device != DeviceKind::cpu) json["device"] = to_string(request.device);
   if (request.device_index != 0) json["device_index"] = request.device_index;
   if (!request.rendezvous.empty()) json["rendezvous"] = request.rendezvous;
   if (request.mine) {
@@ -365,6 +365,13 @@ Task task_in(const Fields& fields) {
   if (!task)
     fields.fail(fmt::format("field 'task' must be \"measure\", \"law\", \"paired\" or \"code\", found \"{}\"", word));
   return *task;
+}
+
+DeviceKind device_in(const Fields& fields) {
+  const std::string word = fields.text_or("device", std::string(to_string(DeviceKind::cpu)));
+  const std::optional<DeviceKind> device = device_kind_of(word);
+  if (!device) fields.fail(fmt::format("field 'device' must be \"cpu\" or \"cuda\", found \"{}\"", word));
+  return *device;
 }
 
 CaseRequest case_request_from_json(const Json& json) {
@@ -397,7 +404,7 @@ CaseRequest case_request_from_json(const Json& json) {
   request.fresh = fields.count_or("fresh", 0) != 0;
   request.starts = fields.count_or("starts", 0) != 0;
   request.kernel_code = fields.count_or("kernel_code", 0) != 0;
-  request.device = fields.text_or("device", request.device);
+  request.device = device_in(fields);
   if (json.contains("mine")) {
     const Fields mine(json["mine"], "message 'case', field 'mine'");
     request.mine = MineRequest{mine.text("name"),

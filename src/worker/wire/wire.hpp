@@ -22,6 +22,7 @@
 #include "contract/outcome.hpp"
 #include "contract/status.hpp"
 #include "contract/task.hpp"
+#include "core/device_kind.hpp"
 #include "core/rank_error.hpp"
 #include "core/text/json_text.hpp"
 #include "core/text/units.hpp"
@@ -53,7 +54,7 @@ struct CaseRequest : MeasureSpec {
   Params params;
   std::string implementation;
   std::optional<MineRequest> mine;
-  std::string device = "cpu";  // where it runs: "cpu", "cuda"
+  DeviceKind device = DeviceKind::cpu;  // where it runs
   std::uint64_t seed = 0;
   std::string case_uid;
   int world_size = 1;      // ranks that do the case together, each a worker

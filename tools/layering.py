@@ -38,7 +38,7 @@ HOUSE: dict[str, tuple[str, set[str]]] = {
                 {"core", "device", "comm", "planning", "parallel"}),
     "trials": ("steps and collectives of ranks that a lab can check and time",
                GROUND | {"ops", "model", "train", "comm", "paper", "planning", "parallel", "certify"}),
-    "capi": ("the C interface, plug-ins", {"core", "device", "ops", "planning"}),
+    "capi": ("the C interface, plug-ins", {"core", "device", "contract", "ops", "planning"}),
     "registry": ("experiments, axes, metrics: data", {"core", "contract"}),
     "plan": ("selection, axes, skips, shards", {"core", "contract", "registry"}),
     "stats": ("quantiles, intervals, paired tests", {"core"}),

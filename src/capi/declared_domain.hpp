@@ -27,7 +27,7 @@ template <typename Context>
 std::optional<attention::Domain> declared_domain(Context& context) {
   const auto& request = context.request();
   if (!request.mine) return std::nullopt;
-  const bool foreign = !request.mine->python_class.empty();
+  const bool foreign = request.mine->runs_in_python();
   Json declared = Json::object();
   if (const auto told = std::dynamic_pointer_cast<DeclaresDomain>(context.channel())) {
     declared = told->declared_domain();

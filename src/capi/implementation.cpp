@@ -5,11 +5,11 @@
 
 namespace syslab::capi {
 
-attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
+attention::Rung attention_implementation(const std::string& name, const std::optional<Submitted>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel) {
   if (!mine) return attention::find_rung(name);
-  if (!mine->foreign) return plugin_rung(name, mine->path, mine->digest, open_channel());
-  return attention::foreign_rung(name, mine->language, mine->digest, open_channel());
+  if (!mine->runs_in_python()) return plugin_rung(name, mine->path(), mine->digest, open_channel());
+  return attention::foreign_rung(name, "Python", mine->digest, open_channel());
 }
 
 }  // namespace syslab::capi

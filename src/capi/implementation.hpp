@@ -7,21 +7,15 @@
 #include <string>
 
 #include "capi/declared_domain.hpp"
+#include "contract/submitted.hpp"
 #include "core/call_channel.hpp"
 #include "ops/attention/autograd.hpp"
 #include "ops/foreign.hpp"
 
 namespace syslab::capi {
 
-// Somebody's file: a shared library, or a source file of another language served over `open_channel`.
-struct Mine {
-  std::string path, digest;
-  bool foreign = false;
-  std::string language = "Python";
-};
-
 // Error(usage) when the name is not on the ladder. `open_channel` is called for what runs in another process.
-attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
+attention::Rung attention_implementation(const std::string& name, const std::optional<Submitted>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel);
 
 // The one that a running case asks for. `context`: the lab's worker::CaseContext, known here by the members that are
@@ -29,12 +23,7 @@ attention::Rung attention_implementation(const std::string& name, const std::opt
 template <typename Context>
 attention::Rung attention_implementation(Context& context) {
   const auto& request = context.request();
-  std::optional<Mine> mine;
-  if (request.mine) {
-    mine = Mine{
-        .path = request.mine->path, .digest = request.mine->digest, .foreign = !request.mine->python_class.empty()};
-  }
-  return attention_implementation(request.implementation, mine, [&context] { return context.channel(); });
+  return attention_implementation(request.implementation, request.mine, [&context] { return context.channel(); });
 }
 
 // The same where implementations may keep more than L between the passes. Somebody's own keeps L alone.
@@ -49,7 +38,7 @@ attention::AutogradRung autograd_implementation(Context& context) {
 template <typename Context>
 ops::ForeignImplementation foreign_implementation(Context& context, std::shared_ptr<CallChannel> channel) {
   const auto& mine = *context.request().mine;
-  const bool python = !mine.python_class.empty();
+  const bool python = mine.runs_in_python();
   std::vector<DType> dtypes = declared_domain(context)->dtypes;
   if (dtypes.empty()) {
     dtypes = context.is_law() ? std::vector{DType::f32} : std::vector{DType::f32, DType::f16, DType::bf16};

@@ -125,7 +125,7 @@ bool is_of_ranks(const plan::PlannedCase& planned) { return planned.experiment->
 std::string unasked_mask(const plan::Plan& plan) {
   std::set<std::string> experiments, mine;
   for (const plan::PlannedCase& planned : plan.cases) {
-    const auto spec = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
+    const auto spec = std::ranges::find(plan.mine, planned.implementation, &Submitted::name);
     const bool of_class = spec != plan.mine.end() && spec->is_python() && !spec->is_function();
     const bool has_mask = planned.experiment->find_axis("causal") != nullptr;
     if (!of_class || planned.device == DeviceKind::cuda || !has_mask) continue;
@@ -158,7 +158,7 @@ std::string input_of(const std::string& counterexample) {
 
 bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
   return std::any_of(plan.mine.begin(), plan.mine.end(),
-                     [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
+                     [&](const Submitted& mine) { return mine.name == planned.implementation; });
 }
 
 namespace {

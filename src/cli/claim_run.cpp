@@ -260,9 +260,9 @@ claim::Side side_of(const plan::ComparisonPlan& plan, char side) {
   claim::Side told;
   told.label = spec.label();
   told.name = planned.implementation;
-  const auto mine = std::ranges::find(plan.mine, planned.implementation, &plan::MineSpec::name);
+  const auto mine = std::ranges::find(plan.mine, planned.implementation, &Submitted::name);
   told.is_mine = mine != plan.mine.end();
-  if (told.is_mine && mine->is_command()) told.command = parse_command_place(mine->path)->command;
+  if (told.is_mine && mine->is_command()) told.command = parse_command_place(mine->path())->command;
   told.digest = told.is_mine ? mine->digest : claim::revision_of(json_text(to_json(build_info())));
   return told;
 }
@@ -282,11 +282,11 @@ void take_machine(claim::File& file) {
 
 std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan) {
   std::map<std::string, std::string> digests;
-  const auto function = std::ranges::find_if(plan.mine, &plan::MineSpec::is_function);
+  const auto function = std::ranges::find_if(plan.mine, &Submitted::is_function);
   if (function == plan.mine.end()) return digests;
   const auto file = [](const std::string& place) { return place.substr(0, place.rfind(':')); };
-  digests["reference"] = sha256_hex_of_file(file(function->reference));
-  digests["inputs"] = sha256_hex_of_file(file(function->inputs));
+  digests["reference"] = sha256_hex_of_file(file(function->comparison()->reference));
+  digests["inputs"] = sha256_hex_of_file(file(function->comparison()->inputs));
   return digests;
 }
 

@@ -73,14 +73,13 @@ std::string torch_name(const std::string& dtype) {
 
 }  // namespace
 
-std::optional<std::string> emitted_test(const std::string& artifact, const plan::MineSpec& mine,
-                                        const std::string& law) {
+std::optional<std::string> emitted_test(const std::string& artifact, const Submitted& mine, const std::string& law) {
   const Json parsed = json_or_discarded(artifact);
   if (!parsed.is_object() || !parsed.contains("call")) return std::nullopt;
   try {
     const Json& call = parsed.at("call");
     const auto numbers = [&](const char* name) { return call.at(name).dump(); };
-    return fmt::format(fmt::runtime(kTest), mine.python_class, law, Json(mine.path).dump(),
+    return fmt::format(fmt::runtime(kTest), mine.inside(), law, Json(mine.path()).dump(),
                        call.at("causal").get<bool>() ? "True" : "False", call.at("batch").get<std::int64_t>(),
                        call.at("queries").get<std::int64_t>(), call.at("keys").get<std::int64_t>(),
                        call.at("dim").get<std::int64_t>(), torch_name(call.at("dtype").get<std::string>()),

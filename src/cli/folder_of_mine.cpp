@@ -97,10 +97,10 @@ std::string why_out(const submission::Adapter& adapter, const submission::Answer
 }
 
 // Its functions that join, as they are spelled for --mine and with what they answer.
-std::vector<plan::MineSpec> functions_of(const Context& context, const SelectionOptions& options, const NamedPath& one,
-                                         const submission::Folder& folder, const submission::Survey& found) {
+std::vector<Submitted> functions_of(const Context& context, const SelectionOptions& options, const NamedPath& one,
+                                    const submission::Folder& folder, const submission::Survey& found) {
   const std::string file = folder.adapters().lexically_relative(folder.root()).string();
-  std::vector<plan::MineSpec> joined;
+  std::vector<Submitted> joined;
   std::vector<std::string> out;
   for (const submission::Adapter& adapter : submission::adapters()) {
     if (adapter.door.empty() || !submission::is_of(adapter, options.handout)) continue;
@@ -109,7 +109,7 @@ std::vector<plan::MineSpec> functions_of(const Context& context, const Selection
       out.push_back(fmt::format("{} ({})", adapter.function, why));
       continue;
     }
-    plan::MineSpec mine = plan::parse_mine(fmt::format("{}={}:{}", one.name, folder.adapters().string(), adapter.door));
+    Submitted mine = plan::parse_mine(fmt::format("{}={}:{}", one.name, folder.adapters().string(), adapter.door));
     for (const std::string_view ids : {adapter.experiments, adapter.timed}) {
       for (std::string& id : split(ids, ' ')) {
         if (!id.empty()) mine.answers.push_back(std::move(id));
@@ -195,7 +195,7 @@ plan::Selection select_for_handout(const Context& context, SelectionOptions opti
   for (const auto& [one, folder] : folders) {
     const submission::Survey found =
         submission::survey(folder, submission::kImporting, bytes_option("--memory-limit", memory_limit));
-    for (plan::MineSpec& mine : functions_of(context, options, one, folder, found)) {
+    for (Submitted& mine : functions_of(context, options, one, folder, found)) {
       selection.mine.push_back(std::move(mine));
     }
   }

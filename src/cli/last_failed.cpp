@@ -25,7 +25,7 @@ constexpr const char* kSearched =
 
 Key key_of(const plan::Plan& plan, const plan::PlannedCase& planned) {
   std::string who = planned.implementation;
-  for (const plan::MineSpec& mine : plan.mine) {
+  for (const Submitted& mine : plan.mine) {
     if (mine.name == planned.implementation) who = path_of(mine);
   }
   const auto contract = plan::contract_of(planned);

@@ -51,13 +51,13 @@ const char* mark_of(Level level) { return level == Level::error ? "❌" : level 
 
 }  // namespace
 
-std::string annotated_file(const std::vector<plan::MineSpec>& mine, std::string_view implementation) {
+std::string annotated_file(const std::vector<Submitted>& mine, std::string_view implementation) {
   namespace fs = std::filesystem;
-  const auto own = std::ranges::find(mine, implementation, &plan::MineSpec::name);
+  const auto own = std::ranges::find(mine, implementation, &Submitted::name);
   if (own == mine.end()) return {};
-  fs::path file = own->path;
+  fs::path file = own->path();
   if (own->is_command()) {  // its program, or a script that it runs: the first that is a file of the user's
-    const std::optional<CommandPlace> place = parse_command_place(own->path);
+    const std::optional<CommandPlace> place = parse_command_place(own->path());
     file.clear();
     for (const std::string& word : place ? syslab::command_words(place->command) : std::vector<std::string>{}) {
       std::error_code none;

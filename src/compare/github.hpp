@@ -19,7 +19,7 @@ struct GatedLine {
 };
 
 // The file that an annotation points at: from the folder GITHUB_WORKSPACE on where it lies in it.
-std::string annotated_file(const std::vector<plan::MineSpec>& mine, std::string_view implementation);
+std::string annotated_file(const std::vector<Submitted>& mine, std::string_view implementation);
 
 // "::error file=flash.py,title=…::…" for what is slower or wrong, "::warning …" for what has no verdict; a line each.
 std::string github_annotations(const std::vector<GatedLine>& lines, const std::vector<std::string>& missing);

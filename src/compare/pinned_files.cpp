@@ -16,28 +16,28 @@ namespace {
 constexpr std::size_t kDigits = 12;  // of a digest, for people
 
 // "'/…/file.py:fn'", "the command './bench {n}'".
-std::string place_of(const plan::MineSpec& mine) {
-  if (const auto command = parse_command_place(mine.path))
+std::string place_of(const Submitted& mine) {
+  if (const auto command = parse_command_place(mine.path()))
     return fmt::format("the command '{}'", one_line(command->command));
-  return one_line(fmt::format("'{}{}'", mine.path, mine.python_class.empty() ? "" : ":" + mine.python_class));
+  return one_line(fmt::format("'{}{}'", mine.path(), mine.inside().empty() ? "" : ":" + mine.inside()));
 }
 
 // What else the digest is of: "", " with its reference and inputs", " with the files that it names".
-const char* and_with(const plan::MineSpec& mine) {
+const char* and_with(const Submitted& mine) {
   if (mine.is_command()) return " with the files that it names";
   return mine.is_function() ? " with its reference and inputs" : "";
 }
 
 // "syslab compare … --mine old=OLD.py:fn --mine new=/…/file.py:fn … A:mine=old B:mine=new"
-std::string comparison_of_files(const plan::MineSpec& mine) {
-  if (const auto command = parse_command_place(mine.path)) {
+std::string comparison_of_files(const Submitted& mine) {
+  if (const auto command = parse_command_place(mine.path())) {
     return fmt::format("syslab compare --command old=OLD --command new={} … A:mine=old B:mine=new",
                        shell_word(command->command));
   }
-  const std::string name = mine.python_class.empty() ? "" : ":" + mine.python_class;
-  const std::string old = "OLD" + std::filesystem::path(mine.path).extension().string() + name;
+  const std::string name = mine.inside().empty() ? "" : ":" + mine.inside();
+  const std::string old = "OLD" + std::filesystem::path(mine.path()).extension().string() + name;
   return fmt::format("syslab compare … --mine {} --mine {} A:mine=old B:mine=new", shell_word("old=" + old),
-                     shell_word("new=" + mine.path + name));
+                     shell_word("new=" + mine.path() + name));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace syslab::cli {
 
 struct PinnedFile {
-  plan::MineSpec now;
+  Submitted now;
   std::string pinned_digest;
   bool has_changed() const { return now.digest != pinned_digest; }
 };

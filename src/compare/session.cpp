@@ -277,7 +277,7 @@ void ComparisonSession::take_facts(MeasuredPoint& measured, const runner::Paired
 std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) const {
   if (conditions_.same_on_purpose || point.a.params != point.b.params || point.a.world_size != point.b.world_size)
     return {};
-  const auto mine = [&](const std::string& name) { return std::ranges::find(plan_.mine, name, &plan::MineSpec::name); };
+  const auto mine = [&](const std::string& name) { return std::ranges::find(plan_.mine, name, &Submitted::name); };
   const auto a = mine(point.a.implementation), b = mine(point.b.implementation);
   if (a == plan_.mine.end() || b == plan_.mine.end()) {
     const bool ours =
@@ -285,16 +285,16 @@ std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) con
     return ours && builds_[0].code == builds_[1].code ? builds_[0].code : "";
   }
   if (builds_[0].path != builds_[1].path) return {};  // the same file, measured by two programs
-  if (a->python_class != b->python_class) return {};
+  if (a->inside() != b->inside()) return {};
   // What a Python file imports, what a command's files load and what a library reads lies beside them and is in no
   // digest: then only the same file in the same place is the same code.
   std::error_code ignored;
-  const auto place = [&](const plan::MineSpec& spec) {
-    return spec.is_command() ? spec.path : std::filesystem::weakly_canonical(spec.path, ignored).string();
+  const auto place = [&](const Submitted& spec) {
+    return spec.is_command() ? spec.path() : std::filesystem::weakly_canonical(spec.path(), ignored).string();
   };
   if (place(*a) == place(*b) && a->digest == b->digest) return a->digest;
-  const auto code_of = [](const plan::MineSpec& spec) {
-    return spec.is_python() || spec.is_command() ? "" : library_code_digest(spec.path);
+  const auto code_of = [](const Submitted& spec) {
+    return spec.is_python() || spec.is_command() ? "" : library_code_digest(spec.path());
   };
   const std::string code = code_of(*a);
   return code == code_of(*b) ? code : "";

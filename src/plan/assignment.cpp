@@ -192,7 +192,7 @@ MineWords split_mine(std::string_view text) {
 
 bool names_function(std::string_view text) { return find_behind_place(text, kAgainst) != std::string_view::npos; }
 
-MineSpec parse_mine(std::string_view text) {
+Submitted parse_mine(std::string_view text) {
   if (const std::size_t equals = text.find('='); equals != std::string_view::npos) {
     if (const auto place = parse_command_place(text.substr(equals + 1))) {
       return command_mine(std::string(text.substr(0, equals)), *place);
@@ -202,38 +202,35 @@ MineSpec parse_mine(std::string_view text) {
     const std::string_view rest = text.substr(against + kAgainst.size());
     const std::size_t on = find_behind_place(rest, kOn);
     if (on == std::string_view::npos) throw Error(ErrorKind::usage, fmt::format("--mine '{}' names no inputs", text));
-    MineSpec mine = parse_mine(text.substr(0, against));
-    mine.reference = parse_python_place("--reference", rest.substr(0, on));
-    mine.inputs = parse_python_place("--inputs", rest.substr(on + kOn.size()));
+    Submitted mine = compared_with(parse_mine(text.substr(0, against)),
+                                   {.reference = parse_python_place("--reference", rest.substr(0, on)),
+                                    .inputs = parse_python_place("--inputs", rest.substr(on + kOn.size()))});
     mine.digest = digest_of(mine);
     return mine;
   }
   const MineWords words = split_mine(text);
   const auto refuse = [text](std::string_view why) { refuse_mine(text, why); };
-  MineSpec mine;
-  mine.name = words.name;
-  mine.python_class = words.inside;
   const std::filesystem::path path(words.file);
   const bool is_source = path.extension() == ".py";
-  if (is_source && mine.python_class.empty()) refuse("a Python file needs the class that computes, after a ':'");
-  if (!is_source && !mine.python_class.empty() && path.filename().string().find(".so") == std::string::npos) {
+  if (is_source && words.inside.empty()) refuse("a Python file needs the class that computes, after a ':'");
+  if (!is_source && !words.inside.empty() && path.filename().string().find(".so") == std::string::npos) {
     refuse("only a .py file takes a ':Class'");
   }
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", words.file));
-  mine.path = std::filesystem::absolute(path).lexically_normal().string();
-  mine.kind = is_source ? MineSpec::Kind::python : MineSpec::Kind::library;
-  if (!is_utf8(mine.path)) refuse(kNotUtf8);
+  const std::string file = std::filesystem::absolute(path).lexically_normal().string();
+  if (!is_utf8(file)) refuse(kNotUtf8);
+  Submitted mine = submitted_of(words.name, file, words.inside);
   mine.digest = digest_of(mine);
   return mine;
 }
 
-std::string digest_of(const MineSpec& mine) {
-  if (mine.is_command()) return digest_of_command(mine.path);
-  const std::string own = sha256_hex_of_file(mine.path);
+std::string digest_of(const Submitted& mine) {
+  if (mine.is_command()) return digest_of_command(mine.path());
+  const std::string own = sha256_hex_of_file(mine.path());
   if (!mine.is_function()) return own;
   const auto of_place = [](const std::string& place) { return sha256_hex_of_file(place.substr(0, place.rfind(':'))); };
-  return sha256_hex(own + of_place(mine.reference) + of_place(mine.inputs));
+  return sha256_hex(own + of_place(mine.comparison()->reference) + of_place(mine.comparison()->inputs));
 }
 
 }  // namespace syslab::plan

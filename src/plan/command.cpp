@@ -53,21 +53,18 @@ void require_program(const CommandPlace& place) {
 
 }  // namespace
 
-MineSpec command_mine(std::string name, const CommandPlace& place) {
+Submitted command_mine(std::string name, const CommandPlace& place) {
   if (!is_name(name)) {
     throw Error(ErrorKind::usage,
                 fmt::format("--command '{}': a name has letters, digits, '_', '-' and '.' only", name));
   }
   require_program(place);
-  MineSpec mine;
-  mine.name = std::move(name);
-  mine.path = to_string(place);
-  mine.kind = MineSpec::Kind::command;
+  Submitted mine{.name = std::move(name), .what = Command{to_string(place)}, .digest = {}};
   mine.digest = digest_of(mine);
   return mine;
 }
 
-MineSpec parse_command(std::string_view text) {
+Submitted parse_command(std::string_view text) {
   const std::size_t equals = text.find('=');
   const bool named = equals != std::string_view::npos && is_name(text.substr(0, equals));
   const std::string folder = fs::current_path().lexically_normal().string();

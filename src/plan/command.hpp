@@ -9,7 +9,7 @@
 namespace syslab::plan {
 
 // Error(usage) where the folder or its program is not there.
-MineSpec command_mine(std::string name, const CommandPlace& place);
-std::string digest_of_command(const std::string& path);  // of MineSpec::path
+Submitted command_mine(std::string name, const CommandPlace& place);
+std::string digest_of_command(const std::string& path);  // of Submitted::path
 
 }  // namespace syslab::plan

@@ -210,7 +210,7 @@ void check_implementations(const Experiments& experiments, const Selection& sele
     for (const registry::Implementation& it : experiment->implementations) known.push_back(it.name);
   }
   std::set<std::string> mine_names;
-  for (const MineSpec& mine : selection.mine) {
+  for (const Submitted& mine : selection.mine) {
     if (std::find(known.begin(), known.end(), mine.name) != known.end()) {
       throw Error(ErrorKind::usage, fmt::format("--mine '{}' has the name of an implementation {}; choose another",
                                                 mine.name, where(experiments)));
@@ -365,7 +365,7 @@ std::vector<Chosen> implementations(const Experiment& experiment, const Selectio
     if (it.beside_classes && joins) chosen.push_back({it.name, device_of_mine(selection)});
   }
   if (joined) {
-    for (const MineSpec& mine : selection.mine) {
+    for (const Submitted& mine : selection.mine) {
       if (!asked || matches_any(patterns, mine.name)) chosen.push_back({mine.name, device_of_mine(selection)});
     }
   }

@@ -230,10 +230,10 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
   return plan;
 }
 
-std::vector<MineSpec> joining(const std::vector<MineSpec>& mine, const registry::Experiment& experiment) {
-  std::vector<MineSpec> joined;
+std::vector<Submitted> joining(const std::vector<Submitted>& mine, const registry::Experiment& experiment) {
+  std::vector<Submitted> joined;
   if (!experiment.accepts_mine) return joined;
-  for (const MineSpec& one : mine) {
+  for (const Submitted& one : mine) {
     if (one.answers.empty() || contains(one.answers, experiment.id)) joined.push_back(one);
   }
   return joined;

@@ -10,6 +10,7 @@
 
 #include "contract/outcome.hpp"
 #include "contract/shortage.hpp"
+#include "contract/submitted.hpp"
 #include "contract/task.hpp"
 #include "core/device_kind.hpp"
 #include "core/text/units.hpp"
@@ -20,32 +21,13 @@ namespace syslab::plan {
 
 inline constexpr std::string_view kReferenceName = "reference";  // of a function's reference, as an implementation
 
-// "--mine NAME=PATH": somebody's implementation, a C library, a Python class, or, with --reference, any function;
-// "--command NAME='./bench {n}'": any program.
-struct MineSpec {
-  enum class Kind { library, python, command };
-  std::string name;
-  std::string path;          // absolute; "kernel.so" or "flash.py"; of a command as core/text/command_text.hpp has it
-  std::string python_class;  // after the colon: a class, a function, a library's symbol; else empty
-  std::string digest;        // digest_of()
-  // Of a function: "/…/file.py:name" of what it is compared with, and of what makes its arguments; else empty.
-  std::string reference = {}, inputs = {};
-  // Of a function of somebody's adapters.py in a hand-out's run: ids of what it answers (empty: all that take it), and
-  // the digest of its project's sources, of which `digest` knows that one file alone.
-  std::vector<std::string> answers = {};
-  std::string sources = {};
-  Kind kind = Kind::library;  // of `path`
-  bool is_python() const { return kind == Kind::python; }
-  bool is_symbol() const { return kind == Kind::library && !python_class.empty(); }  // a function, too
-  bool is_function() const { return !reference.empty(); }
-  bool is_command() const { return kind == Kind::command; }
-};
 // Those that join one experiment: of a name at most one.
-std::vector<MineSpec> joining(const std::vector<MineSpec>& mine, const registry::Experiment& experiment);
+std::vector<Submitted> joining(const std::vector<Submitted>& mine, const registry::Experiment& experiment);
+// Of "--mine NAME=PATH": a C library, a Python class, or, with --reference, any function.
 // Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".
 // A function's reference and inputs may stand behind it, as in the store: "me=flash.py:fn against ref.py:fn on
 // in.py:cases"; a command as there, too: "me=in /home/me: ./bench {n}".
-MineSpec parse_mine(std::string_view text);
+Submitted parse_mine(std::string_view text);
 // "NAME=FILE" or "NAME=FILE:CLASS", split as parse_mine() splits it; nobody looks whether there is such a file.
 // Error(usage) where a part is missing.
 struct MineWords {
@@ -56,10 +38,10 @@ MineWords split_mine(std::string_view text);
 bool names_function(std::string_view text);
 // Of --command: "NAME=./bench {n}", or "./bench {n}", which is called `me`; starts in the folder in which we are.
 // Error(usage) where there is no such program.
-MineSpec parse_command(std::string_view text);
+Submitted parse_command(std::string_view text);
 // SHA-256 of the file; of a function, of the three digests of its file, its reference's and its inputs': what it is
 // judged by belongs to it. Of a command, of its text and of the files of the user's that it names.
-std::string digest_of(const MineSpec& mine);
+std::string digest_of(const Submitted& mine);
 // "FILE.py:NAME" or "FILE.so:SYMBOL" of --reference, "FILE.py:NAME" or a manifest "FILE.json" of --inputs, with the
 // file's absolute path; a manifest is called "FILE.json:manifest". Error(usage) naming the option.
 std::string parse_python_place(std::string_view option, std::string_view text);
@@ -82,7 +64,7 @@ struct Selection {
   std::optional<registry::Preset> unnamed_preset;  // in place of a named one; of the one experiment that is selected
   std::vector<std::string> implementations;        // --impl, globs; empty: all
   std::vector<std::string> devices;                // --device: "cpu", "cuda"; as -a device=
-  std::vector<MineSpec> mine;
+  std::vector<Submitted> mine;
   std::string author;   // alias of whoever hands in `mine`; empty: each has its own name
   std::string handout;  // "", "2025", "2026": experiments that the hand-out poses
   std::uint64_t root_seed = 0;
@@ -119,7 +101,7 @@ struct PlannedCase {
 
 struct Plan {
   std::vector<PlannedCase> cases;
-  std::vector<MineSpec> mine;
+  std::vector<Submitted> mine;
   std::string author;
   std::uint64_t root_seed = 0;
   Machine machine;                                     // that it was made for

@@ -64,7 +64,7 @@ void check_shared(const Selection& selection, const std::set<std::string>& side_
 std::vector<std::string> pair_of(const Selection& selection) {
   std::vector<std::string> names;
   bool reference = false;
-  for (const MineSpec& mine : selection.mine) {
+  for (const Submitted& mine : selection.mine) {
     if (!mine.is_function() && !mine.is_command()) return {};
     if (mine.name == kReferenceName) {
       reference = true;
@@ -97,7 +97,7 @@ void fill_in(Sides& sides, const Selection& selection) {
   }
   if (!sides.a.given && !sides.b.given) {
     if (selection.patterns.empty() && selection.mine.size() == 1) {
-      const MineSpec& mine = selection.mine.front();
+      const Submitted& mine = selection.mine.front();
       refuse(
           fmt::format("{} is measured beside what? A function beside --reference FILE.py:NAME or another --mine; what "
                       "is of an experiment by the experiment's name and a side, B:impl=NAME",

@@ -43,7 +43,7 @@ struct ComparisonPoint {
 struct ComparisonPlan {
   std::vector<ComparisonPoint> points;
   Sides sides;
-  std::vector<MineSpec> mine;
+  std::vector<Submitted> mine;
   std::uint64_t root_seed = 0;
   std::shared_ptr<const registry::Registry> registry;  // of the selection: the cases' experiments lie there
 };

@@ -19,7 +19,7 @@ std::string own_binary() {
 
 std::vector<std::string> own_worker_command() { return {own_binary(), "worker"}; }
 
-worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<plan::MineSpec>& mine,
+worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<Submitted>& mine,
                                 const MeasureSpec& spec, const std::string& reproduce) {
   worker::CaseRequest request;
   request.experiment = planned.experiment->id;
@@ -34,10 +34,9 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   if (planned.task == plan::Task::law) request.reproduce = reproduce;
   static_cast<MeasureSpec&>(request) = spec;
   const auto own = std::find_if(mine.begin(), mine.end(),
-                                [&](const plan::MineSpec& spec) { return spec.name == planned.implementation; });
+                                [&](const Submitted& spec) { return spec.name == planned.implementation; });
   if (own != mine.end()) {
-    request.mine =
-        worker::MineRequest{own->name, own->path, own->python_class, own->digest, own->reference, own->inputs};
+    request.mine = *own;
   }
   return request;
 }

@@ -15,7 +15,7 @@ std::vector<std::string> own_worker_command();
 
 // `mine`: external implementations; the case's may be one of them. `reproduce`: for a law, the counterexample to replay
 // instead of searching.
-worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<plan::MineSpec>& mine,
+worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<Submitted>& mine,
                                 const MeasureSpec& spec, const std::string& reproduce = {});
 
 // Whether one worker starts all of its ranks (CaseRequest::own_ranks).

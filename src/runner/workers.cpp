@@ -23,7 +23,7 @@ std::map<std::string, std::string> environment_of(const worker::CaseRequest& req
 
 // A worker keeps the process of a Python class from case to case: to import a framework for each takes seconds.
 bool shares(Isolation isolation, const worker::CaseRequest& request) {
-  const bool imports = request.mine && !request.mine->python_class.empty();
+  const bool imports = request.mine && request.mine->runs_in_python();
   return isolation == Isolation::reuse ||
          (isolation == Isolation::by_device && (request.device == DeviceKind::cuda || imports));
 }

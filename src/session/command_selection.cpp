@@ -72,10 +72,10 @@ std::vector<Params> product(const std::vector<Axis>& axes) {
   return points;
 }
 
-void demand_axes(const std::vector<plan::MineSpec>& commands, const std::vector<Axis>& axes) {
+void demand_axes(const std::vector<Submitted>& commands, const std::vector<Axis>& axes) {
   std::vector<std::string> places;
-  for (const plan::MineSpec& mine : commands) {
-    for (const std::string& place : places_in(parse_command_place(mine.path)->command)) places.push_back(place);
+  for (const Submitted& mine : commands) {
+    for (const std::string& place : places_in(parse_command_place(mine.path())->command)) places.push_back(place);
   }
   const auto is_axis = [&](const std::string& name) {
     return std::ranges::find(axes, name, &Axis::name) != axes.end();
@@ -91,15 +91,15 @@ void demand_axes(const std::vector<plan::MineSpec>& commands, const std::vector<
 }
 
 // What its output must equal becomes part of each of the others.
-void take_reference(std::vector<plan::MineSpec>& commands) {
-  const auto reference = std::ranges::find(commands, plan::kReferenceName, &plan::MineSpec::name);
+void take_reference(std::vector<Submitted>& commands) {
+  const auto reference = std::ranges::find(commands, plan::kReferenceName, &Submitted::name);
   if (reference == commands.end()) return;
-  const std::string place = reference->path;
-  for (plan::MineSpec& mine : commands) {
-    CommandPlace own = *parse_command_place(mine.path);
+  const std::string place = reference->path();
+  for (Submitted& mine : commands) {
+    CommandPlace own = *parse_command_place(mine.path());
     if (mine.name == plan::kReferenceName || !own.reference.empty()) continue;
     own.reference = place;
-    mine.path = to_string(own);
+    mine.what = Command{to_string(own)};
     mine.digest = plan::digest_of(mine);
   }
 }
@@ -135,13 +135,13 @@ Quantity quantity_of_stored(std::string_view experiment, const std::string& para
 }
 
 void select_command(const SelectionOptions& options, plan::Selection& selection, const plan::Sides& sides) {
-  std::vector<plan::MineSpec>& all = selection.mine;
+  std::vector<Submitted>& all = selection.mine;
   for (const std::string& text : options.commands) {
     require_utf8("--command", text);
     all.push_back(plan::parse_command(text));
   }
   require_utf8("--reads", options.reads);
-  const auto commands = std::ranges::count_if(all, &plan::MineSpec::is_command);
+  const auto commands = std::ranges::count_if(all, &Submitted::is_command);
   if (commands == 0) {
     if (!options.reads.empty()) refuse_command("--reads is about what --command prints, and there is no --command");
     if (std::ranges::count(selection.patterns, kCommandExperiment) == 0) return;

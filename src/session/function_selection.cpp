@@ -67,23 +67,18 @@ std::string cases_beside(const std::string& reference) {
 // What of functions was asked where no function is compared.
 void refuse_leftovers(const SelectionOptions& options, const plan::Selection& selection) {
   if (options.backward) refuse("--backward is of functions: --mine, --reference and --inputs (docs/any-function.md)");
-  for (const plan::MineSpec& mine : selection.mine) {
+  for (const Submitted& mine : selection.mine) {
     if (!mine.is_symbol()) continue;
     refuse(
         fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json "
                     "(docs/any-function.md)",
-                    mine.name, mine.python_class));
+                    mine.name, mine.inside()));
   }
   if (std::ranges::count(selection.patterns, kFunctionExperiment) == 0) return;
   refuse(
       "function is about a function of yours: --mine NAME=file.py:function --reference file.py:function --inputs "
       "file.py:cases (docs/any-function.md)");
 }
-
-// What functions are compared with, and on which inputs.
-struct Comparison {
-  std::string reference, inputs;
-};
 
 // As the command line names it. `complete`: each function of --mine names both itself.
 Comparison asked_comparison(const SelectionOptions& options, bool complete) {
@@ -97,13 +92,14 @@ Comparison asked_comparison(const SelectionOptions& options, bool complete) {
 }
 
 // What it leaves open is as the first function has it.
-Comparison comparison_of(const Comparison& asked, const plan::MineSpec& first) {
-  return {asked.reference.empty() ? first.reference : plan::parse_python_place("--reference", asked.reference),
-          asked.inputs.empty() ? first.inputs : plan::parse_python_place("--inputs", asked.inputs)};
+Comparison comparison_of(const Comparison& asked, const Submitted& first) {
+  return {asked.reference.empty() ? first.comparison()->reference
+                                  : plan::parse_python_place("--reference", asked.reference),
+          asked.inputs.empty() ? first.comparison()->inputs : plan::parse_python_place("--inputs", asked.inputs)};
 }
 
-void expect_function(const plan::MineSpec& mine, const Comparison& comparison) {
-  if (mine.python_class.empty()) {
+void expect_function(const Submitted& mine, const Comparison& comparison) {
+  if (mine.inside().empty()) {
     refuse(
         fmt::format("--mine {}: a function is in a Python file: {}=file.py:function; or in a library with a "
                     "manifest: {}=lib.so:symbol",
@@ -111,25 +107,24 @@ void expect_function(const plan::MineSpec& mine, const Comparison& comparison) {
   }
   if (mine.is_symbol() && !comparison.inputs.ends_with(".json:manifest")) {
     refuse(fmt::format("--mine {}: what '{}' of a library takes is in its manifest: --inputs manifest.json", mine.name,
-                       mine.python_class));
+                       mine.inside()));
   }
-  if (mine.is_function() && (mine.reference != comparison.reference || mine.inputs != comparison.inputs)) {
+  if (mine.is_function() && *mine.comparison() != comparison) {
     refuse(fmt::format("--mine {} has another reference or other inputs than the rest", mine.name));
   }
-  if (mine.name == plan::kReferenceName && mine.path + ":" + mine.python_class != comparison.reference) {
+  if (mine.name == plan::kReferenceName && mine.path() + ":" + mine.inside() != comparison.reference) {
     refuse("--mine reference=…: that is what --reference is called; choose another name");
   }
 }
 
 // Each of them with what it is compared with, and the reference among them.
-void compare_functions(const Comparison& comparison, std::vector<plan::MineSpec>& all) {
-  for (const plan::MineSpec& mine : all) expect_function(mine, comparison);
-  if (std::ranges::find(all, plan::kReferenceName, &plan::MineSpec::name) == all.end()) {
+void compare_functions(const Comparison& comparison, std::vector<Submitted>& all) {
+  for (const Submitted& mine : all) expect_function(mine, comparison);
+  if (std::ranges::find(all, plan::kReferenceName, &Submitted::name) == all.end()) {
     all.push_back(plan::parse_mine(fmt::format("{}={}", plan::kReferenceName, comparison.reference)));
   }
-  for (plan::MineSpec& mine : all) {
-    mine.reference = comparison.reference;
-    mine.inputs = comparison.inputs;
+  for (Submitted& mine : all) {
+    mine = compared_with(std::move(mine), comparison);
     mine.digest = plan::digest_of(mine);
   }
 }
@@ -138,7 +133,7 @@ void compare_functions(const Comparison& comparison, std::vector<plan::MineSpec>
 
 void select_function(const SelectionOptions& options, plan::Selection& selection) {
   // As a run prints them: each names its reference and inputs itself.
-  const bool complete = !selection.mine.empty() && std::ranges::all_of(selection.mine, &plan::MineSpec::is_function);
+  const bool complete = !selection.mine.empty() && std::ranges::all_of(selection.mine, &Submitted::is_function);
   if (options.reference.empty() && options.inputs.empty() && !complete) return refuse_leftovers(options, selection);
   const Comparison asked = asked_comparison(options, complete);
   if (selection.mine.empty()) {

@@ -22,11 +22,10 @@ std::string pasted(const std::string& text, const char* otherwise) {
 constexpr const char* kNewCommand = "start a new run: `syslab run --command NAME='PROGRAM ...'`";
 
 // A function's reference and inputs are those of the run where only its own file is given.
-plan::MineSpec with_recorded(plan::MineSpec given, const std::string& recorded, bool is_own) {
+Submitted with_recorded(Submitted given, const std::string& recorded, bool is_own) {
   if (given.is_function() || !is_own || !plan::names_function(recorded)) return given;
-  const plan::MineSpec before = plan::parse_mine(given.name + "=" + recorded);
-  given.reference = before.reference;
-  given.inputs = before.inputs;
+  const Submitted before = plan::parse_mine(given.name + "=" + recorded);
+  given = compared_with(std::move(given), *before.comparison());
   given.digest = plan::digest_of(given);
   return given;
 }
@@ -38,8 +37,8 @@ MineFiles::MineFiles(const store::Store& store, const std::vector<std::string>& 
   for (const std::string& text : given) given_.push_back(plan::parse_mine(text));
 }
 
-plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed) {
-  const auto given = std::ranges::find(given_, recorded.name, &plan::MineSpec::name);
+Submitted MineFiles::find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed) {
+  const auto given = std::ranges::find(given_, recorded.name, &Submitted::name);
   if (const auto command = parse_command_place(recorded.path)) {
     if (given == given_.end()) return find_command(run, recorded, *command, changed);
     throw Error(ErrorKind::usage,
@@ -65,18 +64,18 @@ plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow&
                               "loaded. Say which file is meant: `{} --mine {}=FILE`",
                               store_.run_uid(run), recorded.path, recorded.name, command_, name)));
   }
-  plan::MineSpec mine = plan::parse_mine(recorded.name + "=" + recorded.path);
+  Submitted mine = plan::parse_mine(recorded.name + "=" + recorded.path);
   if (changed == ChangedFile::refused && mine.digest != recorded.digest) {
     throw Error(ErrorKind::usage,
                 fmt::format("'{}' has changed since run {} was made, and is not loaded unasked; to load "
                             "what it is now: `{} --mine {}={}`",
-                            mine.path, store_.run_uid(run), command_, name, pasted(recorded.path, "FILE")));
+                            mine.path(), store_.run_uid(run), command_, name, pasted(recorded.path, "FILE")));
   }
   return mine;
 }
 
-plan::MineSpec MineFiles::find_command(store::RowId run, const store::ImplementationRow& recorded,
-                                       const CommandPlace& command, ChangedFile changed) {
+Submitted MineFiles::find_command(store::RowId run, const store::ImplementationRow& recorded,
+                                  const CommandPlace& command, ChangedFile changed) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::usage, printable(fmt::format("{}; {}", why, kNewCommand)));
   };
@@ -84,7 +83,7 @@ plan::MineSpec MineFiles::find_command(store::RowId run, const store::Implementa
     refuse(fmt::format("nothing proves that run {} was made by you: its command '{}' is not started",
                        store_.run_uid(run), command.command));
   }
-  plan::MineSpec mine;
+  Submitted mine;
   try {
     mine = plan::parse_mine(recorded.name + "=" + recorded.path);
   } catch (const Error& error) {  // its folder or its program is gone
@@ -116,7 +115,7 @@ bool MineFiles::is_own(store::RowId run) {
 }
 
 void MineFiles::require_known(const std::vector<std::string>& names) const {
-  for (const plan::MineSpec& mine : given_) {
+  for (const Submitted& mine : given_) {
     if (std::ranges::find(names, mine.name) != names.end()) continue;
     throw Error(
         ErrorKind::usage,

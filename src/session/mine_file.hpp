@@ -23,7 +23,7 @@ class MineFiles {
   // Of an implementation of the run: the file given for it, else the recorded one. Error(usage) when there is none
   // given and the run is not this user's own; when the recorded file is gone; and, if `changed` says so, when its
   // digest is not the recorded one. A given file is taken with whatever digest it has.
-  plan::MineSpec find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed);
+  Submitted find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed);
 
   // Error(usage) when an axis of the run's case names a file and the run is not this user's own.
   void require_may_name_files(store::RowId run, const plan::PlannedCase& planned);
@@ -33,13 +33,13 @@ class MineFiles {
 
  private:
   // Of --command, whose text and folder are all that is recorded: another program cannot stand in for it.
-  plan::MineSpec find_command(store::RowId run, const store::ImplementationRow& recorded, const CommandPlace& command,
-                              ChangedFile changed);
+  Submitted find_command(store::RowId run, const store::ImplementationRow& recorded, const CommandPlace& command,
+                         ChangedFile changed);
   bool is_own(store::RowId run);  // the store is asked once
 
   const store::Store& store_;
   std::map<store::RowId, bool> own_;
-  std::vector<plan::MineSpec> given_;
+  std::vector<Submitted> given_;
   std::string command_;
 };
 

@@ -30,7 +30,7 @@ constexpr std::uint64_t kLargest = std::uint64_t{1} << 56;
 
 bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
   return std::any_of(plan.mine.begin(), plan.mine.end(),
-                     [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
+                     [&](const Submitted& mine) { return mine.name == planned.implementation; });
 }
 
 void number_cases(plan::Plan& plan) {
@@ -174,13 +174,12 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
   return *bytes;
 }
 
-void check_mine(const std::vector<plan::MineSpec>& mine) {
-  for (const plan::MineSpec& one : mine) {
+void check_mine(const std::vector<Submitted>& mine) {
+  for (const Submitted& one : mine) {
     if (one.is_command()) continue;  // looked for when it was read
-    const std::string problem = one.is_symbol() ? symbol_problem(one.path, one.python_class)
-                                : one.is_python()
-                                    ? worker::python_problem(one.path, one.python_class, one.is_function())
-                                    : library_problem(one.path);
+    const std::string problem = one.is_symbol()   ? symbol_problem(one.path(), one.inside())
+                                : one.is_python() ? worker::python_problem(one.path(), one.inside(), one.is_function())
+                                                  : library_problem(one.path());
     if (!problem.empty()) {
       throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", one.name, path_of(one), problem));
     }
@@ -198,11 +197,12 @@ void note_crowded_ranks(const Console& console, const plan::Plan& plan) {
                            counted(cores, "processor")));
 }
 
-std::string path_of(const plan::MineSpec& mine) {
+std::string path_of(const Submitted& mine) {
   if (mine.is_function()) {
-    return fmt::format("{}:{} against {} on {}", mine.path, mine.python_class, mine.reference, mine.inputs);
+    return fmt::format("{}:{} against {} on {}", mine.path(), mine.inside(), mine.comparison()->reference,
+                       mine.comparison()->inputs);
   }
-  return mine.python_class.empty() ? mine.path : mine.path + ":" + mine.python_class;
+  return mine.inside().empty() ? mine.path() : mine.path() + ":" + mine.inside();
 }
 
 std::string case_words(const std::string& experiment, const std::string& params_json, const std::string& case_text) {

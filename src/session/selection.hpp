@@ -37,12 +37,12 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text);  /
 // Error(usage) where it is plain that a file cannot be served: the interpreter of a Python file is not there or lacks
 // NumPy, torch or Triton that it imports, the file does not parse or has no such class, a library is none. Better once
 // here than in every case.
-void check_mine(const std::vector<plan::MineSpec>& mine);
+void check_mine(const std::vector<Submitted>& mine);
 
 // Says so where a case has more ranks on the CPU than there are processors: then their times are of taking turns.
 void note_crowded_ranks(const Console& console, const plan::Plan& plan);
 
-std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
+std::string path_of(const Submitted& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
 
 // "flash_forward flash_tiled causal=true seq=128": how every verb calls a case. Axes at their only declared value are
 // left out; of an experiment that `registry` has not, none.

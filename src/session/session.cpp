@@ -34,7 +34,7 @@ namespace {
 store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::PlannedCase& planned) {
   store::ImplementationRow row;
   row.name = planned.implementation;
-  for (const plan::MineSpec& mine : plan.mine) {
+  for (const Submitted& mine : plan.mine) {
     if (mine.name != planned.implementation) continue;
     row.is_mine = true;
     row.digest = mine.digest;
@@ -93,7 +93,7 @@ std::string check_flags(const Conditions& conditions, std::uint64_t root_seed) {
 // Of whoever chose an interpreter, by whichever way: the commands that are told are typed elsewhere, too.
 std::string python_flag(const plan::Plan& plan) {
   const std::string chosen = environment_variable("SYSLAB_PYTHON");
-  const bool wanted = !chosen.empty() && std::ranges::any_of(plan.mine, &plan::MineSpec::is_python);
+  const bool wanted = !chosen.empty() && std::ranges::any_of(plan.mine, &Submitted::is_python);
   return wanted ? " --python " + shell_word(chosen) : "";
 }
 
@@ -201,13 +201,13 @@ Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   conditions.try_oom = options.try_oom;
   conditions.mine_device = mine_device(plan);
-  for (const plan::MineSpec& mine : plan.mine) conditions.mine_sources += mine.sources;
+  for (const Submitted& mine : plan.mine) conditions.mine_sources += mine.sources;
   return conditions;
 }
 
 DeviceKind mine_device(const plan::Plan& plan) {
   for (const plan::PlannedCase& planned : plan.cases) {
-    for (const plan::MineSpec& mine : plan.mine) {
+    for (const Submitted& mine : plan.mine) {
       if (mine.name == planned.implementation) return planned.device;
     }
   }
@@ -247,7 +247,7 @@ std::vector<store::RungFactRow> rung_facts(const plan::Plan& plan) {
   std::vector<store::RungFactRow> rows;
   std::set<std::pair<std::string, std::string>> known;
   for (const plan::PlannedCase& planned : plan.cases) {
-    const auto is_it = [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; };
+    const auto is_it = [&](const Submitted& mine) { return mine.name == planned.implementation; };
     const registry::Implementation* ours = planned.experiment->find_implementation(planned.implementation);
     if (ours == nullptr || std::ranges::any_of(plan.mine, is_it)) continue;
     if (!known.emplace(planned.experiment->id, ours->name).second) continue;

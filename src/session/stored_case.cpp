@@ -65,19 +65,19 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
 void add_mine(plan::Plan& plan, store::RowId run, const store::ImplementationRow& implementation, MineFiles& files) {
   if (!implementation.is_mine) return;
   const auto known = std::find_if(plan.mine.begin(), plan.mine.end(),
-                                  [&](const plan::MineSpec& mine) { return mine.name == implementation.name; });
+                                  [&](const Submitted& mine) { return mine.name == implementation.name; });
   if (known != plan.mine.end()) return;
-  plan::MineSpec mine = files.find(run, implementation, ChangedFile::taken);
+  Submitted mine = files.find(run, implementation, ChangedFile::taken);
   if (mine.digest != implementation.digest) {
     throw Error(
         ErrorKind::usage,
         mine.is_command()
             ? fmt::format("the command '{}', or a file that it names, has changed since the run was made, and its "
                           "results would pass for that one's; make a new run",
-                          parse_command_place(mine.path)->command)
+                          parse_command_place(mine.path())->command)
             : fmt::format("'{}' is not the file that the run was made with, and its results would pass for that one's; "
                           "make a new run",
-                          mine.path));
+                          mine.path()));
   }
   plan.mine.push_back(std::move(mine));
 }

@@ -13,7 +13,7 @@ namespace {
 
 std::string digest_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
   std::string digest, sources;
-  for (const plan::MineSpec& mine : plan::joining(plan.mine, *planned.experiment)) {
+  for (const Submitted& mine : plan::joining(plan.mine, *planned.experiment)) {
     if (mine.name == planned.implementation) digest = mine.digest;
     sources += mine.sources;
   }

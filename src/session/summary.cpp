@@ -84,7 +84,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   std::string command = fmt::format("syslab {} {}", law ? "check" : "run", planned.experiment->id);
   if (!law) command += " --laws none";
   if (!planned.implementation.empty()) command += " --impl " + shell_word(planned.implementation);
-  for (const plan::MineSpec& mine : rerun_.mine) {
+  for (const Submitted& mine : rerun_.mine) {
     if (mine.name == planned.implementation) command += " --mine " + shell_word(mine.name + "=" + path_of(mine));
   }
   if (law) {
@@ -147,7 +147,7 @@ std::string Summary::next_command() const {
   const bool laws_failed = std::ranges::any_of(concerns_, [](const Concern& one) { return !one.law.empty(); });
   if (laws_failed && std::ranges::all_of(concerns_, [](const Concern& one) { return !one.law.empty(); })) {
     std::string mine;
-    for (const plan::MineSpec& one : rerun_.mine) mine += " --mine " + shell_word(one.name + "=" + path_of(one));
+    for (const Submitted& one : rerun_.mine) mine += " --mine " + shell_word(one.name + "=" + path_of(one));
     if (!mine.empty()) {
       return fmt::format("syslab check {}{} --last-failed{}{}{}", fmt::join(experiments_, " "), mine,
                          rerun_.check_flags, rerun_.python_flag, rerun_.db_flag);

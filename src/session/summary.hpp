@@ -27,7 +27,7 @@ struct Concern {
 
 // What a command needs to run one case of the run again as it was run.
 struct Rerun {
-  std::vector<plan::MineSpec> mine;
+  std::vector<Submitted> mine;
   std::string protocol;
   std::string run_flags, check_flags;  // " --seed 7 --timeout 30s"
   std::string db_flag;                 // " --db other.db", of every command that reads or writes where this run did

@@ -27,7 +27,7 @@ std::string bare(std::string detail, const std::string& name) {
 void Usability::require(const runner::AttemptResult& result) {
   const plan::PlannedCase& planned = *result.planned;
   const auto mine = std::find_if(plan_.mine.begin(), plan_.mine.end(),
-                                 [&](const plan::MineSpec& one) { return one.name == planned.implementation; });
+                                 [&](const Submitted& one) { return one.name == planned.implementation; });
   if (planned.task != plan::Task::law || mine == plan_.mine.end() || usable_.count(mine->name) != 0) return;
   const bool searched = std::any_of(result.records.begin(), result.records.end(), [](const worker::Record& record) {
     return std::holds_alternative<worker::CheckRecord>(record);

@@ -19,9 +19,8 @@ TEST(UnaskedMask, IsThatOfAPythonClassOnTheCpu) {
   };
   const registry::Experiment masked = experiment("causal"), unmasked = experiment("fused");
   plan::Plan plan;
-  plan.mine = {{.name = "me", .path = "/x.py", .python_class = "Mine", .kind = plan::MineSpec::Kind::python},
-               {.name = "library", .path = "/x.so"}};
-  const auto said = [&](const char* implementation, const char* device, const registry::Experiment& of,
+  plan.mine = {submitted_of("me", "/x.py", "Mine"), submitted_of("library", "/x.so", "")};
+  const auto said = [&](const char* implementation, DeviceKind device, const registry::Experiment& of,
                         const char* contract) {
     plan.cases.resize(1);
     plan.cases[0].experiment = &of;
@@ -31,13 +30,13 @@ TEST(UnaskedMask, IsThatOfAPythonClassOnTheCpu) {
     return unasked_mask(plan);
   };
   EXPECT_EQ(
-      said("me", "cpu", masked, "handout"),
+      said("me", DeviceKind::cpu, masked, "handout"),
       "the hand-out does not test the causal mask; to let it decide: syslab check flash_forward --mine me=/x.py:Mine "
       "-a causal=true --contract full");
-  EXPECT_EQ(said("me", "cuda", masked, "handout"), "");
-  EXPECT_EQ(said("me", "cpu", masked, "full"), "");
-  EXPECT_EQ(said("me", "cpu", unmasked, "handout"), "");
-  EXPECT_EQ(said("library", "cpu", masked, "handout"), "");
+  EXPECT_EQ(said("me", DeviceKind::cuda, masked, "handout"), "");
+  EXPECT_EQ(said("me", DeviceKind::cpu, masked, "full"), "");
+  EXPECT_EQ(said("me", DeviceKind::cpu, unmasked, "handout"), "");
+  EXPECT_EQ(said("library", DeviceKind::cpu, masked, "handout"), "");
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ TEST(RestOfAHandout, IsRunWithTheFunctionsThatAnswerItsExperiment) {
   experiment.id = "naive_ddp";
   experiment.accepts_mine = true;
   const auto mine = [](const char* function, const char* answers) {
-    return plan::MineSpec{.name = "me", .path = "/adapters.py", .python_class = function, .answers = {answers}};
+    Submitted made = submitted_of("me", "/adapters.py", function);
+    made.answers = {answers};
+    return made;
   };
   Handout handout;
   handout.frame.mine = {mine("get_fsdp()", "fsdp"), mine("get_ddp()", "naive_ddp"), mine("get_flash()", "flash")};
@@ -18,7 +20,7 @@ TEST(RestOfAHandout, IsRunWithTheFunctionsThatAnswerItsExperiment) {
   step.cases.push_back({.experiment = &experiment, .implementation = "me"});
   const plan::Plan rest = rest_of(handout, step, StoredEvidence());
   ASSERT_EQ(rest.mine.size(), 1U);
-  EXPECT_EQ(rest.mine[0].python_class, "get_ddp()");
+  EXPECT_EQ(rest.mine[0].inside(), "get_ddp()");
   EXPECT_EQ(rest.cases.size(), 1U);
   experiment.accepts_mine = false;
   EXPECT_TRUE(rest_of(handout, step, StoredEvidence()).mine.empty());

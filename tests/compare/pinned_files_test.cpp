@@ -7,16 +7,10 @@
 namespace syslab::cli {
 namespace {
 
-using Kind = plan::MineSpec::Kind;
-
-PinnedFile file_of(const std::string& path, const std::string& name, const std::string& digest,
-                   Kind kind = Kind::python) {
+PinnedFile file_of(const std::string& path, const std::string& name, const std::string& digest) {
   PinnedFile file;
-  file.now.name = "me";
-  file.now.path = path;
-  file.now.python_class = name;
+  file.now = submitted_of("me", path, name);
   file.now.digest = digest;
-  file.now.kind = kind;
   file.pinned_digest = "aaaaaaaaaaaaaaaa";
   return file;
 }
@@ -39,7 +33,7 @@ TEST(PinnedFiles, OneThatChangedIsRefusedWithBothDigestsAndTheComparisonOfBothFi
 }
 
 TEST(PinnedFiles, ACommandThatChangedIsComparedByCommands) {
-  const std::string told = refusal({file_of("in /x: ./bench {n}", "", "bbbbbbbbbbbbbbbb", Kind::command)});
+  const std::string told = refusal({file_of("in /x: ./bench {n}", "", "bbbbbbbbbbbbbbbb")});
   EXPECT_TRUE(told.starts_with("me, the command './bench {n}' with the files that it names, had digest")) << told;
   EXPECT_NE(told.find("--command old=OLD --command new='./bench {n}'"), std::string::npos) << told;
 }

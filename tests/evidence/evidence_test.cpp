@@ -41,10 +41,10 @@ plan::Machine two_gpus() {
 }
 
 // Where a function of somebody's joins: experiment, and device, of its cases that are measured or searched.
-std::set<std::pair<std::string, std::string>> joined_by(plan::MineSpec mine, const plan::Machine& machine) {
+std::set<std::pair<std::string, DeviceKind>> joined_by(Submitted mine, const plan::Machine& machine) {
   plan::Selection selection = on(machine);
   selection.mine = {std::move(mine)};
-  std::set<std::pair<std::string, std::string>> found;
+  std::set<std::pair<std::string, DeviceKind>> found;
   const auto add = [&](const plan::Plan& plan) {
     for (const plan::PlannedCase& one : plan.cases) {
       if (one.implementation == "me") found.insert({one.experiment->id, one.device});
@@ -56,12 +56,14 @@ std::set<std::pair<std::string, std::string>> joined_by(plan::MineSpec mine, con
 }
 
 TEST(Evidence, WhatIsHandedInJoinsWhatItAnswersWhereOursRun) {
-  using Found = std::set<std::pair<std::string, std::string>>;
-  plan::MineSpec mine{.name = "me", .path = "/adapters.py", .python_class = "get_ddp()", .digest = "1"};
+  using Found = std::set<std::pair<std::string, DeviceKind>>;
+  Submitted mine = submitted_of("me", "/adapters.py", "get_ddp()");
+  mine.digest = "1";
   mine.answers = {"naive_ddp", "naive_ddp_benchmarking"};
-  EXPECT_EQ(joined_by(mine, plan::Machine{}), (Found{{"naive_ddp", "cpu"}, {"naive_ddp_benchmarking", "cpu"}}));
+  EXPECT_EQ(joined_by(mine, plan::Machine{}),
+            (Found{{"naive_ddp", DeviceKind::cpu}, {"naive_ddp_benchmarking", DeviceKind::cpu}}));
   // Its benchmark has a GPU's sizes there, and ranks of CPUs none of them.
-  EXPECT_EQ(joined_by(mine, two_gpus()), (Found{{"naive_ddp", "cpu"}}));
+  EXPECT_EQ(joined_by(mine, two_gpus()), (Found{{"naive_ddp", DeviceKind::cpu}}));
   mine.answers = {"tp_calcs"};  // which takes nobody's
   EXPECT_EQ(joined_by(mine, plan::Machine{}), Found{});
 }

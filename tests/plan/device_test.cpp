@@ -123,7 +123,7 @@ TEST(Device, ThatIsMissingSkipsWithTheFactAndTheRemedy) {
 
 TEST(Device, OfSomebodysOwnIsTheCpuUnlessSaid) {
   Selection selection = select(with_gpu());
-  selection.mine = {{.name = "me", .path = "me.so"}};
+  selection.mine = {submitted_of("me", "me.so", "")};
   EXPECT_EQ(make_plan(house(), selection).cases.back().device, DeviceKind::cpu);
   selection.devices = {"cuda"};
   EXPECT_EQ(make_plan(house(), selection).cases.back().device, DeviceKind::cuda);

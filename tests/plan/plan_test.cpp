@@ -156,10 +156,10 @@ TEST(ParseMine, AFunctionIsReadWhateverItsFoldersAreCalled) {
   std::filesystem::create_directory(inner);
   for (const char* name : {"f.py", "r.py", "i.py"}) std::ofstream(inner + "/" + name) << name;
   const auto text = [&] { return fmt::format("me={0}/f.py:fn against {0}/r.py:ref on {0}/i.py:cases", inner); };
-  const MineSpec mine = parse_mine(text());
-  EXPECT_EQ(mine.path, inner + "/f.py");
-  EXPECT_EQ(mine.reference, inner + "/r.py:ref");
-  EXPECT_EQ(mine.inputs, inner + "/i.py:cases");
+  const Submitted mine = parse_mine(text());
+  EXPECT_EQ(mine.path(), inner + "/f.py");
+  EXPECT_EQ(mine.comparison()->reference, inner + "/r.py:ref");
+  EXPECT_EQ(mine.comparison()->inputs, inner + "/i.py:cases");
   // What it is judged by belongs to it.
   std::ofstream(inner + "/i.py") << "other cases";
   EXPECT_NE(parse_mine(text()).digest, mine.digest);
@@ -312,7 +312,7 @@ TEST(MakePlan, NamesTheNearestOfWhatIsUnknown) {
 
 TEST(MakePlan, JoinsMineWhereItIsAccepted) {
   Selection selection = select({"all"}, {"seq=16", "causal=true"});
-  selection.mine = {{.name = "me", .path = "/x/k.so", .python_class = "", .digest = "d"}};
+  selection.mine = {submitted_of("me", "/x/k.so", "")};
   const Plan plan = make_plan(house(), selection);
   ASSERT_EQ(plan.cases.size(), 5U);
   EXPECT_EQ(plan.cases[3].implementation, "me");
@@ -323,7 +323,7 @@ TEST(MakePlan, JoinsMineWhereItIsAccepted) {
   selection.assignments.clear();
   plan_error(selection);  // nothing there accepts it
   selection = select({"flash_forward"});
-  selection.mine = {{.name = "naive", .path = "/x/k.so", .python_class = "", .digest = "d"}};
+  selection.mine = {submitted_of("naive", "/x/k.so", "")};
   EXPECT_NE(plan_error(selection).find("naive"), std::string::npos);
 }
 
@@ -341,7 +341,7 @@ TEST(MakeLawPlan, IsEveryLawForEveryImplementationButTheOracleAgainstItself) {
 
 TEST(MakeLawPlan, ChecksMineAloneUnlessOthersAreNamed) {
   Selection selection = select({"flash_forward"});
-  selection.mine = {{.name = "me", .path = "/x/k.so", .python_class = "", .digest = "d"}};
+  selection.mine = {submitted_of("me", "/x/k.so", "")};
   EXPECT_EQ(make_law_plan(house(), selection, Contract::handout).cases.size(), 2U);
   selection.implementations = {"me", "tiled"};
   EXPECT_EQ(make_law_plan(house(), selection, Contract::handout).cases.size(), 4U);

@@ -36,7 +36,7 @@ const registry::Registry& house() {
 struct Asked {
   std::vector<std::string> assignments, mine_names;
   bool same_on_purpose = false;
-  MineSpec::Kind kind = MineSpec::Kind::library;
+  std::string path = "/k.so";
 };
 
 // Words as on a command line: names and sides.
@@ -44,7 +44,8 @@ ComparisonPlan plan_of(std::vector<std::string> words, const Asked& asked = {}) 
   const Sides sides = take_sides(words);
   Selection selection = select(words, asked.assignments);
   for (const std::string& name : asked.mine_names) {
-    selection.mine.push_back({.name = name, .path = "/k.so", .digest = "digest", .kind = asked.kind});
+    selection.mine.push_back(submitted_of(name, asked.path, ""));
+    selection.mine.back().digest = "digest";
   }
   return make_comparison_plan(house(), selection, sides, asked.same_on_purpose);
 }
@@ -110,7 +111,7 @@ TEST(Sides, AMissingSideIsFilledInWhereItCanMeanOneThingOnly) {
 TEST(Sides, OfProgramsTwoAreTheSidesInTheirOrderAndAReferenceIsOneOnlyWhereThereIsOneBesideIt) {
   const auto sides_of = [](std::vector<std::string> words, const std::vector<std::string>& names) {
     words.insert(words.begin(), "attention");
-    const ComparisonPlan made = plan_of(words, {.mine_names = names, .kind = MineSpec::Kind::command});
+    const ComparisonPlan made = plan_of(words, {.mine_names = names, .path = "in /x: ./k"});
     return made.points[0].a.implementation + " " + made.points[0].b.implementation;
   };
   EXPECT_EQ(sides_of({}, {"old", "new"}), "old new");
@@ -120,8 +121,7 @@ TEST(Sides, OfProgramsTwoAreTheSidesInTheirOrderAndAReferenceIsOneOnlyWhereThere
   EXPECT_EQ(sides_of({"A:impl=reference", "B:impl=new"}, {"old", "new", "reference"}), "reference new");
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"attention"}, std::vector<std::string>{"attention", "A:impl=reference"}}) {
-    const std::string said =
-        refusal(words, {.mine_names = {"old", "new", "third", "reference"}, .kind = MineSpec::Kind::command});
+    const std::string said = refusal(words, {.mine_names = {"old", "new", "third", "reference"}, .path = "in /x: ./k"});
     EXPECT_TRUE(said.find("two sides") != std::string::npos || said.find("is missing") != std::string::npos) << said;
   }
 }

@@ -225,7 +225,7 @@ TEST(Paired, AFunctionsWorkerStaysForTheNextLaunchIfItKnowsHow) {
     for (PairedSide* side : {&pair.a, &pair.b}) {
       side->worker_command = fake_worker(behaviour);
       side->planned.implementation = "me";
-      side->mine = {plan::MineSpec{.name = "me", .path = "/f.py", .python_class = "f", .reference = "/f.py:g"}};
+      side->mine = {submitted_of("me", "/f.py", "f", {"/f.py:g", ""})};
     }
     const Interruption interruption;
     for (const int launch : {0, 1, 2}) {
@@ -253,7 +253,7 @@ struct StartedTogether : Pair {
     side.worker_command = fake_worker(behaviour);
     side.worker_command.push_back((folder / ".").string());
     side.planned.implementation = "me";
-    side.mine = {plan::MineSpec{.name = "me", .path = "/f.py", .python_class = "f", .reference = "/f.py:g"}};
+    side.mine = {submitted_of("me", "/f.py", "f", {"/f.py:g", ""})};
   }
 };
 

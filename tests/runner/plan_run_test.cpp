@@ -64,7 +64,7 @@ void plan_of_classes(Lab& lab, const std::vector<std::string>& names) {
     plan::PlannedCase planned = lab.fault("none");
     if (!name.empty()) {
       planned.implementation = name;
-      lab.plan.mine.push_back({.name = name, .path = "/" + name + ".py", .python_class = "Flash"});
+      lab.plan.mine.push_back(submitted_of(name, "/" + name + ".py", "Flash"));
     }
     lab.plan.cases.push_back(planned);
   }

@@ -284,11 +284,7 @@ TEST(Summary, CountsWhatTheBudgetLeftOutAsMissing) {
 TEST(Summary, AfterALawOfMineFailedWhatFailedIsCheckedNext) {
   const registry::Experiment experiment = an_experiment();
   const plan::Plan plan = a_plan(experiment);
-  plan::MineSpec mine;
-  mine.name = "me";
-  mine.path = "/a/flash.py";
-  mine.python_class = "Flash";
-  mine.kind = plan::MineSpec::Kind::python;
+  const Submitted mine = submitted_of("me", "/a/flash.py", "Flash");
   Summary summary("uid", {.mine = {mine}, .python_flag = " --python python3.12"});
   summary.add(plan.cases[4], Status::check_failed, "", "check-uid");
   EXPECT_EQ(summary.concerns()[0].command, "syslab replay check-uid --python python3.12");

@@ -23,7 +23,10 @@ TEST(StoredEvidence, OfAFunctionCountsWhileItsProjectIsAsItWas) {
   experiment.id = "toy";
   experiment.accepts_mine = true;
   plan::Plan plan;
-  plan.mine = {{.name = "me", .path = "/adapters.py", .digest = "1", .answers = {"toy"}, .sources = "before"}};
+  plan.mine = {submitted_of("me", "/adapters.py", "toy")};
+  plan.mine[0].digest = "1";
+  plan.mine[0].answers = {"toy"};
+  plan.mine[0].sources = "before";
 
   store::PlanRow law = a_law(0, "toy.law", "me");
   law.implementation = {.name = "me", .digest = "1", .language = "Python", .is_mine = true, .path = "/adapters.py:f()"};

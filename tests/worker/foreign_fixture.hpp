@@ -22,7 +22,8 @@ inline ForeignOptions mine(const std::string& file_and_class) {
   const auto colon = file_and_class.rfind(':');
   const std::string folder = std::getenv("SYSLAB_TEST_MINE");
   ForeignOptions options;
-  const MineRequest request{"me", folder + "/" + file_and_class.substr(0, colon), file_and_class.substr(colon + 1), ""};
+  const Submitted request =
+      submitted_of("me", folder + "/" + file_and_class.substr(0, colon), file_and_class.substr(colon + 1));
   options.command = python_worker_command(request);
   options.implementation = implementation_of(request);
   return options;

@@ -311,15 +311,15 @@ TEST(ForeignWorker, AProgramThatIsNoWorkerIsSaidSo) {
 
 // They have a loopback of their own, if the kernel lets them, and the facts say what is missing.
 TEST(ForeignWorkerWalls, RanksOnAGpuLackWhatThoseOnTheCpuLack) {
-  const auto missing = [](const std::string& device, bool ranks) {
+  const auto missing = [](DeviceKind device, bool ranks) {
     ForeignOptions options = scripted("read()");
     options.walls = judge::Profile::python;
     options.device = device;
     options.starts_ranks = ranks;
     return ForeignWorker(options).walls_facts().value("walls_missing", Json::array()).dump();
   };
-  EXPECT_EQ(missing("cuda", true), missing("cpu", true));
-  EXPECT_EQ(missing("cuda", false), missing("cpu", false));
+  EXPECT_EQ(missing(DeviceKind::cuda, true), missing(DeviceKind::cpu, true));
+  EXPECT_EQ(missing(DeviceKind::cuda, false), missing(DeviceKind::cpu, false));
 }
 
 }  // namespace

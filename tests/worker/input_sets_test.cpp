@@ -34,7 +34,7 @@ TEST(InputSets, HoldDifferentContentThatChangesWithEveryRefresh) {
 TEST(InputSets, OfSomebodyElsesImplementationTheSeedMakesTheCheckedContentAndNoTimedOne) {
   const Operation operation = doubling();
   CaseRequest asked = request();
-  asked.mine = MineRequest{.name = "theirs", .path = "/theirs.so"};
+  asked.mine = submitted_of("theirs", "/theirs.so", "");
   const auto contents = [&](const CaseRequest& of) {
     CaseContext context(of, [](const Record&) {});
     InputSets sets(context, operation);
@@ -60,7 +60,7 @@ TEST(InputSets, OfSomebodyElsesImplementationALargeInputIsNewEverywhere) {
   Operation large = doubling();
   large.inputs[0].shape = Shape{kMany};
   CaseRequest asked = request();
-  asked.mine = MineRequest{.name = "theirs", .path = "/theirs.so"};
+  asked.mine = submitted_of("theirs", "/theirs.so", "");
   CaseContext context(asked, [](const Record&) {});
   InputSets sets(context, large);
   const float* x = sets.inputs(0)[0].as<float>();

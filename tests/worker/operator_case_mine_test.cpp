@@ -18,7 +18,7 @@ namespace {
 
 CaseRequest mine() {
   CaseRequest asked = request();
-  asked.mine = MineRequest{};
+  asked.mine = Submitted{};
   return asked;
 }
 

@@ -149,7 +149,7 @@ TEST(OperatorCase, InTurnsWhatAnotherProcessTimesWarmsUpForHalfASecondAtMost) {
     CaseRequest asked = request();
     asked.protocol = "kernel";
     asked.task = Task::paired;
-    if (others) asked.mine = MineRequest{};
+    if (others) asked.mine = Submitted{};
     ThreeOrders host;
     Outcome outcome;
     CaseContext context(

@@ -181,8 +181,7 @@ CaseRequest case_of(const std::string& python_class) {
   CaseRequest request;
   request.device = DeviceKind::cpu;
   if (!python_class.empty()) {
-    request.mine =
-        MineRequest{"me", std::string(std::getenv("SYSLAB_TEST_MINE")) + "/plain.py", python_class, "", {}, {}};
+    request.mine = submitted_of("me", std::string(std::getenv("SYSLAB_TEST_MINE")) + "/plain.py", python_class);
   }
   return request;
 }

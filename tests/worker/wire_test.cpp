@@ -108,8 +108,8 @@ TEST(Wire, ACaseArrivesAsItWasAsked) {
   request.experiment = "flash_forward";
   request.params = {{"causal", true}, {"dtype", std::string("bf16")}, {"scale", 0.5}, {"seq", std::int64_t{1024}}};
   request.implementation = "me";
-  request.mine =
-      MineRequest{"me", "/home/me/flash.py", "Flash", "abc", "/home/me/plain.py:flash", "/home/me/in.py:cases"};
+  request.mine = submitted_of("me", "/home/me/flash.py", "Flash", {"/home/me/plain.py:flash", "/home/me/in.py:cases"});
+  request.mine->digest = "abc";
   request.seed = 0xffffffffffffffffU;
   request.case_uid = "c0ffee";
   request.world_size = 4;
@@ -129,9 +129,9 @@ TEST(Wire, ACaseArrivesAsItWasAsked) {
   EXPECT_EQ(to_json(back), to_json(request));
   EXPECT_EQ(back.params, request.params);
   EXPECT_EQ(back.seed, request.seed);
-  EXPECT_EQ(back.mine->python_class, "Flash");
-  EXPECT_EQ(back.mine->reference, "/home/me/plain.py:flash");
-  EXPECT_EQ(back.mine->inputs, "/home/me/in.py:cases");
+  EXPECT_EQ(back.mine->inside(), "Flash");
+  EXPECT_EQ(back.mine->comparison()->reference, "/home/me/plain.py:flash");
+  EXPECT_EQ(back.mine->comparison()->inputs, "/home/me/in.py:cases");
   EXPECT_EQ(back.rank, 3);
   EXPECT_EQ(back.device_index, 3);
   EXPECT_EQ(back.rendezvous, "file:/tmp/somewhere");

@@ -237,7 +237,8 @@ class Search {
     if (mine_) {
       what["python"] = worker::python_interpreter();
       // Of checkouts the sources are the commit's; these two are those of the user's folder, and may change.
-      for (const std::string& place : {plan.mine[0].reference, plan.mine[0].inputs}) {
+      const Comparison with = plan.mine[0].is_function() ? *plan.mine[0].comparison() : Comparison{};
+      for (const std::string& place : {with.reference, with.inputs}) {
         what["beside"].push_back({place, place.empty() ? "" : sha256_hex_of_file(place.substr(0, place.rfind(':')))});
       }
     }

@@ -206,7 +206,7 @@ void emit_test(const Context& context, const std::optional<Mapped>& mapped, cons
   if (file.empty()) return;
   std::optional<std::string> text;
   if (mapped && mapped->of != nullptr) {
-    const auto mine = std::ranges::find(plan.mine, mapped->of->implementation, &plan::MineSpec::name);
+    const auto mine = std::ranges::find(plan.mine, mapped->of->implementation, &Submitted::name);
     if (mine != plan.mine.end()) text = emitted_test(mapped->artifact, *mine, mapped->of->law);
   }
   if (text) write_output(context, file, *text);

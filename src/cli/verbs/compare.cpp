@@ -131,7 +131,7 @@ Exit execute(const Context& context, const CompareOptions& options) {
   conditions.launches = options.launches;
   if (options.delta) conditions.delta = percent_option("--delta", *options.delta);
   if (options.budget || !(options.launches || options.detect)) {
-    const bool functions = std::ranges::any_of(plan.mine, &plan::MineSpec::is_function);
+    const bool functions = std::ranges::any_of(plan.mine, &Submitted::is_function);
     conditions.budget = duration_option("--budget", options.budget.value_or(functions ? kBudgetOfFunctions : kBudget));
     conditions.keeps_budget = options.budget.has_value();
   }

@@ -83,7 +83,7 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check, Mine
     plan.mine.push_back(files.find(check.run, recorded, ChangedFile::refused));
     if (plan.mine.back().digest != check.implementation_digest) {
       context.console.note(
-          fmt::format("'{}' is not what was checked then; this replays it as it is now", plan.mine.back().path));
+          fmt::format("'{}' is not what was checked then; this replays it as it is now", plan.mine.back().path()));
     }
   }
   plan.cases.push_back(std::move(planned));
@@ -178,7 +178,7 @@ Exit execute(const Context& context, const ReplayOptions& options) {
     held.message += fmt::format(
         "; '{}' is the file that failed, unchanged: unless something that it loads was mended, the fault "
         "is still in it and strikes now and then",
-        plan.mine.back().path);
+        plan.mine.back().path());
     record = &held;
   }
   const Exit exit = undecided ? Exit::incomplete : exit_of(result->status, false);

@@ -61,7 +61,7 @@ Exit exit_of_unanswered(const Context& context, const store::Store& store, store
       {store::integer_cell(run),
        store::text_cell(std::string(stats::to_string(stats::WarningCode::elements_unjudged)))});
   Exit exit = Exit::well;
-  for (const plan::MineSpec& mine : plan.mine) {
+  for (const Submitted& mine : plan.mine) {
     const auto cases = std::ranges::count(plan.cases, mine.name, &plan::PlannedCase::implementation);
     const auto row = std::ranges::find_if(found.rows, [&](const auto& one) { return one[0].text == mine.name; });
     if (row == found.rows.end()) continue;  // interrupted before its first case

@@ -41,9 +41,8 @@ double log_ratio(const PairedBlock& block) {
 }
 
 bool is_function(const PairedSide& side) {
-  return std::ranges::any_of(side.mine, [&](const plan::MineSpec& mine) {
-    return mine.name == side.planned.implementation && mine.is_function();
-  });
+  return std::ranges::any_of(
+      side.mine, [&](const Submitted& mine) { return mine.name == side.planned.implementation && mine.is_function(); });
 }
 
 class TurnTaking {

@@ -23,7 +23,7 @@ class SideWorkers;  // runner/paired/side_workers.hpp
 struct PairedSide {
   std::string label;                        // "A": shown in the reasons of results
   plan::PlannedCase planned;                // results point at it: the side must outlive them
-  std::vector<plan::MineSpec> mine;         // if planned.implementation is external
+  std::vector<Submitted> mine;              // if planned.implementation is external
   std::vector<std::string> worker_command;  // empty: this binary, verb `worker`; otherwise another build
 };
 

@@ -52,7 +52,8 @@ KeptReference& kept_reference() {
 // Which process of the asker's a case needs; empty: none.
 std::string reference_for(const CaseRequest& request) {
   if (!request.mine || !request.mine->is_function()) return {};
-  return fmt::format("{}\n{}\n{}", request.mine->reference, request.mine->inputs, to_string(request.device));
+  return fmt::format("{}\n{}\n{}", request.mine->comparison()->reference, request.mine->comparison()->inputs,
+                     to_string(request.device));
 }
 
 // Of a process that works on large arrays again and again and times nothing: what it frees it keeps, since half of its
@@ -82,13 +83,13 @@ std::map<std::string, std::string> quiet_threads() {
 }
 
 bool is_quiet(const CaseRequest& request) {
-  return !request.law.empty() && request.device == DeviceKind::cpu && !request.mine->python_class.empty();
+  return !request.law.empty() && request.device == DeviceKind::cpu && request.mine->runs_in_python();
 }
 
 // Which judged process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
   if (!runs_apart(request)) return {};
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class,
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", request.mine->path(), request.mine->inside(),
                      to_string(request.device), request.memory_limit_bytes, request.world_size,
                      request.mine->is_function(), is_quiet(request));
 }
@@ -155,7 +156,7 @@ class Revived : public CallChannel, public DeclaresDomain {
   bool guarded_;
 };
 
-bool is_in_python(const CaseRequest& request) { return !request.mine->python_class.empty(); }
+bool is_in_python(const CaseRequest& request) { return request.mine->runs_in_python(); }
 
 ForeignOptions judged_process(const CaseRequest& request, bool with_ranks) {
   const bool python = is_in_python(request);
@@ -317,7 +318,8 @@ std::shared_ptr<ForeignWorker> CaseContext::reference(const std::string& case_na
     taken.worker->turn_to(case_name);
   } else {
     ForeignOptions options;
-    options.command = python_reference_command(request_.mine->reference, request_.mine->inputs, request_.device);
+    options.command = python_reference_command(request_.mine->comparison()->reference,
+                                               request_.mine->comparison()->inputs, request_.device);
     options.environment = of_a_reference();
     options.about = case_name;
     if (judge::walls_wanted()) options.walls = judge::Profile::python;

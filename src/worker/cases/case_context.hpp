@@ -71,7 +71,7 @@ class CaseContext {
   // Ranks of the lab's own, in a process that is started now and ends with what is returned: what a class is timed
   // beside, and what says how it should have ended. Behind the same walls, so that times may be compared.
   std::shared_ptr<CallChannel> lab_ranks() const;
-  // Of a function (MineRequest::is_function): the process that makes its arguments and knows its results, turned to the
+  // Of a function (Submitted::is_function): the process that makes its arguments and knows its results, turned to the
   // case of that name. It is of whoever asks, so it is kept whatever is judged; nothing of what is judged reaches it.
   std::shared_ptr<ForeignWorker> reference(const std::string& case_name) const;
   // How often that process changes that case's arguments for a bound that has been enough so far; as long as it lives.

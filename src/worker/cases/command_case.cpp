@@ -172,7 +172,7 @@ void time_in_bursts(CaseContext& context, CommandCase& one, const measure::Proto
 
 void run_command_case(CaseContext& context) {
   const CaseRequest& request = context.request();
-  const std::optional<CommandPlace> place = request.mine ? parse_command_place(request.mine->path) : std::nullopt;
+  const std::optional<CommandPlace> place = request.mine ? parse_command_place(request.mine->path()) : std::nullopt;
   if (!place) {
     throw Error(ErrorKind::usage, "command is about a program of yours: --command './bench {n}' (docs/any-command.md)");
   }

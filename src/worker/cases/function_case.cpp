@@ -121,11 +121,12 @@ std::set<std::string> files_of(const Json& domain, const std::string& file) {
 
 // What the reference's process has loaded of what the function is made of, and what a file has replaced there. One file
 // that has both, as whoever reads it sees, is no news.
-std::vector<stats::TimingWarning> ties(const Json& reference, const Json& function, const MineRequest& mine) {
+std::vector<stats::TimingWarning> ties(const Json& reference, const Json& function, const Submitted& mine) {
   std::vector<stats::TimingWarning> found;
   std::error_code failed;
   const auto place = [&](const std::string& text) { return std::filesystem::weakly_canonical(text, failed).string(); };
-  const std::string own = place(mine.path), its = place(mine.reference.substr(0, mine.reference.rfind(':')));
+  const std::string own = place(mine.path()),
+                    its = place(mine.comparison()->reference.substr(0, mine.comparison()->reference.rfind(':')));
   if (own != its) {
     std::set<std::string> parts = files_of(function, own);
     parts.insert(own);
@@ -345,7 +346,7 @@ class FunctionCase {
 }  // namespace
 
 void run_function_case(CaseContext& context) {
-  const std::optional<MineRequest>& mine = context.request().mine;
+  const std::optional<Submitted>& mine = context.request().mine;
   if (!mine || !mine->is_function()) {
     throw Error(ErrorKind::usage,
                 fmt::format("{} is about a function of yours: --mine NAME=file.py:function --reference "

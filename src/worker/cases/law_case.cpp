@@ -30,7 +30,7 @@ const check::Law& find_law(const std::vector<check::Law>& laws, const std::strin
 // What the law was not asked for want of, or failed for, as far as a process of ours has found it to be so.
 std::optional<Lack> lacking(const CaseRequest& asked, const check::LawResult& result) {
   if (!result.lacks || result.lacks->is_established() || !asked.mine) return result.lacks;
-  return established(*result.lacks, asked.mine->path);
+  return established(*result.lacks, asked.mine->path());
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
 
 void require_class_for_ranks(const CaseContext& context) {
   const CaseRequest& asked = context.request();
-  if (asked.mine->python_class.empty()) {
+  if (!asked.mine->runs_in_python()) {
     throw Error(ErrorKind::usage,
                 fmt::format("{} takes --mine NAME=file.py:Class; syslab.h has nothing of ranks", asked.experiment));
   }

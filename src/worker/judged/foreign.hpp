@@ -59,11 +59,11 @@ struct ForeignOptions {
 // The command that serves a Python class: the interpreter (SYSLAB_PYTHON, else python3) and syslab_worker.py (from
 // SYSLAB_PYTHON_DIR, else the copies inside this binary). It is the same for every class and for every function, so
 // that a file cannot tell by it which side of a comparison it is: ForeignOptions::implementation says what to load.
-std::vector<std::string> python_worker_command(const MineRequest& mine);
-std::string implementation_of(const MineRequest& mine);
+std::vector<std::string> python_worker_command(const Submitted& mine);
+std::string implementation_of(const Submitted& mine);
 
 // The same for a class that several ranks use: syslab_ranks.py.
-std::vector<std::string> python_ranks_command(const MineRequest& mine);
+std::vector<std::string> python_ranks_command(const Submitted& mine);
 
 // Of no class: what one is timed beside, and the training by one process (tools/python/syslab_ranks.py, --lab).
 std::vector<std::string> python_lab_ranks_command();
@@ -74,7 +74,7 @@ std::vector<std::string> python_reference_command(const std::string& reference, 
                                                   DeviceKind device);
 
 // The command that serves a library: this very binary, which opens it (docs/worker-wire.md).
-std::vector<std::string> library_worker_command(const MineRequest& mine, DeviceKind device);
+std::vector<std::string> library_worker_command(const Submitted& mine, DeviceKind device);
 
 // Error(comm) unless a call may have these inputs before its clock starts.
 void refuse_early(const CallRequest& request, const std::vector<std::string>& early);

@@ -90,16 +90,16 @@ std::string python_interpreter() {
   return chosen.empty() ? "python3" : chosen;
 }
 
-std::vector<std::string> python_worker_command(const MineRequest& mine) {
+std::vector<std::string> python_worker_command(const Submitted& mine) {
   std::vector<std::string> command = python_program(python_script("syslab_worker"));
   if (mine.is_function()) command.emplace_back("--function");
   return command;
 }
 
-std::string implementation_of(const MineRequest& mine) { return mine.path + ":" + mine.python_class; }
+std::string implementation_of(const Submitted& mine) { return mine.path() + ":" + mine.inside(); }
 
 // Without the name that the user gave it, as above: both sides of a comparison may be the same file.
-std::vector<std::string> python_ranks_command(const MineRequest& mine) {
+std::vector<std::string> python_ranks_command(const Submitted& mine) {
   std::vector<std::string> command = python_program(python_script("syslab_ranks"));
   command.insert(command.end(), {"--mine", "=" + implementation_of(mine)});
   return command;
@@ -133,8 +133,8 @@ std::vector<std::string> python_reference_command(const std::string& reference, 
 }
 
 // By the link rather than its target: a build may have replaced the file.
-std::vector<std::string> library_worker_command(const MineRequest& mine, DeviceKind device) {
-  std::vector<std::string> command{"/proc/self/exe", "judged", "=" + mine.path};  // without its name, as above
+std::vector<std::string> library_worker_command(const Submitted& mine, DeviceKind device) {
+  std::vector<std::string> command{"/proc/self/exe", "judged", "=" + mine.path()};  // without its name, as above
   if (device != DeviceKind::cpu) command.emplace_back(to_string(device));
   return command;
 }

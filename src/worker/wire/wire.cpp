@@ -349,11 +349,12 @@ Json to_json(const CaseRequest& request) {
   if (!request.rendezvous.empty()) json["rendezvous"] = request.rendezvous;
   if (request.mine) {
     json["mine"] = {{"name", request.mine->name},
-                    {"path", request.mine->path},
-                    {"python_class", request.mine->python_class},
+                    {"path", request.mine->path()},
+                    {"python_class", request.mine->inside()},
                     {"digest", request.mine->digest}};
     if (request.mine->is_function()) {
-      json["mine"].update({{"reference", request.mine->reference}, {"inputs", request.mine->inputs}});
+      json["mine"].update(
+          {{"reference", request.mine->comparison()->reference}, {"inputs", request.mine->comparison()->inputs}});
     }
   }
   return json;
@@ -407,12 +408,9 @@ CaseRequest case_request_from_json(const Json& json) {
   request.device = device_in(fields);
   if (json.contains("mine")) {
     const Fields mine(json["mine"], "message 'case', field 'mine'");
-    request.mine = MineRequest{mine.text("name"),
-                               mine.text("path"),
-                               mine.text_or("python_class", ""),
-                               mine.text_or("digest", ""),
-                               mine.text_or("reference", ""),
-                               mine.text_or("inputs", "")};
+    request.mine = submitted_of(mine.text("name"), mine.text("path"), mine.text_or("python_class", ""),
+                                {mine.text_or("reference", ""), mine.text_or("inputs", "")});
+    request.mine->digest = mine.text_or("digest", "");
   }
   return request;
 }

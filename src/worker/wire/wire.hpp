@@ -21,6 +21,7 @@
 #include "contract/measure_spec.hpp"
 #include "contract/outcome.hpp"
 #include "contract/status.hpp"
+#include "contract/submitted.hpp"
 #include "contract/task.hpp"
 #include "core/device_kind.hpp"
 #include "core/rank_error.hpp"
@@ -39,21 +40,12 @@ inline constexpr int kOutOfMemoryExit = 113;
 // what is printed of them.
 inline constexpr std::size_t kMostFactLevels = kMostLevels - 10;
 
-// Somebody's implementation that the case runs instead of one of ours.
-struct MineRequest {
-  std::string name, path, python_class, digest;
-  // Of a function, which python_class then names: "file.py:name" of what it is compared with and of what makes its
-  // arguments. Empty of a class and of a library.
-  std::string reference, inputs;
-  bool is_function() const { return !reference.empty(); }
-};
-
 // One attempt, as the host asks for it. Its timeout is the host's own, and travels with a law alone.
 struct CaseRequest : MeasureSpec {
   std::string experiment;
   Params params;
   std::string implementation;
-  std::optional<MineRequest> mine;
+  std::optional<Submitted> mine;        // runs instead of one of ours
   DeviceKind device = DeviceKind::cpu;  // where it runs
   std::uint64_t seed = 0;
   std::string case_uid;

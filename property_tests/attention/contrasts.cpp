@@ -190,43 +190,44 @@ bool has_no_mean_of_values(const Trial& trial) {
 
 }  // namespace
 
-std::string AskedAgain::likeness() const {
+Likeness AskedAgain::likeness() const {
   const std::string memory =
-      "memory that threads or calls share, that is read before it is written, or that is not cleared: the "
-      "same input has ";
-  if (wrong_calls == calls) return memory + fmt::format("another wrong answer each time (of {} calls)", calls);
-  return memory + fmt::format("another answer now and then ({})",
+      "memory that threads or calls share, that is read before it is written, or that is not cleared";
+  if (wrong_calls == calls) {
+    return {memory, fmt::format("the same input has another wrong answer each time (of {} calls)", calls)};
+  }
+  return {memory, fmt::format("the same input has another answer now and then ({})",
                               wrong_calls > 0 ? fmt::format("wrong in {} of {} calls", wrong_calls, calls)
-                                              : fmt::format("this time right in {} calls", calls));
+                                              : fmt::format("this time right in {} calls", calls))};
 }
 
-std::string of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample, Pass pass) {
+std::optional<Likeness> of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample,
+                                           Pass pass) {
   constexpr int kMostRight = 4;
-  if (!subject.rung.domain || again.wrong_calls < again.calls) return {};
+  if (!subject.rung.domain || again.wrong_calls < again.calls) return std::nullopt;
   struct Asked {
     int times = 0;
     bool wrong = false;
   };
   static std::map<std::string, Asked> asked;  // of what is asked in this process of ours
   auto& [times, wrong] = asked[fmt::format("{} {} {}", subject.rung.name, subject.rung.digest, to_string(pass))];
-  if (wrong) return {};
+  if (wrong) return std::nullopt;
+  const char* const state = "state that an earlier call left";
   const char* const look_at = "look at statics, class attributes, and what is kept by shape or by address";
   if (times >= kMostRight) {
-    return fmt::format(
-        "state that an earlier call left: {} inputs before this one were right when called "
-        "first in a fresh process, in which this one was not called; {}",
-        times, look_at);
+    return Likeness{state, fmt::format("{} inputs before this one were right when called first in a fresh process, in "
+                                       "which this one was not called; {}",
+                                       times, look_at)};
   }
   const Company company({.first = true});
   if (tried(subject, sample, pass).wrong()) {
     wrong = true;
-    return {};
+    return std::nullopt;
   }
   ++times;
-  return fmt::format(
-      "state that an earlier call left: right when it is called first in a fresh process, wrong in all {} "
-      "calls behind others; {}",
-      again.calls, look_at);
+  return Likeness{state, fmt::format("right when it is called first in a fresh process, wrong in all {} calls behind "
+                                     "others; {}",
+                                     again.calls, look_at)};
 }
 
 AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {
@@ -278,7 +279,7 @@ std::string right_with(const Subject& subject, const Sample& sample, Pass pass) 
   return limit.empty() ? text : text + (text.empty() ? "" : "; ") + limit;
 }
 
-Contrast of_large_scores(const Subject& subject, const Sample& sample) {
+Likeness of_large_scores(const Subject& subject, const Sample& sample) {
   constexpr double kScore = 1000;  // e^±1000 is infinite, and nothing
   const auto with_scores_near = [&](double score) {
     Sample all = filled(sample, sample.problem, sample.seed);
@@ -299,26 +300,23 @@ Contrast of_large_scores(const Subject& subject, const Sample& sample) {
   if (!above) return {};
   if (above->wrong()) {
     if (!no_row_has_its_lse(*above)) return {};
-    return {
-        "exp without the row's maximum subtracted: right for scores of order one, wrong where all of a row are near "
-        "1000; look at where m is taken off",
-        true};
+    return {"exp without the row's maximum subtracted",
+            "right for scores of order one, wrong where all of a row are near 1000; look at where m is taken off"};
   }
   const auto below = found(with_scores_near(-kScore));
   if (!below) return {};
   if (below->wrong()) {
     if (!no_row_has_its_lse(*below)) return {};
     return {
-        "a maximum that does not begin at −∞: right for scores of order one and near 1000, wrong where all of a row "
-        "are near −1000; look at where m begins",
-        true};
+        "a maximum that does not begin at −∞",
+        "right for scores of order one and near 1000, wrong where all of a row are near −1000; look at where m begins"};
   }
   const auto apart = found(with_large_scores(sample));
   if (!apart || !has_no_mean_of_values(*apart)) return {};
   return {
+      "",
       "right where all scores of a row are near 1000 or near −1000, wrong where they lie far apart: look at exp "
-      "itself far below 0, where it must come out as 0, and whether the maximum is over all keys that the row sees",
-      false};
+      "itself far below 0, where it must come out as 0, and whether the maximum is over all keys that the row sees"};
 }
 
 }  // namespace syslab::attention

@@ -51,8 +51,8 @@ std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pas
 }
 
 // `among`: only these kinds, and no pattern.
-std::optional<std::string> looks_like(const Subject& subject, const Trial& here, const std::optional<Trial>& larger,
-                                      Pass pass, const Kinds* among = nullptr) {
+std::optional<Likeness> looks_like(const Subject& subject, const Trial& here, const std::optional<Trial>& larger,
+                                   Pass pass, const Kinds* among = nullptr) {
   const Trial& trial = larger && larger->wrong() ? *larger : here;
   Kinds kinds = explaining(trial, pass, among);
   // Both must be explained, the larger one where it is right, too.
@@ -64,8 +64,9 @@ std::optional<std::string> looks_like(const Subject& subject, const Trial& here,
     std::int64_t elements = 0;
     for (const Judged& judged : trial.tensors) elements += static_cast<std::int64_t>(judged.exact.size());
     const auto& [name, kind] = *kinds.begin();
-    return fmt::format("{}: that alone gives all {} elements as found ({}S={}×{}); look at {}", name, elements,
-                       kind.tiles_words(), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at);
+    return Likeness{
+        name, fmt::format("that alone gives all {} elements as found ({}S={}×{}); look at {}", elements,
+                          kind.tiles_words(), trial.sample.problem.seq_q, trial.sample.problem.seq_k, kind.look_at)};
   }
   if (!kinds.empty() || among != nullptr) return std::nullopt;
   if (auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) return number;
@@ -249,11 +250,9 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
     said.first_wrong = first_wrong(trial);
     if (!said.first_wrong.empty()) add("first wrong: " + said.first_wrong);
   };
-  // "a mask that shows one key too few: that alone gives …": what is before the colon is the cause.
-  const auto add_cause = [&](const std::string& likeness) {
-    if (likeness.empty()) return;
-    said.cause = likeness.substr(0, likeness.find(": "));
-    add("looks like " + likeness);
+  const auto add_cause = [&](const Likeness& likeness) {
+    said.cause = likeness.cause;
+    add("looks like " + likeness.words());
   };
   if (sample.long_both()) return said;  // asking on, and every suspect, would take many times as long
   const auto begin = std::chrono::steady_clock::now();
@@ -268,9 +267,9 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       if (again.differs) add(again.given.empty() ? narrowed_by(again.wrong, pass) : wrong_before(again.given));
       return said;
     }
-    if (const std::string kept = of_a_fresh_process(subject, again, sample, pass); !kept.empty()) {
+    if (const auto kept = of_a_fresh_process(subject, again, sample, pass)) {
       add_first_wrong(here);
-      add_cause(kept);
+      add_cause(*kept);
       return said;
     }
     std::optional<Trial> larger;
@@ -303,8 +302,8 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) {
         add_cause(*number);
       } else if (law == "attention.large_scores") {
-        const Contrast found = of_large_scores(subject, sample);
-        found.is_cause ? add_cause(found.text) : add(found.text);
+        const Likeness found = of_large_scores(subject, sample);
+        found.cause.empty() ? add(found.shown) : add_cause(found);
       }
     }
   } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do

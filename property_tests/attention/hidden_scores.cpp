@@ -162,7 +162,7 @@ Sample with_scores_below(Sample sample, const Mistake& mistake) {
 
 }  // namespace
 
-std::optional<std::string> of_hidden_scores(const Subject& subject, const Trial& here, const Trial* larger, Pass pass) {
+std::optional<Likeness> of_hidden_scores(const Subject& subject, const Trial& here, const Trial* larger, Pass pass) {
   Sample sample = larger != nullptr ? larger->sample : here.sample;
   const Problem& p = sample.problem;
   if (!hides_keys(here.sample.problem) || !hides_keys(p)) return std::nullopt;
@@ -195,9 +195,10 @@ std::optional<std::string> of_hidden_scores(const Subject& subject, const Trial&
     const auto& [name, kind] = *kinds.begin();
     std::size_t elements = 0;
     for (const Judged& judged : stretched.tensors) elements += judged.exact.size();
-    return fmt::format(
-        "{}: that alone gives all {} elements as found where scores are {} times as large (S={}×{}); look at {}", name,
-        elements, size, p.seq_q, p.seq_k, kind.look_at);
+    return Likeness{
+        name, fmt::format(
+                  "that alone gives all {} elements as found where scores are {} times as large (S={}×{}); look at {}",
+                  elements, size, p.seq_q, p.seq_k, kind.look_at)};
   }
   return std::nullopt;
 }

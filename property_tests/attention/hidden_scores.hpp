@@ -5,6 +5,7 @@
 #include <string>
 
 #include "property_tests/attention/law_bodies.hpp"
+#include "property_tests/attention/likeness.hpp"
 #include "property_tests/attention/trial.hpp"
 
 namespace syslab::attention {
@@ -14,6 +15,6 @@ namespace syslab::attention {
 // until it is wrong. There the number is read off a log-sum-exp, or off dV by least squares, and must give every
 // element of that trial, of both others, and of one whose scores are all below that number. Nothing where no key of the
 // sample is hidden, where anything else would give them, too, or where what a backward pass is given is wrong already.
-std::optional<std::string> of_hidden_scores(const Subject& subject, const Trial& here, const Trial* larger, Pass pass);
+std::optional<Likeness> of_hidden_scores(const Subject& subject, const Trial& here, const Trial* larger, Pass pass);
 
 }  // namespace syslab::attention

@@ -199,7 +199,7 @@ std::string what_gives(const Trial& trial, const Trial* other, Pass pass, const 
 
 }  // namespace
 
-std::optional<std::string> one_value_everywhere(const Trial& trial, const Trial* other, Pass pass) {
+std::optional<Likeness> one_value_everywhere(const Trial& trial, const Trial* other, Pass pass) {
   const auto groups = groups_of_one_value(trial);
   if (groups.empty()) return std::nullopt;
   const std::vector<const Judged*>& first = groups.front();
@@ -207,25 +207,27 @@ std::optional<std::string> one_value_everywhere(const Trial& trial, const Trial*
   const std::size_t elements = elements_of(first);
   const double value = first.front()->found.values[0];
   if (is_unwritten(*first.front())) {
-    return fmt::format(
-        "nothing written to {}: all {} elements hold what stood there before the call; look at where results are "
-        "stored",
-        names, elements);
+    return Likeness{
+        "nothing written to " + names,
+        fmt::format("all {} elements hold what stood there before the call; look at where results are stored",
+                    elements)};
   }
   const bool no_sum = pass == Pass::forward && trial.tensors[1].found.values[0] == -kInfinite;
   if (std::isnan(value) && !(no_sum && groups.size() > 1)) {
-    return fmt::format(
-        "NaN in every element of {}: all {} of them; look at 0/0, ∞ − ∞ (a maximum that begins at −∞ and is taken off "
-        "−∞) and the log of what is below 0",
-        names, elements);
+    return Likeness{
+        "NaN in every element of " + names,
+        fmt::format("all {} of them; look at 0/0, ∞ − ∞ (a maximum that begins at −∞ and is taken off −∞) and "
+                    "the log of what is below 0",
+                    elements)};
   }
-  std::string text = fmt::format("one value in every element of {}: all {} are {:.6g}", names, elements, value);
+  std::string text = fmt::format("all {} are {:.6g}", elements, value);
   for (std::size_t i = 1; i < groups.size(); ++i) {
     if (is_unwritten(*groups[i].front())) continue;
     text += fmt::format(", of {} all {} are {:.6g}", names_of(groups[i]), elements_of(groups[i]),
                         groups[i].front()->found.values[0]);
   }
-  return fmt::format("{}; {}", text, what_gives(trial, other, pass, *first.front()));
+  return Likeness{"one value in every element of " + names,
+                  fmt::format("{}; {}", text, what_gives(trial, other, pass, *first.front()))};
 }
 
 }  // namespace syslab::attention

@@ -19,7 +19,7 @@ bool leaves_right(const Judged& judged, std::size_t i, double expected) {
 }
 
 // Every element of a wrong tensor is one multiple of what is right.
-std::optional<std::string> one_factor(const Trial& trial) {
+std::optional<Likeness> one_factor(const Trial& trial) {
   std::string text;
   for (const Judged& judged : trial.tensors) {
     if (!judged.wrong_anywhere()) continue;
@@ -40,11 +40,11 @@ std::optional<std::string> one_factor(const Trial& trial) {
     text += fmt::format("{}{} is {:.4g} ×", text.empty() ? "" : ", ", judged.found.name, factor);
   }
   if (text.empty()) return std::nullopt;
-  return fmt::format("a factor that is wrong or missing: {} what is right in every element", text);
+  return Likeness{"a factor that is wrong or missing", text + " what is right in every element"};
 }
 
 // The log-sum-exp alone is wrong, by as much everywhere.
-std::optional<std::string> one_summand(const Trial& trial) {
+std::optional<Likeness> one_summand(const Trial& trial) {
   double first = 0;
   std::size_t seen = 0;
   for (const Judged& judged : trial.tensors) {
@@ -60,9 +60,8 @@ std::optional<std::string> one_summand(const Trial& trial) {
     }
   }
   if (seen < 8) return std::nullopt;
-  return fmt::format(
-      "a summand that is wrong or missing: lse is {:+.4g} off what is right in every element; look at L = m + log l",
-      first);
+  return Likeness{"a summand that is wrong or missing",
+                  fmt::format("lse is {:+.4g} off what is right in every element; look at L = m + log l", first)};
 }
 
 // By chance, of errors that do not depend on where they are, a pattern is this rare: then it is said.
@@ -110,7 +109,7 @@ std::optional<double> chance_of_tail(const WrongRows& wrong, std::int64_t rows, 
 }
 
 // Wrong are only rows behind the last whole tile of queries, in both trials, and in more of them than chance has there.
-std::optional<std::string> tail_of_rows(const Trial& trial, const Trial* other) {
+std::optional<Likeness> tail_of_rows(const Trial& trial, const Trial* other) {
   const std::int64_t rows = trial.sample.problem.seq_q;
   const std::optional<WrongRows> here = wrong_rows(trial);
   const std::optional<WrongRows> there = other == nullptr ? std::nullopt : wrong_rows(*other);
@@ -121,8 +120,8 @@ std::optional<std::string> tail_of_rows(const Trial& trial, const Trial* other) 
     const std::optional<double> others =
         there ? chance_of_tail(*there, other->sample.problem.seq_q, tile) : std::optional(1.0);
     if (!chance || !others || *chance * *others > kChance) continue;
-    return fmt::format("the last, partial tile of queries: only rows from {} on are wrong, of {} (tiles of {})",
-                       here->first, rows, tile);
+    return Likeness{"the last, partial tile of queries",
+                    fmt::format("only rows from {} on are wrong, of {} (tiles of {})", here->first, rows, tile)};
   }
   return std::nullopt;
 }
@@ -183,7 +182,7 @@ bool add_first_alone(FirstAlone& seen, const Trial& trial, Place place) {
 
 // Right is the first batch entry, or the first head of each, or the first head of all, and nothing behind it, in both
 // trials: of so many heads and rows that errors in some of all rows, or in every second head, would show.
-std::optional<std::string> only_the_first(const Trial& trial, const Trial* other) {
+std::optional<Likeness> only_the_first(const Trial& trial, const Trial* other) {
   constexpr std::int64_t kLeastMatrices = 4, kLeastRows = 8;
   const std::pair<Place, const char*> all[] = {{Place::batch_entry, "batch entry"},
                                                {Place::head, "head"},
@@ -194,10 +193,10 @@ std::optional<std::string> only_the_first(const Trial& trial, const Trial* other
     if (other != nullptr && !add_first_alone(seen, *other, place)) continue;
     if (seen.others < 2 || seen.first + seen.others < kLeastMatrices) continue;
     if (seen.first_rows < kLeastRows || seen.other_rows < kLeastRows) continue;
-    return fmt::format(
-        "the first {} alone: it is right, and all others are wrong; look at how batch and head come into every index, "
-        "and at loops that end with the first",
-        name);
+    return Likeness{
+        fmt::format("the first {} alone", name),
+        "it is right, and all others are wrong; look at how batch and head come into every index, and at loops "
+        "that end with the first"};
   }
   return std::nullopt;
 }
@@ -231,7 +230,7 @@ std::optional<bool> differs_in(const Trial& trial, std::int64_t row) {
 
 // Of a forward pass: right are the rows whose largest score is in their first tile of keys, wrong are others alone, and
 // that by more than chance, by which the largest score may be anywhere.
-std::optional<std::string> rises_late(const Trial& trial) {
+std::optional<Likeness> rises_late(const Trial& trial) {
   constexpr std::int64_t kLeast = 12;                 // rows
   constexpr double kBehind = 0.05;                    // of a row's weight; that it is none
   const std::int64_t tiles[] = {128, 64, 32, 16, 8};  // the largest that fits
@@ -269,16 +268,17 @@ std::optional<std::string> rises_late(const Trial& trial) {
   for (std::size_t t = 0; t < std::size(tiles); ++t) {
     const Rows& rows = by_tile[t];
     if (rows.early_wrong > 0 || rows.early < kLeast || rows.late_wrong < kLeast || rows.chance > kChance) continue;
-    return fmt::format(
-        "a wrong rescale where the running maximum grows: all {} rows are right whose largest score stands among the "
-        "first {} keys, {} of {} are wrong where it stands behind them (S={}×{}); look at m, and at what e^(m − m′) "
-        "multiplies",
-        rows.early, tiles[t], rows.late_wrong, rows.late, p.seq_q, p.seq_k);
+    return Likeness{
+        "a wrong rescale where the running maximum grows",
+        fmt::format(
+            "all {} rows are right whose largest score stands among the first {} keys, {} of {} are wrong where it "
+            "stands behind them (S={}×{}); look at m, and at what e^(m − m′) multiplies",
+            rows.early, tiles[t], rows.late_wrong, rows.late, p.seq_q, p.seq_k)};
   }
   return std::nullopt;
 }
 
-std::optional<std::string> nothing_seen(const Trial& trial) {
+std::optional<Likeness> nothing_seen(const Trial& trial) {
   const Problem& p = trial.sample.problem;
   bool any = false, divided = false;
   for (const Judged& judged : trial.tensors) {
@@ -292,8 +292,8 @@ std::optional<std::string> nothing_seen(const Trial& trial) {
     }
   }
   if (!any) return std::nullopt;
-  return fmt::format("{}: only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf",
-                     divided ? "a division by nothing" : "keys that take part in rows that see none");
+  return Likeness{divided ? "a division by nothing" : "keys that take part in rows that see none",
+                  "only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf"};
 }
 
 }  // namespace
@@ -327,8 +327,8 @@ std::optional<std::string> rows_of_every_tile(const Trial& trial) {
   return std::nullopt;
 }
 
-std::optional<std::string> pattern_of_errors(const Trial& trial, const Trial* other, Pass pass) {
-  std::vector<std::string> patterns;
+std::optional<Likeness> pattern_of_errors(const Trial& trial, const Trial* other, Pass pass) {
+  std::vector<Likeness> patterns;
   for (const auto& pattern :
        {one_factor(trial), one_summand(trial), tail_of_rows(trial, other), only_the_first(trial, other),
         nothing_seen(trial), pass == Pass::forward ? rises_late(trial) : std::nullopt}) {

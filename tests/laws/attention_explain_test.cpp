@@ -19,8 +19,9 @@ using testing::Not;
 std::string said_of_large_scores(const Softmax& softmax, Mask mask = Mask::none) {
   const Candidate rung = with_softmax(softmax);
   const MenuOrReason choice = menu_for(rung, check::Contract::full, Wants{});
-  return of_large_scores({rung, check::Contract::full, choice.menu.value(), Pass::forward}, sample_of(16, 16, mask))
-      .text;
+  const Likeness said =
+      of_large_scores({rung, check::Contract::full, choice.menu.value(), Pass::forward}, sample_of(16, 16, mask));
+  return said.cause.empty() ? said.shown : said.words();
 }
 
 TEST(LargeScores, NameTheMaximumThatIsMissingOrBeginsTooHigh) {

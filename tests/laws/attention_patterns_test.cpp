@@ -25,12 +25,12 @@ Trial trial_of(std::vector<double> found) {
 TEST(AttentionPatterns, AFactorIsNamedThatMakesTheErrors) {
   const auto said = pattern_of_errors(trial_of({2, 2, 2, 2, 2, 2, 2, 2}), nullptr, Pass::forward);
   ASSERT_TRUE(said);
-  EXPECT_NE(said->find("out is 2 ×"), std::string::npos) << *said;
+  EXPECT_NE(said->shown.find("out is 2 ×"), std::string::npos) << said->words();
 }
 
 TEST(AttentionPatterns, RoundingOfOneElementIsNoFactor) {
   const auto said = pattern_of_errors(trial_of({1.02, 1, 1, 1, 1, 1, 1, 1}), nullptr, Pass::forward);
-  EXPECT_TRUE(!said || said->find("factor") == std::string::npos) << *said;
+  EXPECT_TRUE(!said || said->cause.find("factor") == std::string::npos) << said->words();
 }
 
 // `out` of that shape, right (1, to 0.01) where `wrong` does not say otherwise of a head, counted through all batch
@@ -56,7 +56,8 @@ Trial of_heads(std::int64_t batch, std::int64_t heads, std::int64_t rows, const 
 }
 
 std::string said_of(const Trial& trial, const Trial* other = nullptr) {
-  return pattern_of_errors(trial, other, Pass::backward).value_or("");
+  const auto said = pattern_of_errors(trial, other, Pass::backward);
+  return said ? said->words() : "";
 }
 
 TEST(AttentionPatterns, TheFirstHeadAloneIsSaidOfSeveralHeadsAndRows) {

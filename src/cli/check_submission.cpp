@@ -25,6 +25,7 @@
 #include "submission/locked.hpp"
 #include "submission/survey.hpp"
 #include "verdict/law_row.hpp"
+#include "words/check_words.hpp"
 #include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
@@ -304,7 +305,7 @@ class SubmissionCheck {
     return text + fmt::format("all together: {}: {}{}; {} not implemented{}; {}\n", word, laws, broken(),
                               counted(static_cast<std::int64_t>(open), "function"),
                               missing > 0 ? fmt::format(", {} not there", missing) : "",
-                              verdict::counted_beyond(judged(), laws_asked()));
+                              words::counted_beyond(judged(), laws_asked()));
   }
 
   // What was looked at held, and the rest needs what this Python lacks.

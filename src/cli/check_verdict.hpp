@@ -50,24 +50,13 @@ struct JudgedLaw {
 verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planned, const JudgedLaw& law,
                          std::string_view year, bool barely = false);
 
-// How far a check goes where nobody says otherwise: so many tries a law, while the time lasts that all share.
-struct CheckDepth {
-  int cases;
-  std::chrono::seconds within;
-};
-inline constexpr CheckDepth kUsualDepth{100, std::chrono::seconds(20)}, kDeepDepth{1000, std::chrono::minutes(5)};
-// Of `grade`: as many tries as the deep one, in a fifth of its time, so that fifty submissions of attention do not take
-// two processors hours. Each try of a law of ranks trains on several, so that these are fewer.
-inline constexpr CheckDepth kGradedDepth{1000, std::chrono::seconds(60)};
-inline constexpr int kGradedTriesOfRanks = 50;
-
 // Laws of experiments that ranks do together: each try starts none, but trains on several, and a depth's time would
 // leave few.
 bool is_of_ranks(const plan::PlannedCase& planned);
 
-// What a PASS of the hand-out's laws does not say of a Python class on the CPU, whose official tests are of the full
-// mask alone, and the command that asks it; empty where the mask was asked.
-std::string unasked_mask(const plan::Plan& plan);
+// The command that lets the causal mask decide, of Python classes on the CPU, whose official tests are of the full mask
+// alone; empty where the mask was asked.
+std::string mask_command(const plan::Plan& plan);
 
 // "me: nothing was checked: …", of something with so many cases, so many attempts that have ended and so many that were
 // neither skipped nor unsupported; empty where something was checked, or the run ended before all were looked at.

@@ -20,43 +20,6 @@ bool is_decided_wrong(const LawFact& fact) {
   return fact.outcome == Outcome::falsified || (fact.outcome == Outcome::error && is_severe(fact.finding));
 }
 
-struct Names {
-  std::string_view one, more;
-};
-Names names_of(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::none:
-      return {"unknown fault", "unknown faults"};
-    case FindingKind::wrong_value:
-      return {"wrong value", "wrong values"};
-    case FindingKind::not_finite:
-      return {"NaN or infinity", "NaNs or infinities"};
-    case FindingKind::unwritten:
-      return {"output not written", "outputs not written"};
-    case FindingKind::kept_state:
-      return {"kept state", "kept states"};
-    case FindingKind::input_changed:
-      return {"changed input", "changed inputs"};
-    case FindingKind::write_outside:
-      return {"write outside", "writes outside"};
-    case FindingKind::read_outside:
-      return {"read outside", "reads outside"};
-    case FindingKind::late_write:
-      return {"late write", "late writes"};
-    case FindingKind::crash:
-      return {"crash", "crashes"};
-    case FindingKind::killed:
-      return {"killed process", "killed processes"};
-    case FindingKind::hang:
-      return {"hang", "hangs"};
-    case FindingKind::raised:
-      return {"exception", "exceptions"};
-    case FindingKind::unanswered:
-      return {"law without an answer", "laws without an answer"};
-  }
-  return {};
-}
-
 void add_to(Share& share, const LawFact& fact, bool counts_all) {
   // Of a problem of the hand-out a law that found no input to ask has not been tried.
   const bool untried = is_open(fact) || fact.outcome == Outcome::not_run ||
@@ -87,6 +50,12 @@ Word word_of(const Share& share, bool wrong, bool holds) {
 
 }  // namespace
 
+bool is_beyond_alone(const LawVerdict& verdict) { return verdict.of_handout.planned + verdict.of_unposed.planned == 0; }
+
+bool beyond_decides(const LawVerdict& verdict, const LawsAsked& asked) {
+  return asked.strict || asked.beyond_decides || is_beyond_alone(verdict);
+}
+
 bool fails_handout(Part part, Outcome outcome, FindingKind finding, bool promised) {
   if (!is_wrong(outcome)) return false;
   return part == Part::handout || (part == Part::beyond && promised && is_severe(finding));
@@ -116,15 +85,7 @@ std::int64_t LawVerdict::warned() const {
   return sum;
 }
 
-namespace {
-
-bool is_beyond_alone(const LawVerdict& verdict) { return verdict.of_handout.planned + verdict.of_unposed.planned == 0; }
-
-bool beyond_decides(const LawVerdict& verdict, const LawsAsked& asked) {
-  return asked.strict || asked.beyond_decides || is_beyond_alone(verdict);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 LawVerdict judge(std::span<const LawFact> facts, const LawsAsked& asked) {
   LawVerdict verdict;
@@ -173,23 +134,6 @@ LawVerdict judge(std::span<const LawFact> facts, const LawsAsked& asked) {
                      (!is_beyond_alone(verdict) || verdict.beyond == Word::pass);
   verdict.standing = wrong ? Standing::wrong : whole ? Standing::well : Standing::incomplete;
   return verdict;
-}
-
-std::string counted_findings(const std::map<FindingKind, std::int64_t>& findings, std::string_view name) {
-  std::int64_t all = 0;
-  std::string kinds;
-  for (const auto& [kind, count] : findings) {
-    const Names names = names_of(kind);
-    all += count;
-    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, count == 1 ? names.one : names.more);
-  }
-  return fmt::format("{} {}{}{}{}", all, name, all == 1 ? "" : "s", kinds.empty() ? "" : ": ", kinds);
-}
-
-std::string counted_beyond(const LawVerdict& verdict, const LawsAsked& asked) {
-  const std::string counts = counted_findings(verdict.warnings, beyond_decides(verdict, asked) ? "failure" : "warning");
-  if (is_beyond_alone(verdict) || verdict.warned() == 0) return counts;
-  return counts + (asked.strict ? " by --strict" : asked.beyond_decides ? " under --contract full" : "");
 }
 
 }  // namespace syslab::verdict

@@ -71,11 +71,8 @@ struct LawVerdict {
 
 LawVerdict judge(std::span<const LawFact> facts, const LawsAsked& asked);
 
-// "4 warnings: 1 crash, 2 writes outside, 1 wrong value"; `name` in place of "warning". "0 warnings" of none.
-std::string counted_findings(const std::map<FindingKind, std::int64_t>& findings, std::string_view name = "warning");
-
-// The verdict's warnings so; where they decide, as failures, with the option that makes them such:
-// "1 failure: 1 crash by --strict".
-std::string counted_beyond(const LawVerdict& verdict, const LawsAsked& asked);
+// Whether only laws beyond the hand-out were asked; and whether what they find is failures, not warnings.
+bool is_beyond_alone(const LawVerdict& verdict);
+bool beyond_decides(const LawVerdict& verdict, const LawsAsked& asked);
 
 }  // namespace syslab::verdict

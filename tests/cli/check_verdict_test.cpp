@@ -27,12 +27,10 @@ TEST(UnaskedMask, IsThatOfAPythonClassOnTheCpu) {
     plan.cases[0].implementation = implementation;
     plan.cases[0].device = device;
     plan.cases[0].params = Params{{"contract", std::string(contract)}};
-    return unasked_mask(plan);
+    return mask_command(plan);
   };
-  EXPECT_EQ(
-      said("me", DeviceKind::cpu, masked, "handout"),
-      "the hand-out does not test the causal mask; to let it decide: syslab check flash_forward --mine me=/x.py:Mine "
-      "-a causal=true --contract full");
+  EXPECT_EQ(said("me", DeviceKind::cpu, masked, "handout"),
+            "syslab check flash_forward --mine me=/x.py:Mine -a causal=true --contract full");
   EXPECT_EQ(said("me", DeviceKind::cuda, masked, "handout"), "");
   EXPECT_EQ(said("me", DeviceKind::cpu, masked, "full"), "");
   EXPECT_EQ(said("me", DeviceKind::cpu, unmasked, "handout"), "");

@@ -221,23 +221,5 @@ TEST(LawVerdict, KeepsAnExactListOfWhatNoToleranceExcuses) {
   }
 }
 
-TEST(CountedFindings, AreFailuresWhereTheyDecide) {
-  const std::vector facts{held(kHandout), fails(kBeyond, wrong_value)};
-  const auto said = [](const std::vector<LawFact>& of, const LawsAsked& asked) {
-    return counted_beyond(judge(of, asked), asked);
-  };
-  EXPECT_EQ(said(facts, {}), "1 warning: 1 wrong value");
-  EXPECT_EQ(said(facts, {.strict = true}), "1 failure: 1 wrong value by --strict");
-  EXPECT_EQ(said(facts, {.beyond_decides = true}), "1 failure: 1 wrong value under --contract full");
-  EXPECT_EQ(said({fails(kBeyond, wrong_value)}, {}), "1 failure: 1 wrong value");
-  EXPECT_EQ(said({held(kHandout)}, {.strict = true}), "0 failures");
-}
-
-TEST(CountedFindings, NameKindsInOneAndMore) {
-  EXPECT_EQ(counted_findings({{crash, 1}, {write_outside, 2}}), "3 warnings: 2 writes outside, 1 crash");
-  EXPECT_EQ(counted_findings({{wrong_value, 1}}, "failure"), "1 failure: 1 wrong value");
-  EXPECT_EQ(counted_findings({}), "0 warnings");
-}
-
 }  // namespace
 }  // namespace syslab::verdict

@@ -23,6 +23,7 @@
 #include "session/session.hpp"
 #include "store/cells.hpp"
 #include "submission/settings.hpp"
+#include "verdict/check_depth.hpp"
 #include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
@@ -271,9 +272,12 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options, bool
   check_mine(selection.mine);
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
-  const CheckDepth depth = options.as_graded ? kGradedDepth : options.deep ? kDeepDepth : kUsualDepth;
+  const verdict::CheckDepth depth = options.as_graded ? verdict::kGradedDepth
+                                    : options.deep    ? verdict::kDeepDepth
+                                                      : verdict::kUsualDepth;
   const bool of_ranks = std::ranges::any_of(plan.cases, is_of_ranks);
-  conditions.law_cases = options.cases.value_or(options.as_graded && of_ranks ? kGradedTriesOfRanks : depth.cases);
+  conditions.law_cases =
+      options.cases.value_or(options.as_graded && of_ranks ? verdict::kGradedTriesOfRanks : depth.cases);
   if (!selection.mine.empty() && !options.cases && options.until.empty() && !of_ranks) conditions.within = depth.within;
   conditions.mine_device = mine_device(plan);
   // One process answers law after law: importing a framework for each takes longer than the search.

@@ -1,5 +1,5 @@
--- What is stored as JSON is JSON. Made as temporary triggers by the program that writes, because SQLite would let no function
--- into the schema of a file that it does not trust.
+-- What is stored as JSON is JSON. Made as temporary triggers by the program that writes, because SQLite would let no
+-- function into the schema of a file that it does not trust.
 CREATE TEMP TRIGGER environment_json BEFORE INSERT ON main.environment WHEN NOT json_valid(NEW.facts)
 BEGIN SELECT raise(ABORT, 'environment.facts is no JSON'); END;
 CREATE TEMP TRIGGER build_json BEFORE INSERT ON main.build WHEN NOT json_valid(NEW.facts)

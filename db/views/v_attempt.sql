@@ -1,13 +1,15 @@
 -- One row an attempt, with what was asked and how it ended. `status` is 'running' while there is no end; a real end
--- outweighs an `aborted` that was written for a writer thought dead. `ending` groups the statuses, here and nowhere else: `ok`;
--- `not_asked` (unsupported, skipped); `oom`, which is a finding; `aborted`, cut short from outside; `failed`; NULL while there is no end. `checked`: something was compared and nothing was
--- wrong. `protocol` names the inputs where they were not the usual ones ("kernel, zeros inputs"): such numbers never meet
--- the others; nor do times under another version of the protocols than today's ("kernel, version 1"; only a run with a protocol
--- of ours has `verify_share`). `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
--- from somebody who is not vouched for. What ran on the CPU of a machine that has a GPU is that CPU's: it has no gpu_name
--- and a comparability_key of its own, and never meets what ran on the GPU. `case_text` is `params` in words ("context=32 model=tiny").
--- `run_order` sorts attempts by the start of their run; a run that is dated in the future comes before all others, so that a wrong clock
--- makes nothing the newest. Most other views stand on this one.
+-- outweighs an `aborted` that was written for a writer thought dead. `ending` groups the statuses, here and nowhere
+-- else: `ok`; `not_asked` (unsupported, skipped); `oom`, which is a finding; `aborted`, cut short from outside;
+-- `failed`; NULL while there is no end. `checked`: something was compared and nothing was wrong. `protocol` names the
+-- inputs where they were not the usual ones ("kernel, zeros inputs"): such numbers never meet the others; nor do times
+-- under another version of the protocols than today's ("kernel, version 1"; only a run with a protocol of ours has
+-- `verify_share`). `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by
+-- merge or import from somebody who is not vouched for. What ran on the CPU of a machine that has a GPU is that CPU's:
+-- it has no gpu_name and a comparability_key of its own, and never meets what ran on the GPU. `case_text` is `params`
+-- in words ("context=32 model=tiny").
+-- `run_order` sorts attempts by the start of their run; a run that is dated in the future comes before all others, so
+-- that a wrong clock makes nothing the newest. Most other views stand on this one.
 CREATE VIEW v_attempt AS
 SELECT a.id                                  AS attempt_id,
        a.uid                                 AS attempt_uid,
@@ -16,7 +18,8 @@ SELECT a.id                                  AS attempt_id,
        r.verb,
        r.label,
        r.protocol ->> '$.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '')
-         || iif(p.task = 'measure' AND r.protocol ->> '$.verify_share' IS NOT NULL AND coalesce(r.protocol ->> '$.version', 1) <> 2,
+         || iif(p.task = 'measure' AND r.protocol ->> '$.verify_share' IS NOT NULL
+                AND coalesce(r.protocol ->> '$.version', 1) <> 2,
                 ', version ' || coalesce(r.protocol ->> '$.version', 1), '') AS protocol,
        en.comparability_key ||
          iif(en.gpu_name IS NOT NULL AND f.facts ->> '$.device' = 'cpu', ' cpu', '') AS comparability_key,

@@ -20,8 +20,9 @@ SELECT c.id                             AS comparison_id,
        b.git_dirty,
        c.experiment,
        c.params,
-       (SELECT group_concat(j.key || '=' || CASE j.type WHEN 'real' THEN printf('%.15g', j.value) WHEN 'true' THEN 'true'
-                                                        WHEN 'false' THEN 'false' ELSE j.value END, ' ')
+       (SELECT group_concat(j.key || '='
+                            || CASE j.type WHEN 'real' THEN printf('%.15g', j.value) WHEN 'true' THEN 'true'
+                                           WHEN 'false' THEN 'false' ELSE j.value END, ' ')
           FROM json_each(c.params) j) AS case_text,
        c.metric,
        c.unit,

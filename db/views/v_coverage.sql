@@ -1,5 +1,5 @@
--- Implementations × laws: the newest outcome of every law that was ever planned, 'not_run' where none was reached. What was
--- measured here and what came from elsewhere each have their newest.
+-- Implementations × laws: the newest outcome of every law that was ever planned, 'not_run' where none was reached. What
+-- was measured here and what came from elsewhere each have their newest.
 CREATE VIEW v_coverage AS
 SELECT experiment, implementation, is_mine, author, measured_here,
        law, contract, outcome, cases_run, message, check_uid, run_uid, started_at
@@ -18,7 +18,8 @@ SELECT experiment, implementation, is_mine, author, measured_here,
                                                iif(i.is_mine, coalesce(sub.author, i.name), NULL), p.law,
                                                coalesce(ar.trusted, 1), coalesce(k.contract, c.params ->> '$.contract')
                                       ORDER BY k.uid IS NOT NULL AND k.outcome <> 'not_run' DESC,
-                                               r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), r.started_at DESC, k.uid DESC) AS newest
+                                               r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
+                                               r.started_at DESC, k.uid DESC) AS newest
           FROM plan_case p
           JOIN run r            ON r.id = p.run_id
           JOIN case_def c       ON c.id = p.case_id

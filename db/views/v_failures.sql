@@ -1,6 +1,7 @@
 -- Attempts that did not end well, with why. `is_last`: no later attempt at the same planned case has ended.
 CREATE VIEW v_failures AS
-SELECT t.run_uid, t.attempt_uid, t.attempt_no, t.started_at, t.ended_at, t.experiment, t.params, t.case_text, t.implementation,
+SELECT t.run_uid, t.attempt_uid, t.attempt_no, t.started_at, t.ended_at,
+       t.experiment, t.params, t.case_text, t.implementation,
        t.is_mine, t.world_size, t.task, t.law, t.plan_seq, t.status, t.message,
        (SELECT k.name || ': ' || coalesce(k.message, k.outcome) FROM check_result k
          WHERE k.attempt_id = t.attempt_id AND k.outcome IN ('falsified', 'error')

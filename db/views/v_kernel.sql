@@ -1,13 +1,16 @@
--- A row a kernel and phase ('': all phases) of the newest attempt at a case (v_measured, which names hand-ins): kernels of a trace, summed by name over the steps that were
--- recorded. `kernel_stat.kernel` is "operation/name": `operation` is the path of operators that it worked for, "attention.scores.gemm", `name` the
--- kernel's own (on the CPU, where a call of an operator is the kernel, the rung's). `kind` sorts operations coarsely; `share` is of the phase's time.
+-- A row a kernel and phase ('': all phases) of the newest attempt at a case (v_measured, which names hand-ins): kernels
+-- of a trace, summed by name over the steps that were recorded. `kernel_stat.kernel` is "operation/name": `operation`
+-- is the path of operators that it worked for, "attention.scores.gemm", `name` the kernel's own (on the CPU, where a
+-- call of an operator is the kernel, the rung's). `kind` sorts operations coarsely; `share` is of the phase's time.
 -- Times in ms a step.
 CREATE VIEW v_kernel AS
 WITH k AS (
-  SELECT s.*, substr(s.kernel, 1, instr(s.kernel, '/') - 1) AS operation, substr(s.kernel, instr(s.kernel, '/') + 1) AS name
+  SELECT s.*, substr(s.kernel, 1, instr(s.kernel, '/') - 1) AS operation,
+         substr(s.kernel, instr(s.kernel, '/') + 1) AS name
     FROM kernel_stat s
 )
-SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment, n.params, n.implementation, n.protocol, n.comparability_key,
+SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment,
+       n.params, n.implementation, n.protocol, n.comparability_key,
        n.device, n.is_good, k.rank, k.phase, k.kernel, k.operation,
        k.name,
        CASE WHEN k.operation = 'gemm' OR k.operation LIKE '%.gemm' THEN 'matrix products'
@@ -21,4 +24,5 @@ SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment, n.params, n.impleme
        100.0 * k.total_ns / nullif(sum(k.total_ns) OVER (PARTITION BY k.attempt_id, k.rank, k.phase), 0) AS share
   FROM k
   JOIN v_measured n ON n.attempt_id = k.attempt_id
-  JOIN metric steps ON steps.attempt_id = k.attempt_id AND steps.rank = k.rank AND steps.name = 'profiled_steps' AND steps.value > 0;
+  JOIN metric steps ON steps.attempt_id = k.attempt_id AND steps.rank = k.rank
+                   AND steps.name = 'profiled_steps' AND steps.value > 0;

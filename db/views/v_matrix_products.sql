@@ -5,18 +5,22 @@ CREATE VIEW v_matrix_products AS
 WITH profiled AS (
   SELECT p.part, k.params ->> '$.model' AS model, k.params ->> '$.context' AS context, k.implementation, k.device,
          sum(k.ms) FILTER (WHERE k.phase = '') AS total,
-         100 * sum(k.ms) FILTER (WHERE iif(p.part = 'step', k.phase = '', k.phase IN ('forward', 'backward')) AND k.kind = 'matrix products')
+         100 * sum(k.ms) FILTER (WHERE iif(p.part = 'step', k.phase = '',
+                                           k.phase IN ('forward', 'backward')) AND k.kind = 'matrix products')
            / sum(k.ms) FILTER (WHERE iif(p.part = 'step', k.phase = '', k.phase IN ('forward', 'backward'))) AS share
     FROM v_kernel k
     JOIN (SELECT 'step' AS part UNION ALL SELECT 'both') p
-   WHERE k.experiment = 'nsys_profile' AND k.is_good AND k.params ->> '$.precision' = 'fp32' AND k.params ->> '$.mode' = 'train'
+   WHERE k.experiment = 'nsys_profile' AND k.is_good
+     AND k.params ->> '$.precision' = 'fp32' AND k.params ->> '$.mode' = 'train'
    GROUP BY p.part, k.attempt_id
 ),
 -- One profile a model.
 of_models AS (
-  SELECT part, context, implementation, row_number() OVER w AS n, share <= lag(share) OVER w AS falls, group_concat(model, ', ') OVER w AS models,
+  SELECT part, context, implementation, row_number() OVER w AS n,
+         share <= lag(share) OVER w AS falls, group_concat(model, ', ') OVER w AS models,
          group_concat(printf('%#.3g', share), ', ') OVER w AS shares
-    FROM (SELECT *, row_number() OVER (PARTITION BY part, context, implementation, model ORDER BY device) AS nth FROM profiled)
+    FROM (SELECT *, row_number() OVER (PARTITION BY part, context, implementation, model ORDER BY device) AS nth
+            FROM profiled)
    WHERE nth = 1
   WINDOW w AS (PARTITION BY part, context, implementation ORDER BY total)
 )

@@ -1,5 +1,6 @@
 -- The newest attempt that came to an end of its own, whatever end that was: one for each case, implementation, author,
--- origin (here or elsewhere), world size, kind of machine, protocol, task and law. Tables stand on it, so that a case that failed keeps its row.
+-- origin (here or elsewhere), world size, kind of machine, protocol, task and law. Tables stand on it, so that a case
+-- that failed keeps its row.
 CREATE VIEW v_newest AS
 SELECT t.*
   FROM v_attempt t

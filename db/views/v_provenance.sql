@@ -1,7 +1,7 @@
--- One row an attempt: what made it, and the state of the machine while it was made. Clocks in MHz, as measured within the samples
--- (clock_mhz) and as the driver told them behind the warm-up and behind the last sample; held_down: what NVML says held them
--- (its bits, 0: nothing). Of the CPU: the load average at the end, the share of its time that others took, its governor. NULL where
--- nobody told.
+-- One row an attempt: what made it, and the state of the machine while it was made. Clocks in MHz, as measured within
+-- the samples (clock_mhz) and as the driver told them behind the warm-up and behind the last sample; held_down: what
+-- NVML says held them (its bits, 0: nothing). Of the CPU: the load average at the end, the share of its time that
+-- others took, its governor. NULL where nobody told.
 CREATE VIEW v_provenance AS
 SELECT t.attempt_id,
        t.attempt_uid,

@@ -1,10 +1,12 @@
--- Runs and where they stand: planned cases by how their last attempt that has ended did (`ending` of v_attempt); `missing`:
--- none has, or the last was cut short. `run_order` and `measured_here`: as in v_attempt.
+-- Runs and where they stand: planned cases by how their last attempt that has ended did (`ending` of v_attempt);
+-- `missing`: none has, or the last was cut short. `run_order` and `measured_here`: as in v_attempt.
 CREATE VIEW v_run AS
-SELECT r.id AS run_id, r.uid AS run_uid, r.verb, r.started_at, iif(r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ' ', '') || r.started_at AS run_order, r.label,
-       r.protocol ->> '$.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '') AS protocol,
-       r.root_seed, r.argv, en.comparability_key, en.host, en.cpu_model, en.gpu_name, b.version AS tool_version, b.git_sha,
-       b.git_dirty,
+SELECT r.id AS run_id, r.uid AS run_uid, r.verb, r.started_at,
+       iif(r.started_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ' ', '') || r.started_at AS run_order, r.label,
+       r.protocol ->> '$.name'
+         || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '') AS protocol,
+       r.root_seed, r.argv, en.comparability_key, en.host, en.cpu_model,
+       en.gpu_name, b.version AS tool_version, b.git_sha, b.git_dirty,
        NOT EXISTS (SELECT 1 FROM arrival ar WHERE ar.run_uid = r.uid AND NOT ar.trusted) AS measured_here,
        count(p.seq)                                                            AS planned,
        count(*) FILTER (WHERE l.ending = 'ok')                                 AS ok,

@@ -1,5 +1,5 @@
--- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: backward takes {ratio} times as long as forward; the FLOP
---   ratio is 2.5, or 3.5 where scores are recomputed twice (protocol {protocol}, {device}).
+-- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: backward takes {ratio} times as
+--   long as forward; the FLOP ratio is 2.5, or 3.5 where scores are recomputed twice (protocol {protocol}, {device}).
 -- experiment: flash_backward
 -- command: syslab run flash_forward,flash_backward
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal|1|flag|left; implementation|1|code|left;
@@ -12,7 +12,8 @@ WITH times AS (
 )
 SELECT seq, head_dim, dtype, causal, implementation, ratio, low, high, protocol, device, run_uid
   FROM (SELECT b.params ->> '$.seq' AS seq, b.params ->> '$.head_dim' AS head_dim, b.params ->> '$.dtype' AS dtype,
-               b.params ->> '$.causal' AS causal, b.implementation, b.time / f.time AS ratio, b.ci_low / f.ci_high AS low,
+               b.params ->> '$.causal' AS causal, b.implementation,
+               b.time / f.time AS ratio, b.ci_low / f.ci_high AS low,
                b.ci_high / f.ci_low AS high, b.protocol, b.device,
                b.run_uid,
                row_number() OVER (PARTITION BY b.implementation, b.is_mine, b.measured_here,

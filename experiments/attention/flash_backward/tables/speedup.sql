@@ -1,4 +1,4 @@
 -- like: flash_forward/speedup
--- sentence: Backward at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: {implementation} takes {time} ms, {speedup} times as fast as
---   {baseline} ({pairing}, protocol {protocol}, {device}).
+-- sentence: Backward at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: {implementation} takes {time} ms,
+--   {speedup} times as fast as {baseline} ({pairing}, protocol {protocol}, {device}).
 -- experiment: flash_backward

@@ -23,4 +23,5 @@ SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS
    AND params ->> '$.align' = 'top_left'
    AND params ->> '$.head_dim' = (SELECT head_dim FROM nearest)
  ORDER BY dtype <> 'bf16', dtype, CASE pass WHEN 'forward' THEN 1 WHEN 'backward' THEN 2 ELSE 3 END, mask,
-          batch, heads, heads_kv, protocol, device, implementation <> 'literal', implementation <> 'fused_softmax', row_order, seq;
+          batch, heads, heads_kv, protocol, device, implementation <> 'literal',
+          implementation <> 'fused_softmax', row_order, seq;

@@ -1,5 +1,5 @@
--- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}: with a causal mask, which leaves {pairs} of the pairs, forward takes {ratio}
---   times as long as without (protocol {protocol}, {device}).
+-- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}: with a causal mask, which leaves {pairs} of the
+--   pairs, forward takes {ratio} times as long as without (protocol {protocol}, {device}).
 -- experiment: flash_forward
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left;
 --   ratio|×|ratio(low, high)|right; pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
@@ -11,7 +11,8 @@ WITH times AS (
    WHERE experiment = 'flash_forward' AND metric = 'time' AND checked
 )
 -- Cases that differ in `causal` alone; the longest sequence of each implementation that is not the naive one.
-SELECT seq, head_dim, dtype, implementation, ratio, low, high, (seq + 1.0) / (2.0 * seq) AS pairs, protocol, device, run_uid
+SELECT seq, head_dim, dtype, implementation, ratio, low, high,
+       (seq + 1.0) / (2.0 * seq) AS pairs, protocol, device, run_uid
   FROM (SELECT c.params ->> '$.seq' AS seq, c.params ->> '$.head_dim' AS head_dim, c.params ->> '$.dtype' AS dtype,
                c.implementation, c.time / f.time AS ratio, c.ci_low / f.ci_high AS low,
                c.ci_high / f.ci_low AS high, c.protocol, c.device, c.run_uid,

@@ -7,13 +7,14 @@
 -- experiment: flash_forward
 -- fills: *
 -- empty: The shapes compare kernels on a GPU; none ran here.
--- columns: seq as T|1|d|right; d|1|d|right; bf16|ms|.3g|right; bf16_rate as rate|TFLOP/s|.3g|right; bf16_naive as vs naive|×|.3g|right;
---   bf16_tile as tile|1|s|right;
---   fp32|ms|.3g|right; fp32_rate as rate|TFLOP/s|.3g|right; fp32_naive as vs naive|×|.3g|right; fp32_tile as tile|1|s|right;
---   bf16_by as bf16 by?|1|code|left; fp32_by as fp32 by?|1|code|left;
+-- columns: seq as T|1|d|right; d|1|d|right; bf16|ms|.3g|right; bf16_rate as rate|TFLOP/s|.3g|right;
+--   bf16_naive as vs naive|×|.3g|right; bf16_tile as tile|1|s|right;
+--   fp32|ms|.3g|right; fp32_rate as rate|TFLOP/s|.3g|right; fp32_naive as vs naive|×|.3g|right;
+--   fp32_tile as tile|1|s|right; bf16_by as bf16 by?|1|code|left; fp32_by as fp32 by?|1|code|left;
 --   batch?|1|d|right; heads?|1|d|right; protocol?|1|s|left; device?|1|s|left
 WITH m AS MATERIALIZED (
-  SELECT v.*, params ->> '$.seq' AS seq, params ->> '$.head_dim' AS d, params ->> '$.dtype' AS dtype, params ->> '$.batch' AS batch,
+  SELECT v.*, params ->> '$.seq' AS seq, params ->> '$.head_dim' AS d,
+         params ->> '$.dtype' AS dtype, params ->> '$.batch' AS batch,
          params ->> '$.heads' AS heads,
          (SELECT j.value
             FROM json_each(r.facts) j
@@ -38,7 +39,8 @@ g AS (
    GROUP BY comparability_key, protocol, device, batch, heads, seq, d
 ),
 counted AS (SELECT *, count(*) OVER (PARTITION BY comparability_key, protocol, batch, heads) AS many FROM g),
-ranked AS (SELECT *, dense_rank() OVER (ORDER BY many DESC, comparability_key, protocol, batch, heads) AS nth FROM counted)
+ranked AS (SELECT *, dense_rank() OVER (ORDER BY many DESC, comparability_key, protocol, batch, heads) AS nth
+             FROM counted)
 SELECT seq, d, bf16, bf16_rate, bf16_naive, bf16_tile, fp32, fp32_rate, fp32_naive, fp32_tile,
        bf16_by, fp32_by, batch, heads, protocol, device, run_uid
   FROM ranked

@@ -8,8 +8,10 @@
 -- panel: head_dim, dtype, batch, heads, device
 -- note: Slope 2 is quadratic growth.
 SELECT v.params ->> '$.seq' AS seq, max(k.value) / 1048576 AS memory,
-       v.implementation || iif(v.is_mine AND v.measured_here, ' (mine)', '') AS implementation, v.params ->> '$.dtype' AS dtype,
-       v.params ->> '$.head_dim' AS head_dim, v.params ->> '$.batch' AS batch, v.params ->> '$.heads' AS heads, v.device,
+       v.implementation || iif(v.is_mine AND v.measured_here, ' (mine)', '') AS implementation,
+       v.params ->> '$.dtype' AS dtype,
+       v.params ->> '$.head_dim' AS head_dim, v.params ->> '$.batch' AS batch,
+       v.params ->> '$.heads' AS heads, v.device,
        'ok' AS status, max(v.run_uid) AS run_uid
   FROM v_measured v
   JOIN metric k ON k.attempt_id = v.attempt_id AND k.name = 'before_backward_bytes' AND k.value > 0

@@ -1,4 +1,5 @@
--- sentence: What {implementation} keeps for backward (d = {head_dim}, {dtype}, {device}) grows {growth}× from T = {low_seq} to {high_seq}, to {high_kept}.
+-- sentence: What {implementation} keeps for backward (d = {head_dim}, {dtype}, {device}) grows {growth}× from
+--   T = {low_seq} to {high_seq}, to {high_kept}.
 -- experiment: pytorch_attention
 -- columns: implementation|1|code|left; head_dim|1|d|right; dtype|1|s|left; low_seq|1|d|right;
 --   high_seq|1|d|right; growth|×|.3g|right; low_kept|MiB|.4b|right; high_kept|GiB|.3b|right; device|1|s|left
@@ -19,7 +20,8 @@ steps AS (
 )
 SELECT implementation, head_dim, dtype, length, low_seq, high_seq, growth, low_kept, high_kept, device, run_uid
   -- a sentence an implementation: the longest sequence of any width
-  FROM (SELECT implementation, point ->> '$.head_dim' AS head_dim, point ->> '$.dtype' AS dtype, 1.0 * seq / low_seq AS length,
+  FROM (SELECT implementation, point ->> '$.head_dim' AS head_dim,
+               point ->> '$.dtype' AS dtype, 1.0 * seq / low_seq AS length,
                low_seq, seq AS high_seq, bytes / low_bytes AS growth, low_bytes / 1048576 AS low_kept,
                bytes / 1073741824.0 AS high_kept, device, run_uid,
                row_number() OVER (PARTITION BY implementation, is_mine, comparability_key

@@ -1,4 +1,5 @@
--- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib}, not {kept_gib}, at T = {seq}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 does: memory grows with T
+-- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib}, not {kept_gib}, at
+--   T = {seq}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 does: memory grows with T
 --   instead of T², at the cost of one more T·T·d product.
 -- experiment: pytorch_attention
 -- columns: seq|1|d|right; kept_gib|GiB|.3b|right; lse_mib|MiB|.3b|right

@@ -1,5 +1,5 @@
--- sentence: {pass} over {rows} rows of {dim} in {dtype}: {implementation} reaches {rate} GB/s of compulsory traffic (protocol {protocol},
---   {device}).
+-- sentence: {pass} over {rows} rows of {dim} in {dtype}: {implementation} reaches {rate} GB/s of compulsory traffic
+--   (protocol {protocol}, {device}).
 -- experiment: weighted_sum
 -- columns: rows|1|d|right; dim|1|d|right; dtype|1|s|left; pass|1|s|left; implementation|1|code|left;
 --   rate|GB/s|.3g|right; protocol|1|s|left; device|1|s|left

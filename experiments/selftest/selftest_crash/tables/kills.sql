@@ -12,7 +12,8 @@ WITH counted AS (
 )
 SELECT params ->> '$.kind' AS kind, params ->> '$.seed' AS seed, max(value) FILTER (WHERE name = 'kills') AS kills,
        max(value) FILTER (WHERE name = 'acknowledged') AS acknowledged, max(value) FILTER (WHERE name = 'lost') AS lost,
-       max(value) FILTER (WHERE name = 'damaged') AS damaged, max(value) FILTER (WHERE name = 'processes_left') AS processes,
+       max(value) FILTER (WHERE name = 'damaged') AS damaged,
+       max(value) FILTER (WHERE name = 'processes_left') AS processes,
        max(value) FILTER (WHERE name = 'files_left') AS files, params ->> '$.planted' AS planted, status, run_uid
   FROM counted
  GROUP BY attempt_id

@@ -14,8 +14,10 @@ WITH studied AS (
    WHERE experiment = ?1 AND is_good AND params ->> '$.warmup' < 5 AND facts ->> '$.isolation' = 'case'
 )
 SELECT row_number() OVER (PARTITION BY v.attempt_id ORDER BY s.name = 'time', x.launch, x.rank, x.idx) AS step,
-       1e3 * x.value AS time, 'w = ' || (v.params ->> '$.warmup') AS warmup, v.params ->> '$.model' AS model, v.implementation,
-       v.params ->> '$.context' AS context, v.params ->> '$.precision' AS precision, v.protocol, v.device, 'ok' AS status, v.run_uid
+       1e3 * x.value AS time, 'w = ' || (v.params ->> '$.warmup') AS warmup,
+       v.params ->> '$.model' AS model, v.implementation,
+       v.params ->> '$.context' AS context, v.params ->> '$.precision' AS precision,
+       v.protocol, v.device, 'ok' AS status, v.run_uid
   FROM v_measured v
   JOIN studied p ON p.point = json_remove(v.params, '$.warmup') AND p.implementation = v.implementation
                 AND p.comparability_key = v.comparability_key AND p.protocol = v.protocol

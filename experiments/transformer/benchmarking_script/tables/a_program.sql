@@ -1,6 +1,7 @@
--- sentence: `syslab run benchmarking_script -a model=… -a context=… -a batch=…` makes the model and a random batch, warms up for 5 steps
---   (`-a warmup=`) and measures {n}; `-a mode=` is `forward`, `forward_backward` or `train` (with AdamW). The host's monotonic
---   clock times each step and, in further steps, each phase, with the device synchronised before and after.
+-- sentence: `syslab run benchmarking_script -a model=… -a context=… -a batch=…` makes the model and a random batch,
+--   warms up for 5 steps (`-a warmup=`) and measures {n}; `-a mode=` is `forward`, `forward_backward` or `train` (with
+--   AdamW). The host's monotonic clock times each step and, in further steps, each phase, with the device synchronised
+--   before and after.
 -- experiment: benchmarking_script
 -- fills: a
 -- columns: n|1|d|right

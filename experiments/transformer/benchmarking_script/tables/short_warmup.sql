@@ -1,4 +1,5 @@
--- sentence: After {w} warm-up {steps} the first measured step of {model} ({implementation}, {device}) {verdict} the {others} after it.{why}
+-- sentence: After {w} warm-up {steps} the first measured step of {model} ({implementation}, {device}) {verdict} the
+--   {others} after it.{why}
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
@@ -26,15 +27,19 @@ firsts AS (
   HAVING others > 1
 )
 SELECT iif(w = 1, 'one', 'two') AS w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, others,
-       CASE WHEN first > 1.05 * slowest THEN printf('takes %.3g times the median of', ratio) WHEN ratio <= 1.05 THEN 'is no slower than' ELSE 'is no slower than the slowest of' END AS verdict,
+       CASE WHEN first > 1.05 * slowest THEN printf('takes %.3g times the median of', ratio)
+            WHEN ratio <= 1.05 THEN 'is no slower than'
+            ELSE 'is no slower than the slowest of' END AS verdict,
        CASE WHEN first <= 1.05 * slowest AND ratio <= 1.05
               THEN iif(w = 1 AND implementation NOT LIKE 'graph%' AND device <> 'cpu'
                             AND NOT EXISTS (SELECT 1 FROM firsts x JOIN v_measured g ON g.attempt_id = x.attempt_id
                                              WHERE g.implementation LIKE 'graph%' AND g.device = shown.device),
                         ' A CUDA graph, recorded in the second step, would want two (not run).', '')
             WHEN first <= 1.05 * slowest THEN ' Steps vary as much without one-time costs.'
-            WHEN implementation LIKE 'graph%' THEN ' The second step records the CUDA graph and the third replays it for the first time.'
-            ELSE ' A cause can be memory allocated by the second step beside what the first one left (not measured).' END AS why, run_uid
+            WHEN implementation LIKE 'graph%'
+              THEN ' The second step records the CUDA graph and the third replays it for the first time.'
+            ELSE ' A cause can be memory allocated by the second step beside '
+                 || 'what the first one left (not measured).' END AS why, run_uid
   FROM (SELECT v.params ->> '$.warmup' AS w, v.params ->> '$.model' AS model, v.implementation, v.device, f.*,
                f.first / f.median AS ratio, v.run_uid,
                row_number() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.warmup'

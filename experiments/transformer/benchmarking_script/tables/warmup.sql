@@ -1,15 +1,15 @@
 -- title: Benchmarking script: less warm-up
--- caption: Ten steps after w warm-up steps: mean ± standard deviation (n − 1), the first three measured steps and the median. Each row with less
---   than five warm-up steps ran in a process of its own.
+-- caption: Ten steps after w warm-up steps: mean ± standard deviation (n − 1), the first three measured steps and the
+--   median. Each row with less than five warm-up steps ran in a process of its own.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
--- empty: Not measured in a process of its own; `syslab run benchmarking_script --preset warmup --isolation case` would be: a reused worker has its libraries
---   loaded by the case before.
--- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; mode?|1|s|left; implementation|1|code|left;
---   w|1|d|right; step|ms|ci(step_low, step_high)|right; first|ms|.4g|right; second|ms|.4g|right; third|ms|.4g|right;
---   median|ms|.4g|right; first_over_median as first / median|×|.3g|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left;
---   device?|1|s|left; status|1|status|left
+-- empty: Not measured in a process of its own; `syslab run benchmarking_script --preset warmup --isolation case` would
+--   be: a reused worker has its libraries loaded by the case before.
+-- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; mode?|1|s|left;
+--   implementation|1|code|left; w|1|d|right; step|ms|ci(step_low, step_high)|right; first|ms|.4g|right;
+--   second|ms|.4g|right; third|ms|.4g|right; median|ms|.4g|right; first_over_median as first / median|×|.3g|right;
+--   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 WITH t AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.warmup' AS w, json_remove(v.params, '$.warmup') AS point,
          metrics AS found,
@@ -27,9 +27,10 @@ s AS (
     FROM t JOIN studied USING (point, implementation, comparability_key, protocol)
 )
 SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context,
-       params ->> '$.precision' AS precision, params ->> '$.mode' AS mode, implementation, w, step, step - sd AS step_low,
+       params ->> '$.precision' AS precision, params ->> '$.mode' AS mode,
+       implementation, w, step, step - sd AS step_low,
        step + sd AS step_high, 1e3 * (steps ->> '$[0]') AS first, 1e3 * (steps ->> '$[1]') AS second,
-       1e3 * (steps ->> '$[2]') AS third, time_ms AS median, 1e3 * (steps ->> '$[0]') / time_ms AS first_over_median, n, noise,
-       protocol, device, status, message, run_uid
+       1e3 * (steps ->> '$[2]') AS third, time_ms AS median,
+       1e3 * (steps ->> '$[0]') / time_ms AS first_over_median, n, noise, protocol, device, status, message, run_uid
   FROM s
  ORDER BY found ->> '$.parameters', model, context, precision, mode, device, protocol, implementation, w;

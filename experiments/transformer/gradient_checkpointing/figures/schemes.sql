@@ -1,8 +1,10 @@
 -- figure: areas
 -- title: Gradient checkpointing: memory over a pass
--- caption: Checkpoints (streams, c each) and blocks' activations (residuals, R each) held at each pass of a block, of 16 equal blocks: each forward pass of (a) and
---   a backward pass a block, counted while they run (`checkpoint_schemes`). One scale for all: `none` keeps all, `every` checkpoints every block, `sqrt` has √N segments, `halving` nests halves, `binomial`
---   recomputes as few blocks as possible with the checkpoints of `halving`.
+-- caption: Checkpoints (streams, c each) and blocks' activations (residuals, R each) held at each pass of a block, of
+--   16 equal blocks: each forward pass of (a) and a backward pass a block, counted while they run
+--   (`checkpoint_schemes`). One scale for all: `none` keeps all, `every` checkpoints every block, `sqrt` has √N
+--   segments, `halving` nests halves, `binomial` recomputes as few blocks as possible with the checkpoints of
+--   `halving`.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- x: passes_of_a_block|1|linear
@@ -12,7 +14,8 @@
 -- fills: a
 -- note: From least to most recomputation.
 WITH run AS (
-  SELECT v.attempt_id, v.params ->> '$.scheme' AS scheme, v.params ->> '$.blocks' AS blocks, f.value AS forwards, v.run_uid,
+  SELECT v.attempt_id, v.params ->> '$.scheme' AS scheme,
+         v.params ->> '$.blocks' AS blocks, f.value AS forwards, v.run_uid,
          row_number() OVER (PARTITION BY v.params ORDER BY v.run_order DESC, v.attempt_uid DESC) AS place
     FROM v_newest v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'

@@ -1,7 +1,7 @@
 -- figure: lines
 -- title: Gradient checkpointing: step time by segment size
--- caption: Median step time with its 95 % interval over blocks per checkpoint segment (0.5: attention and feed-forward apart); beside the axis the
---   step without checkpointing.
+-- caption: Median step time with its 95 % interval over blocks per checkpoint segment (0.5: attention and feed-forward
+--   apart); beside the axis the step without checkpointing.
 -- experiment: gradient_checkpointing
 -- x: segment|blocks|log2
 -- y: time|ms|auto
@@ -9,7 +9,8 @@
 -- interval: low, high
 -- series: implementation
 -- panel: model, layers, batch, context, precision, mode, protocol, device
-SELECT params ->> '$.segment' AS segment, iif(params ->> '$.segment' = 0, 'all kept', '') AS kept, iif(is_good, time_ms, NULL) AS time,
+SELECT params ->> '$.segment' AS segment, iif(params ->> '$.segment' = 0, 'all kept', '') AS kept,
+       iif(is_good, time_ms, NULL) AS time,
        low_ms AS low, high_ms AS high, implementation, params ->> '$.model' AS model, params ->> '$.layers' AS layers,
        params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,
        params ->> '$.mode' AS mode, protocol, device, status, run_uid

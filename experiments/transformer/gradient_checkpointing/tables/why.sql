@@ -1,5 +1,6 @@
--- sentence: Segments of k blocks hold (N/k − 1)·c + k·R, checkpoints and one segment's activations, least at k = √(N·c/R). For {model}
---   (context {context}, {implementation}, {precision}) N = {count}, c = {stream} and R = {block}, so k = {optimum}{whole}. {reason}
+-- sentence: Segments of k blocks hold (N/k − 1)·c + k·R, checkpoints and one segment's activations, least at
+--   k = √(N·c/R). For {model} (context {context}, {implementation}, {precision}) N = {count}, c = {stream} and
+--   R = {block}, so k = {optimum}{whole}. {reason}
 -- like: gradient_checkpointing/best
 -- columns: model|1|s|left; context|1|d|right; implementation|1|code|left; precision|1|code|left; count|1|d|right;
 --   stream|MiB|.4b|right; block|MiB|.4b|right; optimum|1|.3g|right; whole|1|s|left; reason|1|s|left

@@ -16,10 +16,11 @@ SELECT t.params ->> '$.case' AS case_name, t.facts ->> '$.accumulator' AS accumu
        max(m.value) FILTER (WHERE m.name = 'last_change') AS last_change, t.facts ->> '$.bits' AS bits,
        t.implementation,
        CASE WHEN NOT t.checked THEN 'not compared'
-            WHEN t.gpu_name IS NOT NULL OR EXISTS (SELECT 1 FROM check_result c WHERE c.attempt_id = t.attempt_id AND c.name = 'gpu:bits')
+            WHEN t.gpu_name IS NOT NULL
+              OR EXISTS (SELECT 1 FROM check_result c WHERE c.attempt_id = t.attempt_id AND c.name = 'gpu:bits')
               THEN 'equal on CPU and GPU to the bit'
-            ELSE 'equal in floats and in integers to the bit' END AS agrees, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device,
-       t.status, t.message, t.run_uid
+            ELSE 'equal in floats and in integers to the bit' END AS agrees,
+       coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.status, t.message, t.run_uid
   FROM t
   LEFT JOIN metric m ON m.attempt_id = t.attempt_id AND t.status <> 'error'
  GROUP BY t.attempt_id

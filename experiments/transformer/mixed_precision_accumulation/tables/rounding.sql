@@ -1,5 +1,5 @@
--- sentence: Accumulated in {accumulator}, {additions} × 0.01 gives {value} (error {error}): every addition is rounded, near the end to a multiple
---   of {step}.
+-- sentence: Accumulated in {accumulator}, {additions} × 0.01 gives {value} (error {error}): every addition is rounded,
+--   near the end to a multiple of {step}.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: accumulator|1|s|left; additions|1|d|right; value|1|s|right; error|1|s|right; step|1|s|right
@@ -16,8 +16,10 @@ sums AS (
 )
 -- Of those that went on to the end; the others stalled. As many additions as the hand-out asks for, if there are.
 SELECT accumulator, additions, printf('%.8g', value) AS value, printf('%+.3g', error) AS error, run_uid,
-       printf('%.2g', low / CASE accumulator WHEN 'fp16' THEN 1024 WHEN 'bf16' THEN 128 WHEN 'fp32' THEN 8388608 END) AS step
-  FROM (SELECT *, error AS sums_error, row_number() OVER (PARTITION BY case_name ORDER BY additions <> 1000, additions) AS place FROM sums)
+       printf('%.2g',
+              low / CASE accumulator WHEN 'fp16' THEN 1024 WHEN 'bf16' THEN 128 WHEN 'fp32' THEN 8388608 END) AS step
+  FROM (SELECT *, error AS sums_error,
+               row_number() OVER (PARTITION BY case_name ORDER BY additions <> 1000, additions) AS place FROM sums)
   JOIN powers ON low <= value AND value < 2 * low
  WHERE place = 1 AND accumulator = addend AND last_change = additions
  ORDER BY abs(sums_error) DESC;

@@ -1,5 +1,5 @@
--- sentence: The {accumulator} sum stalls at {value} after {last_change} of {additions} additions: the addend is less than half the spacing of
---   {accumulator} there.
+-- sentence: The {accumulator} sum stalls at {value} after {last_change} of {additions} additions: the addend is less
+--   than half the spacing of {accumulator} there.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: accumulator|1|s|left; value|1|.3g|right; last_change|1|d|right; additions|1|d|right

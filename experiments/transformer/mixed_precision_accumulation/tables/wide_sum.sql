@@ -1,5 +1,5 @@
--- sentence: Both {accumulator} sums of {addend_type} addends are equal, {value} (error {error}), because {addend_type} converts to {accumulator} exactly, before
---   or in the addition; {share} comes from rounding each 0.01 to {addend}.
+-- sentence: Both {accumulator} sums of {addend_type} addends are equal, {value} (error {error}), because {addend_type}
+--   converts to {accumulator} exactly, before or in the addition; {share} comes from rounding each 0.01 to {addend}.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: accumulator|1|s|left; addend_type|1|s|left; value|1|s|right; error|1|s|right; addend|1|s|right;
@@ -24,7 +24,10 @@ both_ways AS (
   HAVING count(*) > 1 AND min(value) = max(value)
 )
 SELECT accumulator, addend_type, printf('%.8g', value) AS value, printf('%+.3g', error) AS error,
-       printf('%.10f', addend) AS addend, additions, iif(abs(additions * (addend - 0.01) / error - 1) < 0.005, 'the error', printf('%.3g %% of the error', 100 * additions * (addend - 0.01) / error)) AS share, run_uid
-  FROM (SELECT *, row_number() OVER (PARTITION BY accumulator, addend_type ORDER BY additions <> 1000, additions) AS place
+       printf('%.10f', addend) AS addend, additions,
+       iif(abs(additions * (addend - 0.01) / error - 1) < 0.005,
+           'the error', printf('%.3g %% of the error', 100 * additions * (addend - 0.01) / error)) AS share, run_uid
+  FROM (SELECT *,
+               row_number() OVER (PARTITION BY accumulator, addend_type ORDER BY additions <> 1000, additions) AS place
           FROM both_ways)
  WHERE place = 1 AND error <> 0;

@@ -1,12 +1,13 @@
--- sentence: In forward of {model} (context {context}, {precision}, {implementation}, {device}) {name} takes the most time, {share} % in {calls}
---   launches ({operation}); {verdict}.
+-- sentence: In forward of {model} (context {context}, {precision}, {implementation}, {device}) {name} takes the most
+--   time, {share} % in {calls} launches ({operation}); {verdict}.
 -- experiment: nsys_profile
 -- fills: b
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; name|1|code|left;
---   share|%|.3g|right; calls|1|d|right; operation|1|s|left; verdict|1|s|left
+-- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
+--   name|1|code|left; share|%|.3g|right; calls|1|d|right; operation|1|s|left; verdict|1|s|left
 WITH chosen AS (
   SELECT v.attempt_id, row_number() OVER (PARTITION BY v.comparability_key, v.implementation
-                                              ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32',
+                                              ORDER BY p.value DESC, v.params ->> '$.context' DESC,
+                                                       v.params ->> '$.precision' <> 'fp32',
                                                        v.attempt_uid) AS place
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
@@ -14,7 +15,8 @@ WITH chosen AS (
 ),
 -- A kernel is what the profiler shows: one name, whatever it works for.
 named AS (
-  SELECT k.attempt_id, k.params, k.implementation, k.device, k.run_uid, k.name, k.phase, sum(k.ms) AS ms, sum(k.calls_a_step) AS calls,
+  SELECT k.attempt_id, k.params, k.implementation, k.device, k.run_uid,
+         k.name, k.phase, sum(k.ms) AS ms, sum(k.calls_a_step) AS calls,
          replace(group_concat(DISTINCT k.operation), ',', ', ') AS operation
     FROM v_kernel k
     JOIN chosen c ON c.attempt_id = k.attempt_id AND c.place = 1
@@ -32,8 +34,11 @@ both AS (
     FROM named
    GROUP BY attempt_id, name
 )
-SELECT f.params ->> '$.model' AS model, f.params ->> '$.context' AS context, f.params ->> '$.precision' AS precision, f.implementation, f.device,
-       f.name, f.share, f.calls, f.operation, iif(b.name = f.name, 'it is also the top kernel of forward + backward', 'the top kernel of forward + backward is `' || b.name || '`') AS verdict, f.run_uid
+SELECT f.params ->> '$.model' AS model, f.params ->> '$.context' AS context,
+       f.params ->> '$.precision' AS precision, f.implementation, f.device,
+       f.name, f.share, f.calls, f.operation,
+       iif(b.name = f.name, 'it is also the top kernel of forward + backward',
+           'the top kernel of forward + backward is `' || b.name || '`') AS verdict, f.run_uid
   FROM forward f
   JOIN both b ON b.attempt_id = f.attempt_id AND b.place = 1
  WHERE f.place = 1

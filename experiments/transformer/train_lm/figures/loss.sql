@@ -15,8 +15,10 @@ WITH t AS (
    WHERE v.experiment = ?1 AND v.is_good
 )
 SELECT (x.idx / width) * width + 0.5 * (width - 1) AS step, avg(x.value) AS loss,
-       (params ->> '$.precision') || ', ' || implementation AS series, params ->> '$.model' AS model, params ->> '$.text' AS text,
-       params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.lr' AS lr, params ->> '$.seed' AS seed, device,
+       (params ->> '$.precision') || ', ' || implementation AS series,
+       params ->> '$.model' AS model, params ->> '$.text' AS text,
+       params ->> '$.batch' AS batch, params ->> '$.context' AS context,
+       params ->> '$.lr' AS lr, params ->> '$.seed' AS seed, device,
        unigram, 'ok' AS status, max(run_uid) AS run_uid
   FROM t
   JOIN sample x ON x.series_id = t.series_id

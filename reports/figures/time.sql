@@ -19,10 +19,12 @@ axis_of AS (
 x AS (
   SELECT key FROM axis_of WHERE is_number AND n >= 3 ORDER BY n DESC, key = 'seq' DESC, key LIMIT 1
 )
-SELECT params ->> ('$.' || x.key) AS x, x.key AS axis, iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
+SELECT params ->> ('$.' || x.key) AS x, x.key AS axis,
+       iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
        implementation || iif(is_mine, ' (mine)', '') AS implementation,
        coalesce((SELECT group_concat(p.axis || ' ' || p.value, ', ') FROM v_param p
-                  WHERE p.case_id = measured.case_id AND p.axis <> x.key AND p.axis IN (SELECT key FROM axis_of WHERE n > 1)),
+                  WHERE p.case_id = measured.case_id AND p.axis <> x.key
+                    AND p.axis IN (SELECT key FROM axis_of WHERE n > 1)),
                 '') AS panel,
        protocol, device, status, run_uid
   FROM measured, x

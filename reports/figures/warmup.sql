@@ -1,7 +1,8 @@
 -- figure: trace
 -- title: Warm-up calls
--- caption: Warm-up calls in order, for the cases whose first call is slowest relative to the median; the line is the median of the measured
---   samples, the band its 95 % interval. The outputs are compared first, so one-time costs of the process are excluded.
+-- caption: Warm-up calls in order, for the cases whose first call is slowest relative to the median; the line is the
+--   median of the measured samples, the band its 95 % interval. The outputs are compared first, so one-time costs of
+--   the process are excluded.
 -- x: call|1|linear
 -- y: time|ms|auto
 -- middle: median, low, high
@@ -22,7 +23,11 @@ ranked AS (
 ),
 -- Axes whose values differ between these cases: a panel's title need not tell the others.
 telling AS (
-  SELECT p.axis FROM warmed JOIN v_param p ON p.case_id = warmed.case_id GROUP BY p.axis HAVING count(DISTINCT p.value) > 1
+  SELECT p.axis
+    FROM warmed
+    JOIN v_param p ON p.case_id = warmed.case_id
+   GROUP BY p.axis
+  HAVING count(DISTINCT p.value) > 1
 )
 SELECT row_number() OVER (PARTITION BY x.series_id, x.launch ORDER BY x.rank, x.idx) AS call, 1e3 * x.value AS time,
        1e3 * median AS median, 1e3 * ci_low AS low, 1e3 * ci_high AS high, 'launch ' || x.launch AS launch,

@@ -1,6 +1,6 @@
 -- title: Comparisons
--- caption: A and B measured in alternation (or one of them stored). Change: time of B over A, less one, with its 95 % interval; verdicts after
---   Benjamini–Hochberg over the sweep.
+-- caption: A and B measured in alternation (or one of them stored). Change: time of B over A, less one, with its 95 %
+--   interval; verdicts after Benjamini–Hochberg over the sweep.
 -- experiment: *
 -- command: syslab compare {experiment} A:impl=… B:impl=…
 -- empty: No comparisons.

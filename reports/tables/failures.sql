@@ -2,8 +2,8 @@
 -- caption: Newest attempt at each case that was wrong, ran out of memory or did not finish.
 -- experiment: *
 -- empty: None.
--- columns: experiment|1|code|left; implementation|1|code|left; case|1|s|left; ranks?|1|d|right; law?|1|s|left; status|1|status|left;
---   check|1|s|left; protocol?|1|s|left; run|1|uid|left
+-- columns: experiment|1|code|left; implementation|1|code|left; case|1|s|left; ranks?|1|d|right; law?|1|s|left;
+--   status|1|status|left; check|1|s|left; protocol?|1|s|left; run|1|uid|left
 SELECT t.experiment, t.implementation,
        t.case_text AS "case",
        t.world_size AS ranks, coalesce(t.law, 'none') AS law, t.status, t.message,

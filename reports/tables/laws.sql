@@ -1,6 +1,6 @@
 -- title: Laws
--- caption: Random search for counterexamples. Worst: largest error relative to its bound (above 1 is wrong; "exact": no error allowed). `syslab
---   replay ID` shows a counterexample again.
+-- caption: Random search for counterexamples. Worst: largest error relative to its bound (above 1 is wrong; "exact": no
+--   error allowed). `syslab replay ID` shows a counterexample again.
 -- experiment: *
 -- command: syslab check {experiment}
 -- columns: law|1|code|left; implementation|1|code|left; contract|1|s|left; outcome|1|outcome|left; cases|1|d|right;

@@ -3,10 +3,11 @@
 --   each submission. A rank is 1 + the number of entries whose interval lies entirely below; equal ranks are ties.
 -- experiment: *
 -- columns: experiment|1|code|left; case?|1|s|left; standing|1|s|left; rank|1|s|right; author|1|s|left;
---   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right; behind|×|ci(behind_low, behind_high)|right; protocol?|1|s|left;
---   device?|1|s|left; run|1|uid|left
+--   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right;
+--   behind|×|ci(behind_low, behind_high)|right; protocol?|1|s|left; device?|1|s|left; run|1|uid|left
 -- note: verified: measured by the owner of this database. self-reported: merged or imported.
--- note: Only checked outputs are ranked, and only with an interval (six samples or more: `--protocol kernel`) and one mode.
+-- note: Only checked outputs are ranked, and only with an interval (six samples or more: `--protocol kernel`) and one
+--   mode.
 -- empty: No submissions yet: `syslab run NAME --mine me=kernel.so --author ALIAS`.
 WITH entry AS (
   SELECT t.experiment, t.case_id, t.params, t.case_text, t.author, t.implementation, t.is_mine, t.language, t.protocol,
@@ -38,11 +39,13 @@ ranked AS (
 )
 SELECT experiment, case_text AS "case",
        iif(measured_here, 'verified', 'self-reported') AS standing,
-       coalesce(place || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here,
-                                                         place) > 1, ' (tie)', ''), iif(two_modes, 'unranked: two modes', 'unranked')) AS rank,
+       coalesce(place
+                || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here,
+                                                   place) > 1, ' (tie)', ''),
+                iif(two_modes, 'unranked: two modes', 'unranked')) AS rank,
        iif(is_mine, coalesce(author, 'unnamed'), 'syslab') AS author, implementation, language,
        1e3 * time AS time, 1e3 * low AS low, 1e3 * high AS high, time / best AS behind,
-       iif(from_best > 1, low / best_high, NULL) AS behind_low, iif(from_best > 1, high / best_low, NULL) AS behind_high, protocol, device,
-       run_uid AS run, run_uid
+       iif(from_best > 1, low / best_high, NULL) AS behind_low,
+       iif(from_best > 1, high / best_low, NULL) AS behind_high, protocol, device, run_uid AS run, run_uid
   FROM ranked
  ORDER BY experiment, params, protocol, device, measured_here DESC, place IS NULL, place, time, author;

@@ -3,12 +3,14 @@
 --   kind of device, the dtype and the phase are the same.
 -- experiment: *
 -- empty: No published numbers for these cases on this kind of device.
--- columns: case|1|s|left; implementation|1|code|left; what?|1|s|left; ours|1|ci(low, high)|right; published|1|.4g|right;
---   unit?|1|s|left; published_over_ours|×|.3g|right; device|1|s|left; source|1|s|left; note?|1|s|left; protocol?|1|s|left
+-- columns: case|1|s|left; implementation|1|code|left; what?|1|s|left; ours|1|ci(low, high)|right;
+--   published|1|.4g|right; unit?|1|s|left; published_over_ours|×|.3g|right; device|1|s|left; source|1|s|left;
+--   note?|1|s|left; protocol?|1|s|left
 -- note: Published numbers are quoted, not verified, and have no interval.
 WITH entry AS MATERIALIZED (
   SELECT j.key AS place, j.value ->> '$.device' AS class, j.value ->> '$.world_size' AS world_size,
-         j.value -> '$.implementations' AS implementations, j.value ->> '$.mine' AS mine, j.value -> '$.params' AS asked,
+         j.value -> '$.implementations' AS implementations,
+         j.value ->> '$.mine' AS mine, j.value -> '$.params' AS asked,
          j.value ->> '$.metric' AS name, j.value ->> '$.value' AS value, j.value ->> '$.unit' AS unit,
          j.value ->> '$.scale' AS scale, j.value ->> '$.source' AS source, j.value ->> '$.note' AS note,
          j.value ->> '$.params.seq' AS seq, j.value ->> '$.params.dtype' AS dtype, j.value ->> '$.params.model' AS model
@@ -17,11 +19,14 @@ WITH entry AS MATERIALIZED (
 ),
 -- What most entries say is looked at before all that they say.
 result AS MATERIALIZED (
-  SELECT *, ' ' || replace(gpu_name, '-', ' ') || ' ' AS words, params ->> '$.seq' AS seq, params ->> '$.dtype' AS dtype, params ->> '$.model' AS model
+  SELECT *, ' ' || replace(gpu_name, '-', ' ') || ' ' AS words, params ->> '$.seq' AS seq,
+         params ->> '$.dtype' AS dtype, params ->> '$.model' AS model
     FROM v_newest
-   WHERE experiment = ?1 AND gpu_name IS NOT NULL AND task = 'measure' AND status = 'ok' AND checked AND coalesce(params ->> '$.wire', 'own') = 'own'
+   WHERE experiment = ?1 AND gpu_name IS NOT NULL AND task = 'measure'
+     AND status = 'ok' AND checked AND coalesce(params ->> '$.wire', 'own') = 'own'
 )
-SELECT (SELECT group_concat(p.key || ' ' || CASE p.type WHEN 'true' THEN 'yes' WHEN 'false' THEN 'no' ELSE p.value END, ', ')
+SELECT (SELECT group_concat(p.key || ' '
+                            || CASE p.type WHEN 'true' THEN 'yes' WHEN 'false' THEN 'no' ELSE p.value END, ', ')
           FROM json_each(e.asked) p) AS "case",
        m.implementation || iif(m.is_mine, ' (mine)', '') AS implementation, replace(x.name, '_', ' ') AS what,
        x.value / e.scale AS ours, x.ci_low / e.scale AS low, x.ci_high / e.scale AS high,
@@ -29,7 +34,8 @@ SELECT (SELECT group_concat(p.key || ' ' || CASE p.type WHEN 'true' THEN 'yes' W
        coalesce(e.note, '') AS note, m.protocol, m.run_uid
   FROM entry e
   -- A kind of device is a word of the name: "NVIDIA A800-SXM4-80GB" is an A800, "GB200" no B200.
-  JOIN result m ON m.world_size = e.world_size AND (e.seq IS NULL OR m.seq IS e.seq) AND (e.dtype IS NULL OR m.dtype IS e.dtype)
+  JOIN result m ON m.world_size = e.world_size AND (e.seq IS NULL OR m.seq IS e.seq)
+               AND (e.dtype IS NULL OR m.dtype IS e.dtype)
                AND (e.model IS NULL OR m.model IS e.model) AND instr(m.words, ' ' || e.class || ' ') > 0
   JOIN metric x ON x.attempt_id = m.attempt_id AND x.name = e.name AND x.value > 0
                AND x.rank = (SELECT y.rank FROM metric y WHERE y.attempt_id = m.attempt_id AND y.name = e.name

@@ -5,8 +5,8 @@
 -- about sent, expected: `shm` is no ring and has no formula (`sent` is what a ring would send).
 -- experiment: alternate_ring_all_reduce
 -- columns: ranks|1|d|right; bytes|B|d|right; @timed; sent|B|d|right; rate|GB/s|.3g|right;
---   vs_parts as time over parts|×|ci(vs_parts_low, vs_parts_high)|right; expected as by the formula|×|.3g|right; n|1|d|right; noise?|1|s|left;
---   protocol?|1|s|left; device?|1|s|left; status|1|status|left
+--   vs_parts as time over parts|×|ci(vs_parts_low, vs_parts_high)|right; expected as by the formula|×|.3g|right;
+--   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: With fewer cores than ranks, ranks take turns and W falls for both rings.
 WITH v AS (
   SELECT *, params ->> '$.bytes' AS bytes,

@@ -1,6 +1,7 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward communicates nothing. Backward all-reduces 6DF bytes of bf16 gradients: a device sends 2(N − 1)/N of them, taking 12DF(N −
---   1)/(NW). With N = {ranks} and, as an example from here on, C = {compute} TFLOP/s and W = {link} GB/s of the 2025 hand-out:
---   {forward_ms} and {backward_ms} ms, versus {forward_compute} and {backward_compute} ms of compute.
+-- sentence: Forward communicates nothing. Backward all-reduces 6DF bytes of bf16 gradients: a device sends 2(N − 1)/N
+--   of them, taking 12DF(N − 1)/(NW). With N = {ranks} and, as an example from here on, C = {compute} TFLOP/s and
+--   W = {link} GB/s of the 2025 hand-out: {forward_ms} and {backward_ms} ms, versus {forward_compute} and
+--   {backward_compute} ms of compute.
 -- experiment: data_parallel_calcs
 -- fills: b

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Compute-bound while 12BDF/(NC) ≥ 12DF(N − 1)/(NW), i.e. N ≤ 1 + BW/C = {backward_limit} for B = {tokens}: {backward_devices}
---   devices, independent of D and F.
+-- sentence: Compute-bound while 12BDF/(NC) ≥ 12DF(N − 1)/(NW), i.e. N ≤ 1 + BW/C = {backward_limit} for B = {tokens}:
+--   {backward_devices} devices, independent of D and F.
 -- experiment: data_parallel_calcs
 -- fills: c

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: FSDP shards weights, not products; each of N devices has B/N tokens. Forward takes 6BDF/N FLOPs a device, backward 12BDF/N: {forward} and {backward} TFLOP
---   (B = {tokens}, N = {ranks}).
+-- sentence: FSDP shards weights, not products; each of N devices has B/N tokens. Forward takes 6BDF/N FLOPs a device,
+--   backward 12BDF/N: {forward} and {backward} TFLOP (B = {tokens}, N = {ranks}).
 -- experiment: fsdp_calcs
 -- fills: a

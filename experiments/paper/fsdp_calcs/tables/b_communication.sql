@@ -1,5 +1,6 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward all-gathers 6DF bytes of bf16 weights, of which a device sends (N − 1)/N: 6DF(N − 1)/(NW). Backward all-gathers them again
---   and reduce-scatters as many bytes of gradients: 12DF(N − 1)/(NW). With N = {ranks}: {forward_ms} and {backward_ms} ms.
+-- sentence: Forward all-gathers 6DF bytes of bf16 weights, of which a device sends (N − 1)/N: 6DF(N − 1)/(NW). Backward
+--   all-gathers them again and reduce-scatters as many bytes of gradients: 12DF(N − 1)/(NW). With N = {ranks}:
+--   {forward_ms} and {backward_ms} ms.
 -- experiment: fsdp_calcs
 -- fills: b

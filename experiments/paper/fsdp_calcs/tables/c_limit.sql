@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward is compute-bound while 6BDF/(NC) ≥ 6DF(N − 1)/(NW), i.e. N ≤ 1 + BW/C, and so is backward, where both double: with B = {tokens},
---   N ≤ {forward_limit}, so {forward_devices} devices.
+-- sentence: Forward is compute-bound while 6BDF/(NC) ≥ 6DF(N − 1)/(NW), i.e. N ≤ 1 + BW/C, and so is backward, where
+--   both double: with B = {tokens}, N ≤ {forward_limit}, so {forward_devices} devices.
 -- experiment: fsdp_calcs
 -- fills: c

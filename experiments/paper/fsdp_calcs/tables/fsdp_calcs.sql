@@ -4,11 +4,15 @@
 -- about forward_limit: `limit`: largest N that is compute-bound, not rounded.
 -- about forward_waits: `bound by`: the longer of the two at N devices.
 -- experiment: fsdp_calcs
--- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
---   link as W [GB/s]?|1|.4g|right; ranks as N|1|d|right; forward_flops as forward [TFLOP]|1|.4g|right; forward_compute as compute [ms]|1|.4g|right;
---   forward_sent as sends [MB]|1|.4g|right; forward_communication as communication [ms]|1|.4g|right; forward_waits as bound by|1|s|left;
---   forward_limit as limit|1|.4g|right; backward_flops as backward [TFLOP]|1|.4g|right; backward_compute as compute (backward) [ms]|1|.4g|right;
---   backward_sent as sends (backward) [MB]|1|.4g|right; backward_communication as communication (backward) [ms]|1|.4g|right;
---   backward_waits as bound by (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right; status|1|status|left
--- note: Forward gathers 3DF weights of e bytes around a ring, (N − 1)/N · 3eDF bytes; backward gathers them again and reduce-scatters as many
---   gradients. At e = 2 that is 6DF(N − 1)/(N·W) and 12DF(N − 1)/(N·W) seconds.
+-- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right;
+--   element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right; link as W [GB/s]?|1|.4g|right;
+--   ranks as N|1|d|right; forward_flops as forward [TFLOP]|1|.4g|right; forward_compute as compute [ms]|1|.4g|right;
+--   forward_sent as sends [MB]|1|.4g|right; forward_communication as communication [ms]|1|.4g|right;
+--   forward_waits as bound by|1|s|left; forward_limit as limit|1|.4g|right;
+--   backward_flops as backward [TFLOP]|1|.4g|right; backward_compute as compute (backward) [ms]|1|.4g|right;
+--   backward_sent as sends (backward) [MB]|1|.4g|right;
+--   backward_communication as communication (backward) [ms]|1|.4g|right;
+--   backward_waits as bound by (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right;
+--   status|1|status|left
+-- note: Forward gathers 3DF weights of e bytes around a ring, (N − 1)/N · 3eDF bytes; backward gathers them again and
+--   reduce-scatters as many gradients. At e = 2 that is 6DF(N − 1)/(N·W) and 12DF(N − 1)/(N·W) seconds.

@@ -1,6 +1,6 @@
 -- like: fsdp_tp_calcs/a_operations
--- sentence: Each device all-gathers its 6DF/N₂ bytes of weights over N₁ devices and all-reduces 2BD/N₁ bytes of partial sums over N₂. In
---   parallel this takes the longer of 6DF(N₁ − 1)/(NW) and 4BD(N₂ − 1)/(NW): on {data} × {tensor} devices {overlapped} ms, versus
---   {compute} ms of compute.
+-- sentence: Each device all-gathers its 6DF/N₂ bytes of weights over N₁ devices and all-reduces 2BD/N₁ bytes of partial
+--   sums over N₂. In parallel this takes the longer of 6DF(N₁ − 1)/(NW) and 4BD(N₂ − 1)/(NW): on {data} × {tensor}
+--   devices {overlapped} ms, versus {compute} ms of compute.
 -- experiment: fsdp_tp_calcs
 -- fills: b

@@ -1,6 +1,6 @@
 -- like: fsdp_tp_calcs/a_operations
--- sentence: In parallel N ≤ (1 + BW/C)(1 + 3FW/(2C)), since each time alone must not exceed compute: 6DF(N₁ − 1)/(NW) ≤ 6BDF/(NC)
---   gives N₁ ≤ 1 + BW/C, 4BD(N₂ − 1)/(NW) ≤ 6BDF/(NC) gives N₂ ≤ 1 + 3FW/(2C). With B =
+-- sentence: In parallel N ≤ (1 + BW/C)(1 + 3FW/(2C)), since each time alone must not exceed compute: 6DF(N₁ − 1)/(NW) ≤
+--   6BDF/(NC) gives N₁ ≤ 1 + BW/C, 4BD(N₂ − 1)/(NW) ≤ 6BDF/(NC) gives N₂ ≤ 1 + 3FW/(2C). With B =
 --   {tokens} and F = {d_ff}: {once_data} · {once_tensor} = {once_ranks} devices.
 -- experiment: fsdp_tp_calcs
 -- fills: c

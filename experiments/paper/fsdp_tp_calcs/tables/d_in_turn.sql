@@ -1,7 +1,8 @@
 -- like: fsdp_tp_calcs/a_operations
--- sentence: In sequence N ≤ S²/(24BF) with S = 3BFW/C + 3F + 2B, since both times together must not exceed compute: 3F(N₁ − 1) + 2B(N₂ − 1) ≤ 3BFW/C.
---   So 3F·N₁ and 2B·N₂ sum up to S at most, and their product is largest where both are S/2: N₁ = S/(6F), N₂ = S/(4B), as
---   long as neither is below 1. With B = {tokens} and F =
+-- sentence: In sequence N ≤ S²/(24BF) with S = 3BFW/C + 3F + 2B, since both times together must not exceed compute:
+--   3F(N₁ − 1) + 2B(N₂ − 1) ≤ 3BFW/C.
+--   So 3F·N₁ and 2B·N₂ sum up to S at most, and their product is largest where both are S/2: N₁ = S/(6F), N₂ = S/(4B),
+--   as long as neither is below 1. With B = {tokens} and F =
 --   {d_ff}: {turn_data} · {turn_tensor} = {turn_ranks} devices.
 -- experiment: fsdp_tp_calcs
 -- fills: d

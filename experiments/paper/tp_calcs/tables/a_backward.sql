@@ -1,6 +1,6 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Device i holds columns of W₁ and W₂ and the matching rows of W₃, and has saved x and its columns of x₁, x₂ and z. Locally dW₃ = zᵀ·dy
---   and dz = dy·W₃ᵀ; dx₂ = dz ∘ f(x₁) and dx₁ = dz ∘ f'(x₁) ∘ x₂; dW₂ = xᵀ·dx₂ and dW₁ = xᵀ·dx₁: weight gradients need no communication. dx is the
---   all-reduced sum of dx₁·W₁ᵀ + dx₂·W₂ᵀ.
+-- sentence: Device i holds columns of W₁ and W₂ and the matching rows of W₃, and has saved x and its columns of x₁, x₂
+--   and z. Locally dW₃ = zᵀ·dy and dz = dy·W₃ᵀ; dx₂ = dz ∘ f(x₁) and dx₁ = dz ∘ f'(x₁) ∘ x₂; dW₂ = xᵀ·dx₂ and
+--   dW₁ = xᵀ·dx₁: weight gradients need no communication. dx is the all-reduced sum of dx₁·W₁ᵀ + dx₂·W₂ᵀ.
 -- experiment: tp_calcs
 -- fills: a

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Each of N devices has F/N of the hidden dimension and all tokens. Forward takes 6BDF/N FLOPs a device, backward 12BDF/N: {forward} and
---   {backward} TFLOP (N = {ranks}).
+-- sentence: Each of N devices has F/N of the hidden dimension and all tokens. Forward takes 6BDF/N FLOPs a device,
+--   backward 12BDF/N: {forward} and {backward} TFLOP (N = {ranks}).
 -- experiment: tp_calcs
 -- fills: b

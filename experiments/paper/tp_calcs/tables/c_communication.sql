@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward all-reduces the partial sums of y, 2BD bytes in bf16, of which a device sends 2(N − 1)/N: 4BD(N − 1)/(NW). Backward
---   all-reduces dx of the same size. With N = {ranks}: {forward_ms} and {backward_ms} ms.
+-- sentence: Forward all-reduces the partial sums of y, 2BD bytes in bf16, of which a device sends 2(N − 1)/N: 4BD(N −
+--   1)/(NW). Backward all-reduces dx of the same size. With N = {ranks}: {forward_ms} and {backward_ms} ms.
 -- experiment: tp_calcs
 -- fills: c

@@ -1,5 +1,6 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward is compute-bound while 6BDF/(NC) ≥ 4BD(N − 1)/(NW), i.e. N ≤ 1 + 3FW/(2C); backward, with twice the FLOPs and equal
---   communication, for N ≤ 1 + 3FW/C. With F = {d_ff}, N ≤ {forward_limit} and {backward_limit}, so {forward_devices} and {backward_devices} devices, independent of the batch.
+-- sentence: Forward is compute-bound while 6BDF/(NC) ≥ 4BD(N − 1)/(NW), i.e. N ≤ 1 + 3FW/(2C); backward, with twice the
+--   FLOPs and equal communication, for N ≤ 1 + 3FW/C. With F = {d_ff}, N ≤ {forward_limit} and {backward_limit}, so
+--   {forward_devices} and {backward_devices} devices, independent of the batch.
 -- experiment: tp_calcs
 -- fills: d

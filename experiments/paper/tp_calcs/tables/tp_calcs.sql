@@ -4,11 +4,15 @@
 -- about forward_limit: `limit`: largest N that is compute-bound, not rounded.
 -- about forward_waits: `bound by`: the longer of the two at N devices.
 -- experiment: tp_calcs
--- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
---   link as W [GB/s]?|1|.4g|right; ranks as N|1|d|right; forward_flops as forward [TFLOP]|1|.4g|right; forward_compute as compute [ms]|1|.4g|right;
---   forward_sent as sends [MB]|1|.4g|right; forward_communication as communication [ms]|1|.4g|right; forward_waits as bound by|1|s|left;
---   forward_limit as limit|1|.4g|right; backward_flops as backward [TFLOP]|1|.4g|right; backward_compute as compute (backward) [ms]|1|.4g|right;
---   backward_sent as sends (backward) [MB]|1|.4g|right; backward_communication as communication (backward) [ms]|1|.4g|right;
---   backward_waits as bound by (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right; status|1|status|left
--- note: Forward all-reduces y, B·D elements of e bytes, around a ring: 2(N − 1)/N · eBD bytes, at e = 2 in 4BD(N − 1)/(N·W) seconds. Backward
---   all-reduces dx, as large.
+-- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right;
+--   element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right; link as W [GB/s]?|1|.4g|right;
+--   ranks as N|1|d|right; forward_flops as forward [TFLOP]|1|.4g|right; forward_compute as compute [ms]|1|.4g|right;
+--   forward_sent as sends [MB]|1|.4g|right; forward_communication as communication [ms]|1|.4g|right;
+--   forward_waits as bound by|1|s|left; forward_limit as limit|1|.4g|right;
+--   backward_flops as backward [TFLOP]|1|.4g|right; backward_compute as compute (backward) [ms]|1|.4g|right;
+--   backward_sent as sends (backward) [MB]|1|.4g|right;
+--   backward_communication as communication (backward) [ms]|1|.4g|right;
+--   backward_waits as bound by (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right;
+--   status|1|status|left
+-- note: Forward all-reduces y, B·D elements of e bytes, around a ring: 2(N − 1)/N · eBD bytes, at e = 2 in 4BD(N −
+--   1)/(N·W) seconds. Backward all-reduces dx, as large.

@@ -60,8 +60,8 @@ SELECT b.implementation, b.params ->> '$.model' AS model,
             ELSE (SELECT printf(' Without checkpointing the peak is %.4g %s; with it a step takes ',
                                 k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1) END
          || CASE WHEN k.time_ms IS NULL THEN iif(o.case_id IS NULL, '', printf('%.3g s.', 1e-3 * b.time_ms))
-                 WHEN b.low_ms IS NULL
-                   OR k.low_ms IS NULL THEN printf('%.3g times as long (no interval).', b.time_ms / k.time_ms)
+                 WHEN b.low_ms IS NULL OR k.low_ms IS NULL
+                   THEN printf('%.3g times as long (no interval).', b.time_ms / k.time_ms)
                  -- As the format ratio() reads.
                  ELSE printf('%.3g (%.3g … %.3g%s) times as long.', b.time_ms / k.time_ms, b.low_ms / k.high_ms,
                              b.high_ms / k.low_ms, iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms,

@@ -77,6 +77,12 @@ Likeness likeness(const Training& asked, const Trained& found, const Alone& alon
   if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) / asked.ranks; })) {
     return {fmt::format("divided by {} once too often", asked.ranks), "divided by the number of ranks once too often"};
   }
+  for (const int fixed : {2, 3, 4, 8}) {
+    if (!all([&](std::int64_t i) { return mean(i) * asked.ranks / fixed; })) continue;
+    return {fmt::format("that is the sum over ranks divided by {}, and there {}", fixed,
+                        asked.ranks == 1 ? "is 1 rank" : fmt::format("are {} ranks", asked.ranks)),
+            "that is the sum over ranks divided by a number that is not theirs"};
+  }
   if (!asked.real) return {is_as_fp32(parameter, found, mean, rank, step) ? "as if it had been rounded to fp32" : ""};
   double error = 0, size = 0;
   for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {

@@ -101,11 +101,12 @@ std::vector<CheckedLaw> laws_of(const Context& context, const CheckedOnce& check
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   const auto judged = judged_laws(store, checked.run);
   std::vector<CheckedLaw> rows;
+  verdict::SameFindings same;
   for (const plan::PlannedCase& planned : checked.plan.cases) {
     if (!is_mine(checked.plan, planned)) continue;
     const auto found = judged.find(planned.index);
     const JudgedLaw law = found == judged.end() ? JudgedLaw{Outcome::not_run, "not begun", ""} : found->second;
-    const verdict::LawFact fact = fact_of(checked.plan, planned, law, year);
+    const verdict::LawFact fact = fact_of(checked.plan, planned, law, year, same);
     rows.push_back({{.law = planned.law,
                      .experiment = planned.experiment->id,
                      .contract = plan::contract_of(planned).value_or(Contract::handout),
@@ -117,7 +118,8 @@ std::vector<CheckedLaw> laws_of(const Context& context, const CheckedOnce& check
                      .lacks = law.lacks,
                      .message = law.outcome == Outcome::passed ? "" : law.message,
                      .input = is_wrong(law.outcome) ? input_of(law.counterexample) : "",
-                     .check = law.check},
+                     .check = law.check,
+                     .tries = law.cases_run},
                     fact});
   }
   return rows;

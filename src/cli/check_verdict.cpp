@@ -17,15 +17,10 @@
 #include "store/cells.hpp"
 #include "submission/locked.hpp"
 #include "verdict/checked_laws.hpp"
-#include "verdict/gist.hpp"
 #include "words/check_words.hpp"
 
 namespace syslab::cli {
 namespace {
-
-std::string said_of(const plan::PlannedCase& planned, const JudgedLaw& check) {
-  return planned.implementation + ": " + verdict::gist(check.finding, check.message);
-}
 
 Exit exit_for(verdict::Standing standing) {
   return standing == verdict::Standing::well    ? Exit::well
@@ -84,7 +79,7 @@ double first_call_seconds(const store::Store& store, store::RowId run) {
 }
 
 verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planned, const JudgedLaw& law,
-                         std::string_view year, bool barely) {
+                         std::string_view year, verdict::SameFindings& same, bool barely) {
   using verdict::Part;
   const bool of_mine = is_mine(plan, planned);
   const bool of_handout = of_mine && plan::contract_of(planned) == Contract::handout;
@@ -97,7 +92,7 @@ verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planne
           .finding = law.finding.kind,
           .promised = law.finding.promised,
           .barely = barely,
-          .same_as = said_of(planned, law),
+          .same_as = same.name_of(planned.implementation, law.finding, law.message),
           .lacking = law.lacks && submission::is_of_surroundings(*law.lacks, year)};
 }
 
@@ -181,8 +176,8 @@ class Gathering {
     }
     const bool is_cut = is_mine(plan_, planned) && check.outcome == Outcome::passed && asked_.within.count() > 0 &&
                         check.cases_run < asked_.cases;
-    facts_.push_back(
-        fact_of(plan_, planned, check, asked_.year, is_cut && check.cases_run < check::LawRequest::kFewestCases));
+    facts_.push_back(fact_of(plan_, planned, check, asked_.year, same_,
+                             is_cut && check.cases_run < check::LawRequest::kFewestCases));
     const verdict::LawFact& fact = facts_.back();
     if (fact.part == verdict::Part::ours) return;
     const bool of_handout = fact.part == verdict::Part::handout;
@@ -231,12 +226,13 @@ class Gathering {
   const CheckVerdict& asked_;
   std::map<std::int64_t, JudgedLaw> checks_;
   std::vector<verdict::LawFact> facts_;
+  verdict::SameFindings same_;
   std::set<std::string> told_;  // by the hand-out's laws: no finding beyond it
   bool interrupted_ = false;
   verdict::CheckedLaws laws_;
 };
 
-Exit exit_of(const Gathering& gathered, Exit ended) {
+Exit exit_after(const Gathering& gathered, Exit ended) {
   const verdict::CheckedLaws& laws = gathered.laws();
   Exit exit = exit_for(laws.verdict.standing);
   // What is wrong is judged; how the run ended tells what is missing.
@@ -298,7 +294,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const verdict::CheckedLaws& laws = gathered.laws();
   const verdict::LawVerdict& all = laws.verdict;
   if (all.of_handout.planned + all.of_beyond.planned + all.of_unposed.planned == 0) return ended;
-  const Exit exit = exit_of(gathered, ended);
+  const Exit exit = exit_after(gathered, ended);
   const std::string verdict_line = words::last_line(laws) + "\n";
   if (context.console.json()) {
     context.console.print_line(json_of(laws, exit));

@@ -12,6 +12,7 @@
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
+#include "verdict/gist.hpp"
 #include "verdict/law_row.hpp"
 #include "verdict/law_verdict.hpp"
 
@@ -45,10 +46,10 @@ struct JudgedLaw {
   std::optional<Lack> lacks{};
 };
 
-// What the verdict's room is told of a law of the plan, by the hand-out of that year. `barely`: it held in fewer tries
-// than a law has at the least.
+// What the verdict's room is told of a law of the plan, by the hand-out of that year. `same`: of all laws that are
+// judged together. `barely`: it held in fewer tries than a law has at the least.
 verdict::LawFact fact_of(const plan::Plan& plan, const plan::PlannedCase& planned, const JudgedLaw& law,
-                         std::string_view year, bool barely = false);
+                         std::string_view year, verdict::SameFindings& same, bool barely = false);
 
 // Laws of experiments that ranks do together: each try starts none, but trains on several, and a depth's time would
 // leave few.

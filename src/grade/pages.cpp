@@ -46,7 +46,9 @@ std::string finding(const Law& law, const PageOptions& options) {
   if (law.open) return printable(law.name + " is open" + (options.seed_is_hidden ? "" : ": " + law.lacks));
   std::string text = law.name + " does not hold";
   if (!words.empty()) text += " with " + words;
-  if (!options.seed_is_hidden && !law.message.empty()) text += ": " + first_line(law.message);
+  if (options.seed_is_hidden) return printable(text);
+  if (!law.message.empty()) text += ": " + first_line(law.message);
+  if (!law.cause.empty()) text += "; looks like " + law.cause;
   return printable(text);
 }
 
@@ -282,7 +284,8 @@ std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOpt
                                     : fmt::format("{:g} of {:g} points", item.earned, item.item->points));
       if (item.why != one.error()) page += plain(reason(item, options)) + "\n";
       for (const Law& law : item.laws) {
-        page += law.held ? fmt::format("\n- holds: {}", plain(law.name))
+        page += law.held ? fmt::format("\n- holds{}: {}", law.tries > 0 ? " for " + counted(law.tries, "input") : "",
+                                       plain(law.name))
                          : fmt::format("\n- **{}**", plain(finding(law, options)));
       }
       if (!item.laws.empty()) {

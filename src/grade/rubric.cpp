@@ -77,7 +77,7 @@ class Reader {
   }
 
   void read_timing(const toml::table& table, Item& item) const {
-    for (const char* key : {"laws", "credit", "contract"}) {
+    for (const char* key : {"laws", "beside", "credit", "contract"}) {
       if (const toml::node* const node = table.get(key))
         fail(*node, fmt::format("'{}' is of laws, and this item is timed", key));
     }
@@ -107,8 +107,8 @@ class Reader {
   }
 
   Item item(const toml::table& table) const {
-    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "credit", "reference", "at",
-                 "within", "launches"});
+    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "beside", "credit",
+                 "reference", "at", "within", "launches"});
     Item item;
     item.part = text(table, "part", "");
     item.points = points(table);
@@ -134,6 +134,9 @@ class Reader {
     item.all_or_nothing = credit == "all";
     if (const toml::node* const laws = table.get("laws")) {
       item.laws = texts(*laws, R"('laws' must be a list of names: ["attention.*"])");
+    }
+    if (const toml::node* const beside = table.get("beside")) {
+      item.beside = texts(*beside, R"('beside' must be a list of names: ["attention.refusal"])");
     }
     return item;
   }
@@ -186,7 +189,12 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
   for (const verdict::LawRow& law : verdict::law_rows_of(row)) {
     if (law.experiment != item.experiment) continue;
     if (item.contract == Contract::handout && breaks_promise(law)) {
-      laws.push_back({law.law + " on what is promised", law.message, law.input, law.check, false, false});
+      laws.push_back({.name = law.law + " on what is promised",
+                      .message = law.message,
+                      .input = law.input,
+                      .check = law.check,
+                      .lacks = {},
+                      .cause = law.finding.cause});
       continue;
     }
     if (law.contract != item.contract) continue;
@@ -194,8 +202,16 @@ std::vector<Law> laws_of(const Item& item, const Json& row) {
     // Of the hand-out's all are wanted; beyond it, those that apply to it. A refusal of a law's inputs must not remove
     // the law.
     if (item.contract != Contract::handout && !law.applies) continue;
-    laws.push_back({law.law, law.message, law.input, law.check, law.outcome == Outcome::passed, law.out_of_time,
-                    law.open, law.lacks ? law.lacks->text() : ""});
+    laws.push_back({.name = law.law,
+                    .message = law.message,
+                    .input = law.input,
+                    .check = law.check,
+                    .held = law.outcome == Outcome::passed,
+                    .out_of_time = law.out_of_time,
+                    .open = law.open,
+                    .lacks = law.lacks ? law.lacks->text() : "",
+                    .cause = law.finding.cause,
+                    .tries = law.tries});
   }
   return laws;
 }
@@ -241,6 +257,10 @@ ItemScore score_item(const Item& item, const Json& record) {
   if (item.is_timed()) return score_timing(item, record);
   score.laws = laws_of(item, *row);
   const auto of = static_cast<double>(score.laws.size());
+  const bool earns = std::ranges::any_of(score.laws, [&](const Law& law) {
+    return law.held &&
+           std::ranges::none_of(item.beside, [&](const std::string& glob) { return glob_match(glob, law.name); });
+  });
   const auto held = static_cast<double>(std::ranges::count_if(score.laws, &Law::held));
   if (of == 0) {
     score.open = true;
@@ -253,8 +273,10 @@ ItemScore score_item(const Item& item, const Json& record) {
     leave_open(score, open->lacks);
     return score;
   }
-  score.earned = item.all_or_nothing ? (held == of ? item.points : 0) : hundredths(item.points * held / of);
+  const double share = item.all_or_nothing ? (held == of ? 1 : 0) : held / of;
+  score.earned = earns ? hundredths(item.points * share) : 0;
   score.why = fmt::format("{} of {} laws hold", held, of);
+  if (!earns && held > 0) score.why += ", and alone they earn nothing";
   const auto late = std::ranges::count_if(score.laws, &Law::out_of_time);
   if (late > 0) score.why += fmt::format("; {} ran out of time", late);
   return score;

@@ -18,6 +18,7 @@ struct Item {
   std::string function, experiment;  // else: searched by the laws of these
   Contract contract = Contract::handout;
   std::vector<std::string> laws{"*"};  // globs
+  std::vector<std::string> beside;     // globs: of these, what holds earns nothing unless another law holds
   bool all_or_nothing = false;         // credit = "all"
   // Or timed beside this rung: grade/timing.hpp. Empty: it is not.
   std::string reference;
@@ -54,8 +55,10 @@ struct Law {
   std::string check;  // uid of what was stored about it; empty: nothing
   bool held = false;
   bool out_of_time = false;
-  bool open = false;  // it needs what this Python lacks, and says nothing
-  std::string lacks;  // which is that, in words
+  bool open = false;       // it needs what this Python lacks, and says nothing
+  std::string lacks;       // which is that, in words
+  std::string cause{};     // what it looks like (contract/finding.hpp); empty: nothing known
+  std::int64_t tries = 0;  // inputs that were searched; 0: not known
 };
 
 struct ItemScore {

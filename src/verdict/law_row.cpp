@@ -48,7 +48,8 @@ Json to_json(const LawRow& row) {
           {"applies", row.applies},
           {"open", row.open},
           {"lacks", row.lacks ? syslab::to_json(*row.lacks) : Json()},
-          {"out_of_time", row.out_of_time}};
+          {"out_of_time", row.out_of_time},
+          {"tries", row.tries}};
 }
 
 namespace {
@@ -72,6 +73,7 @@ LawRow read_fields(const Json& object) {
   row.message = object.value("message", "");
   row.input = object.value("input", "");
   row.check = object.value("check", "");
+  row.tries = object.value("tries", std::int64_t{0});
   return row;
 }
 

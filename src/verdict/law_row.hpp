@@ -2,6 +2,7 @@
 // `check --json` and in a stored record.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,8 +24,9 @@ struct LawRow {
   bool out_of_time = false;
   std::optional<Lack> lacks{};
   std::string message{};
-  std::string input{};  // of a counterexample, by the names of what was drawn; Finding has it in a caller's words
-  std::string check{};  // uid of what is stored about it; empty: nothing
+  std::string input{};     // of a counterexample, by the names of what was drawn; Finding has it in a caller's words
+  std::string check{};     // uid of what is stored about it; empty: nothing
+  std::int64_t tries = 0;  // inputs that were searched; 0: not known
 };
 
 bool is_wrong(Outcome outcome);  // falsified, or ended without an answer

@@ -85,8 +85,6 @@ std::int64_t LawVerdict::warned() const {
   return sum;
 }
 
-namespace {}  // namespace
-
 LawVerdict judge(std::span<const LawFact> facts, const LawsAsked& asked) {
   LawVerdict verdict;
   bool handout_wrong = false, beyond_wrong = false, unposed_wrong = false, others_wrong = false, others_open = false;

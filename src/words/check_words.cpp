@@ -94,8 +94,10 @@ std::string of_handout(const CheckedLaws& laws) {
   const verdict::Share& share = laws.verdict.of_handout;
   const std::string broken =
       laws.broken.empty() ? "" : fmt::format("; {} fails on what is promised", fmt::join(laws.broken, ", "));
-  return fmt::format("hand-out {}: {} ({} of {}{}{}){}", laws.year, to_string(laws.verdict.handout), share.held,
-                     share.of, broken, chosen(laws), warnings(laws));
+  // Then it is no law of the hand-out that decides.
+  const bool by_others = laws.verdict.handout == verdict::Word::fail && share.held == share.of && broken.empty();
+  return fmt::format("hand-out {}: {} ({} of {}{}{}{}){}", laws.year, to_string(laws.verdict.handout), share.held,
+                     share.of, by_others ? " of its own laws hold" : "", broken, chosen(laws), warnings(laws));
 }
 
 std::string of_beyond_alone(const CheckedLaws& laws) {

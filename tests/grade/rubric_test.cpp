@@ -86,6 +86,28 @@ TEST(Rubric, EachLawThatHoldsEarnsItsShareUnlessAllMust) {
   EXPECT_DOUBLE_EQ(score(rubric, record("implemented", {{"attention.a", "passed"}}))[0].earned(), 10);
 }
 
+TEST(Rubric, WhoRefusesNothingEarnsNothingByThatAlone) {
+  const char* const text = R"(
+handout = "2026"
+[[problem]]
+id = "flash_forward"
+points = 6
+[[problem.item]]
+points = 6
+function = "f"
+experiment = "flash_forward"
+laws = ["attention.*"]
+beside = ["attention.refusal"]
+)";
+  const Rubric rubric = parse_rubric(text, "r");
+  const auto earned = [&](const char* out, const char* refusal) {
+    return score(rubric, record("implemented", {{"attention.out", out}, {"attention.refusal", refusal}}))[0].earned();
+  };
+  EXPECT_DOUBLE_EQ(earned("passed", "passed"), 6);
+  EXPECT_DOUBLE_EQ(earned("passed", "falsified"), 3);
+  EXPECT_DOUBLE_EQ(earned("falsified", "passed"), 0);
+}
+
 TEST(Rubric, BeyondTheHandoutOnlyWhatCanBeTriedCounts) {
   Rubric rubric = parse_rubric(kTwoItems, "r");
   rubric.problems[0].items[0].contract = Contract::full;

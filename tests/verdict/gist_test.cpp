@@ -29,5 +29,16 @@ TEST(SameCounterexample, HasTheSameInputAndElement) {
   EXPECT_FALSE(same_counterexample({}, {}));
 }
 
+TEST(SameFindings, HaveOneNameByGistOrByCounterexample) {
+  SameFindings same;
+  const Finding one{.kind = FindingKind::wrong_value, .input = "S=3", .first_wrong = "out[0]"};
+  const std::string name = same.name_of("me", one, "out differs");
+  EXPECT_EQ(name, "me: out differs");
+  EXPECT_EQ(same.name_of("me", one, "rows do not sum to one"), name);
+  EXPECT_EQ(same.name_of("me", {}, "out differs\nmore"), name);
+  EXPECT_EQ(same.name_of("me", {.input = "S=4", .first_wrong = "out[0]"}, "other"), "me: other");
+  EXPECT_EQ(same.name_of("you", one, "out differs"), "you: out differs");
+}
+
 }  // namespace
 }  // namespace syslab::verdict

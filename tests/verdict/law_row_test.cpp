@@ -26,7 +26,8 @@ LawRow whole() {
           .lacks = Lack{LackKind::attribute, "torch.nn.Module", "hook", "1.13.0"},
           .message = "out[3]: found 7",
           .input = "B=1",
-          .check = "01a227e1"};
+          .check = "01a227e1",
+          .tries = 12};
 }
 
 TEST(LawRow, IsReadAsItWasWritten) {

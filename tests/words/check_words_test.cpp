@@ -56,6 +56,14 @@ TEST(LastLine, SaysWhatTheHandoutsLawsCameToAndWhatWasFoundBeyondThem) {
       "hand-out 2026: FAIL (1 of 2; attention.oracle fails on what is promised; only the laws that -k oracle chose)");
 }
 
+TEST(LastLine, SaysThatTheHandoutsOwnLawsHoldWhereOthersDecide) {
+  CheckedLaws laws = laws_of({});
+  laws.asked.beyond_decides = true;
+  laws.verdict = judge(std::vector{held(Part::handout), fails(Part::beyond, wrong_value)}, laws.asked);
+  EXPECT_EQ(last_line(laws),
+            "hand-out 2026: FAIL (1 of 1 of its own laws hold), 1 failure: 1 wrong value under --contract full");
+}
+
 TEST(LastLine, OfLawsThatNoHandoutAsksCountsThoseThatWereTried) {
   EXPECT_EQ(last_line(laws_of({held(Part::beyond)})),
             "beyond the hand-out: PASS (1 of 1 laws that were tried), 0 failures");

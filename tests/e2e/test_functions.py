@@ -196,6 +196,14 @@ class Functions(Lab):
                 "flags": "it changes torch.backends.cuda.matmul.allow_tf32 from False to True",
                 "deterministic": "it changes torch.use_deterministic_algorithms from False to True",
                 "flushes": "it changes torch.set_flush_denormal from False to True",
+                "gradients": "it changes torch.set_grad_enabled from False to True",
+                "inference": "it changes torch.inference_mode from False to True",
+                "cudnn": "it changes torch.backends.cudnn.enabled from True to False",
+                "sums_of_fp16": "it changes torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction from True to False",
+                "autocast": "it changes torch.set_autocast_",
+                "onednn": "it changes torch._C._set_mkldnn_enabled from True to False",
+                "errors": "it changes numpy.seterrcall from None to",
+                "rounds": "it changes fesetround from to nearest to upward",
                 "traces": "it compiles at each call: with equal arguments it has TorchScript build another graph",
                 "compiles": "it compiles at each call: with equal arguments it starts true again"}
         for (name, _), ended in self.of_each(said, "-a", "n=24", expect=1).items():
@@ -223,6 +231,17 @@ class Functions(Lab):
             with self.subTest(f"{name} n={n}"):
                 self.assertEqual(ended["status"], "check_failed" if n == 24 else "ok", ended["detail"])
                 self.assertIn("it changes torch.backends.cudnn.benchmark from False to True" if n == 24 else "", ended["detail"])
+
+    def test_a_setting_that_is_put_back_is_no_fault_nor_one_of_a_case_that_raised(self):
+        ended = self.of_each(("keeps_settings", "flags_and_raises"), expect=3)
+        self.assertEqual({key: one["status"] for key, one in ended.items()},
+                         {("keeps_settings", 24): "ok", ("keeps_settings", 40): "ok", ("flags_and_raises", 24): "error",
+                          ("flags_and_raises", 40): "ok"})
+
+    def test_gradients_that_a_forward_call_turns_off_are_told_where_gradients_are_asked_for(self):
+        ended = self.of_each(("gradients", "keeps_settings"), "--backward", "-a", "pass=backward", "-a", "n=24", expect=1)
+        self.assertEqual(ended["keeps_settings", 24]["status"], "ok", ended["keeps_settings", 24]["detail"])
+        self.assertIn("it changes torch.set_grad_enabled from True to False", ended["gradients", 24]["detail"])
 
     def test_modules_and_slow_first_calls_are_right_and_one_case_that_fails_leaves_the_others(self):
         ended = self.of_each(("Module", "compiles_once", "small_only"), expect=3)

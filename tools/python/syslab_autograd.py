@@ -8,7 +8,7 @@ import sys
 
 from syslab_arguments import Kept
 from syslab_failures import WrongAnswer
-from syslab_functions import named_results
+from syslab_functions import changes, named_results
 from syslab_signature import is_torch
 
 BACKWARD = " pass=backward"  # behind the name of a case whose gradients are asked for
@@ -37,6 +37,9 @@ class Backward:
         self.kept = Kept(signature.names, arguments)  # of the forward call
         with self.torch.enable_grad():
             results = named_results(function(*arguments), keeps_graph=True)
+            enabled = self.torch.is_grad_enabled()
+        if not enabled:
+            raise changes("torch.set_grad_enabled", True, False)
         self.wanted = [(f"d({tensor['name']})", leaf) for tensor, leaf in zip(signature.tensors, leaves)
                        if is_inexact(leaf)]
         self.wanted += [(f"d({name})", value) for name, value in parameters_of(function)]

@@ -3,6 +3,7 @@ together by syslab_signature.py; docs/any-function.md says what a user writes.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
+import functools
 import importlib
 import inspect
 import json
@@ -10,13 +11,13 @@ import math
 import pathlib
 import random
 import sys
-from typing import Any
 
 from syslab_arguments import Kept, shares
 from syslab_compilers import Watch
 from syslab_failures import Unsupported, WrongAnswer
 from syslab_library import Symbol
 from syslab_loading import load_module
+from syslab_settings import global_flags, loaded, put_back
 from syslab_signature import Signature, dtype_name, is_there, is_torch, on_host, raw_view, raw_view_on_gpu
 from syslab_tensors import Memory, NoDoorbell, TorchTensors, host_time
 
@@ -24,11 +25,6 @@ MODULE_SEED = 0  # of the parameters of a module that is constructed here
 
 
 # --- the user's callable ----------------------------------------------------------------------------------------------
-
-
-def loaded(library) -> Any:
-    """The module, which is there if a file of the user has imported it; otherwise None."""
-    return sys.modules.get(library)
 
 
 def load_object(path, name):
@@ -165,42 +161,6 @@ def inexact_tensors(values):
 # --- what a call may not do -------------------------------------------------------------------------------------------
 
 
-TINIEST = 2.0 ** -1022  # that is normal
-
-
-def settings():
-    """Settings that change what others compute: for each name how to ask for it and how to set it."""
-    found = {}
-    torch, numpy = loaded("torch"), loaded("numpy")
-
-    def attribute(name, of):
-        last = name.rpartition(".")[2]
-        found[name] = (lambda: getattr(of, last)), (lambda value: setattr(of, last, value))
-
-    if torch is not None:
-        attribute("torch.backends.cuda.matmul.allow_tf32", torch.backends.cuda.matmul)
-        for name in ("allow_tf32", "benchmark", "deterministic"):
-            attribute(f"torch.backends.cudnn.{name}", torch.backends.cudnn)
-        found.update({
-            "torch.use_deterministic_algorithms": (torch.are_deterministic_algorithms_enabled,
-                                                   torch.use_deterministic_algorithms),
-            "torch.set_float32_matmul_precision": (torch.get_float32_matmul_precision,
-                                                   torch.set_float32_matmul_precision),
-            "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
-            "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
-            "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
-            "torch.set_flush_denormal": (lambda: TINIEST * 0.75 == 0.0, torch.set_flush_denormal),
-        })
-    if numpy is not None:
-        found["numpy.seterr"] = numpy.geterr, lambda value: numpy.seterr(**value)
-    return found
-
-
-def global_flags():
-    """What they are, by name."""
-    return {name: ask() for name, (ask, _) in settings().items()}
-
-
 def generators():
     """States of the generators that everybody shares, by name."""
     states: dict[str, object] = {"random": random.getstate()}
@@ -251,6 +211,25 @@ def largest_difference(first, second):
     return (difference / scale if scale else difference), allowed
 
 
+def changes(name, before, now):
+    return WrongAnswer(f"it changes {name} from {before} to {now}, which others compute by; set it when the file is "
+                       "imported, or put it back")
+
+
+def putting_back(method):
+    """A call of a Function whose exception leaves the settings as they were, too."""
+
+    @functools.wraps(method)
+    def called(self, *arguments):
+        try:
+            return method(self, *arguments)
+        except BaseException:
+            self.put_flags_back()
+            raise
+
+    return called
+
+
 class Function:
     """A user's callable, as syslab_implementation.py has it served."""
 
@@ -287,8 +266,12 @@ class Function:
         function, torch = function or self.function, sys.modules.get("torch")
         if torch is None:
             return function(*arguments)
-        with torch.no_grad():
-            return function(*arguments)
+        with torch.no_grad():  # its end puts back what the call may have left
+            returned = function(*arguments)
+            enabled = torch.is_grad_enabled()
+        if enabled:
+            raise changes("torch.set_grad_enabled", False, True)
+        return returned
 
     def on_device(self, value):
         return value.to(self.device) if self.device != "cpu" and is_torch(value) else value
@@ -328,6 +311,7 @@ class Function:
         bell.wait()
         return body, lambda returned: returned, values, kept
 
+    @putting_back
     def call(self, message, bell):
         """Runs the function once; returns the nanoseconds that it took by its own clock."""
         size, options = message["memory_bytes"], message["options"]
@@ -369,6 +353,7 @@ class Function:
         bell.finish()
         return elapsed
 
+    @putting_back
     def call_on_gpu(self, message, lab, call):
         """The same where the tensors lie in the host's memory on a GPU; `call`: a GpuCall (syslab_gpu.py)."""
         signature, expected = self.signature(message["options"]["signature"]), json.loads(message["options"]["outputs"])
@@ -396,13 +381,18 @@ class Function:
     def demand_flags(self):
         """Of every call: one that changes them late would be told of the case behind it, which begins with them as they
         were."""
+        for name, before, now in self.put_flags_back():
+            raise changes(name, before, now)
+
+    def put_flags_back(self):
+        """Names of those that a call has changed, what they were, and what they had become."""
         changed = [(name, self.flags[name], now) for name, now in global_flags().items()
                    if self.flags.get(name, now) != now]
         for name, before, _ in changed:
-            settings()[name][1](before)
-        for name, before, now in changed:
-            raise WrongAnswer(f"it changes {name} from {before} to {now}, which others compute by; set it when the "
-                              "file is imported, or put it back")
+            put_back(name, before)
+        if changed:
+            self.flags = global_flags()  # some cannot be put back: the next case is not told of them
+        return changed
 
     def timed(self, body, values):
         return host_time(body) if self.clock is None else self.clock.timed(body, inexact_tensors(values))

@@ -1,5 +1,7 @@
 """A softmax of torch, right and wrong in every way that test_functions.py asks for."""
+import ctypes
 import os
+import platform
 import subprocess
 import time
 
@@ -129,6 +131,68 @@ def flags_late(x, scale):
 
 def flushes(x, scale):
     torch.set_flush_denormal(True)
+    return reference(x, scale)
+
+
+def keeps_settings(x, scale):
+    """It changes what others compute by for a time of its own."""
+    before = torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = False
+    with torch.enable_grad(), torch.cpu.amp.autocast(enabled=False), torch.inference_mode(False), np.errstate(all="ignore"):
+        found = reference(x, scale)
+    torch.backends.cudnn.enabled = before
+    return found
+
+
+def gradients(x, scale):
+    found = reference(x, scale)
+    torch.set_grad_enabled(not torch.is_grad_enabled())
+    return found
+
+
+ENTERED = []
+
+
+def inference(x, scale):
+    ENTERED.append(torch.inference_mode())
+    ENTERED[-1].__enter__()
+    return reference(x, scale)
+
+
+def cudnn(x, scale):
+    torch.backends.cudnn.enabled = False
+    return reference(x, scale)
+
+
+def sums_of_fp16(x, scale):
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    return reference(x, scale)
+
+
+def autocast(x, scale):
+    torch.cpu.amp.autocast().__enter__()
+    return reference(x, scale)
+
+
+def onednn(x, scale):
+    torch._C._set_mkldnn_enabled(False)
+    return reference(x, scale)
+
+
+def errors(x, scale):
+    np.seterrcall(print)
+    return reference(x, scale)
+
+
+def rounds(x, scale):
+    ctypes.CDLL(None).fesetround({"x86_64": 0x800}.get(platform.machine(), 0x400000))  # upward
+    return reference(x, scale)
+
+
+def flags_and_raises(x, scale):
+    if x.shape[0] == 24:
+        torch.backends.cudnn.benchmark = True
+        raise ValueError("no kernel")
     return reference(x, scale)
 
 

@@ -1,0 +1,180 @@
+"""Settings of a process that change what others compute: of torch, of NumPy and of the processor. Whatever this torch
+or NumPy does not have is left out.
+
+Needs the standard library and whichever of NumPy and torch is loaded.
+"""
+import contextlib
+import ctypes
+import sys
+from typing import Any
+
+# Modules in torch, and their attributes that are settings.
+ATTRIBUTES = {
+    "backends": ("fp32_precision",),
+    "backends.cuda.matmul": ("allow_tf32", "allow_fp16_reduced_precision_reduction",
+                             "allow_bf16_reduced_precision_reduction", "allow_fp16_accumulation", "fp32_precision"),
+    "backends.cudnn": ("enabled", "allow_tf32", "benchmark", "benchmark_limit", "deterministic", "fp32_precision"),
+    "backends.cudnn.conv": ("fp32_precision",),
+    "backends.cudnn.rnn": ("fp32_precision",),
+    "backends.mkldnn": ("deterministic", "fp32_precision"),
+    "backends.mkldnn.matmul": ("fp32_precision",),
+    "backends.mkldnn.conv": ("fp32_precision",),
+    "backends.mkldnn.rnn": ("fp32_precision",),
+    "utils.deterministic": ("fill_uninitialized_memory",),
+}
+
+# Functions of torch that set, and those that ask.
+FUNCTIONS = {
+    "use_deterministic_algorithms": "are_deterministic_algorithms_enabled",
+    "set_float32_matmul_precision": "get_float32_matmul_precision",
+    "set_default_dtype": "get_default_dtype",
+    "set_default_device": "get_default_device",
+    "set_num_threads": "get_num_threads",
+    "set_num_interop_threads": "get_num_interop_threads",
+    "set_anomaly_enabled": "is_anomaly_enabled",
+    "set_autocast_cache_enabled": "is_autocast_cache_enabled",
+    "_C._set_mkldnn_enabled": "_C._get_mkldnn_enabled",
+    "_C._set_cpu_allow_fp16_reduced_precision_reduction": "_C._get_cpu_allow_fp16_reduced_precision_reduction",
+    "_C._set_multithreading_enabled": "_C._is_multithreading_enabled",
+    "backends.cuda.enable_flash_sdp": "backends.cuda.flash_sdp_enabled",
+    "backends.cuda.enable_mem_efficient_sdp": "backends.cuda.mem_efficient_sdp_enabled",
+    "backends.cuda.enable_math_sdp": "backends.cuda.math_sdp_enabled",
+    "backends.cuda.enable_cudnn_sdp": "backends.cuda.cudnn_sdp_enabled",
+    "backends.cuda.allow_fp16_bf16_reduction_math_sdp": "backends.cuda.fp16_bf16_reduction_math_sdp_allowed",
+    "backends.cuda.preferred_linalg_library": "backends.cuda.preferred_linalg_library",
+    "backends.cuda.preferred_blas_library": "backends.cuda.preferred_blas_library",
+}
+
+# Before torch 2.4 autocast has functions of its own for each device.
+OLD_AUTOCAST = {
+    "set_autocast_enabled": "is_autocast_enabled",
+    "set_autocast_cpu_enabled": "is_autocast_cpu_enabled",
+    "set_autocast_gpu_dtype": "get_autocast_gpu_dtype",
+    "set_autocast_cpu_dtype": "get_autocast_cpu_dtype",
+}
+
+TINIEST = 2.0 ** -1022  # that is normal
+DENORMAL = 2.0 ** -1060
+ONE, EIGHTH_ULP, MOST_OF_HALF_ULP = 1.0, 2.0 ** -55, 1.75 * 2.0 ** -53
+TO_NEAREST = 0  # FE_TONEAREST of all processors that torch runs on
+
+guards: list = []  # of inference mode, which ends with them
+
+
+def loaded(library) -> Any:
+    """The module, which is there if a file of the user has imported it; otherwise None."""
+    return sys.modules.get(library)
+
+
+def flushes():
+    return TINIEST * 0.75 == 0.0 or DENORMAL * 1024.0 == 0.0
+
+
+def rounding():
+    """How the processor rounds doubles."""
+    if ONE + EIGHTH_ULP > ONE:
+        return "upward"
+    if -ONE - EIGHTH_ULP < -ONE:
+        return "downward"
+    return "to nearest" if ONE + MOST_OF_HALF_ULP > ONE else "toward zero"
+
+
+def set_rounding(_nearest):
+    ctypes.CDLL(None).fesetround(TO_NEAREST)
+
+
+def set_inference_mode(torch, value):
+    """There is no function that sets it: a guard that is never released does."""
+    guards.append(torch.inference_mode(value))
+    guards[-1].__enter__()
+
+
+def found_in(torch, path):
+    for part in path.split("."):
+        torch = getattr(torch, part)
+    return torch
+
+
+def of_attribute(torch, path, name):
+    return (lambda: getattr(found_in(torch, path), name)), lambda value: setattr(found_in(torch, path), name, value)
+
+
+def of_functions(torch, put, ask):
+    return (lambda: found_in(torch, ask)()), lambda value: found_in(torch, put)(value)
+
+
+def of_autocast(torch, device):
+    """From torch 2.4 on."""
+    yield (f"torch.set_autocast_enabled('{device}')", (lambda: torch.is_autocast_enabled(device)),
+           lambda value: torch.set_autocast_enabled(device, value))
+    yield (f"torch.set_autocast_dtype('{device}')", (lambda: torch.get_autocast_dtype(device)),
+           lambda value: torch.set_autocast_dtype(device, value))
+
+
+def of_torch(torch):
+    for path, names in ATTRIBUTES.items():
+        for name in names:
+            yield f"torch.{path}.{name}", *of_attribute(torch, path, name)
+    for put, ask in (FUNCTIONS if hasattr(torch, "set_autocast_dtype") else {**FUNCTIONS, **OLD_AUTOCAST}).items():
+        yield f"torch.{put}", *of_functions(torch, put, ask)
+    if hasattr(torch, "set_autocast_dtype"):
+        for device in ("cpu", "cuda"):
+            yield from of_autocast(torch, device)
+    yield ("torch.use_deterministic_algorithms(warn_only)",
+           lambda: torch.is_deterministic_algorithms_warn_only_enabled(),
+           lambda value: torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled(),
+                                                            warn_only=value))
+    yield "torch.set_flush_denormal", flushes, torch.set_flush_denormal
+    yield ("torch.inference_mode", lambda: torch.is_inference_mode_enabled(),
+           lambda value: set_inference_mode(torch, value))
+    yield "torch.set_grad_enabled", torch.is_grad_enabled, torch.set_grad_enabled
+
+
+def of_numpy(numpy):
+    yield "numpy.seterr", numpy.geterr, lambda value: numpy.seterr(**value)
+    yield "numpy.seterrcall", numpy.geterrcall, numpy.seterrcall
+    yield "numpy.setbufsize", numpy.getbufsize, numpy.setbufsize
+
+
+def settings():
+    """For each name how to ask for it and how to set it."""
+    found = {"fesetround": (rounding, set_rounding)}
+    for library, of in (("torch", of_torch), ("numpy", of_numpy)):
+        module = loaded(library)
+        if module is not None:
+            found.update({name: (ask, put) for name, ask, put in of(module)})
+    return found
+
+
+KNOWN: dict = {}  # by which libraries are loaded
+
+
+def known():
+    """The settings() that this torch and this NumPy have."""
+    key = loaded("torch") is not None, loaded("numpy") is not None
+    if key not in KNOWN:
+        KNOWN[key] = {name: each for name, each in settings().items() if can_be_asked(each[0])}
+    return KNOWN[key]
+
+
+def can_be_asked(ask):
+    try:
+        ask()
+    except Exception:  # noqa: BLE001, whatever it is, this torch does not have that
+        return False
+    return True
+
+
+def global_flags():
+    """What they are, by name. One that torch refuses to tell is left out."""
+    found = {}
+    for name, (ask, _) in known().items():
+        with contextlib.suppress(Exception):
+            found[name] = ask()
+    return found
+
+
+def put_back(name, value):
+    """Some can be set only once in a process."""
+    with contextlib.suppress(Exception):
+        known()[name][1](value)

@@ -26,6 +26,7 @@ VARIANTS = {
     "Coalesced": "minimal_ddp_flat_benchmarking",
     "Ring": "naive_ddp",
     "DrawsNumbers": "naive_ddp",
+    "Recomputes": "naive_ddp",
 }
 
 # Right ones of parallel_hidden.py, which keep memory of their own.
@@ -105,7 +106,14 @@ STATES = {
     "MovesRng": ("naive_ddp", "ddp.keeps_random_numbers"),
     "MovesRngInStep": ("naive_ddp", "ddp.keeps_random_numbers"),
     "RewindsRng": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "PutsBackTheModulesDraws": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "PutsBackLate": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "ForksAroundTheModule": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "SeedsForTheModule": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "RepeatsForTheModule": ("naive_ddp", "ddp.keeps_random_numbers"),
+    "SharesRng": ("naive_ddp", "ddp.keeps_random_numbers"),
     "SeedsInStep": ("optimizer_state_sharding", "sharded.closure"),
+    "PutsBackTheClosuresDraws": ("optimizer_state_sharding", "sharded.closure"),
 }
 FAULTS.update(STATES)
 

@@ -17,6 +17,7 @@ import syslab_collectives
 import syslab_held
 from syslab_failures import Unsupported
 from syslab_handed_in import Fault, demand_same_in_eval, need
+from syslab_untouched import Untouched
 
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 COMPUTE_DTYPES = {None: None, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -94,6 +95,7 @@ class Probe(torch.nn.Module):
         """batch: the number of the step, then the numbers of each use of each parameter, which may be two. If the case
         has `keyword`, `numbers` is what follows the step."""
         batch = joined(self, batch, numbers)
+        Untouched.of_module(self)
         self.computed_in_eval = self.computed_in_eval or not all(layer.training for layer in self.modules())
         loss = batch.new_zeros(())
         met = set()
@@ -160,53 +162,6 @@ def note_step(outputs, rank, step, gradients, weights):
                 outputs[name + "_low"][rank, step] = low(tensors)
 
 
-def random_streams(device):
-    """(name, generator's functions) of torch's random numbers there."""
-    return [("CPU", torch)] + ([("GPU", torch.cuda)] if device.type == "cuda" else [])
-
-
-class Untouched:
-    """What a container or an optimizer has no business with: modes of layers, and torch's random numbers. It may draw
-    some, but starts no sequence: then dropout and shuffled data would repeat themselves, and be the same on all
-    ranks."""
-
-    def __init__(self, case, device):
-        self.seed, self.streams, self.seen = case.get("torch_seed"), random_streams(device), []
-        if self.seed is not None:
-            torch.manual_seed(self.seed)
-            self.draw()
-
-    def draw(self):
-        """As a training does between a container's calls. A state from before it never comes back by itself."""
-        for _, stream in self.streams:
-            self.seen.append(stream.get_rng_state())
-        for device in ("cpu", "cuda")[:len(self.streams)]:
-            torch.rand(1, device=device)
-
-    def look(self, container, module, when):
-        for name, layer in [(type(container).__name__, container), *module.named_modules(prefix="module")]:
-            if not layer.training:
-                raise Fault(f"'{name}' is in eval() mode {when}; expected the mode that it had before, train(): "
-                            "a layer of dropout would do nothing")
-        if getattr(module, "computed_in_eval", False):
-            raise Fault(f"the module computes in eval() mode {when}; expected the mode that it had before, train()")
-        self.look_at_numbers("a container", when)
-
-    def look_at_numbers(self, what, when):
-        if self.seed is None:
-            return
-        for name, stream in self.streams:
-            if stream.initial_seed() != self.seed:
-                raise Fault(f"torch's random numbers ({name}) begin anew {when}, with the seed "
-                            f"{stream.initial_seed()}; expected no torch.manual_seed() in {what}: dropout and "
-                            "shuffled data would repeat themselves")
-            state = stream.get_rng_state()
-            if any(torch.equal(state, one) for one in self.seen):
-                raise Fault(f"torch's random numbers ({name}) are those of an earlier moment again {when}; expected no "
-                            f"torch.set_rng_state() in {what} that goes back")
-        self.draw()
-
-
 def batch_of(case, inputs, step, part, rank, device):
     return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]]).to(device)
 
@@ -215,7 +170,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
     log = collectives.log
     module = Probe(case, inputs["start"][rank]).to(device)
     kept = watch_gradients(module, log)
-    untouched = Untouched(case, device)
+    untouched = Untouched(case, device, rank, log)
     container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
     parameters = of_container(container, case)
     untouched.look(container, module, "after the container was made")
@@ -237,6 +192,7 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
         for part in range(case["backwards"]):
             log.ready = 0
             loss = called(container, case, batch_of(case, inputs, step, part, rank, device))
+            untouched.look_at_numbers(f"after forward() in step {step}")
             log.in_backward = True
             collectives.tell()
             loss.backward()
@@ -300,9 +256,9 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
     first, later = [g for g in case["groups"] if g["from"] == 0], [g for g in case["groups"] if g["from"] > 0]
     given = (groups_of(parameters, first) if case["as_groups"]
              else [p for g in groups_of(parameters, first) for p in g["params"]])
-    untouched = Untouched(case, device)
+    untouched = Untouched(case, device, rank, log)
     optimizer = mine.optimizer(given, base, **case["options"])
-    untouched.look_at_numbers("an optimizer", "after the optimizer was made")
+    untouched.look_at_numbers("after the optimizer was made")
     need(optimizer, "step")
     outputs["state"][rank] = flat(parameters + list(module.buffers()))
     for step in range(case["steps"]):
@@ -330,7 +286,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
         else:
             closure()
             optimizer.step()
-        untouched.look_at_numbers("an optimizer", f"after step() in step {step}")
+        untouched.look_at_numbers(f"after step() in step {step}")
         note_step(outputs, rank, step, gradients_of(parameters), parameters)
     outputs["held"][rank, 0] = float(sum(t.numel() for t in syslab_held.state_tensors(made)))
     if case.get("looks_at_memory"):
@@ -423,7 +379,7 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
     if compute is not None:
         demand_products(compute, device)
     module = Chain(case, inputs["start"][rank]).to(device)
-    untouched = Untouched(case, device)
+    untouched = Untouched(case, device, rank, log)
     container = mine.container(module) if compute is None else mine.computing_in(compute, module)
     untouched.look(container, module, "after the container was made")
     outputs["held"][rank, 0] = syslab_held.held_elements(container)

@@ -1,5 +1,6 @@
 """Containers and an optimizer that change what is not theirs: the mode of layers, and torch's random numbers."""
 import torch
+import torch.distributed as dist
 
 from parallel import Naive, Sharded
 
@@ -61,3 +62,68 @@ class SeedsInStep(Sharded):
     def step(self, closure=None, **options):
         torch.manual_seed(0)
         return super().step(closure, **options)
+
+
+class PutsBackTheModulesDraws(Naive):
+    """Dropout in the module has the same mask in each step."""
+
+    def forward(self, *inputs, **options):
+        before = torch.get_rng_state()
+        loss = super().forward(*inputs, **options)
+        torch.set_rng_state(before)
+        return loss
+
+
+class PutsBackLate(PutsBackTheModulesDraws):
+    """And it draws some of its own, so that it is not quite where it was."""
+
+    def forward(self, *inputs, **options):
+        loss = super().forward(*inputs, **options)
+        torch.rand(8)
+        return loss
+
+
+class ForksAroundTheModule(Naive):
+    def forward(self, *inputs, **options):
+        with torch.random.fork_rng():
+            return super().forward(*inputs, **options)
+
+
+class SeedsForTheModule(Naive):
+    def forward(self, *inputs, **options):
+        with torch.random.fork_rng():
+            torch.manual_seed(2)
+            return super().forward(*inputs, **options)
+
+
+class RepeatsForTheModule(Naive):
+    """From a moment of its own."""
+
+    def __init__(self, module):
+        super().__init__(module)
+        self.state = torch.get_rng_state()
+
+    def forward(self, *inputs, **options):
+        now = torch.get_rng_state()
+        torch.set_rng_state(self.state)
+        loss = super().forward(*inputs, **options)
+        torch.set_rng_state(now)
+        return loss
+
+
+class SharesRng(Naive):
+    """All ranks go on with rank 0's numbers, so that dropout is the same on all."""
+
+    def forward(self, *inputs, **options):
+        state = torch.get_rng_state()
+        dist.broadcast(state, src=0)
+        torch.set_rng_state(state)
+        return super().forward(*inputs, **options)
+
+
+class PutsBackTheClosuresDraws(Sharded):
+    def step(self, closure=None, **options):
+        before = torch.get_rng_state()
+        loss = super().step(closure, **options)
+        torch.set_rng_state(before)
+        return loss

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.utils.checkpoint import checkpoint
 
 from parallel import Bucketed, Container, Naive, Sharded
 
@@ -72,10 +73,25 @@ class DrawsNumbers(Naive):
             torch.manual_seed(0)
             torch.rand(3)
 
+    def forward(self, *inputs, **options):
+        torch.rand(3)
+        loss = super().forward(*inputs, **options)
+        torch.rand(70)
+        with torch.random.fork_rng():
+            torch.manual_seed(1)
+        return loss
+
     def finish_gradient_synchronization(self):
         torch.rand(1)
         super().finish_gradient_synchronization()
         self.train()
+
+
+class Recomputes(Naive):
+    """Each backward pass computes the module once more, with the numbers that the forward pass drew."""
+
+    def forward(self, *inputs, **options):
+        return checkpoint(lambda: super(Recomputes, self).forward(*inputs, **options), use_reentrant=False)
 
 
 class PaddedShards(torch.optim.Optimizer):

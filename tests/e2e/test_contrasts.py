@@ -373,6 +373,36 @@ class Contrasts(Lab):
                 said = self.wrong("Flash", verb, "keeps_no_state", "--contract", "full", file="flash.py", expect=1 if own == "True" else 0)
                 self.assertEqual("wrote over what the one before had returned or saved" in said, own == "True", said)
 
+    def test_gradients_that_the_next_backward_pass_writes_over_are_found(self):
+        if subprocess.run([os.environ["SYSLAB_PYTHON"], "-c", "import torch"], capture_output=True).returncode != 0:
+            self.skipTest("this Python has no torch")
+        right = SAME_BUFFER.replace("if OWN", "if False")
+        returned = "return ds @ k, ds.mT @ q, p.mT @ do, None"
+        self.assertIn(returned, right)
+        for gradient in range(3):
+            once = ("dq, dk, dv = found = [ds @ k, ds.mT @ q, p.mT @ do]\n"
+                    f"        kept = Flash.kept.setdefault(({gradient}, found[{gradient}].shape), torch.empty_like(found[{gradient}]))\n"
+                    f"        found[{gradient}] = kept.copy_(found[{gradient}])\n        return *found, None")
+            (self.folder / "flash.py").write_text(right.replace(returned, once))
+            said = self.wrong("Flash", "flash_backward", "keeps_no_state", "--contract", "full", file="flash.py")
+            self.assertIn("a backward pass of other values wrote over the gradients that the one before had returned", said)
+        of_call = ("if not hasattr(ctx, 'dq'):\n            ctx.dq = torch.empty_like(q)\n"
+                   "        return ctx.dq.copy_(ds @ k), ds.mT @ q, p.mT @ do, None")
+        (self.folder / "flash.py").write_text(right.replace(returned, of_call))
+        self.assertEqual(self.wrong("Flash", "flash_backward", "keeps_no_state", "--contract", "full", file="flash.py", expect=0), "")
+        self.assertIn("a second backward pass over a kept graph wrote over the gradients that the first had returned",
+                      self.wrong("Flash", "flash_backward", "", "--contract", "full", file="flash.py"))
+
+    def test_what_a_backward_pass_writes_into_what_another_forward_pass_saved_is_found(self):
+        if subprocess.run([os.environ["SYSLAB_PYTHON"], "-c", "import torch"], capture_output=True).returncode != 0:
+            self.skipTest("this Python has no torch")
+        kept = SAME_BUFFER.replace("if OWN", "if False").replace("return o\n", "Flash.kept.setdefault(o.shape, lse)\n        return o\n")
+        (self.folder / "flash.py").write_text(kept)
+        self.assertEqual(self.wrong("Flash", "flash_backward", "keeps_no_state", "--contract", "full", file="flash.py", expect=0), "")
+        (self.folder / "flash.py").write_text(kept.replace("        ds = p", "        Flash.kept.pop(do.shape).zero_()\n        ds = p"))
+        said = self.wrong("Flash", "flash_backward", "keeps_no_state", "--contract", "full", file="flash.py")
+        self.assertIn("a backward pass of other values wrote over what a forward pass had returned or saved", said)
+
     def test_what_backward_reads_off_the_class_is_what_another_layer_left_there(self):
         if subprocess.run([os.environ["SYSLAB_PYTHON"], "-c", "import torch"], capture_output=True).returncode != 0:
             self.skipTest("this Python has no torch")

@@ -171,45 +171,76 @@ class AutogradFunction:
             return self.leaves(t["q"]) * 3
         return self.leaves(t["q"], t["k"], t["v"])
 
-    def another_call(self, options, tensors):
-        """A forward pass of other values, and of the shape and mask that are asked for; that it may be refused is
-        another law's matter."""
+    def another_call(self, tensors, problem, backward):
+        """A pass of other values, of these rows of queries and keys, this width and this mask; that it may be refused
+        is another law's matter."""
+        queries, keys, width, causal = problem
+
         def of_size(tensor, rows, width):
             rows, width = (self.torch.arange(size, device=tensor.device) % had
                            for size, had in zip((rows, width), tensor.shape[-2:]))
             return tensor.detach().flip(1)[..., rows, :][..., width].contiguous()
 
-        width = options["interleaved_width"]
-        q, k, v = (of_size(tensor, options[f"interleaved_{rows}"], width)
-                   for tensor, rows in zip(tensors, ("queries", "keys", "keys")))
+        leaves = self.leaves(*(of_size(tensor, rows, width) for tensor, rows in zip(tensors, (queries, keys, keys))))
         try:
-            self.apply(*self.leaves(q, k, v), bool(options["interleaved_causal"]))
+            o = self.apply(*leaves, causal)
+            if backward:
+                self.torch.autograd.grad(o, leaves, self.torch.ones_like(o))
         except Exception:
             pass
 
     def bits(self, tensor):
         return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
 
-    def interleave(self, options, o, tensors):
-        """The next layer's forward pass, if it is asked for: what the first returned, and has saved, is the model's
-        until backward."""
+    @contextlib.contextmanager
+    def kept(self, tensors, what):
+        """Tensors that nobody may write into as long as this lasts; `what` is said of one who does."""
+        before = [(tensor, self.bits(tensor).clone()) for tensor in tensors]
+        yield
+        if not all(self.torch.equal(self.bits(tensor), content) for tensor, content in before):
+            raise WrongAnswer(what, "kept_state")
+
+    def other_calls(self, options, tensors, causal, backward):
+        """Of the same shape and mask, whose memory a class may have kept for the next; and of those that are asked
+        for, whose forward pass is always the last."""
+        self.another_call(tensors, (tensors[0].shape[-2], tensors[1].shape[-2], tensors[0].shape[-1], causal), backward)
+        asked = [options[f"interleaved_{name}"] for name in ("queries", "keys", "width", "causal")]
+        if backward:
+            self.another_call(tensors, (*asked[:3], bool(asked[3])), True)
+        self.another_call(tensors, (*asked[:3], bool(asked[3])), False)
+
+    def interleave(self, options, o, tensors, causal, backward):
+        """The next layer's forward pass, if it is asked for, or both of its passes: what the first returned, and has
+        saved, is the model's until backward."""
         if not options.get("interleaved"):
             return
 
         saved = [tensor for tensor in getattr(o.grad_fn, "saved_tensors", ()) if tensor is not None]
-        before = [(tensor, self.bits(tensor).clone()) for tensor in (o, *saved)]
-        self.another_call(options, tensors)
-        if not all(self.torch.equal(self.bits(tensor), content) for tensor, content in before):
-            raise WrongAnswer("a forward pass of other values wrote over what the one before had returned or saved: "
-                              "each needs memory of its own, since a model keeps what every layer returned until its "
-                              "backward pass", "kept_state")
+        with self.kept((o, *saved), "a forward pass of other values wrote over what the one before had returned or "
+                       "saved: each needs memory of its own, since a model keeps what every layer returned until its "
+                       "backward pass"):
+            self.other_calls(options, tensors, causal, False)
+        if backward:
+            with self.kept((o, *saved), "a backward pass of other values wrote over what a forward pass had returned "
+                           "or saved: each needs memory of its own, since a model keeps what every layer returned "
+                           "until its own backward pass"):
+                self.other_calls(options, tensors, causal, True)
+
+    def interleave_backward(self, options, gradients, tensors, causal):
+        """The same of what a backward pass returned: autograd adds it to what other layers return later."""
+        if not options.get("interleaved"):
+            return
+        with self.kept(gradients, "a backward pass of other values wrote over the gradients that the one before had "
+                       "returned: each needs memory of its own, since autograd keeps them until it has added what "
+                       "other layers return"):
+            self.other_calls(options, tensors, causal, True)
 
     def attention_forward(self, inputs, options, timed, bell):
         t, causal = attention_arguments(inputs, options, bell)
         q, k, v = self.leaves_of(t, options)
         with grouped_heads(inputs):
             o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
-            self.interleave(options, o, (q, k, v))
+            self.interleave(options, o, (q, k, v), causal, False)
             expect_shape("o", o, q.shape)
             out = o
             if options.get("gradient") == "none":
@@ -232,12 +263,13 @@ class AutogradFunction:
                 found = timed(lambda: self.one_by_one((q, k, v), causal, t["dout"]), (t["dout"],))
                 return results(("dq", "dk", "dv"), found)
             o = self.apply(q, k, v, causal)
-            self.interleave(options, o, (q, k, v))
+            self.interleave(options, o, (q, k, v), causal, True)
             content = self.bits(o).clone() if options.get("gradient") else None
             gradients = timed(lambda: self.way_back(options, o, (q, k, v), t["dout"]), (t["dout"],))
             if content is not None and not self.torch.equal(self.bits(o), content):
                 raise WrongAnswer("backward wrote over the output of forward, which the model has and may use again",
                                   "input_changed")
+            self.interleave_backward(options, gradients, (q, k, v), causal)
         return results(("dq", "dk", "dv"), gradients)
 
     def one_by_one(self, leaves, causal, dout):
@@ -253,7 +285,10 @@ class AutogradFunction:
         if layout == "same":
             return self.torch.autograd.grad(o, leaves[:1], dout) * 3
         if layout == "kept":
-            self.torch.autograd.grad(o, leaves, dout.flip(-1), retain_graph=True)
+            first = self.torch.autograd.grad(o, leaves, dout.flip(-1), retain_graph=True)
+            with self.kept(first, "a second backward pass over a kept graph wrote over the gradients that the first "
+                           "had returned: each needs memory of its own"):
+                return self.torch.autograd.grad(o, leaves, dout)
         if layout == "expanded":
             return self.torch.autograd.grad(o.sum(), leaves)
         if layout == "transposed":

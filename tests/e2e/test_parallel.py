@@ -198,14 +198,14 @@ class Parallel(Lab):
 
     def test_a_class_that_seeds_random_numbers_is_a_finding(self):
         for name, how, seed in (("MovesRng", "begin anew after the container was made", "with the seed 0"),
-                                ("SeedsInStep", r"begin anew after step\(\) in step 0, with the seed 0; expected no torch.manual_seed\(\) in an optimizer", ""),
+                                ("SeedsInStep", r"begin anew as the module's forward pass begins, with the seed 0; expected no torch.manual_seed\(\) in an optimizer", ""),
                                 ("MovesRngInStep", r"begin anew after finish_gradient_synchronization\(\) in step 0", "with the seed 1"),
                                 ("RewindsRng", r"are those of an earlier moment again after finish_gradient_synchronization\(\) in step 0", ""),
                                 ("PutsBackTheModulesDraws", r"are those of an earlier moment again after forward\(\) in step 0", ""),
                                 ("PutsBackLate", r"are those of an earlier moment again after forward\(\) in step 0", ""),
                                 ("ForksAroundTheModule", r"are those of an earlier moment again after forward\(\) in step 0", ""),
                                 ("SeedsForTheModule", "begin anew as the module's forward pass begins", "with the seed 2"),
-                                ("RepeatsForTheModule", r"are those of an earlier moment again after forward\(\) in step 0", ""),
+                                ("RepeatsForTheModule", "are those of an earlier moment again as the module's forward pass begins", ""),
                                 ("SharesRng", "begin anew as the module's forward pass begins", "with the seed"),
                                 ("PutsBackTheClosuresDraws", r"are those of an earlier moment again after step\(\) in step 0", "")):
             with self.subTest(name):

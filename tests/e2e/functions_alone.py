@@ -33,8 +33,30 @@ import syslab_imports as imports  # noqa: E402
 import syslab_library as libraries  # noqa: E402
 import syslab_cases as user_cases  # noqa: E402
 import syslab_reference as references  # noqa: E402
+import syslab_settings as settings  # noqa: E402
 import syslab_signature as signatures  # noqa: E402
 import syslab_tensors as tensors  # noqa: E402
+
+
+class Settings(unittest.TestCase):
+    def newer(self, precision):
+        """What torch 2.9 has and older ones do not."""
+        matmul = types.SimpleNamespace(fp32_precision=precision)
+        return types.SimpleNamespace(backends=types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=matmul)))
+
+    def test_a_precision_that_comes_back_under_its_other_name_has_not_changed(self):
+        said = [settings.of_attribute(self.newer(each), "backends.cuda.matmul", "fp32_precision")[0]() for each in ("none", "ieee", "tf32")]
+        self.assertEqual(said, ["ieee", "ieee", "tf32"])
+
+    def test_a_setting_that_is_put_back_is_what_it_was_and_one_that_is_missing_is_left_out(self):
+        before = settings.global_flags()
+        self.addCleanup(settings.put_back, "torch.backends.cudnn.enabled", before["torch.backends.cudnn.enabled"])
+        torch.backends.cudnn.enabled = not torch.backends.cudnn.enabled
+        changed = [name for name, now in settings.global_flags().items() if now != before[name]]
+        self.assertEqual(changed, ["torch.backends.cudnn.enabled"])
+        settings.put_back(changed[0], before[changed[0]])
+        self.assertEqual(settings.global_flags(), before)
+        self.assertFalse(settings.can_be_asked(settings.of_attribute(torch, "backends.cuda.matmul", "of_no_torch")[0]))
 
 
 class Compilers(unittest.TestCase):

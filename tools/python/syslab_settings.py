@@ -95,8 +95,15 @@ def found_in(torch, path):
     return torch
 
 
+def read(module, name):
+    """A setting. From torch 2.9 on, a function that changes allow_tf32 and puts it back leaves an fp32_precision of
+    "ieee" where "none" was, which computes the same."""
+    value = getattr(module, name)
+    return "ieee" if name == "fp32_precision" and value == "none" else value
+
+
 def of_attribute(torch, path, name):
-    return (lambda: getattr(found_in(torch, path), name)), lambda value: setattr(found_in(torch, path), name, value)
+    return (lambda: read(found_in(torch, path), name)), lambda value: setattr(found_in(torch, path), name, value)
 
 
 def of_functions(torch, put, ask):

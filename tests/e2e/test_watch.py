@@ -17,10 +17,14 @@ class Watch(Lab):
     def environment(self):
         return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
 
-    def save(self, text):
-        draft = self.folder / "mine.py.draft"
+    def save(self, text, as_before=False):
+        mine, draft = self.folder / "mine.py", self.folder / "mine.py.draft"
         draft.write_text(text)
-        draft.rename(self.folder / "mine.py")
+        if as_before:
+            there = mine.stat()
+            self.assertEqual(draft.stat().st_size, there.st_size)
+            os.utime(draft, ns=(there.st_atime_ns, there.st_mtime_ns))
+        draft.rename(mine)
 
     def start(self, *arguments):
         self.process = subprocess.Popen(
@@ -52,6 +56,13 @@ class Watch(Lab):
         self.assertIn("hand-out 2026: PASS", said)
         self.process.send_signal(signal.SIGINT)
         self.assertEqual(self.process.wait(LIMIT), 0)
+
+    def test_a_save_of_the_same_size_and_time_is_checked(self):
+        self.save(PLAIN)
+        self.start()
+        self.assertIn("hand-out 2026: PASS", self.until_it_waits())
+        self.save(PLAIN.replace("/ np.sqrt(q.shape[-1])", "* np.sqrt(q.shape[-1])"), as_before=True)
+        self.assertIn("hand-out 2026: FAIL", self.until_it_waits())
 
     def test_there_must_be_something_to_watch(self):
         refused = self.syslab("check", "flash_forward", "--watch", expect=2)

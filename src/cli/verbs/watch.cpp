@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <string>
 
@@ -28,9 +30,11 @@ bool is_source(const fs::path& file) {
 }
 
 void stamp(const fs::path& file, Stamps& into) {
-  std::error_code gone;
-  const Stamp one{fs::last_write_time(file, gone), fs::file_size(file, gone)};
-  if (!gone) into[file] = one;
+  struct stat found {};
+  if (::stat(file.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  into[file] = {nanoseconds(found.st_mtim), nanoseconds(found.st_ctim), static_cast<std::uintmax_t>(found.st_size),
+                found.st_ino};
 }
 
 void stamp_all(const fs::path& folder, Stamps& into) {

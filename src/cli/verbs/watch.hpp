@@ -1,7 +1,7 @@
 // `check --watch`: again whenever what is checked was saved.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,10 +12,11 @@
 
 namespace syslab::cli {
 
-// What tells a saved file from the one before.
+// What tells a saved file from the one before. Its times are in nanoseconds. Programs set the time of writing, as a
+// copy or an archive does; the system alone sets that of the change.
 struct Stamp {
-  std::filesystem::file_time_type written;
-  std::uintmax_t bytes = 0;
+  std::int64_t written = 0, changed = 0;
+  std::uintmax_t bytes = 0, file = 0;
   friend bool operator==(const Stamp&, const Stamp&) = default;
 };
 using Stamps = std::map<std::filesystem::path, Stamp>;

@@ -105,14 +105,16 @@ std::vector<std::string> other_mounts_of(const std::string& path) {
   return other_mounts_of(path, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-void refuse_hard_links(const std::vector<std::string>& hidden, const std::string& keys) {
+void refuse_hard_links(const std::vector<std::string>& hidden, const std::vector<std::string>& keys) {
   for (const std::string& one : hidden) {
     if (std::ranges::find(hidden, one + "-wal") == hidden.end()) continue;
     for (const char* beside : {"", "-wal", "-journal"}) refuse_hard_link(one + beside);
   }
-  std::error_code none;
-  for (fs::directory_iterator entry(keys, none), end; !none && entry != end; entry.increment(none)) {
-    refuse_hard_link(entry->path());
+  for (const std::string& folder : keys) {
+    std::error_code none;
+    for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
+      refuse_hard_link(entry->path());
+    }
   }
 }
 

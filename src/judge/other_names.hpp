@@ -16,6 +16,6 @@ std::vector<std::string> other_mounts_of(const std::string& path);
 
 // Error(usage) if a database that is to be hidden (one whose "-wal" is hidden, too), or a file that lies directly in a
 // folder of keys, has a second name (a hard link): nobody can find out where that is.
-void refuse_hard_links(const std::vector<std::string>& hidden, const std::string& keys);
+void refuse_hard_links(const std::vector<std::string>& hidden, const std::vector<std::string>& keys);
 
 }  // namespace syslab::judge

@@ -303,7 +303,7 @@ const Confinement* Walls::confinement() {
       return std::filesystem::is_directory(path, none) || ::strcasecmp(path.extension().c_str(), ".zip") == 0;
     });
     refuse_hard_links(hidden, options_.hidden);
-    hidden.push_back(options_.hidden);
+    std::ranges::copy(options_.hidden, std::back_inserter(hidden));
     ruleset_ = make_ruleset(options_.writable, hidden, shares_memory, options_.network,
                             environment_variable("SYSLAB_WALLS_SHOW"), unlisted);
     confinement_.landlock_ruleset = ruleset_.get();
@@ -311,12 +311,10 @@ const Confinement* Walls::confinement() {
   return &confinement_;
 }
 
-std::string keys_folder() {
-  try {
-    return state_folder_path().string();
-  } catch (const Error&) {  // whoever needs a key will say so
-    return {};
-  }
+std::vector<std::string> keys_folders() {
+  std::vector<std::string> all;
+  for (const std::filesystem::path& folder : state_folder_paths()) all.push_back(folder.string());
+  return all;
 }
 
 const std::map<std::string, std::string>& withheld_variables() {

@@ -23,7 +23,7 @@ struct WallsOptions {
   bool listens = false;                  // compute-sanitizer is at work in it, which listens on sockets of this machine
   std::uint64_t memory_limit_bytes = 0;  // what a /dev/shm of its own may hold; 0: what the system gives it
   std::string writable;                  // the only folder to write into
-  std::string hidden;  // a folder that cannot be read, there or made later, nor anything in it; empty: none
+  std::vector<std::string> hidden;       // folders that cannot be read, there or made later, nor anything in them
 };
 
 class Walls {
@@ -50,9 +50,9 @@ class Walls {
   Confinement confinement_;
 };
 
-// What to hide: this user's keys are no business of what is judged. Not created, since it can be hidden before it is
-// there; empty where there can be none.
-std::string keys_folder();
+// What to hide: this user's keys are no business of what is judged, nor are those of another XDG_STATE_HOME than
+// today's. Not created, since they can be hidden before they are there; empty where there can be none.
+std::vector<std::string> keys_folders();
 
 // Variables of the lab's environment that are no business of what is judged, each with no value: the secret of
 // launches, and what else is hidden, which names all who have handed something in.

@@ -110,7 +110,7 @@ void unpack(const fs::path& zip, const fs::path& folder) {
   std::optional<judge::Walls> walls;
   if (judge::walls_wanted()) {
     walls.emplace(judge::WallsOptions{
-        .profile = judge::Profile::python, .writable = folder.string(), .hidden = judge::keys_folder()});
+        .profile = judge::Profile::python, .writable = folder.string(), .hidden = judge::keys_folders()});
   }
   const ScriptOutput done = run_script({worker::python_interpreter(), "-I", "-c", script, folder.string()}, kUnpacking,
                                        walls ? walls->confinement() : nullptr,

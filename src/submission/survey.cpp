@@ -73,7 +73,7 @@ Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint
                                       .network = false,
                                       .memory_limit_bytes = memory_limit_bytes,
                                       .writable = own.path(),
-                                      .hidden = judge::keys_folder()});
+                                      .hidden = judge::keys_folders()});
     judge::hide_this_process();
   }
   ScriptOutput done;

@@ -1,6 +1,7 @@
 #include "core/files/secret.hpp"
 
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -71,6 +72,19 @@ TEST_F(StateFolder, LiesInTheHomeFolderUnlessToldOtherwise) {
   EXPECT_EQ(state_folder(), fs::path(base_) / ".local/state/syslab");
   ::setenv("XDG_STATE_HOME", "relative/path", 1);
   EXPECT_EQ(state_folder(), fs::path(base_) / ".local/state/syslab");
+  ::setenv("HOME", home.c_str(), 1);
+}
+
+TEST_F(StateFolder, TheOnesOfOtherVariablesAreKnownToo) {
+  const std::string home = ::getenv("HOME") == nullptr ? "" : ::getenv("HOME");
+  const fs::path of_user = fs::path(::getpwuid(::geteuid())->pw_dir) / ".local/state/syslab";
+  ::setenv("HOME", "/of/home", 1);
+  const fs::path of_home = "/of/home/.local/state/syslab";
+  EXPECT_EQ(state_folder_paths(), (std::vector<fs::path>{folder(), of_home, of_user}));
+  ::unsetenv("XDG_STATE_HOME");
+  EXPECT_EQ(state_folder_paths(), (std::vector<fs::path>{of_home, of_user}));
+  ::unsetenv("HOME");
+  EXPECT_EQ(state_folder_paths(), (std::vector<fs::path>{of_user}));
   ::setenv("HOME", home.c_str(), 1);
 }
 

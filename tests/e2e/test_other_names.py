@@ -44,6 +44,17 @@ class OtherNames(HostileLab):
         self.assertNotIn("reached", done.stdout + done.stderr)
         self.assertIn("hard links", done.stdout + done.stderr)
 
+    def test_the_keys_of_other_variables_are_hidden(self):
+        for home in ("home", "home/below"):
+            keys = self.folder / home / ".local/state/syslab"
+            keys.mkdir(parents=True, mode=0o700)
+            (keys / "runs.key").write_text("kept")
+            self.paths = [keys / "runs.key", self.outside / "state/syslab/runs.key"]
+            self.walls = {"HOME": str(self.folder / home)}
+            self.assertIn("reached: nothing", self.curious("Reads")["detail"])
+        self.walls["SYSLAB_WALLS"] = "none"
+        self.assertIn("home/below/.local/state/syslab/runs.key", self.curious("Reads")["detail"])
+
     def test_what_sqlite_keeps_beside_the_target_of_a_link_is_hidden(self):
         real = self.folder / "real"
         real.mkdir()

@@ -158,7 +158,8 @@ TEST(WallsAround, WhatIsHiddenHasNoSecondName) {
   std::ofstream(database) << "kept";
   ::setenv("SYSLAB_WALLS_HIDE", (database + ":" + database + "-wal").c_str(), 1);
   std::filesystem::create_directory(folder / "keys");
-  Walls walls({.writable = (folder / ".").string(), .hidden = (folder / "keys").string()});
+  Walls walls(
+      {.writable = (folder / ".").string(), .hidden = {(folder / "none").string(), (folder / "keys").string()}});
   EXPECT_NO_THROW(walls.confinement());
   std::filesystem::create_hard_link(database, other);
   const auto kind = [&] {

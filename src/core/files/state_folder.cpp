@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/files/user_file.hpp"
@@ -16,10 +18,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path home() {
-  if (std::string said = environment_variable("HOME"); said.starts_with('/')) return said;
+// $XDG_STATE_HOME; empty where it is not set, or relative: that is to be ignored (XDG Base Directory Specification).
+fs::path said_folder() {
+  const std::string said = environment_variable("XDG_STATE_HOME");
+  return said.starts_with('/') ? said : std::string();
+}
+
+// Best first.
+std::vector<fs::path> homes() {
+  std::vector<fs::path> all;
+  if (std::string said = environment_variable("HOME"); said.starts_with('/')) all.emplace_back(std::move(said));
   const passwd* entry = ::getpwuid(::geteuid());
-  return entry == nullptr || entry->pw_dir == nullptr ? "" : entry->pw_dir;
+  if (entry != nullptr && entry->pw_dir != nullptr && *entry->pw_dir != '\0') all.emplace_back(entry->pw_dir);
+  return all;
 }
 
 void make_private(const fs::path& folder) {
@@ -34,17 +45,24 @@ void make_private(const fs::path& folder) {
 
 }  // namespace
 
+std::vector<fs::path> state_folder_paths() {
+  std::vector<fs::path> all;
+  if (const fs::path said = said_folder(); !said.empty()) all.push_back(said / "syslab");
+  for (const fs::path& home : homes()) {
+    fs::path folder = home / ".local" / "state" / "syslab";
+    if (std::ranges::find(all, folder) == all.end()) all.push_back(std::move(folder));
+  }
+  return all;
+}
+
 fs::path state_folder_path() {
-  // A relative path is to be ignored (XDG Base Directory Specification).
-  if (const std::string said = environment_variable("XDG_STATE_HOME"); said.starts_with('/'))
-    return fs::path(said) / "syslab";
-  const fs::path base = home();
-  if (base.empty()) {
+  const std::vector<fs::path> all = state_folder_paths();
+  if (all.empty()) {
     throw Error(ErrorKind::config,
                 "there is no folder for this user's keys: neither XDG_STATE_HOME nor HOME names one; set "
                 "XDG_STATE_HOME to a folder of your own");
   }
-  return base / ".local" / "state" / "syslab";
+  return all.front();
 }
 
 fs::path state_folder() {

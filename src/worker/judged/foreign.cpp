@@ -116,7 +116,7 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
                                              .listens = judge::under_compute_sanitizer(),
                                              .memory_limit_bytes = options_.shared_memory_bytes,
                                              .writable = folder_->path(),
-                                             .hidden = judge::keys_folder()});
+                                             .hidden = judge::keys_folders()});
           judge::hide_this_process();
         }
         return Process::spawn(

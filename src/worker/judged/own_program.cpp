@@ -115,7 +115,7 @@ OwnProgram::OwnProgram(const CommandPlace& place, const Params& params, std::uin
                                      .gpu = gpu,
                                      .listens = judge::under_compute_sanitizer(),
                                      .memory_limit_bytes = memory_limit_bytes,
-                                     .hidden = judge::keys_folder()});
+                                     .hidden = judge::keys_folders()});
   judge::hide_this_process();
 }
 

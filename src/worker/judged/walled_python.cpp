@@ -58,7 +58,7 @@ PythonAnswer ask_python(std::vector<std::string> argv, std::size_t most_bytes,
     walls.emplace(judge::WallsOptions{.profile = judge::Profile::python,
                                       .memory_limit_bytes = kMostSharedMemory,
                                       .writable = folder->path(),
-                                      .hidden = judge::keys_folder()});
+                                      .hidden = judge::keys_folders()});
     judge::hide_this_process();
     options.environment = folder->environment();
     options.confinement = walls->confinement();

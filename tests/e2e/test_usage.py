@@ -129,6 +129,17 @@ class Usage(Lab):
         self.assertLessEqual(left, {f"{self.db.name}-wal", f"{self.db.name}-shm"}, "as of a reader that was killed")
         self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
 
+    def test_a_query_of_more_than_formats_can_write_ends(self):
+        self.syslab("run", "selftest_empty")
+        texts = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT hex(zeroblob(2000000)) FROM n"
+        for form in ("html", "tex", "md", "json", "csv"):
+            told = self.syslab("query", texts.format(9), "--to", form, "-o", "out", expect=2)
+            self.assertIn("more than 32.00 MiB", told.stderr)
+            self.assertFalse((self.folder / "out").exists())
+        self.assertGreater(len(self.syslab("query", texts.format(8), "--to", "csv").stdout), 32_000_000)
+        numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600000) SELECT i, i, i, i, i, i, i, i FROM n"
+        self.assertIn("more than 32.00 MiB", self.syslab("query", numbers, "--to", "csv", expect=2).stderr)
+
     def test_help_and_version(self):
         help_text = self.syslab("--help").stdout
         self.assertEqual(self.syslab().stdout, help_text)

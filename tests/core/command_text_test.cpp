@@ -75,6 +75,37 @@ TEST(NumberPattern, ANumberBeginsWhereItsTextBegins) {
   EXPECT_DOUBLE_EQ(NumberPattern(" {} ms").find("1,234 ms, 5 ms")->seconds, 0.005);
 }
 
+TEST(NumberPattern, ACharacterOutsideAsciiNextToNumberOrUnitIsAPartOfIt) {
+  const NumberPattern time("{} ms");
+  // No-break spaces, a minus, a letter and a digit of another script before the number; the same after the unit.
+  for (const char* none : {"1\u00a0234 ms", "1\u202f234 ms", "\u221212 ms", "å5 ms", "\u06615 ms",
+                           "\xff"
+                           "5 ms",
+                           "12 ms²", "12 ms\u207b\u00b9", "5 msé", "5 ms\u00a0s", "5 ms\xff", "5\u00a0ms"}) {
+    EXPECT_FALSE(time.find(none)) << none;
+    EXPECT_FALSE(time.find(std::string("took ") + none + "\n")) << none;
+  }
+  EXPECT_FALSE(NumberPattern("took {} ms").find("took 12 ms²"));
+  EXPECT_FALSE(NumberPattern("{} GB/s").find("7 GB/s²"));
+  EXPECT_EQ(time.find_other("took 1\u00a0234 ms"), "1\u00a0234 ms");
+  EXPECT_EQ(time.find_other("took \u221212 ms"), "\u221212 ms");
+}
+
+TEST(NumberPattern, APatternMayHaveCharactersOutsideAscii) {
+  for (const char* text : {"5 µs", "5µs", "took 5 µs per step", "→ 5 µs │", "é 5 µs"}) {
+    ASSERT_TRUE(NumberPattern("{} µs").find(text)) << text;
+    EXPECT_DOUBLE_EQ(NumberPattern("{} µs").find(text)->seconds, 5e-6) << text;
+  }
+  for (const char* pattern : {"≈{} ms", "é: {} ms", "│{} ms │"}) {
+    const NumberPattern time(pattern);
+    const std::string printed = std::string(pattern).replace(std::string_view(pattern).find("{}"), 2, "5");
+    ASSERT_TRUE(time.find(printed + " │")) << pattern;
+    EXPECT_DOUBLE_EQ(time.find("before " + printed + " │")->seconds, 0.005) << pattern;
+  }
+  EXPECT_TRUE(NumberPattern("│{} ms │").find("│5 ms ││"));
+  EXPECT_FALSE(NumberPattern("{} µs").find("5 µs²"));
+}
+
 TEST(NumberPattern, OfARateTheTimeIsItsReciprocal) {
   for (const char* unit : {"GB/s", "tokens/s", "GFLOPS", "it/sec"}) {
     const NumberPattern rate(std::string("{} ") + unit);

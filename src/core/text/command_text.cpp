@@ -65,11 +65,15 @@ std::optional<std::size_t> match(std::string_view pattern, std::string_view text
 
 bool is_of_word(char c) { return is_name(std::string_view(&c, 1)) || (c >= '0' && c <= '9'); }
 
+// Outside ASCII no byte tells a letter from a blank or a sign: "1 234" with a no-break space, "−5", "ms²", "é".
+// Directly next to a number or a unit, all are taken for a part of it.
+bool is_beside_word(char c) { return is_of_word(c) || static_cast<unsigned char>(c) >= 0x80; }
+
 // Whether a number at `at` begins before it: "1,234", "-5", "v2", "1:05". A list's comma is no part of one.
 bool is_inside_number(std::string_view text, std::size_t at) {
   if (at == 0) return false;
   const char before = text[at - 1];
-  if (is_of_word(before) || before == '.' || before == '+' || before == '-') return true;
+  if (is_beside_word(before) || before == '.' || before == '+' || before == '-') return true;
   const bool groups = before == ',' || before == '\'' || before == ':' || before == '/';
   return groups && at > 1 && text[at - 2] >= '0' && text[at - 2] <= '9';
 }
@@ -82,7 +86,7 @@ bool has_plus(std::string_view text, std::size_t at) {
 
 // Whether a unit that ends at `at` goes on behind it: "msgs", "GB/second", "ms/step".
 bool is_inside_unit(std::string_view text, std::size_t at) {
-  return at < text.size() && (is_of_word(text[at]) || text[at] == '/');
+  return at < text.size() && (is_beside_word(text[at]) || text[at] == '/');
 }
 
 }  // namespace

@@ -2,13 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string_view>
+#include <thread>
 
 #include "core/error.hpp"
 #include "core/files/user_file.hpp"
@@ -44,16 +50,67 @@ bool names_super_journal(int journal, std::uint64_t size) {
          std::string_view(end.data(), end.size()) == kMagic;
 }
 
-// SQLite would delete the log of a file that is empty or missing, and the rows in it.
-void refuse_lost_rows(const std::filesystem::path& path, const char* state) {
-  const std::string log = path.string() + "-wal";
+// A file next to a database. Its first bytes are 0 as far as it has none.
+struct Companion {
+  std::string path;
+  std::uintmax_t bytes = 0;
+  std::array<std::uint8_t, 20> begin{};
+
+  // Whether it begins as SQLite's file does, or with the zeros that stand there until SQLite has synced the rest. A
+  // writer that died may have left less than that.
+  bool begins(std::span<const std::uint8_t> known) const {
+    const auto own = std::span(begin).first(std::min<std::size_t>(bytes, known.size()));
+    return std::ranges::all_of(own, [](std::uint8_t byte) { return byte == 0; }) ||
+           std::ranges::equal(own, known.first(own.size()));
+  }
+};
+
+// Nothing where there is none, or one without a byte.
+std::optional<Companion> companion_of(const std::filesystem::path& file, const char* suffix) {
+  Companion found{.path = file.string() + suffix};
+  const FileDescriptor opened(::open(found.path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!opened || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return {};
+  found.bytes = static_cast<std::uintmax_t>(status.st_size);
+  if (::pread(opened.get(), found.begin.data(), found.begin.size(), 0) < 0) return {};  // nor can SQLite read it
+  return found;
+}
+
+// SQLite takes any file of such a name for its own: it deletes it, or writes over it. The magic numbers: fileformat2,
+// 3, and walformat, 2.1 (sqlite.org); the index of a log has the byte order of its machine.
+void refuse_foreign_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as) {
+  static constexpr std::array<std::uint8_t, 8> kJournal{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+  static constexpr auto kIndex = std::bit_cast<std::array<std::uint8_t, 4>>(std::uint32_t{3007000});
+  const auto refuse_unless = [&](const std::optional<Companion>& there, std::span<const std::uint8_t> known) {
+    if (!there || there->begins(known)) return;
+    refuse(shown_as,
+           fmt::format("'{}' next to it is not a file of SQLite, which would delete its {} bytes", there->path,
+                       there->bytes),
+           fmt::format("move '{}' away, or name another file", there->path));
+  };
+  refuse_unless(companion_of(file, "-journal"), kJournal);
   std::error_code none;
-  const std::uintmax_t bytes = std::filesystem::file_size(log, none);
-  if (none || bytes == 0) return;
-  throw DamagedDatabase(
-      path, fmt::format("it is {}, but its log '{}' holds {} bytes", state, log, bytes),
-      fmt::format("put the database that this log belongs to back; without it, move '{}' away or name another file",
-                  log));
+  if (!std::filesystem::exists(file.string() + "-shm", none)) return;
+  std::optional<Companion> index;  // SQLite has its locks on it
+  without_cost_of_locks([&] { index = companion_of(file, "-shm"); });
+  refuse_unless(index, kIndex);
+}
+
+// SQLite would delete the log or the journal of a file that is empty or missing, and the rows in it. A journal that
+// began with an empty file (its length, in pages, are the bytes from 16) has none: a writer died at its very start.
+void refuse_lost_rows(const std::filesystem::path& path, const char* state) {
+  const std::filesystem::path file = behind_links(path);
+  const auto refuse_with_rows = [&](const Companion& there, const char* kind) {
+    throw DamagedDatabase(
+        path, fmt::format("it is {}, but its {} '{}' holds {} bytes", state, kind, there.path, there.bytes),
+        fmt::format("put the database that this {} belongs to back; without it, move '{}' away or name another file",
+                    kind, there.path));
+  };
+  if (const auto log = companion_of(file, "-wal")) refuse_with_rows(*log, "log");
+  const auto journal = companion_of(file, "-journal");
+  if (journal && std::ranges::any_of(std::span(journal->begin).subspan<16, 4>(), [](auto byte) { return byte != 0; })) {
+    refuse_with_rows(*journal, "journal");
+  }
 }
 
 // A commit or a checkpoint may be half done, by a writer at work or by one that died: SQLite will finish or undo it.
@@ -64,6 +121,12 @@ bool has_journal_or_wal(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+void without_cost_of_locks(const std::function<void()>& look) {
+  std::thread([&] {
+    if (::unshare(CLONE_FILES) == 0) look();
+  }).join();
+}
 
 void require_known_version(const std::filesystem::path& path, std::int64_t found, int newest) {
   if (found > newest) {
@@ -102,6 +165,7 @@ void refuse_harmful_companions(const std::filesystem::path& file, const std::fil
     }
     refuse(shown_as, fmt::format("'{}' next to it is not a plain file", companion), advice);
   }
+  refuse_foreign_companions(file, shown_as);
 }
 
 FileState inspect_file(const std::filesystem::path& path, int newest_version) {

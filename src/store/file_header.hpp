@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 
 namespace syslab::store {
 
@@ -17,14 +18,20 @@ enum class FileState {
   ours,
 };
 
-// Error(store) if a file that SQLite keeps next to `file` (its links are followed) is not a plain file, or if its
-// journal names a super-journal: SQLite would play the journal back and then delete whatever file it names. Ours names
-// none, because no transaction of ours writes to two files.
+// Runs `look`, which may open and close any file. POSIX locks belong to a table of files, and closing a file lets go of
+// all that its table holds. So a thread with a table of its own looks: it sees this process's locks, and cannot cost it
+// any. Where the system makes no such table, nobody looks.
+void without_cost_of_locks(const std::function<void()>& look);
+
+// Error(store) if a file that SQLite keeps next to `file` (its links are followed) is not a plain file, if its journal
+// or the index of its log begins as no such file does (SQLite would delete it), or if its journal names a
+// super-journal: SQLite would play the journal back and then delete whatever file it names. Ours names none, because no
+// transaction of ours writes to two files.
 void refuse_harmful_companions(const std::filesystem::path& file, const std::filesystem::path& shown_as);
 
 // Error(store) as above. DamagedDatabase when the file is not a database, is cut short, or is empty or missing next to
-// a log with rows. Error(store) when it belongs to another program, or as require_known_version() has it. Source of the
-// layout: sqlite.org/fileformat2.html, 1.3.
+// a log or a journal with rows. Error(store) when it belongs to another program, or as require_known_version() has it.
+// Source of the layout: sqlite.org/fileformat2.html, 1.3.
 FileState inspect_file(const std::filesystem::path& path, int newest_version);
 
 // Error(store) unless the schema's version is 0, of a file without one, or from kFirstVersion to `newest`.

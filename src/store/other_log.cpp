@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,12 +9,12 @@
 #include <set>
 #include <string>
 #include <system_error>
-#include <thread>
 
 #include "core/files/user_file.hpp"
 #include "core/process/process.hpp"
 #include "store/connection.hpp"
 #include "store/damaged.hpp"
+#include "store/file_header.hpp"
 #include "store/open.hpp"
 
 namespace syslab::store {
@@ -46,14 +45,10 @@ bool is_locked(const fs::path& index) {
   return ::fcntl(opened.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-// Whether any process, this one included, has the database open. POSIX locks belong to a table of files, and closing a
-// file lets go of all that its table holds. So a thread with a table of its own looks: it sees this process's locks,
-// and cannot cost it any.
+// Whether any process, this one included, has the database open.
 bool is_open_somewhere(const fs::path& database) {
   bool open = true;
-  std::thread([&] {
-    if (::unshare(CLONE_FILES) == 0) open = is_locked(database.string() + "-shm");
-  }).join();
+  without_cost_of_locks([&] { open = is_locked(database.string() + "-shm"); });
   return open;
 }
 

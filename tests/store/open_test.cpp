@@ -419,7 +419,7 @@ TEST(StoreOpen, NamesWithSpacesAndSignsAreOnlyNames) {
   const Folder folder;
   for (const char* name : {"a b?mode=memory.db", "100%.db", "a#b.db", "file:x.db"}) {
     make_store(folder / name);
-    EXPECT_EQ(count(Store::open(folder / name, Mode::read_only), "SELECT count(*) FROM attempt"), 3) << name;
+    EXPECT_EQ(count(Store::open(folder.path() / name, Mode::read_only), "SELECT count(*) FROM attempt"), 3) << name;
     EXPECT_TRUE(fs::exists(folder / name)) << name;
   }
 }

@@ -65,8 +65,8 @@ HOUSE: dict[str, tuple[str, set[str]]] = {
     "claim": ("a claim about speed as a file that others verify",
               {"core", "contract", "stats", "measure", "worker", "runner", "report", "store"}),
     "cli": ("verbs and exit codes",
-            {"core", "registry", "plan", "stats", "verdict", "words", "check", "measure", "judge", "worker", "runner", "store",
-             "report", "evidence", "session", "compare", "claim", "submission", "grade"}),
+            {"core", "registry", "plan", "stats", "verdict", "words", "check", "measure", "judge", "worker", "runner",
+             "store", "report", "evidence", "session", "compare", "claim", "submission", "grade"}),
     "property_tests": ("the shipped laws, and the faults that they must find",
                        GROUND | {"ops", "check"}),
 }

@@ -284,9 +284,8 @@ std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan) 
   std::map<std::string, std::string> digests;
   const auto function = std::ranges::find_if(plan.mine, &Submitted::is_function);
   if (function == plan.mine.end()) return digests;
-  const auto file = [](const std::string& place) { return place.substr(0, place.rfind(':')); };
-  digests["reference"] = sha256_hex_of_file(file(function->comparison()->reference));
-  digests["inputs"] = sha256_hex_of_file(file(function->comparison()->inputs));
+  digests["reference"] = sha256_hex_of_file(file_of(function->comparison()->reference));
+  digests["inputs"] = sha256_hex_of_file(file_of(function->comparison()->inputs));
   return digests;
 }
 

@@ -13,6 +13,7 @@ struct Comparison {
   std::string reference, inputs;
   bool operator==(const Comparison&) const = default;
 };
+inline std::string file_of(const std::string& place) { return place.substr(0, place.rfind(':')); }
 
 // Files are absolute.
 struct PythonClass {

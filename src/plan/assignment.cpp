@@ -229,8 +229,8 @@ std::string digest_of(const Submitted& mine) {
   if (mine.is_command()) return digest_of_command(mine.path());
   const std::string own = sha256_hex_of_file(mine.path());
   if (!mine.is_function()) return own;
-  const auto of_place = [](const std::string& place) { return sha256_hex_of_file(place.substr(0, place.rfind(':'))); };
-  return sha256_hex(own + of_place(mine.comparison()->reference) + of_place(mine.comparison()->inputs));
+  return sha256_hex(own + sha256_hex_of_file(file_of(mine.comparison()->reference)) +
+                    sha256_hex_of_file(file_of(mine.comparison()->inputs)));
 }
 
 }  // namespace syslab::plan

@@ -237,10 +237,9 @@ class Search {
     if (mine_) {
       what["python"] = worker::python_interpreter();
       // Of checkouts the sources are the commit's; these two are those of the user's folder, and may change.
-      const Comparison with = plan.mine[0].is_function() ? *plan.mine[0].comparison() : Comparison{};
-      for (const std::string& place : {with.reference, with.inputs}) {
-        what["beside"].push_back({place, place.empty() ? "" : sha256_hex_of_file(place.substr(0, place.rfind(':')))});
-      }
+      if (const Comparison* const with = plan.mine[0].comparison())
+        what["beside"] = {with->reference, sha256_hex_of_file(file_of(with->reference)), with->inputs,
+                          sha256_hex_of_file(file_of(with->inputs))};
     }
     return "bisect " + sha256_hex(json_text(what)).substr(0, 16);
   }

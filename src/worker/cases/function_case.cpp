@@ -125,8 +125,7 @@ std::vector<stats::TimingWarning> ties(const Json& reference, const Json& functi
   std::vector<stats::TimingWarning> found;
   std::error_code failed;
   const auto place = [&](const std::string& text) { return std::filesystem::weakly_canonical(text, failed).string(); };
-  const std::string own = place(mine.path()),
-                    its = place(mine.comparison()->reference.substr(0, mine.comparison()->reference.rfind(':')));
+  const std::string own = place(mine.path()), its = place(file_of(mine.comparison()->reference));
   if (own != its) {
     std::set<std::string> parts = files_of(function, own);
     parts.insert(own);

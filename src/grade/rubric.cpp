@@ -77,7 +77,7 @@ class Reader {
   }
 
   void read_timing(const toml::table& table, Item& item) const {
-    for (const char* key : {"laws", "beside", "credit", "contract"}) {
+    for (const char* key : {"laws", "only_with_another", "credit", "contract"}) {
       if (const toml::node* const node = table.get(key))
         fail(*node, fmt::format("'{}' is of laws, and this item is timed", key));
     }
@@ -107,8 +107,8 @@ class Reader {
   }
 
   Item item(const toml::table& table) const {
-    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "beside", "credit",
-                 "reference", "at", "within", "launches"});
+    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "only_with_another",
+                 "credit", "reference", "at", "within", "launches"});
     Item item;
     item.part = text(table, "part", "");
     item.points = points(table);
@@ -135,8 +135,8 @@ class Reader {
     if (const toml::node* const laws = table.get("laws")) {
       item.laws = texts(*laws, R"('laws' must be a list of names: ["attention.*"])");
     }
-    if (const toml::node* const beside = table.get("beside")) {
-      item.beside = texts(*beside, R"('beside' must be a list of names: ["attention.refusal"])");
+    if (const toml::node* const others = table.get("only_with_another")) {
+      item.only_with_another = texts(*others, R"('only_with_another' must be a list of names: ["attention.refusal"])");
     }
     return item;
   }
@@ -258,8 +258,8 @@ ItemScore score_item(const Item& item, const Json& record) {
   score.laws = laws_of(item, *row);
   const auto of = static_cast<double>(score.laws.size());
   const bool earns = std::ranges::any_of(score.laws, [&](const Law& law) {
-    return law.held &&
-           std::ranges::none_of(item.beside, [&](const std::string& glob) { return glob_match(glob, law.name); });
+    return law.held && std::ranges::none_of(item.only_with_another,
+                                            [&](const std::string& glob) { return glob_match(glob, law.name); });
   });
   const auto held = static_cast<double>(std::ranges::count_if(score.laws, &Law::held));
   if (of == 0) {
@@ -273,8 +273,8 @@ ItemScore score_item(const Item& item, const Json& record) {
     leave_open(score, open->lacks);
     return score;
   }
-  const double share = item.all_or_nothing ? (held == of ? 1 : 0) : held / of;
-  score.earned = earns ? hundredths(item.points * share) : 0;
+  score.earned = item.all_or_nothing ? (held == of ? item.points : 0) : hundredths(item.points * held / of);
+  if (!earns) score.earned = 0;
   score.why = fmt::format("{} of {} laws hold", held, of);
   if (!earns && held > 0) score.why += ", and alone they earn nothing";
   const auto late = std::ranges::count_if(score.laws, &Law::out_of_time);

@@ -17,9 +17,9 @@ struct Item {
   bool written = false;              // graded by a person
   std::string function, experiment;  // else: searched by the laws of these
   Contract contract = Contract::handout;
-  std::vector<std::string> laws{"*"};  // globs
-  std::vector<std::string> beside;     // globs: of these, what holds earns nothing unless another law holds
-  bool all_or_nothing = false;         // credit = "all"
+  std::vector<std::string> laws{"*"};          // globs
+  std::vector<std::string> only_with_another;  // globs: of these, what holds earns nothing unless another law holds
+  bool all_or_nothing = false;                 // credit = "all"
   // Or timed beside this rung: grade/timing.hpp. Empty: it is not.
   std::string reference;
   std::vector<std::string> at;  // "seq=512": the one case that is timed

@@ -23,7 +23,7 @@ constexpr const char* kNewCommand = "start a new run: `syslab run --command NAME
 
 // A function's reference and inputs are those of the run where only its own file is given.
 Submitted with_recorded(Submitted given, const std::string& recorded, bool is_own) {
-  if (given.is_function() || !is_own || !plan::names_function(recorded)) return given;
+  if (given.is_function() || !given.runs_in_python() || !is_own || !plan::names_function(recorded)) return given;
   const Submitted before = plan::parse_mine(given.name + "=" + recorded);
   given = compared_with(std::move(given), *before.comparison());
   given.digest = plan::digest_of(given);

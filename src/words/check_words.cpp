@@ -96,8 +96,10 @@ std::string of_handout(const CheckedLaws& laws) {
       laws.broken.empty() ? "" : fmt::format("; {} fails on what is promised", fmt::join(laws.broken, ", "));
   // Then it is no law of the hand-out that decides.
   const bool by_others = laws.verdict.handout == verdict::Word::fail && share.held == share.of && broken.empty();
-  return fmt::format("hand-out {}: {} ({} of {}{}{}{}){}", laws.year, to_string(laws.verdict.handout), share.held,
-                     share.of, by_others ? " of its own laws hold" : "", broken, chosen(laws), warnings(laws));
+  const std::string held =
+      by_others ? fmt::format("all {} of its own laws hold", share.of) : fmt::format("{} of {}", share.held, share.of);
+  return fmt::format("hand-out {}: {} ({}{}{}){}", laws.year, to_string(laws.verdict.handout), held, broken,
+                     chosen(laws), warnings(laws));
 }
 
 std::string of_beyond_alone(const CheckedLaws& laws) {

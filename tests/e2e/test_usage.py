@@ -137,6 +137,7 @@ class Usage(Lab):
             self.assertIn("more than 32.00 MiB", told.stderr)
             self.assertFalse((self.folder / "out").exists())
         self.assertGreater(len(self.syslab("query", texts.format(8), "--to", "csv").stdout), 32_000_000)
+        self.assertGreaterEqual(len(self.syslab("query", "SELECT hex(zeroblob(20000000))", "--to", "raw").stdout), 40_000_000)
         numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600000) SELECT i, i, i, i, i, i, i, i FROM n"
         self.assertIn("more than 32.00 MiB", self.syslab("query", numbers, "--to", "csv", expect=2).stderr)
 

@@ -97,7 +97,7 @@ points = 6
 function = "f"
 experiment = "flash_forward"
 laws = ["attention.*"]
-beside = ["attention.refusal"]
+only_with_another = ["attention.refusal"]
 )";
   const Rubric rubric = parse_rubric(text, "r");
   const auto earned = [&](const char* out, const char* refusal) {

@@ -61,7 +61,7 @@ TEST(LastLine, SaysThatTheHandoutsOwnLawsHoldWhereOthersDecide) {
   laws.asked.beyond_decides = true;
   laws.verdict = judge(std::vector{held(Part::handout), fails(Part::beyond, wrong_value)}, laws.asked);
   EXPECT_EQ(last_line(laws),
-            "hand-out 2026: FAIL (1 of 1 of its own laws hold), 1 failure: 1 wrong value under --contract full");
+            "hand-out 2026: FAIL (all 1 of its own laws hold), 1 failure: 1 wrong value under --contract full");
 }
 
 TEST(LastLine, OfLawsThatNoHandoutAsksCountsThoseThatWereTried) {

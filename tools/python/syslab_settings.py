@@ -25,10 +25,8 @@ ATTRIBUTES = {
 
 # Functions of torch that set, and those that ask.
 FUNCTIONS = {
-    "use_deterministic_algorithms": "are_deterministic_algorithms_enabled",
     "set_float32_matmul_precision": "get_float32_matmul_precision",
     "set_default_dtype": "get_default_dtype",
-    "set_default_device": "get_default_device",
     "set_num_threads": "get_num_threads",
     "set_num_interop_threads": "get_num_interop_threads",
     "set_anomaly_enabled": "is_anomaly_enabled",
@@ -55,7 +53,7 @@ OLD_AUTOCAST = {
 
 TINIEST = 2.0 ** -1022  # that is normal
 DENORMAL = 2.0 ** -1060
-ONE, EIGHTH_ULP, MOST_OF_HALF_ULP = 1.0, 2.0 ** -55, 1.75 * 2.0 ** -53
+ONE, EIGHTH_ULP, MOST_OF_ULP = 1.0, 2.0 ** -55, 1.75 * 2.0 ** -53
 TO_NEAREST = 0  # FE_TONEAREST of all processors that torch runs on
 
 guards: list = []  # of inference mode, which ends with them
@@ -76,7 +74,7 @@ def rounding():
         return "upward"
     if -ONE - EIGHTH_ULP < -ONE:
         return "downward"
-    return "to nearest" if ONE + MOST_OF_HALF_ULP > ONE else "toward zero"
+    return "to nearest" if ONE + MOST_OF_ULP > ONE else "toward zero"
 
 
 def set_rounding(_nearest):
@@ -119,6 +117,9 @@ def of_autocast(torch, device):
 
 
 def of_torch(torch):
+    # First: it may set others with it, which would be named in its place.
+    yield ("torch.inference_mode", lambda: torch.is_inference_mode_enabled(),
+           lambda value: set_inference_mode(torch, value))
     for path, names in ATTRIBUTES.items():
         for name in names:
             yield f"torch.{path}.{name}", *of_attribute(torch, path, name)
@@ -127,13 +128,14 @@ def of_torch(torch):
     if hasattr(torch, "set_autocast_dtype"):
         for device in ("cpu", "cuda"):
             yield from of_autocast(torch, device)
-    yield ("torch.use_deterministic_algorithms(warn_only)",
-           lambda: torch.is_deterministic_algorithms_warn_only_enabled(),
-           lambda value: torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled(),
-                                                            warn_only=value))
+    yield ("torch.use_deterministic_algorithms",
+           lambda: (torch.are_deterministic_algorithms_enabled(),
+                    torch.is_deterministic_algorithms_warn_only_enabled()),
+           lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]))
+    # With the CPU as its default device, torch would go through a mode of Python in each call.
+    yield ("torch.set_default_device", lambda: torch.get_default_device(),
+           lambda value: torch.set_default_device(None if value.type == "cpu" else value))
     yield "torch.set_flush_denormal", flushes, torch.set_flush_denormal
-    yield ("torch.inference_mode", lambda: torch.is_inference_mode_enabled(),
-           lambda value: set_inference_mode(torch, value))
     yield "torch.set_grad_enabled", torch.is_grad_enabled, torch.set_grad_enabled
 
 

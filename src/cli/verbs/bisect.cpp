@@ -237,9 +237,9 @@ class Search {
     if (mine_) {
       what["python"] = worker::python_interpreter();
       // Of checkouts the sources are the commit's; these two are those of the user's folder, and may change.
-      if (const Comparison* const with = plan.mine[0].comparison())
-        what["beside"] = {with->reference, sha256_hex_of_file(file_of(with->reference)), with->inputs,
-                          sha256_hex_of_file(file_of(with->inputs))};
+      const Comparison* const with = plan.mine[0].comparison();
+      for (const std::string& place : with ? std::vector{with->reference, with->inputs} : std::vector<std::string>(2))
+        what["beside"].push_back({place, place.empty() ? "" : sha256_hex_of_file(file_of(place))});
     }
     return "bisect " + sha256_hex(json_text(what)).substr(0, 16);
   }

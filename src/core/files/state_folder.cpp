@@ -24,12 +24,21 @@ fs::path said_folder() {
   return said.starts_with('/') ? said : std::string();
 }
 
+// Of the user's entry in the system's list; empty where there is none. Asked once: what getpwuid() returns is shared by
+// all threads.
+const fs::path& listed_home() {
+  static const fs::path home = [] {
+    const passwd* const entry = ::getpwuid(::geteuid());
+    return fs::path(entry == nullptr || entry->pw_dir == nullptr ? "" : entry->pw_dir);
+  }();
+  return home;
+}
+
 // Best first.
 std::vector<fs::path> homes() {
   std::vector<fs::path> all;
   if (std::string said = environment_variable("HOME"); said.starts_with('/')) all.emplace_back(std::move(said));
-  const passwd* entry = ::getpwuid(::geteuid());
-  if (entry != nullptr && entry->pw_dir != nullptr && *entry->pw_dir != '\0') all.emplace_back(entry->pw_dir);
+  if (!listed_home().empty()) all.push_back(listed_home());
   return all;
 }
 

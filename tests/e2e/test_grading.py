@@ -63,6 +63,11 @@ class CommandLines(threading.Thread):
         return self.seen
 
 
+def minds_hangups():
+    """Whoever ran the tests with nohup made them ignore SIGHUP, and with them what they start."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Grading(Lab):
     def setUp(self):
         super().setUp()
@@ -127,7 +132,7 @@ class Grading(Lab):
         """A grading of two: one is checked, and the other is being checked, which would take minutes."""
         words = ("grade", "submissions", "--handout", "2026", "--rubric", "rubric.toml", "-o", "grades", "--cases", "3", "--seed", "7654321")
         process = subprocess.Popen(self.command(*words), cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
+                                   stderr=subprocess.PIPE, preexec_fn=minds_hangups)
         assert process.stderr is not None
         told = next((line for line in process.stderr if line.startswith("[1/2] ada")), "")
         self.assertTrue(told, "it ended before the first was checked")

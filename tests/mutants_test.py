@@ -159,6 +159,7 @@ class Interrupts(unittest.TestCase):
                     build.make([])
                     """)
                 process = subprocess.Popen([sys.executable, "-c", builds], cwd=folder, stderr=subprocess.DEVNULL,
+                                           preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
                                            env={**os.environ, "PATH": f"{name}:{os.environ['PATH']}"})
                 while not (folder / "begun").exists():
                     self.assertIsNone(process.poll())

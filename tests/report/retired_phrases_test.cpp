@@ -83,8 +83,8 @@ TEST(RetiredPhrases, AreInNoHeading) {
 }
 
 TEST(RetiredPhrases, AreInNoWordOfTheProgram) {
-  for (const auto& one : std::filesystem::directory_iterator(kRoot / "src/report")) {
-    expect_none(one.path().filename().string(), file(one.path()));
+  for (const auto& one : std::filesystem::recursive_directory_iterator(kRoot / "src/report")) {
+    if (one.is_regular_file()) expect_none(one.path().filename().string(), file(one.path()));
   }
 }
 

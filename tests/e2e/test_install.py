@@ -218,8 +218,11 @@ class Bundled(Elsewhere):
     def test_it_is_small_and_takes_no_glibc_along(self):
         files = [file for file in self.lab.rglob("*") if file.is_file()]
         with_kernels = (self.lab / "tests").exists()  # a build with CUDA brings its tests of GPUs along
-        programs = [file for file in files if self.lab / "tests" not in file.parents]
-        self.assertLess(sum(file.stat().st_size for file in programs), 110e6 if with_kernels else 60e6)
+        # Other people's libraries are as large as the system has them (45 MB here, OpenBLAS 37 of them). Ours: 17.5 MB on
+        # 2026-11-30, the program 13.9, the library 2.2, scripts 0.5, documents 0.8.
+        others = {file for file in (self.lab / "lib").iterdir() if not file.name.startswith("libsyslab")}
+        ours = [file for file in files if self.lab / "tests" not in file.parents and file not in others]
+        self.assertLess(sum(file.stat().st_size for file in ours), 67e6 if with_kernels else 18e6)
         for file in files:
             self.assertNotRegex(file.name, r"^(libc|libm|libpthread|libstdc\+\+|ld-linux)[.-]")
         self.assertRegex((self.lab / "README.txt").read_text(), r"glibc 2\.\d+ or newer")

@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::uint64_t kLargestStatement = 1U << 20;
 
-// Of the values of a result, of which formats make more: LaTeX writes a backslash in 16 bytes, HTML a '<' in four, and
-// for a moment each has the whole twice or thrice. Measured for results of this size: up to 1.7 GB and 11 s in LaTeX
-// (backslashes), 0.7 GB and 4 s in HTML ('"'), 1 GB and 4 s in HTML (numbers, of which this is four million).
+// Formats make a result larger: LaTeX writes a backslash in 16 bytes, HTML a '<' in four, and each holds the whole two
+// or three times. Measured on two idle cores for results of this size: LaTeX of '~' took 1.7 GB and 8 s, HTML of '"'
+// 0.7 GB and 2 s, HTML of four million numbers 1.0 GB and 3 s.
 constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 constexpr std::size_t kBytesOfAValue = 8;  // and those of its text
 
@@ -75,8 +75,10 @@ Watchdog watchdog_of(const Context& context) {
           }};
 }
 
-// As `shown` writes it. A format makes values longer, so that its results are smaller than those of Raw::yes.
+// Raw results may be larger than those that a format writes.
 enum class Raw { no, yes };
+
+// The result as `shown` writes it.
 template <typename Shown>
 std::string result_as(const Context& context, const std::string& sql, Shown shown, Raw raw = Raw::no) {
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);

@@ -148,7 +148,7 @@ SelectionOptions with_adapters(const Context& context, SelectionOptions options)
   for (std::string& text : options.mine) {
     const auto [name, path] = named(text);
     if (!submission::is_submission(path)) {
-      if (fs::path(path.substr(0, path.rfind(':'))).extension() == ".py") own.insert("");
+      if (fs::path(file_of(path)).extension() == ".py") own.insert("");
       continue;
     }
     require_unpacked(text, path);
@@ -171,7 +171,7 @@ plan::Selection select_for_handout(const Context& context, SelectionOptions opti
   for (const std::string& text : texts) {
     NamedPath one = named(text);
     if (!submission::is_submission(one.path)) {
-      const std::string file = one.path.substr(0, one.path.rfind(':'));
+      const std::string file = file_of(one.path);
       std::error_code none;
       if (!fs::exists(file, none)) {
         throw Error(ErrorKind::usage, fmt::format("--mine '{}': there is no file or folder '{}'", text, file));

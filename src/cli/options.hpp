@@ -7,9 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/device_kind.hpp"
-
 #include "compare/options.hpp"
+#include "core/device_kind.hpp"
 #include "session/options.hpp"
 
 namespace syslab::cli {

@@ -1,4 +1,4 @@
-// What somebody handed in, from the command line to the process that judges it.
+// A submission, from the command line to the process that judges it.
 #pragma once
 
 #include <string>

@@ -87,6 +87,10 @@ def set_inference_mode(torch, value):
     guards[-1].__enter__()
 
 
+def only_warns(torch):
+    return torch.is_deterministic_algorithms_warn_only_enabled()
+
+
 def found_in(torch, path):
     for part in path.split("."):
         torch = getattr(torch, part)
@@ -128,10 +132,10 @@ def of_torch(torch):
     if hasattr(torch, "set_autocast_dtype"):
         for device in ("cpu", "cuda"):
             yield from of_autocast(torch, device)
-    yield ("torch.use_deterministic_algorithms",
-           lambda: (torch.are_deterministic_algorithms_enabled(),
-                    torch.is_deterministic_algorithms_warn_only_enabled()),
-           lambda value: torch.use_deterministic_algorithms(value[0], warn_only=value[1]))
+    yield ("torch.use_deterministic_algorithms", torch.are_deterministic_algorithms_enabled,
+           lambda value: torch.use_deterministic_algorithms(value, warn_only=only_warns(torch)))
+    yield ("torch.use_deterministic_algorithms(warn_only)", lambda: only_warns(torch),
+           lambda value: torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled(), warn_only=value))
     # With the CPU as its default device, torch would go through a mode of Python in each call.
     yield ("torch.set_default_device", lambda: torch.get_default_device(),
            lambda value: torch.set_default_device(None if value.type == "cpu" else value))

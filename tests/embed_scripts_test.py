@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which scripts of tools/python travel inside the program, and with what: all that lie there, each with what it
+"""Which scripts of src/python travel inside the program, and with what: all that lie there, each with what it
 imports, and nothing that is listed nowhere.
 
-    embed_scripts_test.py ROOT FILE...      the files that tools/python/meson.build lists
+    embed_scripts_test.py ROOT FILE...      the files that src/python/meson.build lists
 """
 import pathlib
 import subprocess
@@ -42,7 +42,7 @@ class Scripts(unittest.TestCase):
 
     def test_an_import_of_what_is_not_listed_is_refused(self):
         with self.assertRaisesRegex(SystemExit,
-                                    "syslab_a.py imports syslab_b, which tools/python/meson.build does not list"):
+                                    "syslab_a.py imports syslab_b, which src/python/meson.build does not list"):
             self.of(a="def f():\n    import syslab_b\n")
 
     def test_scripts_that_import_each_other_at_their_tops_are_refused(self):
@@ -50,7 +50,7 @@ class Scripts(unittest.TestCase):
             self.of(a="import syslab_b\n", b="import syslab_a\n")
 
     def test_all_of_the_folder_are_listed(self):
-        self.assertEqual({file.name for file in LISTED}, {file.name for file in (ROOT / "tools/python").glob("*.py")})
+        self.assertEqual({file.name for file in LISTED}, {file.name for file in (ROOT / "src/python").glob("*.py")})
 
     def test_ranks_of_a_class_do_without_the_library_and_those_of_the_lab_have_it(self):
         found = parts(embed_scripts.scripts_of(LISTED))
@@ -60,7 +60,7 @@ class Scripts(unittest.TestCase):
     def test_what_serves_a_class_is_all_there_before_the_users_file_changes_where_modules_are_looked_for(self):
         needed = parts(embed_scripts.scripts_of(LISTED))["syslab_implementation"]
         program = "import sys; sys.path.insert(0, sys.argv[1]); import syslab_implementation; print(*sys.modules)"
-        done = subprocess.run([sys.executable, "-Bc", program, ROOT / "tools/python"], capture_output=True,
+        done = subprocess.run([sys.executable, "-Bc", program, ROOT / "src/python"], capture_output=True,
                               text=True, check=True)
         self.assertEqual(set(needed) - set(done.stdout.split()), set())
 

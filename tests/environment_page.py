@@ -20,7 +20,7 @@ SHELL_SCRIPTS = ("tools/test", "tools/quickstart", "tools/bundle", "tools/releas
 
 def read_by(root):
     found = set()
-    for folder, kinds in (("src", (".cpp", ".hpp", ".py")), ("tools/python", (".py",))):
+    for folder, kinds in (("src", (".cpp", ".hpp", ".py")), ("src/python", (".py",))):
         for file in (root / folder).rglob("*"):
             if file.suffix in kinds:
                 found |= set(QUOTED.findall(file.read_text(encoding="utf-8")))

@@ -10,7 +10,7 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv[1])
 del sys.argv[1:]
-sys.path.insert(0, str(ROOT / "tools" / "python"))
+sys.path.insert(0, str(ROOT / "src" / "python"))
 sys.dont_write_bytecode = True
 from syslab_wire import json_bytes  # noqa: E402
 

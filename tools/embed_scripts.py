@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a C++ file that holds the scripts of tools/python (src/worker/judged/python_scripts.hpp):
+"""Writes a C++ file that holds the scripts of src/python (src/worker/judged/python_scripts.hpp):
 embed_scripts.py OUTPUT FILE...
 
 What each stands on is read from its imports, at its top and in its functions: nobody lists it. A script stands behind
@@ -56,7 +56,7 @@ def scripts_of(files):
     anywhere = {name: ours_in(ast.walk(tree)) for name, tree in trees.items()}
     for name, imported in anywhere.items():
         if unknown := sorted(imported - set(texts)):
-            sys.exit(f"embed_scripts.py: {name}.py imports {unknown[0]}, which tools/python/meson.build does not list")
+            sys.exit(f"embed_scripts.py: {name}.py imports {unknown[0]}, which src/python/meson.build does not list")
         if ')~~"' in texts[name]:
             sys.exit(f"embed_scripts.py: {name}.py contains the delimiter of its own literal")
     order = in_order({name: ours_in(tree.body) for name, tree in trees.items()})

@@ -23,7 +23,7 @@
 
 namespace syslab {
 
-// What a law hands out and wants filled; the fields of the case are those of tools/python/syslab_training.py.
+// What a law hands out and wants filled; the fields of the case are those of src/python/syslab_training.py.
 struct OwnTraining {
   const Json& asked;
   std::span<const NamedInput> inputs;

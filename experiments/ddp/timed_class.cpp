@@ -72,7 +72,7 @@ bool trains_in_python(std::string_view implementation) {
 void time_classes(registry::Builder& experiment, const TimedClass& timed) {
   registry::Implementation ours{.name = kOursInTorch,
                                 .teaches =
-                                    "the strategy by tools/python/syslab_parallel.py, or in plain torch, around the "
+                                    "the strategy by src/python/syslab_parallel.py, or in plain torch, around the "
                                     "torch module that a class on ranks is given: what to compare a class with",
                                 .dtypes = {"fp32"},
                                 .beside_classes = true};

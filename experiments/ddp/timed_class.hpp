@@ -1,5 +1,5 @@
 // Somebody's class on ranks of Python, timed by a benchmark of ours, and what it is timed beside in the same run: our
-// strategies for torch and torch's own, around the same torch module (tools/python/syslab_transformer.py), which has
+// strategies for torch and torch's own, around the same torch module (src/python/syslab_transformer.py), which has
 // the parameters of our model. Rungs of the ladder train our model by kernels of ours, and say nothing about a class.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Our full sharding behind the door of experiments/ddp/own_ranks.hpp: the chain of layers of
-// tools/python/syslab_training.py on gathered weights.
+// src/python/syslab_training.py on gathered weights.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>

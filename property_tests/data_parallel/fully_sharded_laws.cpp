@@ -1,5 +1,5 @@
 // Laws of full sharding. Its module is a chain of layers that the classes know how to shard, with gradients in closed
-// form (tools/python/syslab_training.py, Chain). All numbers are exact, but in trainings on `real` ones, of which each
+// form (src/python/syslab_training.py, Chain). All numbers are exact, but in trainings on `real` ones, of which each
 // sum and product has a bound.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

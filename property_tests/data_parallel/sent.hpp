@@ -1,4 +1,4 @@
-// Collectives as ranks called them: rows of numbers, of which tools/python/syslab_training.py (note_events) and our own
+// Collectives as ranks called them: rows of numbers, of which src/python/syslab_training.py (note_events) and our own
 // strategies (experiments/ddp/own_ranks.cpp) fill in one each.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A small training that ranks of somebody's class do together (tools/python/syslab_training.py), and the same by one
+// A small training that ranks of somebody's class do together (src/python/syslab_training.py), and the same by one
 // process. Its numbers are whole or halves of halves, so that every gradient and weight is exact, in any order of sums:
 // a mean over three ranks is one of multiples of three. Two kinds of training round, and have a bound: that of AdamW,
 // and one on `real` numbers, which need all bits of fp32.

@@ -78,7 +78,7 @@ SYSLAB_API int syslab_attention_choice(const DLTensor* q, const DLTensor* k, con
                                        const char** because);
 
 /* Data parallelism: which gradients travel together, who updates what, whose rows are whose. Every rank that asks alike
- * is answered alike; bytes and tensors are the caller's affair (tools/python/syslab_parallel.py is one for torch). */
+ * is answered alike; bytes and tensors are the caller's affair (src/python/syslab_parallel.py is one for torch). */
 
 /* Cuts `count` gradients, of so many bytes each (even numbers) and in the order in which they become final, into
  * buckets as full as they can be without passing `limit` bytes: 0 puts each by itself, a negative one all into one. A
@@ -140,7 +140,7 @@ SYSLAB_API const char* syslab_last_error(void);
 
 /* Registers syslab::attention_forward and syslab::attention_backward with the dispatcher of the torch that this process
  * has loaded, 2.10 or newer: calls from there need no DLPack. "" if they are registered, else why not, valid until
- * the thread's next call. tools/python/syslab_torch.py calls it. */
+ * the thread's next call. src/python/syslab_torch.py calls it. */
 SYSLAB_API const char* syslab_torch_operators(void);
 
 SYSLAB_API uint32_t syslab_plugin_abi(void); /* SYSLAB_PLUGIN_ABI */

@@ -18,7 +18,7 @@ bool has_zip_ending(const std::filesystem::path& path);  // ".ZIP", too
 std::filesystem::path project_of(const std::filesystem::path& path);
 
 // Unpacks a zip into an existing, empty folder. Error(usage) with one line for what leaves the folder, is a link, is
-// damaged, or is more than a submission has (tools/python/syslab_unzip.py); the folder is then as empty as before.
+// damaged, or is more than a submission has (src/python/syslab_unzip.py); the folder is then as empty as before.
 void unpack(const std::filesystem::path& zip, const std::filesystem::path& folder);
 
 class Folder {

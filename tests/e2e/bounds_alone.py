@@ -1,4 +1,4 @@
-"""The bounds that nobody declared (tools/python/syslab_reference.py, syslab_bounds.py) without syslab: right functions of many kinds must keep
+"""The bounds that nobody declared (src/python/syslab_reference.py, syslab_bounds.py) without syslab: right functions of many kinds must keep
 them, forwards and backwards, and planted faults must not."""
 import copy
 import math
@@ -15,7 +15,7 @@ except ImportError as missing:
     print(f"SKIP: {missing}")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "src" / "python"))
 import syslab_bounds  # noqa: E402
 import syslab_reference as references  # noqa: E402
 

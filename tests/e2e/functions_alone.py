@@ -1,4 +1,4 @@
-"""The Python side of functions (tools/python/syslab_functions.py, syslab_signature.py, syslab_compilers.py) without syslab: signatures, what
+"""The Python side of functions (src/python/syslab_functions.py, syslab_signature.py, syslab_compilers.py) without syslab: signatures, what
 compilers do, and calls whose arguments are on a GPU."""
 import ctypes
 import functools
@@ -23,8 +23,8 @@ except ImportError as missing:
     print(f"SKIP: {missing}")
     sys.exit(77)
 
-TOOLS = pathlib.Path(__file__).parents[2] / "tools" / "python"
-sys.path.insert(0, str(TOOLS))
+SCRIPTS = pathlib.Path(__file__).parents[2] / "src" / "python"
+sys.path.insert(0, str(SCRIPTS))
 import syslab_arguments  # noqa: E402
 import syslab_beside as beside  # noqa: E402
 import syslab_compilers as compilers  # noqa: E402
@@ -282,7 +282,7 @@ class Lacks(unittest.TestCase):
             pathlib.Path(folder, "pyproject.toml").write_text(f'[project]\nname = "x"\nrequires-python = "{requires}"\n')
             file = pathlib.Path(folder, "a.py")
             file.write_text("for nothing_such in ():\n    pass\n")
-            done = subprocess.run([sys.executable, TOOLS / "syslab_lacks.py", file, json.dumps(claim)], capture_output=True, text=True, check=True)
+            done = subprocess.run([sys.executable, SCRIPTS / "syslab_lacks.py", file, json.dumps(claim)], capture_output=True, text=True, check=True)
             found = json.loads(done.stdout)
             return found["lacks"], found["declared"]
 
@@ -302,7 +302,7 @@ class Lacks(unittest.TestCase):
         """torch does not fit into it; without torch nothing of torch would be found missing."""
         claim = '{"kind": "attribute", "of": "torch", "name": "nothing_such"}'
         limited = functools.partial(resource.setrlimit, resource.RLIMIT_AS, (400 << 20, resource.getrlimit(resource.RLIMIT_AS)[1]))
-        done = subprocess.run([sys.executable, TOOLS / "syslab_lacks.py", __file__, claim], preexec_fn=limited, capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, SCRIPTS / "syslab_lacks.py", __file__, claim], preexec_fn=limited, capture_output=True, text=True, check=True)
         self.assertIs(json.loads(done.stdout)["lacks"], True)
 
 

@@ -1,10 +1,10 @@
-"""What a class's process tells of its kernels (tools/python/syslab_kernels.py) without syslab, torch and a GPU."""
+"""What a class's process tells of its kernels (src/python/syslab_kernels.py) without syslab, torch and a GPU."""
 import pathlib
 import sys
 import types
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "src" / "python"))
 import syslab_kernels as kernels  # noqa: E402
 
 CUDA = object()

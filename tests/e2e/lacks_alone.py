@@ -1,4 +1,4 @@
-"""What a judged process may claim that its Python lacks, and what is found to be so (tools/python/syslab_lacks.py), without syslab."""
+"""What a judged process may claim that its Python lacks, and what is found to be so (src/python/syslab_lacks.py), without syslab."""
 import json
 import pathlib
 import subprocess
@@ -13,8 +13,8 @@ except ImportError as missing:
     print(f"SKIP: {missing}")
     sys.exit(77)
 
-TOOLS = pathlib.Path(__file__).parents[2] / "tools" / "python"
-sys.path.insert(0, str(TOOLS))
+SCRIPTS = pathlib.Path(__file__).parents[2] / "src" / "python"
+sys.path.insert(0, str(SCRIPTS))
 import syslab_lacks as lacks  # noqa: E402
 import syslab_names as names  # noqa: E402
 import syslab_packages as packages  # noqa: E402
@@ -180,7 +180,7 @@ class Packages(Folder):
         self.write(f"site-packages/{name}-1.0.dist-info/top_level.txt", f"{name}\n")
 
     def python(self, code, *arguments):
-        path = f"{self.folder / 'site-packages'}:{TOOLS}"
+        path = f"{self.folder / 'site-packages'}:{SCRIPTS}"
         done = subprocess.run([sys.executable, *code, *arguments], env={"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}, text=True, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -190,7 +190,7 @@ class Packages(Folder):
         return json.loads(said.splitlines()[-1])  # the package may print, too
 
     def is_lacking(self, claim):
-        return json.loads(self.python([TOOLS / "syslab_lacks.py"], self.folder / "mine.py", json.dumps(claim)))["lacks"]
+        return json.loads(self.python([SCRIPTS / "syslab_lacks.py"], self.folder / "mine.py", json.dumps(claim)))["lacks"]
 
     def test_one_that_refuses_by_its_own_exception_does_not_work(self):
         self.installed("refuses", "class TooOld(RuntimeError): pass\nprint('not an answer')\nraise TooOld('expected torch >= 99')\n")

@@ -1,5 +1,5 @@
 """The hand-outs' tests of data parallelism, sharded optimizers and FSDP, of both years and in our words, through
-tools/python/syslab_parallel.py: two ranks in a Gloo group on the CPU. And what they do not ask of it.
+src/python/syslab_parallel.py: two ranks in a Gloo group on the CPU. And what they do not ask of it.
 
     python3 parallel_official.py [NAME ...]      (SYSLAB_LIBRARY; exit code 77: this Python has no torch)
 """
@@ -14,7 +14,7 @@ import types
 import warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "python"))
+sys.path.insert(0, str(ROOT / "src" / "python"))
 try:
     import torch
 except ImportError:

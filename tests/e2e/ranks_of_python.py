@@ -9,7 +9,7 @@ import unittest
 import weakref
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "python"))
 try:
     import torch
     import syslab_collectives

@@ -110,8 +110,8 @@ class Elsewhere(unittest.TestCase):
             self.assertTrue((folder / name).is_file(), name)
 
     def has_all_scripts(self, folder):
-        """Those of tools/python; and the worker, which imports most of them, begins there."""
-        self.assertEqual({file.name for file in folder.glob("syslab_*.py")}, {file.name for file in (SOURCE / "tools/python").glob("*.py")})
+        """Those of src/python; and the worker, which imports most of them, begins there."""
+        self.assertEqual({file.name for file in folder.glob("syslab_*.py")}, {file.name for file in (SOURCE / "src/python").glob("*.py")})
         self.assertIn("--mine", run_alone(sys.executable, "-B", folder / "syslab_worker.py", "--help", cwd=self.cwd))
 
     def knows_no_checkout(self, *files):

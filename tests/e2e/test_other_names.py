@@ -4,7 +4,7 @@ Class → what keeps it → what it was seen to do before
   Reads               a refusal of hard links (judge/other_names.cpp); SQLite's files beside the target of a link    read them
   SeesTheLists        withheld_variables() in judge/walls.cpp    told every hidden path
   FillsSharedMemory   the size of its /dev/shm (core/process/own_namespaces.cpp)    took half of the machine's memory
-  LiftsItsLimit       the hard limit (tools/python/syslab_limits.py)        took 3 GiB where it had 512 MiB
+  LiftsItsLimit       the hard limit (src/python/syslab_limits.py)        took 3 GiB where it had 512 MiB
 """
 import os
 import re

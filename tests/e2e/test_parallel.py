@@ -11,7 +11,7 @@ from parallel_classes import BUFFERS, FAULTS, OURS, RIGHT, VARIANTS, file_of
 
 MINE = os.environ["SYSLAB_MINE"]
 HOSTILE = pathlib.Path(__file__).resolve().parent / "hostile"
-OWN = {"SYSLAB_LIBRARY": os.environ["SYSLAB_BUILT_LIBRARY"], "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "tools/python")}
+OWN = {"SYSLAB_LIBRARY": os.environ["SYSLAB_BUILT_LIBRARY"], "PYTHONPATH": str(pathlib.Path(__file__).resolve().parents[2] / "src/python")}
 
 
 SLOW = """

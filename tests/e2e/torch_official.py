@@ -1,4 +1,4 @@
-"""The hand-out's attention tests, in our words, through tools/python/syslab_torch.py and libsyslab.so: on the CPU, and on
+"""The hand-out's attention tests, in our words, through src/python/syslab_torch.py and libsyslab.so: on the CPU, and on
 the GPU where torch sees one.
 
 Shapes, order of drawing, seed and tolerances are those of the official tests: (4, 128, 64), fp32, seed 0, q then k then v
@@ -15,7 +15,7 @@ except ImportError as error:
     print(f"SKIP: torch cannot be imported: {error}")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "python"))
 import syslab_torch  # noqa: E402
 from syslab_torch import FlashAttention  # noqa: E402
 

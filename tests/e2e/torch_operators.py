@@ -13,7 +13,7 @@ except ImportError as error:
     print(f"SKIP: torch cannot be imported: {error}")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src" / "python"))
 import syslab_torch  # noqa: E402
 from syslab_torch import FlashAttention  # noqa: E402
 

@@ -358,7 +358,7 @@ def parsed():
     parser.add_argument("--library", type=pathlib.Path, default=bundle / "lib/libsyslab.so.0" if bundle.is_dir()
                         else ROOT / "build/src/capi/libsyslab.so")
     parser.add_argument("--python-folder", type=pathlib.Path, default=bundle / "python" if bundle.is_dir()
-                        else ROOT / "tools/python", help="syslab_torch.py and others")
+                        else ROOT / "src/python", help="syslab_torch.py and others")
     parser.add_argument("--adapters", type=pathlib.Path,
                         default=HERE / "adapters" if packed.is_dir() else ROOT / "tests/worker/mine")
     parser.add_argument("--bundle", type=pathlib.Path, help="what tools/bundle made, for --pack")

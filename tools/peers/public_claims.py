@@ -33,7 +33,7 @@ softmax, layer_norm, attention = load("softmax"), load("layer_norm"), load("atte
 
 
 def ours(q, k, v, causal):
-    sys.path.insert(0, str(HERE / "tools/python"))
+    sys.path.insert(0, str(HERE / "src/python"))
     import syslab_torch
     return syslab_torch.FlashAttention.apply(q, k, v, causal)
 

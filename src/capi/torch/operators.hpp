@@ -9,7 +9,7 @@
 // work goes to torch's current stream, so that a call can be captured in a graph of torch. What torch knows of its
 // tensors is not asked again: that is what makes these calls cheaper than those through DLPack.
 //
-// Their derivative is a torch.autograd.Function (tools/python/syslab_torch.py): the stable interface has no nodes of
+// Their derivative is a torch.autograd.Function (src/python/syslab_torch.py): the stable interface has no nodes of
 // autograd. But torch has one, in C++, for an operator of the same arguments,
 //
 //   aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p,

@@ -66,7 +66,7 @@ class CaseContext {
   Nanoseconds first_calls() const;
   // Of its last call: what is known of the GPU meanwhile (worker/judged/foreign.hpp).
   measure::Window last_window() const;
-  // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).
+  // The same for a class that several ranks use: the process starts them by itself (src/python/syslab_ranks.py).
   std::shared_ptr<CallChannel> rank_channel() { return opened(true); }
   // Ranks of the lab's own, in a process that is started now and ends with what is returned: what a class is timed
   // beside, and what says how it should have ended. Behind the same walls, so that times may be compared.

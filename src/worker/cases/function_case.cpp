@@ -46,7 +46,7 @@ struct Described {
 // From this part of an output's elements on a declared bound as large as they are is told. Of right bounds it is small,
 // except of results that are mostly small against their largest.
 constexpr double kToldAsZero = 0.5;
-constexpr int kProbes = 4;  // of a whole bound (tools/python/syslab_reference.py)
+constexpr int kProbes = 4;  // of a whole bound (src/python/syslab_reference.py)
 
 std::vector<TensorSpec> specs_from(const Json& list, const Fields& whole) {
   std::vector<TensorSpec> specs;

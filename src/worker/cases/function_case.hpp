@@ -1,6 +1,6 @@
 // Runs a case that is one call of somebody's function, of any arguments. Three processes: this one, which holds the
 // tensors, compares and times; the function's; and another of whoever asks, which makes arguments from a seed and knows
-// what they should give (tools/python/syslab_reference.py). docs/any-function.md is for users.
+// what they should give (src/python/syslab_reference.py). docs/any-function.md is for users.
 #pragma once
 
 #include "worker/cases/case_context.hpp"

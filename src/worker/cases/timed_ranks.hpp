@@ -7,7 +7,7 @@
 //   worker::run_timed_ranks(context, timed);
 //
 // One worker does it for all ranks, since their processes have to be one another's kin to meet behind the walls
-// (tools/python/syslab_ranks.py). A sample is a step of all ranks, by our clock around it, or by theirs from the first
+// (src/python/syslab_ranks.py). A sample is a step of all ranks, by our clock around it, or by theirs from the first
 // rank's beginning to the last one's end where the two agree within 2 % (worker/judged/call_clock.hpp). Some weights
 // are read right behind each: they must be those of one process after so many steps, or else work goes on when a step
 // has ended.
@@ -24,7 +24,7 @@
 namespace syslab::worker {
 
 struct TimedRanks {
-  // As tools/python/syslab_timing.py takes it, but for what is drawn here: "seed".
+  // As src/python/syslab_timing.py takes it, but for what is drawn here: "seed".
   Json training;
   std::vector<std::int64_t> parameters;  // elements of each, in the model's order
   // Searched on two ranks before anything is timed: those that the hand-out's tests look at, and of others only what

@@ -30,7 +30,7 @@ namespace syslab::worker {
 
 inline int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-// The call of ranks that is timed (tools/python/syslab_ranks.py).
+// The call of ranks that is timed (src/python/syslab_ranks.py).
 inline constexpr const char* kStepOfRanks = "step";
 
 struct ForeignOptions {
@@ -65,7 +65,7 @@ std::string implementation_of(const Submitted& mine);
 // The same for a class that several ranks use: syslab_ranks.py.
 std::vector<std::string> python_ranks_command(const Submitted& mine);
 
-// Of no class: what one is timed beside, and the training by one process (tools/python/syslab_ranks.py, --lab).
+// Of no class: what one is timed beside, and the training by one process (src/python/syslab_ranks.py, --lab).
 std::vector<std::string> python_lab_ranks_command();
 
 // The command, without its task, of what makes a function's arguments and knows its results: syslab_reference.py.

@@ -7,7 +7,7 @@
 namespace syslab::worker {
 
 // Real paths of the user's files that the file at `path` imports by name, and that those import
-// (tools/python/syslab_imports.py). Empty of what is no Python, or cannot be read. Asked once a process and path.
+// (src/python/syslab_imports.py). Empty of what is no Python, or cannot be read. Asked once a process and path.
 const std::vector<std::string>& imported_files(const std::string& path);
 
 }  // namespace syslab::worker

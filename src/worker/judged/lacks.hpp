@@ -1,5 +1,5 @@
 // Whether this Python lacks what a judged process claims: found out by a process of ours, with the same interpreter,
-// that runs nothing of what was handed in (tools/python/syslab_lacks.py). What a judged process says decides nothing.
+// that runs nothing of what was handed in (src/python/syslab_lacks.py). What a judged process says decides nothing.
 #pragma once
 
 #include <optional>

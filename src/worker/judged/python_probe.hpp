@@ -12,7 +12,7 @@ namespace syslab::worker {
 std::string python_interpreter();  // SYSLAB_PYTHON, else python3
 // Of this process and of all workers that it will start. Call it before threads start; an empty name changes nothing.
 void choose_python_interpreter(const std::string& interpreter);
-// That interpreter running tools/python/SCRIPT.py, of the copies inside this binary (worker/judged/python_scripts.hpp);
+// That interpreter running src/python/SCRIPT.py, of the copies inside this binary (worker/judged/python_scripts.hpp);
 // its arguments may follow.
 std::vector<std::string> python_script_command(std::string_view script);
 // The same where nothing that was handed in may be run: not even a module that lies in the folder it runs in.

@@ -12,7 +12,7 @@ const PythonScript& python_script(std::string_view name) {
   const auto all = python_scripts();
   const auto found = std::ranges::find(all, name, &PythonScript::name);
   if (found == all.end()) {
-    throw Error(ErrorKind::internal, fmt::format("tools/python/meson.build lists no {}.py", name));
+    throw Error(ErrorKind::internal, fmt::format("src/python/meson.build lists no {}.py", name));
   }
   return *found;
 }

@@ -1,4 +1,4 @@
-// The scripts of tools/python, which travel inside the binary: those that its meson.build lists, put in by the build
+// The scripts of src/python, which travel inside the binary: those that its meson.build lists, put in by the build
 // (tools/embed_scripts.py).
 #pragma once
 

@@ -1,4 +1,4 @@
-// How the processes that serve --mine are started, and where the interpreter and the scripts of tools/python are found.
+// How the processes that serve --mine are started, and where the interpreter and the scripts of src/python are found.
 #include <fmt/format.h>
 
 #include <cstddef>

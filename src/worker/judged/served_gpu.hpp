@@ -1,4 +1,4 @@
-// Calls of a library on a GPU, in the process where it runs: what tools/python/syslab_gpu.py and syslab_tensors.py are
+// Calls of a library on a GPU, in the process where it runs: what src/python/syslab_gpu.py and syslab_tensors.py are
 // for a Python class. Where the host shares memory, this is the other end of worker/judged/gpu_handover.hpp. What waits
 // for what on its stream:
 //

@@ -1,4 +1,4 @@
-"""syslab's own data parallelism for torch (tools/python/syslab_parallel.py), as --mine takes it."""
+"""syslab's own data parallelism for torch (src/python/syslab_parallel.py), as --mine takes it."""
 import syslab_fsdp
 from syslab_parallel import FSDP, BucketedDDP, FlatDDP, IndividualDDP, PlannedDDP, ShardedOptimizer  # noqa: F401
 

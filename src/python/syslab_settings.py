@@ -135,7 +135,8 @@ def of_torch(torch):
     yield ("torch.use_deterministic_algorithms", torch.are_deterministic_algorithms_enabled,
            lambda value: torch.use_deterministic_algorithms(value, warn_only=only_warns(torch)))
     yield ("torch.use_deterministic_algorithms(warn_only)", lambda: only_warns(torch),
-           lambda value: torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled(), warn_only=value))
+           lambda value: torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled(),
+                                                            warn_only=value))
     # With the CPU as its default device, torch would go through a mode of Python in each call.
     yield ("torch.set_default_device", lambda: torch.get_default_device(),
            lambda value: torch.set_default_device(None if value.type == "cpu" else value))

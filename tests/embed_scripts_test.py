@@ -40,6 +40,11 @@ class Scripts(unittest.TestCase):
         found = self.of(a="import syslab_b\n", b="def f():\n    from syslab_c import x\n", c="import syslab_b\n")
         self.assertEqual(found["syslab_a"], ["syslab_b", "syslab_a", "syslab_c"])
 
+    def test_what_is_imported_for_type_hints_alone_does_not_travel(self):
+        found = self.of(a="if TYPE_CHECKING:\n    from syslab_b import B\nelse:\n    import syslab_c\n",
+                        b="from syslab_a import x\n", c="")
+        self.assertEqual(found["syslab_a"], ["syslab_a", "syslab_c"])
+
     def test_an_import_of_what_is_not_listed_is_refused(self):
         with self.assertRaisesRegex(SystemExit,
                                     "syslab_a.py imports syslab_b, which src/python/meson.build does not list"):

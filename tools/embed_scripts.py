@@ -2,8 +2,9 @@
 """Writes a C++ file that holds the scripts of src/python (src/worker/judged/python_scripts.hpp):
 embed_scripts.py OUTPUT FILE...
 
-What each stands on is read from its imports, at its top and in its functions: nobody lists it. A script stands behind
-those that it imports at its top. One that imports a syslab_ module which is not among the files is an error.
+What each stands on is read from its imports, at its top and in its functions: nobody lists it. What it imports for its
+type hints alone is none of that. A script stands behind those that it imports at its top. One that imports a syslab_
+module which is not among the files is an error.
 """
 import ast
 import pathlib
@@ -17,6 +18,16 @@ def modules_of(node):
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def nodes_of(tree):
+    """All that runs: without the bodies of `if TYPE_CHECKING:`."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        hints = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        left += node.orelse if hints else ast.iter_child_nodes(node)
 
 
 def ours_in(nodes):
@@ -53,7 +64,7 @@ def scripts_of(files):
     """[(name, text, positions of it and of what it stands on)]"""
     texts = {pathlib.Path(file).stem: pathlib.Path(file).read_text(encoding="utf-8") for file in files}
     trees = {name: ast.parse(text) for name, text in texts.items()}
-    anywhere = {name: ours_in(ast.walk(tree)) for name, tree in trees.items()}
+    anywhere = {name: ours_in(nodes_of(tree)) for name, tree in trees.items()}
     for name, imported in anywhere.items():
         if unknown := sorted(imported - set(texts)):
             sys.exit(f"embed_scripts.py: {name}.py imports {unknown[0]}, which src/python/meson.build does not list")

@@ -1,4 +1,6 @@
 """The cases that a user's file gives to a function that is judged, each checked, and what the problem is called."""
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import hashlib
@@ -7,7 +9,7 @@ import math
 import numbers
 import os
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syslab_autograd import BACKWARD
 from syslab_failures import failed
@@ -16,16 +18,23 @@ from syslab_library import BadCases, manifest_cases
 from syslab_loading import load_module
 from syslab_wire import json_bytes
 
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    Case = Any  # a dict, or an object with these attributes
+    Axes = dict[str, type]  # of each the type of its values
+    Place = tuple[str, str]  # a file, and a name in it
+
 FIELDS = ("name", "axes", "arguments", "terms", "rtol", "atol", "flops", "bytes", "backward")
 MOST_CASES = 10_000
 MOST_TERMS = 2 ** 53  # up to here doubles hold every whole number, and no sum that can be run is longer
 
 
-def field(case, name, otherwise=None):
+def field(case: Case, name: str, otherwise: Any = None) -> Any:
     return case.get(name, otherwise) if isinstance(case, dict) else getattr(case, name, otherwise)
 
 
-def number_of(case, key, name):
+def number_of(case: Case, key: str, name: str) -> int | float | None:
     """The number of 'rtol', 'atol', 'flops' or 'bytes' as a float and of 'terms' as an int; None: the case has none."""
     given = field(case, key)
     value: Any = given
@@ -45,7 +54,7 @@ def number_of(case, key, name):
     raise BadCases(f"case '{name}': '{key}' is {shown(given)}; expected {expected}")
 
 
-def shown(value):
+def shown(value: object) -> str:
     """In a few words, with its type where that is not plain."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
         return f"a whole number of {value.bit_length()} bits"
@@ -54,7 +63,7 @@ def shown(value):
     return text if isinstance(value, (int, float)) else f"the {type(value).__name__} {text}"
 
 
-def check_case(case, number, axes, names):
+def check_case(case: Case, number: int, axes: list[Axes], names: Container[str]) -> str:
     where = f"case {number}"
     if not isinstance(case, dict) and not hasattr(case, "arguments"):
         raise BadCases(
@@ -93,7 +102,7 @@ def check_case(case, number, axes, names):
     return name
 
 
-def cases_object(path, name):
+def cases_object(path: str, name: str) -> Any:
     """What gives the cases. Whoever has a function and a reference has none yet: the message says how one looks."""
     try:
         return load_object(path, name)
@@ -106,12 +115,12 @@ def cases_object(path, name):
                        "--inputs FILE.py:NAME (docs/any-function.md)") from None
 
 
-def read_cases(path, name):
+def read_cases(path: str, name: str) -> dict[str, Case]:
     """The cases by name, in order."""
-    made = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else cases_object(path, name)
+    made: Any = manifest_cases(path) if pathlib.Path(path).suffix == ".json" else cases_object(path, name)
     made = made() if callable(made) else made
-    cases: dict = {}
-    axes: list = []
+    cases: dict[str, Case] = {}
+    axes: list[Axes] = []
     for number, case in enumerate(made, 1):
         if number > MOST_CASES:
             raise BadCases(f"'{name}' gives more than {MOST_CASES} cases; does it end?")
@@ -121,9 +130,9 @@ def read_cases(path, name):
     return cases
 
 
-def passes_of(cases, backward):
+def passes_of(cases: dict[str, Case], backward: bool) -> Iterator[dict[str, Any]]:
     """Names and axes of all that can be asked: with gradients, each case that has them twice."""
-    def has(case):
+    def has(case: Case) -> bool:
         return backward or bool(field(case, "backward"))
 
     passes = any(map(has, cases.values()))
@@ -136,7 +145,7 @@ def passes_of(cases, backward):
             yield {"name": name + BACKWARD, "axes": {**axes, "pass": "backward"}}
 
 
-def source_of(path, name):
+def source_of(path: str, name: str) -> str:
     """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes
     it."""
     if pathlib.Path(path).suffix != ".py":
@@ -148,18 +157,18 @@ def source_of(path, name):
     return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
 
 
-def problem_of(reference, inputs):
+def problem_of(reference: Place, inputs: Place) -> str:
     """"softmax@1f2e3d4c": the reference's name and a digest of its source and that of the cases."""
     digest = hashlib.sha256("\0".join((source_of(*reference), source_of(*inputs))).encode()).hexdigest()
     return f"{reference[1]}@{digest[:8]}"
 
 
-def parse_place(text):
+def parse_place(text: str) -> Place:
     path, _, name = text.rpartition(":")
     return os.path.realpath(path), name
 
 
-def of_case(error, name, path):
+def of_case(error: BaseException, name: str, path: str) -> dict[str, Any]:
     """The failure, with the case in front."""
     message = failed(error, path)
     if isinstance(error, BadCases):
@@ -169,7 +178,7 @@ def of_case(error, name, path):
     return message
 
 
-def list_cases(reference, inputs, backward, descriptor):
+def list_cases(reference: Place, inputs: Place, backward: bool, descriptor: int) -> None:
     with os.fdopen(descriptor, "wb") as out:
         of = "reference"
         try:

@@ -6,25 +6,37 @@ instead: where ranks call different collectives, or one calls none, Gloo and NCC
 rank can say which. The result of an asynchronous collective is there when `wait` returns and, in a case that is `late`,
 not before: whoever reads it earlier reads what was there before.
 """
+from __future__ import annotations
+
 import datetime
 import functools
-import mmap
 import os
 import struct
 import sys
 import time
 import types
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 
+from syslab_board import PAYLOAD_BYTES, STATUS_BYTES, Board, where
 from syslab_lacks import averages_over_gloo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Optional
+
+    from torch import Tensor
+    from torch.distributed import ProcessGroup, ReduceOp
+
+    Event = dict[str, Any]  # one collective, as the log has it
+    Deliver = Callable[[Sequence[Tensor]], Any]  # writes what all ranks posted to where the caller wants it
+    Group = Optional[ProcessGroup]
+    Work = Optional["Call"]  # of an asynchronous collective
 
 UNCOUNTED = "uncounted"  # what goes to the backend as it is: between two ranks, or to and from one
 KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce", "barrier", UNCOUNTED)
-PAYLOAD_BYTES = 1 << 20
-SIGNATURE_BYTES = 256
-STATUS_BYTES = 64
 PATIENCE_S = 60.0  # longer than whoever asks for the case has
 
 
@@ -32,64 +44,10 @@ class Mismatch(Exception):
     """Ranks do not call the same collectives."""
 
 
-class Board:
-    """Memory that the ranks of one group share: of each its status and two letterboxes, used in turn."""
-
-    BOX_BYTES = SIGNATURE_BYTES + PAYLOAD_BYTES
-
-    def __init__(self, ranks):
-        self.ranks = ranks
-        self.map = mmap.mmap(-1, ranks * (STATUS_BYTES + 2 * self.BOX_BYTES))
-
-    def clear(self):
-        """For ranks that all begin again with their first collective."""
-        for rank in range(self.ranks):
-            self.set_status(rank, 0)
-            self.set_waiting(rank, False)
-
-    def status(self, rank):
-        """Collectives posted, cases ended, and where it is: step and whether in its backward pass."""
-        return struct.unpack_from("<qqqq", self.map, rank * STATUS_BYTES)
-
-    def set_status(self, rank, *values):
-        for place, value in enumerate(values):
-            struct.pack_into("<q", self.map, rank * STATUS_BYTES + 8 * place, value)
-
-    def set_waiting(self, rank, waits):
-        struct.pack_into("<q", self.map, rank * STATUS_BYTES + 32, int(waits))
-
-    def is_waiting(self, rank):
-        return struct.unpack_from("<q", self.map, rank * STATUS_BYTES + 32)[0] != 0
-
-    def box(self, rank, turn):
-        return self.ranks * STATUS_BYTES + (2 * rank + turn % 2) * self.BOX_BYTES
-
-    def post(self, rank, turn, signature, tensor):
-        at = self.box(rank, turn)
-        text = signature.encode()[:SIGNATURE_BYTES - 1]
-        self.map[at:at + len(text) + 1] = text + b"\0"
-        self.contents(rank, turn, tensor.dtype, tensor.numel()).copy_(tensor.detach().reshape(-1))
-
-    def signature(self, rank, turn):
-        at = self.box(rank, turn)
-        return self.map[at:at + SIGNATURE_BYTES].split(b"\0")[0].decode()
-
-    def contents(self, rank, turn, dtype, count):
-        if count == 0:
-            return torch.empty(0, dtype=dtype)
-        return torch.frombuffer(self.map, dtype=dtype, count=count, offset=self.box(rank, turn) + SIGNATURE_BYTES)
-
-
-def where(step, in_backward):
-    if step < 0:
-        return "in the constructor"
-    return f"in step {step}" + (", during the backward pass" if in_backward else "")
-
-
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
 
-def called_from():
+def called_from() -> tuple[str, int]:
     """(file's name, line) of the innermost caller that is neither ours nor torch's; ("", 0): there is none. Ours are no
     files, unless SYSLAB_PYTHON_DIR says where they are."""
     frame: types.FrameType | None = sys._getframe(1)
@@ -104,46 +62,48 @@ def called_from():
 class Log:
     """The collectives of one case, and where in it the rank is."""
 
-    def __init__(self):
-        self.step, self.in_backward, self.ready, self.events = -1, False, 0, []
+    def __init__(self) -> None:
+        self.step, self.in_backward, self.ready = -1, False, 0
+        self.events: list[Event] = []
 
 
 class Call:
     """One collective that has been called; what an asynchronous one returns. Its result is the list of the caller's
     tensors that it writes to, as torch's backends have it."""
 
-    def __init__(self, values, deliver, event, late, results, backend="gloo"):
+    def __init__(self, values: Sequence[Tensor], deliver: Deliver | None, event: Event, late: bool,
+                 results: Sequence[Any], backend: str = "gloo") -> None:
         self.values, self.deliver, self.event, self.results, self.backend = values, deliver, event, results, backend
         if not late:
             self.complete()
 
-    def complete(self):
+    def complete(self) -> None:
         if self.deliver is not None:
             self.deliver(self.values)
             self.deliver, self.values = None, ()  # a call that a class keeps holds no copies of ours
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: datetime.timedelta | None = None) -> bool:
         self.event["waited"] = True
         self.complete()
         return True
 
-    def is_completed(self):
+    def is_completed(self) -> bool:
         self.complete()
         return True
 
-    def is_success(self):
+    def is_success(self) -> bool:
         return True
 
-    def exception(self):
+    def exception(self) -> None:
         return None
 
-    def result(self):
+    def result(self) -> list[Any]:
         if self.deliver is not None and self.backend == "gloo":
             raise RuntimeError("Work needs to be completed before calling result(). Should call wait() before "
                                "result().")
         return list(self.results)
 
-    def get_future(self):
+    def get_future(self) -> torch.futures.Future:
         self.wait()
         future = torch.futures.Future()
         future.set_result(list(self.results))
@@ -154,15 +114,15 @@ class Gloo:
     """Torch's own Gloo in a group of one rank: asked about what its versions and devices differ in."""
 
     @functools.cached_property
-    def group(self):
+    def group(self) -> ProcessGroup:
         return dist.ProcessGroupGloo(dist.HashStore(), 0, 1, datetime.timedelta(seconds=10))
 
     @functools.cached_property
-    def averages(self):
+    def averages(self) -> bool:
         """Whether it reduces by AVG."""
         return averages_over_gloo()
 
-    def demand_writable(self, tensor):
+    def demand_writable(self, tensor: Tensor) -> None:
         """Raises what it raises when it writes to a tensor like this one: what lies on a GPU it copies there by
         autograd's rules, which a leaf that requires grad is in the way of; in the CPU's memory it writes behind
         autograd's back."""
@@ -173,24 +133,24 @@ class Gloo:
 
 
 class Collectives:
-    def __init__(self, board, rank, backend="gloo"):
+    def __init__(self, board: Board, rank: int, backend: str = "gloo") -> None:
         self.board, self.rank, self.turn, self.case, self.log, self.late = board, rank, 0, 0, Log(), False
         self.backend, self.gloo = backend, Gloo()
 
-    def begin(self, late):
+    def begin(self, late: bool) -> None:
         self.case += 1
         self.log, self.late = Log(), late
         self.tell()
 
-    def end(self):
+    def end(self) -> None:
         """Of a case, well or not."""
         self.board.set_status(self.rank, self.turn, self.case)
 
-    def tell(self):
+    def tell(self) -> None:
         """Where this rank is, for the others' messages."""
         struct.pack_into("<qq", self.board.map, self.rank * STATUS_BYTES + 16, self.log.step, int(self.log.in_backward))
 
-    def exchange(self, kind, tensor, detail=""):
+    def exchange(self, kind: str, tensor: Tensor, detail: str = "") -> list[Tensor]:
         """What each rank posts in its own turn of the same number; all must call the same."""
         board, log, turn = self.board, self.log, self.turn + 1
         if tensor.numel() * tensor.element_size() > PAYLOAD_BYTES:
@@ -228,22 +188,24 @@ class Collectives:
         board.set_waiting(self.rank, False)
         return values
 
-    def note(self, kind, elements, size, asynchronous):
+    def note(self, kind: str, elements: int, size: int, asynchronous: bool) -> Event:
         log = self.log
-        event = {"step": log.step, "kind": KINDS.index(kind), "elements": elements, "bytes": size,
-                 "ready": log.ready, "in_backward": log.in_backward, "async": asynchronous, "waited": not asynchronous}
+        event: Event = {"step": log.step, "kind": KINDS.index(kind), "elements": elements, "bytes": size,
+                        "ready": log.ready, "in_backward": log.in_backward, "async": asynchronous,
+                        "waited": not asynchronous}
         event["file"], event["line"] = called_from()
         log.events.append(event)
         return event
 
-    def call(self, kind, tensor, asynchronous, deliver, results, detail=""):
+    def call(self, kind: str, tensor: Tensor, asynchronous: bool, deliver: Deliver, results: Sequence[Any],
+             detail: str = "") -> Work:
         """`deliver` writes what all ranks posted to where the caller wants it: to `results`."""
         event = self.note(kind, tensor.numel(), tensor.numel() * tensor.element_size(), asynchronous)
         values = [value.to(tensor.device) for value in self.exchange(kind, tensor, detail)]
         made = Call(values, deliver, event, self.late and asynchronous, results, self.backend)
         return made if asynchronous else None
 
-    def note_uncounted(self):
+    def note_uncounted(self) -> None:
         """Once a step: laws about messages then know that they do not know all."""
         events = self.log.events
         if not any(event["kind"] == KINDS.index(UNCOUNTED) and event["step"] == self.log.step for event in events):
@@ -251,35 +213,39 @@ class Collectives:
 
     # --- as torch.distributed names and orders them ---
 
-    def all_reduce(self, tensor, op=dist.ReduceOp.SUM, group=None, async_op=False):
+    def all_reduce(self, tensor: Tensor, op: ReduceOp = dist.ReduceOp.SUM, group: Group = None,
+                   async_op: bool = False) -> Work:
         self.require_all(group)
         return self.call("all_reduce", tensor, async_op, lambda values: self.write(tensor, self.reduced(values, op)),
                          [tensor])
 
-    def all_reduce_coalesced(self, tensors, op=dist.ReduceOp.SUM, group=None, async_op=False):
+    def all_reduce_coalesced(self, tensors: Sequence[Tensor], op: ReduceOp = dist.ReduceOp.SUM, group: Group = None,
+                             async_op: bool = False) -> torch.futures.Future | None:
         """One message. It returns the future of its work."""
         return self.future_of(self.all_reduce_together(tensors, op, group), async_op)
 
     @staticmethod
-    def future_of(work, async_op):
+    def future_of(work: Any, async_op: bool) -> torch.futures.Future | None:
         if not async_op:
             work.event["async"] = False
             work.wait()
         return work.get_future() if async_op else None
 
-    def all_reduce_together(self, tensors, op=dist.ReduceOp.SUM, group=None):
+    def all_reduce_together(self, tensors: Sequence[Tensor], op: ReduceOp = dist.ReduceOp.SUM,
+                            group: Group = None) -> Work:
         self.require_all(group)
 
-        def deliver(values):
+        def deliver(values: Sequence[Tensor]) -> None:
             for tensor, value in zip(tensors, self.reduced(values, op).split([t.numel() for t in tensors])):
                 self.write(tensor, value)
 
         return self.call("all_reduce", joined(tensors), True, deliver, tensors)
 
-    def reduce(self, tensor, dst, op=dist.ReduceOp.SUM, group=None, async_op=False):
+    def reduce(self, tensor: Tensor, dst: int, op: ReduceOp = dist.ReduceOp.SUM, group: Group = None,
+               async_op: bool = False) -> Work:
         self.require_all(group)
 
-        def deliver(values):
+        def deliver(values: Sequence[Tensor]) -> None:
             if self.rank == dst:
                 self.write(tensor, self.reduced(values, op))
             else:
@@ -287,10 +253,10 @@ class Collectives:
 
         return self.call("reduce", tensor, async_op, deliver, [tensor], f" to rank {dst}")
 
-    def broadcast(self, tensor, src, group=None, async_op=False):
+    def broadcast(self, tensor: Tensor, src: int, group: Group = None, async_op: bool = False) -> Work:
         self.require_all(group)
 
-        def deliver(values):
+        def deliver(values: Sequence[Tensor]) -> None:
             if self.rank != src:
                 self.write(tensor, values[src])
             else:
@@ -298,62 +264,68 @@ class Collectives:
 
         return self.call("broadcast", tensor, async_op, deliver, [tensor], f" from rank {src}")
 
-    def all_gather(self, tensor_list, tensor, group=None, async_op=False):
+    def all_gather(self, tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None,
+                   async_op: bool = False) -> Work:
         self.require_all(group)
         if len(tensor_list) != self.board.ranks:
             raise ValueError(f"all_gather into {len(tensor_list)} tensors; there are {self.board.ranks} ranks")
 
-        def deliver(values):
+        def deliver(values: Sequence[Tensor]) -> None:
             for place, value in zip(tensor_list, values):
                 self.write(place, value)
 
         return self.call("all_gather", tensor, async_op, deliver, tensor_list)
 
-    def all_gather_coalesced(self, output_tensor_lists, input_tensor_list, group=None, async_op=False):
+    def all_gather_coalesced(self, output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor],
+                             group: Group = None, async_op: bool = False) -> torch.futures.Future | None:
         """One message. It returns the future of its work."""
         return self.future_of(self.all_gather_together(output_tensor_lists, input_tensor_list, group), async_op)
 
-    def all_gather_together(self, output_tensor_lists, input_tensor_list, group=None):
+    def all_gather_together(self, output_tensor_lists: Sequence[Sequence[Tensor]], input_tensor_list: Sequence[Tensor],
+                            group: Group = None) -> Work:
         self.require_all(group)
         counts = [tensor.numel() for tensor in input_tensor_list]
 
-        def deliver(values):
+        def deliver(values: Sequence[Tensor]) -> None:
             for places, value in zip(output_tensor_lists, values):
                 for place, part in zip(places, value.split(counts)):
                     self.write(place, part)
 
         return self.call("all_gather", joined(input_tensor_list), True, deliver, output_tensor_lists)
 
-    def all_gather_into_tensor(self, output_tensor, input_tensor, group=None, async_op=False):
+    def all_gather_into_tensor(self, output_tensor: Tensor, input_tensor: Tensor, group: Group = None,
+                               async_op: bool = False) -> Work:
         self.require_all(group)
         return self.call("all_gather", input_tensor, async_op,
                          lambda values: self.write(output_tensor, torch.cat(values)), [output_tensor])
 
-    def reduce_scatter(self, output, input_list, op=dist.ReduceOp.SUM, group=None, async_op=False):
+    def reduce_scatter(self, output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = dist.ReduceOp.SUM,
+                       group: Group = None, async_op: bool = False) -> Work:
         return self.reduce_scatter_tensor(output, torch.cat([one.reshape(-1) for one in input_list]), op,
                                           group, async_op)
 
-    def reduce_scatter_tensor(self, output, input, op=dist.ReduceOp.SUM, group=None, async_op=False):
+    def reduce_scatter_tensor(self, output: Tensor, input: Tensor, op: ReduceOp = dist.ReduceOp.SUM,
+                              group: Group = None, async_op: bool = False) -> Work:
         self.require_all(group)
         count = input.numel() // self.board.ranks
         own = slice(self.rank * count, (self.rank + 1) * count)
         return self.call("reduce_scatter", input, async_op,
                          lambda values: self.write(output, self.reduced(values, op)[own]), [output])
 
-    def barrier(self, group=None, async_op=False, device_ids=None):
+    def barrier(self, group: Group = None, async_op: bool = False, device_ids: Any = None) -> Work:
         self.require_all(group)
         return self.call("barrier", torch.empty(0), async_op, lambda _: None, [])
 
-    def demand_writable(self, tensor):
+    def demand_writable(self, tensor: Tensor) -> None:
         """Of a tensor that Gloo copies back to a GPU on every rank, whether or not anything in it is new."""
         if self.backend == "gloo":
             self.gloo.demand_writable(tensor)
 
-    def write(self, tensor, value):
+    def write(self, tensor: Tensor, value: Tensor) -> None:
         self.demand_writable(tensor)
         tensor.data.copy_(value.view(tensor.shape))  # .data: as a collective writes, behind autograd's back
 
-    def reduced(self, values, op):
+    def reduced(self, values: Sequence[Tensor], op: ReduceOp) -> Tensor:
         if op == dist.ReduceOp.SUM:
             total = values[0].clone()
             for value in values[1:]:
@@ -373,12 +345,12 @@ class Collectives:
             setattr(error, "lacks", {"kind": "dtype", "of": "torch.distributed.ReduceOp.AVG", "name": "Gloo"})
         raise error
 
-    def require_all(self, group):
+    def require_all(self, group: Group) -> None:
         if group is not None and dist.get_world_size(group) != self.board.ranks:
             raise ValueError(f"a group of {dist.get_world_size(group)} of the {self.board.ranks} ranks: only "
                              "collectives of all are followed")
 
-    def install(self):
+    def install(self) -> None:
         """In place of torch's own, before the student's file is imported."""
         names = {name: getattr(self, name) for name in ("all_reduce", "all_reduce_coalesced", "reduce", "broadcast",
                                                         "all_gather", "all_gather_coalesced",
@@ -396,16 +368,16 @@ class Collectives:
                     setattr(module, name, function)
         self.install_in_groups()
 
-    def noted(self, original):
+    def noted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """The backend's own, which these ranks do not follow."""
         @functools.wraps(original)
-        def called(*arguments, **options):
+        def called(*arguments: Any, **options: Any) -> Any:
             self.note_uncounted()
             return original(*arguments, **options)
 
         return called
 
-    def install_in_groups(self):
+    def install_in_groups(self) -> None:
         """The same by methods of a process group, as dist.group.WORLD.allreduce() calls them. All of them return a
         work. Groups that torch does not list, such as that of `Gloo`, keep their own."""
         kind = type(dist.distributed_c10d._get_default_group())
@@ -413,7 +385,8 @@ class Collectives:
             if (original := getattr(kind, name, None)) is None:
                 continue
 
-            def called(group, *arguments, replaced=replaced, original=original, **options):
+            def called(group: ProcessGroup, *arguments: Any, replaced: Any = replaced, original: Any = original,
+                       **options: Any) -> Any:
                 if group in dist.distributed_c10d._pg_map and replaced is not None:
                     return replaced(self, group, *arguments, **options)
                 if group in dist.distributed_c10d._pg_map:
@@ -423,7 +396,7 @@ class Collectives:
             setattr(kind, name, functools.wraps(original)(called))
 
 
-def joined(tensors):
+def joined(tensors: Sequence[Tensor]) -> Tensor:
     """Those of a coalesced collective, which torch demands to be of one dtype."""
     if not tensors:
         raise RuntimeError("a coalesced collective requires a non-empty tensor list")
@@ -433,7 +406,7 @@ def joined(tensors):
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
-def only(tensors, tensor=None):
+def only(tensors: Any, tensor: Tensor | None = None) -> Tensor:
     """The tensor that a process group's method is about, which may be in a list of its own."""
     if tensor is not None or torch.is_tensor(tensors):
         return tensors if tensor is None else tensor
@@ -442,31 +415,35 @@ def only(tensors, tensor=None):
     return tensors[0]
 
 
-def operation(given):  # of options such as AllreduceOptions, or an operation itself
+def operation(given: Any) -> ReduceOp:  # of options such as AllreduceOptions, or an operation itself
     return getattr(given, "reduceOp", given)
 
 
-def group_allreduce(self, group, tensors=None, opts=dist.ReduceOp.SUM, op=None, tensor=None):
+def group_allreduce(self: Collectives, group: ProcessGroup, tensors: Any = None, opts: Any = dist.ReduceOp.SUM,
+                    op: ReduceOp | None = None, tensor: Tensor | None = None) -> Work:
     return self.all_reduce(only(tensors, tensor), operation(opts if op is None else op), group, True)
 
 
-def group_broadcast(self, group, tensors=None, opts=0, root=None, tensor=None):
+def group_broadcast(self: Collectives, group: ProcessGroup, tensors: Any = None, opts: Any = 0, root: int | None = None,
+                    tensor: Tensor | None = None) -> Work:
     return self.broadcast(only(tensors, tensor), getattr(opts, "rootRank", opts) if root is None else root, group, True)
 
 
-def group_reduce(self, group, tensors=None, opts=0, op=None, root=None, tensor=None):
+def group_reduce(self: Collectives, group: ProcessGroup, tensors: Any = None, opts: Any = 0, op: ReduceOp | None = None,
+                 root: int | None = None, tensor: Tensor | None = None) -> Work:
     by = op if op is not None else getattr(opts, "reduceOp", dist.ReduceOp.SUM)
     return self.reduce(only(tensors, tensor), getattr(opts, "rootRank", opts) if root is None else root, by, group,
                        True)
 
 
-def group_allgather(self, group, output_tensors, input_tensors=None, opts=None, input_tensor=None):
+def group_allgather(self: Collectives, group: ProcessGroup, output_tensors: Any, input_tensors: Any = None,
+                    opts: Any = None, input_tensor: Tensor | None = None) -> Work:
     lists = output_tensors[0] if isinstance(output_tensors[0], (list, tuple)) else output_tensors
     return self.all_gather(lists, only(input_tensors, input_tensor), group, True)
 
 
-def group_reduce_scatter(self, group, output_tensors, input_tensors=None, opts=dist.ReduceOp.SUM, op=None,
-                         input_tensor=None):
+def group_reduce_scatter(self: Collectives, group: ProcessGroup, output_tensors: Any, input_tensors: Any = None,
+                         opts: Any = dist.ReduceOp.SUM, op: ReduceOp | None = None, input_tensor: Any = None) -> Work:
     lists = input_tensor if input_tensors is None else input_tensors
     lists = lists[0] if isinstance(lists[0], (list, tuple)) else lists
     return self.reduce_scatter(only(output_tensors), lists, operation(opts if op is None else op), group, True)
@@ -489,7 +466,7 @@ GROUP_METHODS: dict = {
 }
 
 
-def join_group(board, rank, store, backend="gloo"):
+def join_group(board: Board, rank: int, store: str, backend: str = "gloo") -> Collectives:
     """This process as a rank of that backend's group, with the collectives of `board`. NCCL connects ranks when
     something is first sent, which is never. All ranks are on this machine, and behind the walls they have its loopback
     alone, whatever a cluster's settings name."""

@@ -3,9 +3,16 @@ loads at every call on equal arguments is in each of its times.
 
 Needs the standard library alone.
 """
+from __future__ import annotations
+
 import contextlib
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR",
           "CUPY_CACHE_DIR")
@@ -15,7 +22,7 @@ STARTS = ("subprocess.Popen", "os.posix_spawn", "os.system", "os.fork", "os.fork
 TORCHSCRIPT = ("_create_function_from_trace", "_create_method_from_trace", "_jit_script_compile")  # of torch._C
 
 
-def graphs():
+def graphs() -> int:
     """How many graphs torch.compile has built in this process."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return dynamo.counters["stats"]["unique_graphs"] + dynamo.counters["frames"]["total"] if dynamo is not None else 0
@@ -24,12 +31,12 @@ def graphs():
 class Watch:
     """What a call does that compilers do, by the interpreter's audit events."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.said: list[str] | None = None  # while a call is watched, what it did
-        self.caches = []
+        self.caches: list[tuple[str, str]] = []
         sys.addaudithook(self.hear)
 
-    def hear(self, event, arguments):
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.said is None:
             return
         if event in STARTS:
@@ -43,13 +50,13 @@ class Watch:
                 self.said.append(f"looks for compiled code in {cache}")
 
     @contextlib.contextmanager
-    def hearing_torchscript(self):
+    def hearing_torchscript(self) -> Iterator[None]:
         """Which tells nobody that it builds a graph."""
         inside = getattr(sys.modules.get("torch"), "_C", None)
         builders = {name: getattr(inside, name) for name in TORCHSCRIPT if hasattr(inside, name)}
 
-        def heard(build):
-            def built(*arguments, **options):
+        def heard(build: Callable[..., Any]) -> Callable[..., Any]:
+            def built(*arguments: Any, **options: Any) -> Any:
                 if self.said is not None:
                     self.said.append("has TorchScript build another graph")
                 return build(*arguments, **options)
@@ -63,7 +70,7 @@ class Watch:
             for name, build in builders.items():
                 setattr(inside, name, build)
 
-    def during(self, body):
+    def during(self, body: Callable[[], Any]) -> tuple[Any, str | None]:
         """What body() returns, and the first thing that it did; None: nothing."""
         self.caches = [(name, os.path.join(os.environ[name], "")) for name in CACHES if os.environ.get(name)]
         built, self.said = graphs(), []

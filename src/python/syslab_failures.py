@@ -2,10 +2,16 @@
 
 Needs the standard library alone.
 """
+from __future__ import annotations
+
 import os
 import traceback
+from typing import TYPE_CHECKING
 
 from syslab_lacks import claim
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Unsupported(Exception):
@@ -16,19 +22,19 @@ class WrongAnswer(Exception):
     """The function did what no result can be trusted after. `finding`: the kind of fault, a word of
     docs/worker-wire.md."""
 
-    def __init__(self, message, finding="wrong_value"):
+    def __init__(self, message: str, finding: str = "wrong_value") -> None:
         super().__init__(message)
         self.finding = finding
 
 
-def is_out_of_memory(error):
+def is_out_of_memory(error: BaseException) -> bool:
     text = str(error).lower()
     return (isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
             or (isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text
                                                      or "not enough memory" in text)))
 
 
-def is_of_project(name, path):
+def is_of_project(name: str, path: str) -> bool:
     """The user's file itself, or what lies beside it and below; of tests/adapters.py, in the project's root. No
     "<string>"."""
     root, name = os.path.dirname(path), name if name.startswith("<") else os.path.realpath(name)
@@ -36,7 +42,7 @@ def is_of_project(name, path):
     return name == path or (name.startswith(root + os.sep) and "-packages" + os.sep not in name)
 
 
-def failed(error, path):
+def failed(error: BaseException, path: str) -> dict[str, Any]:
     """The message for an exception, with where in the user's file it was raised."""
     if isinstance(error, WrongAnswer):
         return {"type": "failed", "kind": "check", "finding": error.finding, "message": str(error)}

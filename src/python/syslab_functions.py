@@ -3,6 +3,8 @@ together by syslab_signature.py; docs/any-function.md says what a user writes.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
+from __future__ import annotations
+
 import functools
 import importlib
 import inspect
@@ -11,6 +13,7 @@ import math
 import pathlib
 import random
 import sys
+from typing import TYPE_CHECKING
 
 from syslab_arguments import Kept, shares
 from syslab_compilers import Watch
@@ -21,13 +24,29 @@ from syslab_settings import global_flags, loaded, put_back
 from syslab_signature import Signature, dtype_name, is_there, is_torch, on_host, raw_view, raw_view_on_gpu
 from syslab_tensors import Memory, NoDoorbell, TorchTensors, host_time
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    import torch
+
+    from syslab_gpu import GpuCall, LabMemory
+    from syslab_tensors import Doorbell
+
+    Tensor = Any  # of torch or NumPy
+    Results = list[tuple[str, Tensor]]  # names and tensors
+    Described = dict[str, Any]  # a tensor by its name, library, dtype and shape
+    Bell = Doorbell | NoDoorbell | GpuCall
+    # What is timed, what names its results, the tensors that it reads, and its arguments.
+    Prepared = tuple[Callable[[], Any], Callable[[Any], Any], Sequence[Tensor], Kept]
+
 MODULE_SEED = 0  # of the parameters of a module that is constructed here
 
 
 # --- the user's callable ----------------------------------------------------------------------------------------------
 
 
-def load_object(path, name):
+def load_object(path: str, name: str) -> Any:
     """What a file calls `name`; a dotted name looks into it."""
     module = load_module(path)
     found = module
@@ -41,7 +60,7 @@ def load_object(path, name):
     return found
 
 
-def load_callable(path, name, device="cpu"):
+def load_callable(path: str, name: str, device: str = "cpu") -> Any:
     """The function to call: a function, a module, an instance with __call__, or a class that makes one of these; of a
     library, its symbol.
     """
@@ -65,7 +84,7 @@ def load_callable(path, name, device="cpu"):
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def named_results(value, what="the function", keeps_graph=False):
+def named_results(value: Any, what: str = "the function", keeps_graph: bool = False) -> Results:
     """Names and tensors of what was returned: `out`, or `out0`, `out1` of a sequence, or a dict's own keys in their
     order as words."""
     if isinstance(value, dict):
@@ -79,7 +98,7 @@ def named_results(value, what="the function", keeps_graph=False):
     return [(name, dense(name, each, what, keeps_graph)) for name, each in pairs]
 
 
-def dense(name, value, what, keeps_graph=False):
+def dense(name: str, value: Any, what: str, keeps_graph: bool = False) -> Tensor:
     """A result whose content is there: a tensor of torch or NumPy itself, never of a class that computes when it is
     read."""
     torch, numpy = loaded("torch"), loaded("numpy")
@@ -97,7 +116,7 @@ def dense(name, value, what, keeps_graph=False):
                       "content is there when the call returns")
 
 
-def demand(results, expected):
+def demand(results: Results, expected: Sequence[Described]) -> None:
     """That these are the outputs that the reference has, by name, shape and dtype."""
     names = [each["name"] for each in expected]
     if [name for name, _ in results] != names:
@@ -110,7 +129,7 @@ def demand(results, expected):
             raise WrongAnswer(f"'{name}' is {dtype_name(value)}, expected {each['dtype']}")
 
 
-def write_result(memory, memory_bytes, offset, wire_dtype, value):
+def write_result(memory: Memory, memory_bytes: int, offset: int, wire_dtype: str, value: Tensor) -> None:
     """A result as the host reads it: floats as they are, complex as pairs of them, integers as doubles."""
     count = math.prod(value.shape)
     if count == 0:
@@ -131,14 +150,14 @@ def write_result(memory, memory_bytes, offset, wire_dtype, value):
                   offset)[...] = value
 
 
-def filled(tensor):
+def filled(tensor: Described) -> Tensor:
     """A result of that library, dtype and shape that holds ones."""
     library = importlib.import_module(tensor["library"])
     dtype = getattr(library, tensor["dtype"]) if tensor["library"] == "torch" else library.dtype(tensor["dtype"])
     return library.ones(tensor["shape"], dtype=dtype)
 
 
-def as_tensor(value):
+def as_tensor(value: Tensor) -> torch.Tensor:
     """A result as a tensor of torch that holds what write_result() would write, converted or not."""
     torch = sys.modules["torch"]
     if not is_torch(value):
@@ -148,20 +167,20 @@ def as_tensor(value):
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
-def is_as(results, expected):
+def is_as(results: Results, expected: Sequence[Described]) -> bool:
     """Whether they have these shapes and dtypes; demand() says what else is wrong."""
     return ([(list(value.shape), dtype_name(value)) for _, value in results]
             == [(each["shape"], each["dtype"]) for each in expected])
 
 
-def inexact_tensors(values):
+def inexact_tensors(values: Iterable[Tensor]) -> list[torch.Tensor]:
     return [value for value in values if is_torch(value) and value.is_floating_point()]
 
 
 # --- what a call may not do -------------------------------------------------------------------------------------------
 
 
-def generators():
+def generators() -> dict[str, object]:
     """States of the generators that everybody shares, by name."""
     states: dict[str, object] = {"random": random.getstate()}
     torch, numpy = loaded("torch"), loaded("numpy")
@@ -174,11 +193,11 @@ def generators():
     return states
 
 
-def copy_of(value):
+def copy_of(value: Tensor) -> Tensor:
     return value.clone() if is_torch(value) else value.copy()
 
 
-def same_content(value, before):
+def same_content(value: Tensor, before: Tensor) -> bool:
     """NaN is equal to NaN here: the bytes count."""
     if is_torch(value):
         torch = sys.modules["torch"]
@@ -187,7 +206,7 @@ def same_content(value, before):
     return value.tobytes() == before.tobytes()
 
 
-def largest_difference(first, second):
+def largest_difference(first: Tensor, second: Tensor) -> tuple[float, float]:
     """Between two results of one dtype, against their largest finite value; and what rounding alone may explain,
     sqrt(eps). Where one has a value that is not finite and the other has not the same there, they differ without bound.
     """
@@ -211,16 +230,16 @@ def largest_difference(first, second):
     return (difference / scale if scale else difference), allowed
 
 
-def changes(name, before, now):
+def changes(name: str, before: object, now: object) -> WrongAnswer:
     return WrongAnswer(f"it changes {name} from {before} to {now}, which others compute by; set it when the file is "
                        "imported, or put it back")
 
 
-def putting_back(method):
+def putting_back(method: Callable[..., int]) -> Callable[..., int]:
     """A call of a Function whose exception leaves the settings as they were, too."""
 
     @functools.wraps(method)
-    def called(self, *arguments):
+    def called(self: Function, *arguments: Any) -> int:
         try:
             return method(self, *arguments)
         except BaseException:
@@ -235,13 +254,13 @@ class Function:
 
     domain: dict = {}
 
-    def __init__(self, path, name, memory_fd, device):
+    def __init__(self, path: str, name: str, memory_fd: int, device: str) -> None:
         self.function = load_callable(path, name, device)
         self.memory, self.device, self.name = Memory(memory_fd), device, name
-        self.signatures = {}
+        self.signatures: dict[str, Signature] = {}
         self.torch = sys.modules.get("torch")
         self.flags = global_flags()  # what a file sets when it is imported is its own affair
-        self.clock = None
+        self.clock: Any = None  # a TorchTensors on a GPU
         self.watch = Watch()
         if device != "cpu":
             if isinstance(self.function, Symbol):
@@ -251,7 +270,7 @@ class Function:
                                   "--device cpu")
             self.clock = TorchTensors(self.memory, device)
 
-    def signature(self, text):
+    def signature(self, text: str) -> Signature:
         if text not in self.signatures:
             signature = Signature.parse(text)
             if isinstance(self.function, Symbol) and self.device != "cpu":
@@ -262,7 +281,7 @@ class Function:
             self.signatures = {text: signature}
         return self.signatures[text]
 
-    def called(self, arguments, function=None):
+    def called(self, arguments: Sequence[Any], function: Callable[..., Any] | None = None) -> Any:
         function, torch = function or self.function, sys.modules.get("torch")
         if torch is None:
             return function(*arguments)
@@ -273,10 +292,10 @@ class Function:
             raise changes("torch.set_grad_enabled", False, True)
         return returned
 
-    def on_device(self, value):
+    def on_device(self, value: Tensor) -> Tensor:
         return value.to(self.device) if self.device != "cpu" and is_torch(value) else value
 
-    def prepared(self, signature, views, bell):
+    def prepared(self, signature: Signature, views: Sequence[Tensor], bell: Bell) -> Prepared:
         """What is to be timed, once the call's inputs have been released; how its results are named; the tensors that
         it reads; and its arguments as they are before it (none where they are built within its time, or are C's)."""
         if signature.late:
@@ -300,11 +319,11 @@ class Function:
             arguments = signature.build(values)
             kept = Kept(signature.names, arguments)
 
-            def body():
+            def body() -> Any:
                 return self.called(arguments)
         else:  # it is not yet given
 
-            def body():
+            def body() -> Any:
                 return self.called(
                     signature.build([on_host(tensor, value) for tensor, value in zip(signature.tensors, values)]))
 
@@ -312,7 +331,7 @@ class Function:
         return body, lambda returned: returned, values, kept
 
     @putting_back
-    def call(self, message, bell):
+    def call(self, message: dict[str, Any], bell: Bell) -> int:
         """Runs the function once; returns the nanoseconds that it took by its own clock."""
         size, options = message["memory_bytes"], message["options"]
         signature = self.signature(options["signature"])
@@ -336,7 +355,8 @@ class Function:
         self.demand_right(results, expected, signature, values)
         return elapsed
 
-    def call_empty(self, message, signature, views, expected, bell):
+    def call_empty(self, message: dict[str, Any], signature: Signature, views: Sequence[Tensor],
+                   expected: Sequence[Described], bell: Bell) -> int:
         """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`:
         that of results that are there already, too.
         """
@@ -354,7 +374,7 @@ class Function:
         return elapsed
 
     @putting_back
-    def call_on_gpu(self, message, lab, call):
+    def call_on_gpu(self, message: dict[str, Any], lab: LabMemory, call: GpuCall) -> int:
         """The same where the tensors lie in the host's memory on a GPU; `call`: a GpuCall (syslab_gpu.py)."""
         signature, expected = self.signature(message["options"]["signature"]), json.loads(message["options"]["outputs"])
         views = [raw_view_on_gpu(lab, wire["offset"], tensor)
@@ -369,7 +389,8 @@ class Function:
         self.demand_right(results, expected, signature, values)
         return elapsed
 
-    def demand_right(self, results, expected, signature, values):
+    def demand_right(self, results: Results, expected: Sequence[Described], signature: Signature,
+                     values: Sequence[Tensor]) -> None:
         """Of what was returned all but its content, which the host compares."""
         demand(results, expected)
         self.demand_flags()
@@ -378,13 +399,13 @@ class Function:
         for name, value in results if not signature.late else ():  # a gradient that goes through unchanged is right
             self.demand_own(name, value, values)
 
-    def demand_flags(self):
+    def demand_flags(self) -> None:
         """Of every call: one that changes them late would be told of the case behind it, which begins with them as they
         were."""
         for name, before, now in self.put_flags_back():
             raise changes(name, before, now)
 
-    def put_flags_back(self):
+    def put_flags_back(self) -> list[tuple[str, Any, Any]]:
         """Names of those that a call has changed, what they were, and what they had become."""
         changed = [(name, self.flags[name], now) for name, now in global_flags().items()
                    if self.flags.get(name, now) != now]
@@ -394,10 +415,10 @@ class Function:
             self.flags = global_flags()  # some cannot be put back: the next case is not told of them
         return changed
 
-    def timed(self, body, values):
+    def timed(self, body: Callable[[], Any], values: Iterable[Tensor]) -> tuple[Any, int]:
         return host_time(body) if self.clock is None else self.clock.timed(body, inexact_tensors(values))
 
-    def demand_own(self, name, value, inputs):
+    def demand_own(self, name: str, value: Tensor, inputs: Iterable[Tensor]) -> None:
         address = value.data_ptr() if is_torch(value) else value.ctypes.data
         if not math.prod(value.shape):
             return
@@ -405,7 +426,7 @@ class Function:
             raise WrongAnswer(f"'{name}' is a view of an argument: nothing was computed that a time could be of; "
                               "return a tensor of its own")
 
-    def examine_strides(self, signature, views, wanted):
+    def examine_strides(self, signature: Signature, views: Sequence[Tensor], wanted: Results) -> None:
         """Of gradients: autograd hands over whatever strides the operation behind the output has made. One that refuses
         those says so."""
         if not signature.late:
@@ -429,10 +450,10 @@ class Function:
                                       "backward pass reads it by strides that it may not have; call .contiguous() on "
                                       "it, or read it by its own")
 
-    def examine(self, signature, views, expected):
+    def examine(self, signature: Signature, views: Sequence[Tensor], expected: Sequence[Described]) -> None:
         """Two calls that nobody times, and what they left behind."""
 
-        def called():
+        def called() -> Results:
             body, named, _, kept = self.prepared(signature, views, NoDoorbell())
             returned = body()
             kept.demand_same()  # before anything reads them again
@@ -466,7 +487,7 @@ class Function:
                                   "something between calls")
 
 
-def with_other_strides(value):
+def with_other_strides(value: torch.Tensor) -> Iterator[torch.Tensor]:
     """Equal tensors whose memory is another: every second element of a longer last dimension, and all dimensions in
     reverse."""
     torch = sys.modules["torch"]

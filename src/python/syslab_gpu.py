@@ -14,11 +14,24 @@ The host learns before where the outputs will be, and copies them from there; th
 
 Needs CUDA's driver and torch.
 """
+from __future__ import annotations
+
 import ctypes
 import mmap
 import time
+from typing import TYPE_CHECKING
 
 from syslab_tensors import TORCH_NAMES, extent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import ModuleType
+    from typing import Any
+
+    import torch
+
+    from syslab_tensors import TorchTensors
+    from syslab_wire import Pipe
 
 STEP, DONE = 0, 16  # words of 32 bits
 MAPPED = 2  # cuMemHostRegister: reached from the GPU
@@ -36,13 +49,13 @@ class Handle(ctypes.Structure):
 class Bytes:
     """Memory at an address of the GPU, for torch.as_tensor."""
 
-    def __init__(self, address, count):
+    def __init__(self, address: int, count: int) -> None:
         self.__cuda_array_interface__ = {"shape": (count,), "typestr": "|u1", "data": (address, False), "version": 3,
                                          "strides": None}
 
 
 class LabMemory:
-    def __init__(self, torch, page):
+    def __init__(self, torch: ModuleType, page: mmap.mmap) -> None:
         """`page`: the memory that the host and this process both see; its first page holds the words."""
         self.counter = torch.zeros(1, device="cuda")  # torch's context is the current one from here
         self.torch, self.driver = torch, ctypes.CDLL("libcuda.so.1")
@@ -50,18 +63,19 @@ class LabMemory:
         first, there = ctypes.addressof(ctypes.c_char.from_buffer(page)), ctypes.c_uint64()
         self.ask("cuMemHostRegister_v2", ctypes.c_void_p(first), ctypes.c_size_t(mmap.PAGESIZE), ctypes.c_uint(MAPPED))
         self.ask("cuMemHostGetDevicePointer_v2", ctypes.byref(there), ctypes.c_void_p(first), ctypes.c_uint(0))
-        self.first_word, self.name, self.base = there.value, None, 0
+        self.first_word, self.base = there.value, 0
+        self.name: str | None = None  # of what is open
         self.counter.add_(1)  # loads the kernel
         self.wait_on_stream(0)  # where the driver cannot, that is to be known now
         self.done_on_stream(0)
         torch.cuda.synchronize()
 
-    def ask(self, name, *arguments):
+    def ask(self, name: str, *arguments: Any) -> None:
         code = getattr(self.driver, name)(*arguments)
         if code != 0:
             raise RuntimeError(f"CUDA's driver: {name} gave error {code}")
 
-    def open(self, name):
+    def open(self, name: str) -> None:
         if name == self.name:
             return
         if self.name is not None:
@@ -71,38 +85,38 @@ class LabMemory:
         self.ask("cuIpcOpenMemHandle_v2", ctypes.byref(base), handle, ctypes.c_uint(PEERS))
         self.name, self.base = name, base.value
 
-    def bytes(self, offset, count):
+    def bytes(self, offset: int, count: int) -> torch.Tensor:
         if count == 0:
             return self.torch.empty(0, dtype=self.torch.uint8, device="cuda")
         return self.torch.as_tensor(Bytes(self.base + offset, count), device="cuda")
 
-    def view(self, tensor):
+    def view(self, tensor: dict[str, Any]) -> torch.Tensor:
         dtype, count = getattr(self.torch, TORCH_NAMES[tensor["dtype"]]), extent(tensor)
         if count == 0:
             return self.torch.empty(tensor["shape"], dtype=dtype, device="cuda")
         return self.bytes(tensor["offset"],
                           count * dtype.itemsize).view(dtype).as_strided(tensor["shape"], tensor["strides"])
 
-    def stream(self):
+    def stream(self) -> ctypes.c_void_p:
         return ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)
 
-    def wait_on_stream(self, step):
+    def wait_on_stream(self, step: int) -> None:
         self.ask("cuStreamWaitValue32_v2", self.stream(), ctypes.c_uint64(self.first_word + 4 * STEP),
                  ctypes.c_uint32(step),
                  ctypes.c_uint(GREATER_OR_EQUAL))
 
-    def done_on_stream(self, step):
+    def done_on_stream(self, step: int) -> None:
         self.ask("cuStreamWriteValue32_v2", self.stream(), ctypes.c_uint64(self.first_word + 4 * DONE),
                  ctypes.c_uint32(step), ctypes.c_uint(0))
 
-    def wait(self, step):
+    def wait(self, step: int) -> None:
         """Here, not on the stream."""
         spin_until = time.monotonic() + 0.002
         while self.words[STEP] < step:
             if time.monotonic() > spin_until:
                 time.sleep(20e-6)
 
-    def place(self, value, view):
+    def place(self, value: torch.Tensor, view: torch.Tensor) -> dict[str, Any] | None:
         """Where the host finds a result; None once it is (to be) copied into the host's memory, which counts as part of
         the call."""
         value = value.detach()
@@ -120,21 +134,21 @@ class LabMemory:
 class GpuCall:
     """One call: what a Doorbell is on the CPU."""
 
-    def __init__(self, pipe, lab, tensors, step):
+    def __init__(self, pipe: Pipe, lab: LabMemory, tensors: TorchTensors, step: int) -> None:
         self.pipe, self.lab, self.tensors, self.step = pipe, lab, tensors, step
         self.begin, self.end = (tensors.torch.cuda.Event(enable_timing=True) for _ in range(2))
 
-    def early(self, names):
+    def early(self, names: Iterable[str]) -> None:
         self.pipe.write({"type": "ready", "early": list(names)})
         self.lab.wait(self.step)
 
-    def wait(self):
+    def wait(self) -> None:
         """Whoever needs the content of inputs before the call gets NaN."""
 
-    def finish(self):
+    def finish(self) -> None:
         pass
 
-    def timed(self, body, reads):
+    def timed(self, body: Callable[[], Any], reads: Sequence[torch.Tensor]) -> Any:
         """Queues body() behind the inputs; its time is known after done()."""
         self.reads = reads
         self.tensors.forget_persisting_lines()
@@ -146,7 +160,7 @@ class GpuCall:
         self.end.record()
         return value
 
-    def done(self, outputs):
+    def done(self, outputs: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> int:
         """Nanoseconds of the call, given each result and its place in the host's memory; the host has them when this
         returns."""
         places = [self.lab.place(value, view) for value, view in outputs]

@@ -5,12 +5,23 @@ All tensors that Python's garbage collector knows are looked at, each as the byt
 should not be there are searched in them. What a class keeps elsewhere is not seen: in arrays of NumPy with memory of
 their own, on disk, in C++, in another dtype, order or encoding.
 """
+from __future__ import annotations
+
 import gc
 import math
+from typing import TYPE_CHECKING
 
 import torch
 
 from syslab_handed_in import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    from syslab_collectives import Collectives
+
+    Found = TypeVar("Found")
 
 PADDING = 32  # elements of each weight, which a rank may hold besides its part
 PIECE = 64  # elements that are searched together
@@ -18,18 +29,18 @@ FEWEST_KINDS = 4  # different numbers in a piece: zeros and counters are no evid
 WIDE = (torch.float32, torch.float64)
 
 
-def bytes_of(tensor):
+def bytes_of(tensor: torch.Tensor) -> bytes:
     """Of dense numbers, one behind the other."""
     return tensor.detach().reshape(-1).contiguous().cpu().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
 
 
-def storage_of(tensor):
+def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
     """(address, bytes)"""
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
     return storage.data_ptr(), storage.nbytes()
 
 
-def memories(lent):
+def memories(lent: Iterable[torch.Tensor]) -> list[tuple[torch.dtype, bytes]]:
     """(dtype, bytes) of all memory behind tensors in this process, without that of the tensors that are `lent`."""
     seen, found = {storage_of(tensor)[0] for tensor in lent}, []
     # The list of all objects has to go at once: a frame that keeps it is in it, too, and would not end.
@@ -48,13 +59,13 @@ def memories(lent):
     return found
 
 
-def pieces_of(values):
+def pieces_of(values: torch.Tensor) -> list[torch.Tensor]:
     """Of a flat tensor, without those of few different numbers."""
     whole = [values[at:at + PIECE] for at in range(0, len(values) - PIECE + 1, PIECE)]
     return [piece for piece in whole if len(torch.unique(piece)) >= FEWEST_KINDS]
 
 
-def has(memory, piece, width):
+def has(memory: bytes, piece: bytes, width: int) -> bool:
     """Whether it holds the bytes of a piece where an element may begin."""
     at = memory.find(piece)
     while at >= 0 and at % width:
@@ -62,7 +73,7 @@ def has(memory, piece, width):
     return at >= 0
 
 
-def confirmed(look):
+def confirmed(look: Callable[[], Found | None]) -> Found | None:
     """What it finds, also when there is no garbage any more."""
     if look() is None:
         return None
@@ -70,7 +81,7 @@ def confirmed(look):
     return look()
 
 
-def held_elements(module):
+def held_elements(module: torch.nn.Module) -> float:
     """By the memory behind its parameters: a part of a tensor keeps all of it."""
     found = {}
     for parameter in module.parameters():
@@ -82,12 +93,12 @@ def held_elements(module):
 # --- state of an optimizer --------------------------------------------------------------------------------------------
 
 
-def state_tensors(optimizers):
+def state_tensors(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.Tensor]:
     return [tensor for one in optimizers for state in one.state.values() for tensor in state.values()
             if torch.is_tensor(tensor) and tensor.dim() > 0]
 
 
-def pieces_of_state(optimizers):
+def pieces_of_state(optimizers: Iterable[torch.optim.Optimizer]) -> list[torch.Tensor]:
     """Some of each tensor of state: from its beginning, its middle and its end."""
     found = []
     for tensor in state_tensors(optimizers):
@@ -97,7 +108,8 @@ def pieces_of_state(optimizers):
     return found
 
 
-def of_all_ranks(pieces, collectives, device):
+def of_all_ranks(pieces: Sequence[torch.Tensor], collectives: Collectives,
+                 device: torch.device) -> list[list[torch.Tensor]]:
     """By rank the pieces of each."""
     counts = [int(value[0]) for value in
               collectives.exchange("count of the lab's", torch.tensor([float(len(pieces))], device=device))]
@@ -111,7 +123,8 @@ def of_all_ranks(pieces, collectives, device):
     return [list(row.cpu().reshape(most, PIECE)[:count]) for row, count in zip(rows, counts)]
 
 
-def demand_no_other_state(optimizers, rank, collectives, lent, device):
+def demand_no_other_state(optimizers: Sequence[torch.optim.Optimizer], rank: int, collectives: Collectives,
+                          lent: Sequence[torch.Tensor], device: torch.device) -> None:
     """That no tensor of this process holds state that another rank shows in its optimizer and this one does not."""
     theirs = of_all_ranks(pieces_of_state(optimizers), collectives, device)
     own = b"".join(bytes_of(tensor.to(torch.float32)) for tensor in state_tensors(optimizers))
@@ -119,7 +132,7 @@ def demand_no_other_state(optimizers, rank, collectives, lent, device):
     foreign = [(other, piece) for other, piece in foreign if not has(own, piece, 4)]
     del theirs  # which would be found
 
-    def look():
+    def look() -> int | None:
         for dtype, memory in memories(lent) if foreign else ():
             memory = as_floats(memory, dtype)
             for other, piece in foreign:
@@ -132,7 +145,7 @@ def demand_no_other_state(optimizers, rank, collectives, lent, device):
                     "expected the state of each element on one rank alone")
 
 
-def as_floats(memory, dtype):
+def as_floats(memory: bytes, dtype: torch.dtype) -> bytes:
     """Bytes of floats in that dtype as bytes of fp32."""
     if dtype == torch.float32 or not dtype.is_floating_point:
         return memory
@@ -145,16 +158,17 @@ def as_floats(memory, dtype):
 class WholeWeights:
     """The weights that are sharded, as they were before and after each step so far."""
 
-    def __init__(self, named, start, ranks):
+    def __init__(self, named: Sequence[tuple[str, int, int]], start: torch.Tensor, ranks: int) -> None:
         """`named`: of each its name, first element among all, and number of elements."""
-        self.named, self.ranks, self.versions = named, ranks, []
+        self.named, self.ranks = named, ranks
+        self.versions: list[torch.Tensor] = []
         self.add(start)
 
-    def add(self, values):
+    def add(self, values: torch.Tensor) -> None:
         """All elements, which are copied."""
         self.versions.append(values.detach().cpu().to(torch.float32).clone())
 
-    def look(self, lent):
+    def look(self, lent: Sequence[torch.Tensor]) -> tuple[str, int, int] | None:
         """(name, elements, most) of a weight of which this process holds more than its part; None: there is none."""
         held = memories([*lent, *self.versions])
         for values in self.versions:
@@ -169,7 +183,7 @@ class WholeWeights:
                         return name, found, most
         return None
 
-    def demand_parts(self, lent):
+    def demand_parts(self, lent: Sequence[torch.Tensor]) -> None:
         if (told := confirmed(lambda: self.look(lent))) is not None:
             name, found, most = told
             raise Fault(f"between steps there are {found} elements of '{name}' in tensors of this rank's process, in "

@@ -3,9 +3,11 @@ around them.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
+from __future__ import annotations
+
 import inspect
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # syslab_autograd is for syslab_functions.py: all is here before the user's file changes where modules are looked for.
 import syslab_autograd  # noqa: F401
@@ -19,12 +21,21 @@ from syslab_loading import load_class, own_files
 from syslab_operators import FUNCTIONS, AutogradFunction, PlainClass
 from syslab_tensors import DTYPE_BYTES, Doorbell, Memory, NoDoorbell, NumpyTensors, TorchTensors, extent
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Sequence
+
+    from syslab_wire import Pipe
+
+    Message = dict[str, Any]
+    Tensor = Any  # of NumPy or torch
+    Bell = Doorbell | NoDoorbell
+
 # What a call of a callable is named on the wire (syslab_functions.py), and one of its gradients.
 CALLABLE = ("function", "function_backward")
 DOMAIN = ("dtypes", "head_dims", "causal", "multiple_of", "max_seq", "square", "deterministic")
 
 
-def declared_domain(cls):
+def declared_domain(cls: type) -> dict[str, object]:
     """What the class promises, of its attributes with these names; methods and what JSON has not are none of them."""
     domain: dict[str, object] = {}
     for name in DOMAIN:
@@ -36,12 +47,12 @@ def declared_domain(cls):
     return domain
 
 
-def as_they_are(tensor, whole):
+def as_they_are(tensor: dict[str, Any], whole: Container[str]) -> dict[str, Any]:
     """Whole numbers travel as the bits of as many fp64 elements."""
     return {**tensor, "dtype": "int64"} if tensor["name"] in whole else tensor
 
 
-def memory_of_lab(tensors, bytes_of_memory):
+def memory_of_lab(tensors: TorchTensors | None, bytes_of_memory: int) -> LabMemory | None:
     """The host's memory on a GPU (syslab_gpu.py), by which calls that are timed go; None where there is none."""
     if tensors is None:
         return None
@@ -53,7 +64,7 @@ def memory_of_lab(tensors, bytes_of_memory):
 
 
 class Implementation:
-    def __init__(self, path, class_name, memory_fd, device, world_size):
+    def __init__(self, path: str, class_name: str, memory_fd: int, device: str, world_size: int) -> None:
         cls, module = load_class(path, class_name)
         torch = sys.modules.get("torch")
         imported = [value.__name__ for value in vars(module).values() if inspect.ismodule(value)]
@@ -76,11 +87,11 @@ class Implementation:
         self.returned: list = []  # (function, name, what it returned, its bytes then) of the last guarded call
         self.lab: Any = None  # the host's memory on a GPU
 
-    def share_gpu(self, bytes_of_memory):
+    def share_gpu(self, bytes_of_memory: int) -> bool:
         self.lab = memory_of_lab(None if self.device == "cpu" else self.tensors, bytes_of_memory)
         return self.lab is not None
 
-    def call(self, message, pipe):
+    def call(self, message: Message, pipe: Pipe) -> Message:
         if "gpu_memory" in message:
             return self.call_on_gpu(message, pipe)
         function = self.function_of(message)
@@ -91,7 +102,8 @@ class Implementation:
                            for group in ("outputs", "inputs"))
         self.guard(message, size)
         self.demand_finished()
-        given, elapsed, told = inputs, 0, {}
+        given, elapsed = inputs, 0
+        told: Message = {}  # of its kernels
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         bell: Doorbell | NoDoorbell = Doorbell(pipe, self.tensors.memory.words(size),
@@ -99,7 +111,7 @@ class Implementation:
         if "empty" in message:
             return self.call_empty(message, outputs, bell)
 
-        def timed(body, reads):
+        def timed(body: Callable[[], Any], reads: Sequence[Tensor]) -> Any:
             nonlocal elapsed
             bell.wait()
             value, elapsed = self.tensors.timed(body, reads)
@@ -124,7 +136,7 @@ class Implementation:
         bell.finish()
         return {"type": "returned", "elapsed_ns": elapsed, **told}
 
-    def call_empty(self, message, outputs, bell):
+    def call_empty(self, message: Message, outputs: dict[str, Tensor], bell: Bell) -> Message:
         """A call that computes nothing, by the way of any other: what it takes is the handing over. `with_results`:
         that of results that are there already, too.
         """
@@ -137,7 +149,7 @@ class Implementation:
         bell.finish()
         return {"type": "returned", "elapsed_ns": elapsed}
 
-    def call_on_gpu(self, message, pipe):
+    def call_on_gpu(self, message: Message, pipe: Pipe) -> Message:
         function, options = self.function_of(message), message["options"]
         whole = options.pop("whole_numbers", "").split(",")
         options.pop("streams", 1)  # the host's memory there is for one call at a time
@@ -150,14 +162,14 @@ class Implementation:
         look_for_early_reads(self.tensors, function, inputs, options, values)
         return {"type": "returned", "elapsed_ns": elapsed}
 
-    def function_of(self, message):
+    def function_of(self, message: Message) -> Callable[..., dict[str, Tensor]]:
         """What runs the call, given (inputs, options, timed, bell)."""
         name, shapes = message["function"], {tensor["name"]: tensor["shape"] for tensor in message["outputs"]}
         if name in FUNCTIONS and not (name.startswith("weighted_sum") and self.operators.has_method(name)):
             return getattr(self.operators, name)
         return lambda inputs, options, timed, _bell: self.operators.named(name, inputs, options, shapes, timed)
 
-    def demand_finished(self):
+    def demand_finished(self) -> None:
         """What the last call returned has not changed since: nothing that it started still works on it."""
         returned, self.returned = self.returned, []
         for function, name, value, content in returned:
@@ -165,7 +177,7 @@ class Implementation:
                 raise WrongAnswer(f"{function}: '{name}' changed after it had been returned: whatever the call starts "
                                   "must have ended by then", "late_write")
 
-    def guard(self, message, size):
+    def guard(self, message: Message, size: int) -> None:
         """A page behind each tensor, where the host has left room for one and tensors lie in the memory that both
         see."""
         tensors = message["inputs"] + message["outputs"] if message.get("guarded") and self.device == "cpu" else []
@@ -177,7 +189,7 @@ class Implementation:
 class CallableImplementation:
     """A function or module of any arguments."""
 
-    def __init__(self, path, name, memory_fd, device, world_size):
+    def __init__(self, path: str, name: str, memory_fd: int, device: str, world_size: int) -> None:
         if world_size > 1:
             raise Unsupported(f"a function computes alone, and the case has {world_size} ranks; run it with -a "
                               "world_size=1")
@@ -185,11 +197,11 @@ class CallableImplementation:
         self.domain = {"files": own_files()}
         self.lab: Any = None  # the host's memory on a GPU
 
-    def share_gpu(self, bytes_of_memory):
+    def share_gpu(self, bytes_of_memory: int) -> bool:
         self.lab = memory_of_lab(self.function.clock, bytes_of_memory)
         return self.lab is not None
 
-    def call(self, message, pipe):
+    def call(self, message: Message, pipe: Pipe) -> Message:
         if message["function"] not in CALLABLE:
             raise Unsupported(f"this worker knows '{CALLABLE[0]}', not '{message['function']}'")
         if "gpu_memory" in message:

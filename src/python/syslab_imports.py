@@ -7,16 +7,23 @@ root, and of what those files import. An import by a name that is computed is no
 
 Needs the standard library alone.
 """
+from __future__ import annotations
+
 import ast
 import json
 import pathlib
 import sys
 
+TYPE_CHECKING = False  # typing has it as well, but its import would slow down each start
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
 MARKS = ("pyproject.toml", "setup.py", ".git")  # of a project's root
 MOST_FILES, MOST_BYTES = 500, 1 << 23
 
 
-def search_path(path):
+def search_path(path: pathlib.Path) -> list[pathlib.Path]:
     """The folders in which its imports may be found."""
     above = list(path.parents)[:-1]
     roots = [n for n, folder in enumerate(above) if any((folder / mark).exists() for mark in MARKS)]
@@ -24,7 +31,7 @@ def search_path(path):
     return [each for folder in above[:(roots[0] if roots else packages) + 1] for each in (folder, folder / "src")]
 
 
-def is_run_elsewhere(node):
+def is_run_elsewhere(node: ast.AST) -> bool:
     """`if __name__ == "__main__":` and `if TYPE_CHECKING:`"""
     return isinstance(node, ast.If) and any(
         isinstance(each, ast.Name) and each.id in ("__name__", "TYPE_CHECKING") or isinstance(each, ast.Attribute)
@@ -32,15 +39,15 @@ def is_run_elsewhere(node):
         for each in ast.walk(node.test))
 
 
-def nodes_of(tree):
-    left = [tree]
+def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
+    left: list[Any] = [tree]
     while left:
         node = left.pop()
         yield node
         left += node.orelse if is_run_elsewhere(node) else ast.iter_child_nodes(node)
 
 
-def imports_of(tree, path):
+def imports_of(tree: ast.AST, path: pathlib.Path) -> Iterator[tuple[list[pathlib.Path], str]]:
     """(folders, dotted name) of each import."""
     above = search_path(path)
     for node in nodes_of(tree):
@@ -56,7 +63,7 @@ def imports_of(tree, path):
                 yield above, node.args[0].value.lstrip(".")
 
 
-def files_named(folders, name):
+def files_named(folders: Iterable[pathlib.Path], name: str) -> Iterator[pathlib.Path]:
     """A package's own file comes with what is imported from it."""
     for folder in folders:
         for part in name.split("."):
@@ -65,7 +72,7 @@ def files_named(folders, name):
                         and file.is_file())
 
 
-def files_imported(path):
+def files_imported(path: str) -> set[pathlib.Path]:
     """Real paths, in no order, without the file itself."""
     first = pathlib.Path(path).resolve()
     found, left, size = {first}, [first], 0

@@ -13,6 +13,8 @@ nothing of what was handed in, looks whether torch lacks what CLAIM (JSON) names
 
 Needs the standard library alone, and torch where a claim is about torch.
 """
+from __future__ import annotations
+
 import ast
 import functools
 import importlib
@@ -26,11 +28,17 @@ import pathlib
 import re
 import sys
 import types
+from typing import TYPE_CHECKING, Any
 
 from syslab_limits import lift_memory_limit
 from syslab_names import has_file_that_does_not_parse, names_made_in, names_of_instances
 from syslab_packages import does_not_work, package_of, path_of
 from syslab_project import admits_newer_python, excludes_this_python, locked_versions, normal, project_root, required
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Claim = dict[str, str]  # kind, of and name of what is not there
 
 LONGEST = 200  # of a name
 # Types that later versions of torch compute in where earlier ones do not. No version takes the softmax of integers.
@@ -42,31 +50,31 @@ AVERAGE = ("torch.distributed.ReduceOp.AVG", "Gloo")
 NOT_COMPUTED = re.compile(r'"(\w+)" not implemented for \'(\w+)\'')
 
 
-def is_of_torch(name):
+def is_of_torch(name: str) -> bool:
     return name == "torch" or name.startswith("torch.")
 
 
-def is_of_python(name):
+def is_of_python(name: str) -> bool:
     """Whether the name is that of a module of the standard library; not of one that does something when it is
     imported."""
     top = name.partition(".")[0]
     return top in sys.stdlib_module_names and top not in ("antigravity", "idlelib", "this", "turtledemo")
 
 
-def is_known(name):
+def is_known(name: str) -> bool:
     return is_of_torch(name) or is_of_python(name)
 
 
 # --- in both processes ---
 
 
-def is_at_its_path(kind):
+def is_at_its_path(kind: type) -> bool:
     """Not one that a function has made: the context of an autograd.Function is of a class of its own."""
     return (functools.reduce(lambda at, name: getattr(at, name, None), kind.__qualname__.split("."),
                              sys.modules.get(kind.__module__)) is kind)
 
 
-def owner_of(thing):
+def owner_of(thing: Any) -> str:
     """The dotted path of torch's part of it: a module, or the nearest class of torch that it is or is made of. Of
     Python's own, a module. Empty: it has none."""
     if isinstance(thing, types.ModuleType):
@@ -78,7 +86,7 @@ def owner_of(thing):
 # --- in the judged process ---
 
 
-def value_of(node, frame):
+def value_of(node: ast.expr, frame: types.FrameType) -> Any:
     """What a name, or an attribute of one, stands for in the frame."""
     if isinstance(node, ast.Name):
         return {**frame.f_globals, **frame.f_locals}[node.id]
@@ -87,7 +95,7 @@ def value_of(node, frame):
     raise LookupError
 
 
-def function_with(argument, trace):
+def function_with(argument: str, trace: Any) -> str:
     """The path of torch's function that the innermost frame calls with that argument; empty: none."""
     while trace.tb_next is not None:
         trace = trace.tb_next
@@ -105,14 +113,14 @@ def function_with(argument, trace):
     return ""
 
 
-def made(kind, of, name):
+def made(kind: Any, of: Any, name: Any) -> Claim | None:
     """The claim; None where it is none. What is handed in may have put anything in place of a text."""
     if not all(isinstance(text, str) and len(text) <= LONGEST for text in (kind, of, name)):
         return None
     return {"kind": kind, "of": of, "name": name} if name and (of or kind in ("module", "python")) else None
 
 
-def named_by(error):
+def named_by(error: BaseException) -> Claim | None:
     """What the exception itself names."""
     if isinstance(error, SyntaxError):
         return made("python", "", "syntax")
@@ -130,7 +138,7 @@ def named_by(error):
     return made("dtype", found.group(1), found.group(2)) if found else None
 
 
-def named(error):
+def named(error: BaseException) -> Claim | None:
     lacks = getattr(error, "lacks", None)
     if isinstance(lacks, dict):  # of what stands in place of torch's collectives
         return made(lacks["kind"], lacks["of"], lacks["name"])
@@ -140,7 +148,7 @@ def named(error):
     return named_by(error) or package
 
 
-def claim(error):
+def claim(error: BaseException) -> Claim | None:
     """What an exception says is not there, as the JSON object of docs/worker-wire.md; None: it says nothing of the
     kind."""
     try:
@@ -152,7 +160,7 @@ def claim(error):
 # --- in a process of ours ---
 
 
-def part_of(path):
+def part_of(path: str) -> Any:
     """What the path names: the longest module that can be imported, and attributes of it. LookupError: it is not all
     there."""
     names = path.split(".")
@@ -169,7 +177,7 @@ def part_of(path):
     raise LookupError(path)
 
 
-def arguments_in_stubs(function):
+def arguments_in_stubs(function: Callable[..., Any]) -> set[str]:
     """Of a function of torch in C++: its arguments, and those of others of its name, as the stubs for type checkers
     have them."""
     import torch
@@ -182,7 +190,7 @@ def arguments_in_stubs(function):
     return found
 
 
-def takes(function, argument):
+def takes(function: Callable[..., Any], argument: str) -> bool:
     """Whether a function has that argument; it may, where nobody says."""
     try:
         known = inspect.signature(function).parameters.values()
@@ -192,7 +200,7 @@ def takes(function, argument):
         return not text.strip() or re.search(rf"\b{argument}\b", text) is not None
 
 
-def kernels_without(word):
+def kernels_without(word: str) -> set[str]:
     """Names of kernels that say of common operations on the CPU that they do not compute in that type ("Half")."""
     import torch
 
@@ -229,7 +237,7 @@ def kernels_without(word):
     return found
 
 
-def averages_over_gloo():
+def averages_over_gloo() -> bool:
     """Whether torch's Gloo reduces by AVG, asked in a group of one rank: torch 2.8's does, 2.7's does not."""
     import datetime
 
@@ -246,13 +254,13 @@ def averages_over_gloo():
     return True
 
 
-def has_of_its_own(root, package):
+def has_of_its_own(root: pathlib.Path, package: str) -> bool:
     """Whether a package of that name lies in the project."""
     places = [root, root / "src", *(mark.parent for mark in root.glob("*/pyproject.toml"))]
     return any((place / package).is_dir() or (place / f"{package}.py").is_file() for place in places)
 
 
-def is_module_lacking(name, root):
+def is_module_lacking(name: str, root: pathlib.Path) -> bool:
     package, _, inner = name.partition(".")
     if importlib.util.find_spec(package) is None:
         return not has_of_its_own(root, package)
@@ -262,7 +270,7 @@ def is_module_lacking(name, root):
     return importlib.util.find_spec(name) is None
 
 
-def is_attribute_lacking(owner, name, root):
+def is_attribute_lacking(owner: Any, name: str, root: pathlib.Path) -> bool:
     """A module is torch's or Python's alone. An attribute of a class may be one of its instances, or of what the
     project derives from it."""
     if hasattr(owner, name) or isinstance(owner, types.ModuleType):
@@ -270,7 +278,7 @@ def is_attribute_lacking(owner, name, root):
     return isinstance(owner, type) and name not in names_of_instances(owner) and name not in names_made_in(root)
 
 
-def is_lacking(kind, of, name, root):
+def is_lacking(kind: str, of: str, name: str, root: pathlib.Path) -> bool:
     if kind == "python":
         return excludes_this_python(root) != "" and has_file_that_does_not_parse(root)
     if kind == "module":
@@ -290,7 +298,7 @@ def is_lacking(kind, of, name, root):
     return kind == "attribute" and owner_of(owner) == of and is_attribute_lacking(owner, name, root)
 
 
-def looked_at(path, kind, of, name):
+def looked_at(path: pathlib.Path, kind: str, of: str, name: str) -> dict[str, Any]:
     root = project_root(path)
     try:
         lacks = is_lacking(kind, of, name, root)
@@ -307,7 +315,7 @@ def looked_at(path, kind, of, name):
     return {"lacks": lacks, "torch": version, "declared": declared}
 
 
-def main():
+def main() -> None:
     lift_memory_limit()  # of the case that asks: torch may not fit into it
     file, said = sys.argv[1:]
     asked = json.loads(said)

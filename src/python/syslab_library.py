@@ -9,6 +9,8 @@
 
 Needs the standard library and NumPy; torch for bfloat16 and on a GPU.
 """
+from __future__ import annotations
+
 import ast
 import ctypes
 import itertools
@@ -16,7 +18,16 @@ import json
 import math
 import operator
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Union
+
+    import numpy
+    from torch import Tensor
+
+    Array = Union[numpy.ndarray, Tensor]
 
 SCALARS: dict[str, Any] = {
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
@@ -45,11 +56,12 @@ class BadCases(Exception):
 class Symbol:
     """A function of C. What it takes and returns is the manifest's to say, and comes with each call's signature."""
 
-    def __init__(self, path, name):
+    def __init__(self, path: str, name: str) -> None:
         self.function = getattr(ctypes.CDLL(path), name)
-        self.name, self.tails = name, []
+        self.name = name
+        self.tails: list[tuple[str, Array]] = []
 
-    def bound(self, abi, values, device="cpu"):
+    def bound(self, abi: dict[str, Any] | None, values: Sequence[Array], device: str = "cpu") -> Callable[[], Any]:
         """A call on these tensors, with outputs of its own that hold NaN until it writes them."""
         if abi is None:
             raise TypeError(f"'{self.name}' is a library's, and its arguments are in no manifest")
@@ -74,7 +86,7 @@ class Symbol:
                 arguments.append(ctypes.c_void_p(stream_of(device)))
         returned = outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-        def call():
+        def call() -> Any:
             status = self.function(*arguments)
             if status:
                 raise RuntimeError(f"{self.name} returned {status}")
@@ -82,7 +94,7 @@ class Symbol:
 
         return call
 
-    def output(self, name, dtype, shape, device):
+    def output(self, name: str, dtype: str, shape: list[int], device: str) -> Array:
         if device != "cpu" or dtype == "bfloat16":
             import torch
 
@@ -99,16 +111,16 @@ class Symbol:
         self.tails.append((name, room[count:]))
         return room[:count].view(dtype).reshape(shape)
 
-    def overrun(self):
+    def overrun(self) -> str | None:
         """The output behind whose end the last call wrote; None: none."""
         return next((name for name, tail in self.tails if (tail != CANARY).any()), None)
 
 
-def address_of(value):
+def address_of(value: Array) -> int:
     return value.data_ptr() if hasattr(value, "data_ptr") else value.ctypes.data
 
 
-def stream_of(device):
+def stream_of(device: str) -> int | None:
     if device == "cpu":
         return None
     import torch
@@ -119,7 +131,7 @@ def stream_of(device):
 # --- the manifest -----------------------------------------------------------------------------------------------------
 
 
-def evaluate(text, names, where):
+def evaluate(text: Any, names: dict[str, Any], where: str) -> Any:
     """A number, or an expression of the axes: "rows * (n + 1)"."""
     if isinstance(text, (int, float)):
         return text
@@ -129,7 +141,7 @@ def evaluate(text, names, where):
         raise BadCases(f"{where}: '{said}' is an expression of {len(expression)} characters; expected at "
                        f"most {MOST_OF_EXPRESSION}")
 
-    def value(node):
+    def value(node: ast.expr) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return node.value
         if isinstance(node, ast.Name) and node.id in names:
@@ -156,7 +168,7 @@ def evaluate(text, names, where):
     return found
 
 
-def as_c_takes_it(kind, value, where):
+def as_c_takes_it(kind: str, value: Any, where: str) -> Any:
     """`value` if it arrives as what it is: ctypes wraps whole numbers that do not fit."""
     if isinstance(value, float) and value.is_integer() and not kind.startswith("float"):
         value = int(value)
@@ -173,7 +185,7 @@ def as_c_takes_it(kind, value, where):
 class ManifestCase:
     """A case as the reference's process reads it (syslab_reference.py), with its way of calling C."""
 
-    def __init__(self, manifest, axes, where):
+    def __init__(self, manifest: dict[str, Any], axes: dict[str, Any], where: str) -> None:
         self.axes, self.where = axes, where
         self.name = " ".join(f"{key}={value}" for key, value in axes.items()) or "all"
         for key in ("terms", "rtol", "atol", "flops", "bytes"):
@@ -192,7 +204,7 @@ class ManifestCase:
                                "arguments")
             self.tree.append(tensors.get(name) or plain(scalars[name]))
 
-    def take(self, each, scalars):
+    def take(self, each: dict[str, Any], scalars: dict[str, Any]) -> None:
         name, where = each["name"], f"{self.where}, argument '{each['name']}'"
         if each.get("type") == "stream":
             return self.abi["arguments"].append(["stream"])
@@ -213,7 +225,7 @@ class ManifestCase:
                             "draw": each.get("draw", "normal"),
                             "below": as_c_takes_it("int64", evaluate(each.get("below", 2), self.axes, where), where)})
 
-    def arguments(self, seed):
+    def arguments(self, seed: int) -> list[Array]:
         """One value for each input, in the order of the manifest."""
         import numpy
 
@@ -221,11 +233,11 @@ class ManifestCase:
         return [draw(generator, each) for each in self.inputs]
 
 
-def plain(value):
+def plain(value: Any) -> list[Any]:
     return ["float", repr(value)] if isinstance(value, float) else ["plain", value]
 
 
-def draw(generator, tensor):
+def draw(generator: numpy.random.Generator, tensor: dict[str, Any]) -> Array:
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype == "bool" or "int" in dtype:
         return generator.integers(0, max(1, tensor["below"]), shape).astype(dtype)
@@ -237,7 +249,7 @@ def draw(generator, tensor):
     return torch.from_numpy(made).to(torch.bfloat16)
 
 
-def check_argument(each, number, where):
+def check_argument(each: Any, number: int, where: str) -> None:
     if not isinstance(each, dict) or not isinstance(each.get("name"), str):
         raise BadCases(f"{where}: argument {number} is no object with a \"name\"")
     where = f"{where}, argument '{each['name']}'"
@@ -255,7 +267,7 @@ def check_argument(each, number, where):
         raise BadCases(f"{where}: 'draw' is {' or '.join(DRAWS)}, not {each['draw']!r}")
 
 
-def each_key_once(pairs):
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -264,7 +276,7 @@ def each_key_once(pairs):
     return made
 
 
-def manifest_cases(path):
+def manifest_cases(path: str | pathlib.Path) -> Iterator[ManifestCase]:
     """The cases of a manifest: the product of its axes."""
     where = pathlib.Path(path).name
     try:

@@ -2,6 +2,8 @@
 
 Needs the standard library alone.
 """
+from __future__ import annotations
+
 import builtins
 import functools
 import importlib
@@ -12,18 +14,22 @@ import pathlib
 import sys
 import sysconfig
 import types
+from typing import TYPE_CHECKING, Any
 
 from syslab_lacks import claim
 from syslab_project import install_own_packages
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-def parse_mine(text):
+
+def parse_mine(text: str) -> tuple[str, str]:
     """File and class of "name=path.py:Class"."""
     path, _, class_name = text.partition("=")[2].rpartition(":")
     return os.path.realpath(path), class_name
 
 
-def roots(path):
+def roots(path: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
     """The folder that holds the file's outermost package, and the project's root, where there are such."""
     package = path.parent
     while (package / "__init__.py").exists():
@@ -33,7 +39,7 @@ def roots(path):
     return package, [str(folder) for folder in [package] + projects[:1] if folder != path.parent]
 
 
-def project_folders(path):
+def project_folders(path: pathlib.Path) -> list[str]:
     """Of adapters as they are handed in: the project's root, and the folders of its packages that have one of their
     own."""
     if path.name != "adapters.py":
@@ -46,7 +52,7 @@ def project_folders(path):
 LOADED = {}  # (file, when it was written, its bytes) → module
 
 
-def load_module(path):
+def load_module(path: str | pathlib.Path) -> types.ModuleType:
     """The file as a module, with its project on the path. It is run once, however often it is asked for: what it
     registers, an operator of torch's say, may be there once."""
     path = pathlib.Path(path)
@@ -59,7 +65,7 @@ def load_module(path):
     return LOADED[key]
 
 
-def files_loaded():
+def files_loaded() -> set[str]:
     """Real paths of all that is loaded."""
     loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     return {os.path.realpath(file) for file in loaded if isinstance(file, str)}
@@ -68,7 +74,7 @@ def files_loaded():
 LOADED_BEFORE = files_loaded()  # the interpreter's own, a site's customisation too
 
 
-def own_files(files=None):
+def own_files(files: Iterable[str] | None = None) -> list[str]:
     """Real paths of those files, or of what is loaded here, that are the user's: neither of the interpreter nor of an
     installed package, nor one of ours.
     """
@@ -85,14 +91,14 @@ COMPUTES = {"builtins", "cmath", "functools", "itertools", "math", "numpy", "ope
             "time", "torch"}
 
 
-def replaced_names(files):
+def replaced_names(files: Iterable[str]) -> list[str]:
     """Names of libraries that results are computed by, behind which stands code of these files: ["numpy.exp"]."""
     own = set(files)
     known: dict[str, bool] = {}
     modules = {name for name, module in list(sys.modules.items()) if getattr(module, "__file__", None)
                and is_own(module.__file__, own, known)}
 
-    def replaced(value):
+    def replaced(value: Any) -> bool:
         value = value.func if isinstance(value, functools.partial) else value
         if isinstance(value, types.FunctionType):
             return is_own(value.__code__.co_filename, own, known)
@@ -113,14 +119,14 @@ def replaced_names(files):
     return sorted(found)
 
 
-def is_own(file, own, known):
+def is_own(file: Any, own: set[str], known: dict[Any, bool]) -> bool:
     """`known`: answers so far."""
     if file not in known:
         known[file] = os.path.realpath(file) in own
     return known[file]
 
 
-def run_module(path):
+def run_module(path: pathlib.Path) -> types.ModuleType:
     install_own_packages(path)
     package, further = roots(path)
     further += [folder for folder in project_folders(path) if folder not in further]
@@ -142,18 +148,20 @@ def run_module(path):
 class FailedImports:
     """While it is entered: imports that fail in files below a folder, also those whose error a file catches."""
 
-    def __init__(self, folder):
-        self.folder, self.errors, self.lacks = str(folder), [], None
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder = str(folder)
+        self.errors: list[str] = []
+        self.lacks: dict[str, str] | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> FailedImports:
         self.honest = builtins.__import__
         builtins.__import__ = self.watched
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         builtins.__import__ = self.honest
 
-    def watched(self, name, *arguments, **named):
+    def watched(self, name: str, *arguments: Any, **named: Any) -> types.ModuleType:
         try:
             return self.honest(name, *arguments, **named)
         except Exception as error:
@@ -163,19 +171,19 @@ class FailedImports:
                 self.errors.append(f"{type(error).__name__}: {error} ({pathlib.Path(importer).name})")
             raise
 
-    def told(self):
+    def told(self) -> str:
         # The same error passes through every file on its way up; the first is where it began.
         return f"; an import failed: {self.errors[0]}" if self.errors else ""
 
 
-def applied(made):
+def applied(made: Any) -> Any:
     """What a getter returned; of an object of a torch.autograd.Function its class, which has the same `apply`, all that
     the hand-out's tests call."""
     torch = sys.modules.get("torch")
     return type(made) if torch is not None and isinstance(made, torch.autograd.Function) else made
 
 
-def load_class(path, class_name):
+def load_class(path: str | pathlib.Path, class_name: str) -> tuple[type[Any], types.ModuleType]:
     """The class, and the module it lives in; of "get_flash()" what that function returns, and where that lives."""
     path = pathlib.Path(path)
     with FailedImports(path.parent.resolve()) as imports:

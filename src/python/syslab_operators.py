@@ -3,16 +3,31 @@ What either may be is said in syslab_worker.py.
 
 Needs the standard library alone; torch for a torch.autograd.Function.
 """
+from __future__ import annotations
+
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 from syslab_failures import Unsupported, WrongAnswer
 from syslab_lacks import SETUP_CONTEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import NoReturn, Union
+
+    import numpy
+    from torch import Tensor
+
+    Array = Union[numpy.ndarray, Tensor]
+    Arrays = dict[str, Array]
+    Bell = Any  # a Doorbell, NoDoorbell or GpuCall
+    Timed = Callable[[Callable[[], Any], tuple[Array, ...]], Any]
 
 # What hand-outs give a form of its own; every other function is a method of its name.
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
 
 
-def flatten_heads(tensor, bell):
+def flatten_heads(tensor: Array, bell: Bell) -> Array:
     """(batch, heads, ...) to (batch * heads, ...): the hand-out's kernels know one batch dimension."""
     shape = (tensor.shape[0] * tensor.shape[1], *tensor.shape[2:])
     with contextlib.suppress(RuntimeError, AttributeError):  # it lies so that its content has to be copied
@@ -25,7 +40,7 @@ def flatten_heads(tensor, bell):
     return tensor.reshape(shape)
 
 
-def attention_arguments(inputs, options, bell):
+def attention_arguments(inputs: Arrays, options: dict[str, Any], bell: Bell) -> tuple[Arrays, bool]:
     q, k = inputs["q"], inputs["k"]
     if options.get("causal", 0) == 2 and q.shape[2] != k.shape[2]:
         raise Unsupported("a causal mask aligned at the last key has no place in the call (q, k, v, is_causal)")
@@ -38,12 +53,12 @@ def attention_arguments(inputs, options, bell):
     return tensors, bool(options.get("causal", 0))
 
 
-def is_grouped(inputs):
+def is_grouped(inputs: Arrays) -> bool:
     return inputs["q"].shape[1] != inputs["k"].shape[1]
 
 
 @contextlib.contextmanager
-def grouped_heads(inputs):
+def grouped_heads(inputs: Arrays) -> Iterator[None]:
     """Grouped heads need tensors (batch, heads, n, d), which the hand-out does not know: to refuse them is no fault."""
     try:
         yield
@@ -56,7 +71,7 @@ def grouped_heads(inputs):
                           f"tensors (batch, heads, n, d): {type(error).__name__}: {error}") from error
 
 
-def expect_shape(name, value, shape):
+def expect_shape(name: str, value: Any, shape: Sequence[int]) -> Any:
     if not hasattr(value, "shape"):
         raise TypeError(f"{name} is of type {type(value).__name__}, expected an array of shape {tuple(shape)}")
     if tuple(value.shape) != tuple(shape) and not (tuple(value.shape) == () and tuple(shape) == (1,)):
@@ -64,7 +79,7 @@ def expect_shape(name, value, shape):
     return value
 
 
-def results(names, values):
+def results(names: Sequence[str], values: Any) -> Arrays:
     """Pairs what the user's function returned with its names."""
     if len(names) == 1:
         return {names[0]: values}
@@ -77,20 +92,21 @@ def results(names, values):
 class PlainClass:
     """forward and backward as ordinary methods; timed(body, what it reads) runs one call and takes its time."""
 
-    def __init__(self, cls):
+    def __init__(self, cls: type[Any]) -> None:
         self.object = cls()
 
-    def named(self, function, inputs, options, shapes, timed):
+    def named(self, function: str, inputs: Arrays, options: dict[str, Any], shapes: dict[str, Sequence[int]],
+              timed: Timed) -> Arrays:
         """A method of the function's name, given tensors and numbers by their names: its results in the order of
         `shapes`."""
-        method = getattr(self.object, function, None)
+        method: Any = getattr(self.object, function, None)
         if method is None:
             raise Unsupported(f"{type(self.object).__name__} has no {function}")
         arguments = tuple(inputs.values())
         values = results(tuple(shapes), timed(lambda: method(**inputs, **options), arguments))
         return {name: expect_shape(name, value, shapes[name]) for name, value in values.items()}
 
-    def attention_forward(self, inputs, options, timed, bell):
+    def attention_forward(self, inputs: Arrays, options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         t, causal = attention_arguments(inputs, options, bell)
         arguments = (t["q"], t["k"], t["v"])
         with grouped_heads(inputs):
@@ -99,17 +115,17 @@ class PlainClass:
             expect_shape("lse", values["lse"], t["q"].shape[:-1])
         return values
 
-    def has_method(self, function):
+    def has_method(self, function: str) -> bool:
         return hasattr(self.object, function)
 
-    def backward(self):
+    def backward(self) -> Callable[..., Any]:
         """The user's method; a class may leave it out."""
         method = getattr(self.object, "backward", None)
         if method is None:
             raise Unsupported(f"{type(self.object).__name__} has no backward")
         return method
 
-    def attention_backward(self, inputs, options, timed, bell):
+    def attention_backward(self, inputs: Arrays, options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         t, causal = attention_arguments(inputs, options, bell)
         backward = self.backward()
         if options.get("gradient"):
@@ -119,19 +135,19 @@ class PlainClass:
             values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments, causal), arguments))
             return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
 
-    def weighted_sum_forward(self, inputs, _options, timed, bell):
+    def weighted_sum_forward(self, inputs: Arrays, _options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         arguments = (inputs["x"], inputs["w"])
         y = timed(lambda: self.object.forward(*arguments), arguments)
         return {"y": expect_shape("y", y, inputs["x"].shape[:-1])}
 
-    def weighted_sum_backward(self, inputs, _options, timed, bell):
+    def weighted_sum_backward(self, inputs: Arrays, _options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         backward = self.backward()
         arguments = (inputs["x"], inputs["w"], inputs["dy"])
         values = results(("dx", "dw"), timed(lambda: backward(*arguments), arguments))
         return {name: expect_shape(name, value, inputs[name[1:]].shape) for name, value in values.items()}
 
 
-def refuse_setup_context(*_arguments):
+def refuse_setup_context(*_arguments: Any) -> NoReturn:
     """In place of apply() of a class whose setup_context() this torch would never call."""
     error = TypeError("this torch's autograd.Function does not call setup_context()")
     setattr(error, "lacks", SETUP_CONTEXT)
@@ -141,7 +157,7 @@ def refuse_setup_context(*_arguments):
 class AutogradFunction:
     """A torch.autograd.Function: the backward pass is what torch.autograd.grad runs, after an untimed forward."""
 
-    def __init__(self, cls):
+    def __init__(self, cls: type[Any]) -> None:
         import torch
 
         self.torch, self.apply, self.name = torch, cls.apply, cls.__name__
@@ -150,33 +166,33 @@ class AutogradFunction:
             self.apply = refuse_setup_context
         self.has_backward = cls.backward is not base.backward or cls.vjp is not base.vjp
 
-    def has_method(self, _function):
+    def has_method(self, _function: str) -> bool:
         return False
 
-    def named(self, function, *_arguments):
+    def named(self, function: str, *_arguments: Any) -> NoReturn:
         raise Unsupported(f"{self.name} is a torch.autograd.Function, which has attention or the weighted sum; "
                           f"{function} is a method of that name in a plain class")
 
-    def need_backward(self):
+    def need_backward(self) -> None:
         if not self.has_backward:
             raise Unsupported(f"{self.name} has no backward")
 
     @staticmethod
-    def leaves(*tensors):
+    def leaves(*tensors: Tensor) -> tuple[Tensor, ...]:
         return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
 
-    def leaves_of(self, t, options):
+    def leaves_of(self, t: Arrays, options: dict[str, Any]) -> tuple[Tensor, ...]:
         """Of q, k and v; one leaf for all three where a layer without projections is asked for."""
         if options.get("gradient") == "same":
             return self.leaves(t["q"]) * 3
         return self.leaves(t["q"], t["k"], t["v"])
 
-    def another_call(self, tensors, problem, backward):
+    def another_call(self, tensors: Sequence[Tensor], problem: tuple[int, ...], backward: bool) -> None:
         """A pass of other values, of these rows of queries and keys, this width and this mask; that it may be refused
         is another law's matter."""
         queries, keys, width, causal = problem
 
-        def of_size(tensor, rows, width):
+        def of_size(tensor: Tensor, rows: int, width: int) -> Tensor:
             rows, width = (self.torch.arange(size, device=tensor.device) % had
                            for size, had in zip((rows, width), tensor.shape[-2:]))
             return tensor.detach().flip(1)[..., rows, :][..., width].contiguous()
@@ -189,18 +205,18 @@ class AutogradFunction:
         except Exception:
             pass
 
-    def bits(self, tensor):
+    def bits(self, tensor: Tensor) -> Tensor:
         return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
 
     @contextlib.contextmanager
-    def kept(self, tensors, what):
+    def kept(self, tensors: Sequence[Tensor], what: str) -> Iterator[None]:
         """Tensors that nobody may write into as long as this lasts; `what` is said of one who does."""
         before = [(tensor, self.bits(tensor).clone()) for tensor in tensors]
         yield
         if not all(self.torch.equal(self.bits(tensor), content) for tensor, content in before):
             raise WrongAnswer(what, "kept_state")
 
-    def other_calls(self, options, tensors, causal, backward):
+    def other_calls(self, options: dict[str, Any], tensors: Sequence[Tensor], causal: bool, backward: bool) -> None:
         """Of the same shape and mask, whose memory a class may have kept for the next; and of those that are asked
         for, whose forward pass is always the last."""
         self.another_call(tensors, (tensors[0].shape[-2], tensors[1].shape[-2], tensors[0].shape[-1], causal), backward)
@@ -209,7 +225,8 @@ class AutogradFunction:
             self.another_call(tensors, (*asked[:3], bool(asked[3])), True)
         self.another_call(tensors, (*asked[:3], bool(asked[3])), False)
 
-    def interleave(self, options, o, tensors, causal, backward):
+    def interleave(self, options: dict[str, Any], o: Tensor, tensors: Sequence[Tensor], causal: bool,
+                   backward: bool) -> None:
         """The next layer's forward pass, if it is asked for, or both of its passes: what the first returned, and has
         saved, is the model's until backward."""
         if not options.get("interleaved"):
@@ -226,7 +243,8 @@ class AutogradFunction:
                            "until its own backward pass"):
                 self.other_calls(options, tensors, causal, True)
 
-    def interleave_backward(self, options, gradients, tensors, causal):
+    def interleave_backward(self, options: dict[str, Any], gradients: Sequence[Tensor], tensors: Sequence[Tensor],
+                            causal: bool) -> None:
         """The same of what a backward pass returned: autograd adds it to what other layers return later."""
         if not options.get("interleaved"):
             return
@@ -235,7 +253,7 @@ class AutogradFunction:
                        "other layers return"):
             self.other_calls(options, tensors, causal, True)
 
-    def attention_forward(self, inputs, options, timed, bell):
+    def attention_forward(self, inputs: Arrays, options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         t, causal = attention_arguments(inputs, options, bell)
         q, k, v = self.leaves_of(t, options)
         with grouped_heads(inputs):
@@ -253,7 +271,7 @@ class AutogradFunction:
                                  "them")
         return {"out": out, "lse": saved[0]}
 
-    def attention_backward(self, inputs, options, timed, bell):
+    def attention_backward(self, inputs: Arrays, options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         self.need_backward()
         t, causal = attention_arguments(inputs, options, bell)
         bell.early(("q", "k", "v"))
@@ -272,13 +290,14 @@ class AutogradFunction:
             self.interleave_backward(options, gradients, (q, k, v), causal)
         return results(("dq", "dk", "dv"), gradients)
 
-    def one_by_one(self, leaves, causal, dout):
+    def one_by_one(self, leaves: tuple[Tensor, ...], causal: bool, dout: Tensor) -> tuple[Tensor, ...]:
         """Gradients of a model that is partly frozen: of q with k and v that want none, and the other way round."""
         q, k, v = leaves
         of_query, of_keys = self.apply(q, k.detach(), v.detach(), causal), self.apply(q.detach(), k, v, causal)
         return (*self.torch.autograd.grad(of_query, (q,), dout), *self.torch.autograd.grad(of_keys, (k, v), dout))
 
-    def way_back(self, options, o, leaves, dout):
+    def way_back(self, options: dict[str, Any], o: Tensor, leaves: tuple[Tensor, ...],
+                 dout: Tensor) -> tuple[Tensor, ...]:
         """By the gradient that is given, or by one that lies as models make it: expanded from a sum, or transposed
         behind joined heads; and a second time, after another gradient, over a graph that was kept."""
         layout = options.get("gradient")
@@ -295,11 +314,11 @@ class AutogradFunction:
             dout = dout.transpose(1, 2).contiguous().transpose(1, 2)
         return self.torch.autograd.grad(o, leaves, dout)
 
-    def weighted_sum_forward(self, inputs, _options, timed, bell):
+    def weighted_sum_forward(self, inputs: Arrays, _options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         x, w = self.leaves(inputs["x"], inputs["w"])
         return {"y": expect_shape("y", timed(lambda: self.apply(x, w), (x, w)), x.shape[:-1])}
 
-    def weighted_sum_backward(self, inputs, _options, timed, bell):
+    def weighted_sum_backward(self, inputs: Arrays, _options: dict[str, Any], timed: Timed, bell: Bell) -> Arrays:
         self.need_backward()
         bell.early(("x", "w"))
         x, w = self.leaves(inputs["x"], inputs["w"])

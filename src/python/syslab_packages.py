@@ -6,6 +6,8 @@ Some refuse an old torch by exceptions of their own. The judged process claims w
 
 Needs the standard library alone.
 """
+from __future__ import annotations
+
 import contextlib
 import importlib
 import importlib.metadata
@@ -14,13 +16,18 @@ import io
 import os
 import sys
 import sysconfig
+from typing import TYPE_CHECKING, Any
 
 from syslab_project import lowest, release, requirements_in
+
+if TYPE_CHECKING:
+    import types
+    from collections.abc import Iterator
 
 INSTALLED = "-packages" + os.sep  # site-packages, Debian's dist-packages
 
 
-def path_of(kind):
+def path_of(kind: type) -> str:
     """Of an exception's class, with which it is compared."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
@@ -28,7 +35,7 @@ def path_of(kind):
 # --- in the judged process ---
 
 
-def files_and_modules(trace):
+def files_and_modules(trace: types.TracebackType | None) -> Iterator[tuple[str, str]]:
     """Of the frames whose code may be a package's: not the import system, Python's own library or torch."""
     library = sysconfig.get_path("stdlib") + os.sep
     while trace is not None:
@@ -39,7 +46,7 @@ def files_and_modules(trace):
         trace = trace.tb_next
 
 
-def package_of(error):
+def package_of(error: Any) -> str:
     """The installed package whose own code raised it, or whose machine code could not be loaded; empty: none."""
     raised_in = list(files_and_modules(error.__traceback__))
     if raised_in and INSTALLED in raised_in[-1][0]:
@@ -51,7 +58,7 @@ def package_of(error):
 # --- in a process of ours ---
 
 
-def cannot_be_imported(package, raised):
+def cannot_be_imported(package: str, raised: str) -> bool:
     """Whether its import ends with an exception of that class here, too."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -61,12 +68,12 @@ def cannot_be_imported(package, raised):
     return False
 
 
-def distributions_of(package):
+def distributions_of(package: str) -> list[str]:
     listed: dict[str, list[str]] = getattr(importlib.metadata, "packages_distributions", dict)()  # since Python 3.10
     return listed.get(package, [package])
 
 
-def needs_a_newer_torch(package):
+def needs_a_newer_torch(package: str) -> bool:
     """Whether it says so in its metadata: "torch>=2", if only for those of its users who have torch."""
     try:
         torch = release(importlib.metadata.version("torch"))
@@ -77,7 +84,7 @@ def needs_a_newer_torch(package):
     return any(one > torch[:len(one)] for one in least)
 
 
-def does_not_work(package, raised):
+def does_not_work(package: str, raised: str) -> bool:
     """Of an installed package, neither torch nor of Python: another version of it would."""
     is_no_package = not package.isidentifier() or package in ("torch", *sys.stdlib_module_names)
     if is_no_package or importlib.util.find_spec(package) is None:

@@ -30,6 +30,8 @@ file and stay for case after case, until one of them does not answer any more. O
 on from 0 where there are fewer, as the hand-outs' tests do it; the group is NCCL's where each rank has a GPU of its
 own.
 """
+from __future__ import annotations
+
 import argparse
 import importlib
 import json
@@ -39,13 +41,21 @@ import signal
 import sys
 import tempfile
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syslab_failures import Unsupported, failed
 from syslab_limits import lift_memory_limit, limit_memory
 from syslab_loading import parse_mine
 from syslab_tensors import Memory, TorchTensors
 from syslab_wire import PROTOCOL, Pipe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import torch
+
+    from syslab_collectives import Board
+    from syslab_wire import Message
 
 STARTING_S = 120.0  # until a rank has imported the user's file and met the others
 PATIENCE_S = 20.0  # of a case, which takes milliseconds; a busy machine makes it seconds
@@ -60,7 +70,7 @@ TIMED = ("open", "refresh", "step", "told", "weights")
 class RankTensors:
     """Views of the tensors of a call, in the memory that syslab shares; as TorchTensors has them."""
 
-    def __init__(self, memory_fd):
+    def __init__(self, memory_fd: int) -> None:
         self.memory, self.device = Memory(memory_fd), "cpu"
         import torch
 
@@ -69,7 +79,7 @@ class RankTensors:
     view: Any = TorchTensors.view
 
 
-def own_gpu(rank):
+def own_gpu(rank: int) -> tuple[torch.device, int]:
     """This rank's GPU, and how many there are. The first look at CUDA is here: a process that has looked cannot fork
     others that do."""
     import torch
@@ -86,7 +96,8 @@ def own_gpu(rank):
 class Rank:
     """One rank's process, from the inside."""
 
-    def __init__(self, rank, board, store, mine, memory_fd, memory_limit, device):
+    def __init__(self, rank: int, board: Board, store: str, mine: tuple[str, str], memory_fd: int, memory_limit: int,
+                 device: str) -> None:
         import torch
         import syslab_handed_in
 
@@ -95,22 +106,22 @@ class Rank:
         self.tensors = RankTensors(memory_fd)
         self.device, gpus = own_gpu(rank) if device == "cuda" else (torch.device("cpu"), 0)
         self.join(store, "nccl" if gpus >= board.ranks else "gloo")
-        self.mine = syslab_handed_in.load(*mine) if mine[0] else None
+        self.mine: Any = syslab_handed_in.load(*mine) if mine[0] else None
         limit_memory(memory_limit)
 
-    def join(self, store, backend):
+    def join(self, store: str, backend: str) -> None:
         import syslab_collectives
         import syslab_training  # noqa: F401, before the user's file changes where modules are looked for
 
         self.collectives = syslab_collectives.join_group(self.board, self.rank, store, backend)
 
-    def begin_anew(self):
+    def begin_anew(self) -> None:
         self.collectives.turn = 0
 
-    def behind(self):
+    def behind(self) -> None:
         """What is done right behind an answer, and is no part of it."""
 
-    def answer(self, message):
+    def answer(self, message: Message) -> Message:
         import syslab_training
 
         try:
@@ -128,14 +139,15 @@ class Rank:
 class TimedRank(Rank):
     """The same where a training is timed: collectives are torch's own."""
 
-    def join(self, store, backend):
+    def join(self, store: str, backend: str) -> None:
         import syslab_timing
 
         self.followed = syslab_timing.join_group(self.board, self.rank, store, backend, self.device)
         self.training: Any = None
-        self.asked, self.lost = {}, None  # of the weights that the last step has left; why they could not be read
+        self.asked: dict[str, Any] = {}  # of the weights that the last step has left
+        self.lost: Message | None = None  # why they could not be read
 
-    def answer(self, message):
+    def answer(self, message: Message) -> Message:
         import syslab_timing
 
         try:
@@ -173,7 +185,7 @@ class TimedRank(Rank):
         except BaseException as error:
             return described(error, self.path)
 
-    def behind(self):
+    def behind(self) -> None:
         asked, self.asked = self.asked, {}
         try:
             if "count" in asked:
@@ -181,17 +193,17 @@ class TimedRank(Rank):
         except BaseException as error:
             self.lost = described(error, self.path)
 
-    def begin_anew(self):
+    def begin_anew(self) -> None:
         """They are ended instead."""
 
-    def open(self, case):
+    def open(self, case: dict[str, Any]) -> None:
         import syslab_timing
 
         mine = self.mine or importlib.import_module("syslab_yardsticks").yardstick(case)
         self.training = syslab_timing.Training(case, mine, self.rank, self.board, self.device, self.followed)
 
 
-def described(error, path):
+def described(error: BaseException, path: str) -> Message:
     import syslab_collectives
     import syslab_handed_in
 
@@ -202,13 +214,13 @@ def described(error, path):
     return failed(error, path)
 
 
-def serve_rank(source, target, path, make):
+def serve_rank(source: int, target: int, path: str, make: Callable[..., Rank]) -> None:
     """The loop of one rank; does not return."""
     code = 0
     try:
         with os.fdopen(source, "r") as lines, os.fdopen(target, "w") as answers:
 
-            def say(answer):
+            def say(answer: Message) -> None:
                 answers.write(json.dumps(answer) + "\n")
                 answers.flush()
 
@@ -233,7 +245,8 @@ def serve_rank(source, target, path, make):
 class Gang:
     """The processes of one number of ranks."""
 
-    def __init__(self, ranks, mine, memory_fd, memory_limit, keep_from, device="cpu", kind=Rank):
+    def __init__(self, ranks: int, mine: tuple[str, str], memory_fd: int, memory_limit: int, keep_from: Iterable[int],
+                 device: str = "cpu", kind: type[Rank] = Rank) -> None:
         """`keep_from`: descriptors of this process that are none of the ranks' business."""
         import syslab_collectives
 
@@ -259,12 +272,12 @@ class Gang:
             self.to.append(os.fdopen(to_child, "w"))
             self.answers.append(os.fdopen(from_child, "r"))
 
-    def where(self, rank):
+    def where(self, rank: int) -> str:
         import syslab_collectives
 
         return syslab_collectives.where(*self.board.status(rank)[2:4])
 
-    def call(self, message, patience=None):
+    def call(self, message: Message, patience: float | None = None) -> Message:
         """The first rank's answer that is no success, or success of all."""
         if not self.started:
             answer = self.heard(STARTING_S)
@@ -283,7 +296,7 @@ class Gang:
                 pass
         return self.heard(patience or PATIENCE_S)
 
-    def heard(self, patience):
+    def heard(self, patience: float) -> Message:
         waiting = {pipe.fileno(): rank for rank, pipe in enumerate(self.answers)}
         until, failures, windows = time.monotonic() + patience, {}, []
         while waiting and time.monotonic() < until:
@@ -307,11 +320,11 @@ class Gang:
         return self.blamed(failures, sorted(waiting.values()), patience)
 
     @staticmethod
-    def said(rank, answer):
+    def said(rank: int, answer: Message) -> Message:
         said = answer["message"] if answer["kind"] == "waits" else f"rank {rank}: {answer['message']}"
         return dict(answer, kind="exception" if answer["kind"] in ("waits", "ended") else answer["kind"], message=said)
 
-    def blamed(self, failures, silent, patience):
+    def blamed(self, failures: dict[int, Message], silent: list[int], patience: float) -> Message:
         """What a rank raised by itself comes before what others then waited for, and that before silence."""
         for rank, answer in sorted(failures.items()):
             if answer["kind"] not in ("waits", "unsupported"):
@@ -322,7 +335,7 @@ class Gang:
         return {"type": "failed", "kind": "exception", "finding": "hang", "traceback": "",
                 "message": f"rank {busy} has not ended after {patience:.0f} s: it is {self.where(busy)}"}
 
-    def end(self):
+    def end(self) -> None:
         for pid in self.pids:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
@@ -335,7 +348,7 @@ class Gang:
 
 
 class Conductor:
-    def __init__(self, mine, hello, pipe):
+    def __init__(self, mine: tuple[str, str], hello: Message, pipe: Pipe) -> None:
         import torch  # noqa: F401, ranks are forked with it
 
         import syslab_collectives  # noqa: F401
@@ -344,9 +357,11 @@ class Conductor:
 
         self.device = hello.get("device", "cpu")
         self.mine, self.memory_fd, self.limit = mine, hello.get("memory_fd", -1), hello.get("memory_limit_bytes", 0)
-        self.gangs, self.own, self.timed = {}, (pipe.input.fileno(), pipe.output.fileno()), None
+        self.gangs: dict[int, Gang] = {}
+        self.own = (pipe.input.fileno(), pipe.output.fileno())
+        self.timed: Gang | None = None
 
-    def call(self, message):
+    def call(self, message: Message) -> Message:
         if message["function"] != "train":
             return self.call_timed(message)
         ranks = json.loads(message["options"]["case"])["ranks"]
@@ -357,7 +372,7 @@ class Conductor:
             self.gangs.pop(ranks).end()
         return answer
 
-    def call_timed(self, message):
+    def call_timed(self, message: Message) -> Message:
         function = message["function"]
         if function in ("open", "close", "alone"):  # memory and processors are for those to come
             self.end_all()
@@ -373,13 +388,13 @@ class Conductor:
             self.end_all()
         return answer
 
-    def end_all(self):
+    def end_all(self) -> None:
         for gang in [*self.gangs.values(), *([self.timed] if self.timed else [])]:
             gang.end()
         self.gangs, self.timed = {}, None
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--mine", metavar="NAME=FILE.py:CLASS")

@@ -11,6 +11,8 @@ seen what the function returned. docs/any-function.md derives that bound. The fi
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
+from __future__ import annotations
+
 import argparse
 import contextlib
 import functools
@@ -19,7 +21,7 @@ import math
 import os
 import random
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syslab_autograd import BACKWARD, Backward
 from syslab_bounds import (FACTOR, bound, change_of, doubles, error_of, is_inexact, larger, probed, sizes_of,
@@ -29,6 +31,7 @@ from syslab_functions import load_callable, loaded, named_results
 from syslab_library import BadCases, ManifestCase, Symbol
 from syslab_limits import lift_memory_limit
 from syslab_loading import own_files, replaced_names
+from syslab_reads import read_files, watch_reads
 from syslab_signature import (FLOATS, Signature, dtype_name, is_numpy, is_torch, item_bytes, raw_view, take_apart,
                               wire_tensor)
 from syslab_tensors import Memory
@@ -37,27 +40,39 @@ from syslab_ties import (DRAWS, MovedArgument, OutputStandsOut, array_of, in_pla
 from syslab_within import ARRANGEMENTS, results_moved
 from syslab_wire import PROTOCOL, Pipe
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy
+    from torch import Tensor
+
+    from syslab_ties import Array, Scores
+    from syslab_wire import Message
+
+    Bounded = tuple[Array, ...]  # a value, its tolerance, each element's own
+    Results = list[tuple[str, Array]]
+
 PROBES = 4  # random changes of the arguments, by which the result's sensitivity is known
 
 
 # --- what was expected ------------------------------------------------------------------------------------------------
 
 
-def placed(values, device):
+def placed(values: list[Array], device: str) -> list[Array]:
     """Tensors of torch there; arrays of NumPy, which know no place, as they are."""
     return [value.to(device) if is_torch(value) else value for value in values]
 
 
-def is_integer(dtype):
+def is_integer(dtype: str) -> bool:
     return dtype.startswith(("int", "uint"))
 
 
-def is_module(function):
+def is_module(function: Any) -> bool:
     return "torch" in sys.modules and isinstance(function, sys.modules["torch"].nn.Module)
 
 
 class Reference:
-    def __init__(self, reference, inputs, case_name, device):
+    def __init__(self, reference: tuple[str, str], inputs: tuple[str, str], case_name: str, device: str) -> None:
         self.native = load_callable(*reference)
         cases = read_cases(*inputs)
         plain = case_name.removesuffix(BACKWARD)
@@ -81,26 +96,26 @@ class Reference:
         self.keeps_shapes = self.keeps_shapes_of(there)
         self.terms = self.number("terms") or max([1] + [size for each in first for size in self.sums_over(each)])
 
-    def number(self, key):
+    def number(self, key: str) -> Any:
         return number_of(self.case, key, self.name)
 
-    def declared(self):
+    def declared(self) -> tuple[float, float] | None:
         """(rtol, atol) of the case, or None."""
         rtol, atol = self.number("rtol"), self.number("atol")
         return None if rtol is None and atol is None else (rtol or 0.0, atol or 0.0)
 
-    def summable(self):
+    def summable(self) -> int:
         """How many numbers there are that a sum may be of: elements of the arguments and of a module's parameters."""
         parameters = [each.numel() for each in self.native.state_dict().values()] if is_module(self.native) else []
         return sum([math.prod(each["shape"]) for each in self.signature.tensors] + parameters)
 
-    def sums_over(self, value):
+    def sums_over(self, value: Array) -> list[int]:
         """Lengths of sums that a tensor may be an operand of: its dimensions; of gradients of what all rows share, its
         rows."""
         sizes = list(value.shape)
         return sizes + [math.prod(sizes[:-1])] if self.signature.late else sizes
 
-    def differentiate(self, values):
+    def differentiate(self, values: list[Array]) -> None:
         """From here on a call takes the gradients of its outputs, too, and returns those of its arguments and
         parameters."""
         if not values or not all(map(is_torch, values)) or isinstance(self.native, Symbol):
@@ -113,7 +128,7 @@ class Reference:
         self.signature = Signature(self.signature.tree, self.signature.tensors + late,
                                    late=[name for name, _ in back.results], names=self.signature.names)
 
-    def gradients(self, seed):
+    def gradients(self, seed: int) -> list[Tensor]:
         """Of the outputs, drawn as the arguments are."""
         torch = loaded("torch")
         late = self.signature.tensors[self.signature.early():]
@@ -125,7 +140,7 @@ class Reference:
                             if each["dtype"].startswith("complex") else None).to(getattr(torch, each["dtype"]))
                 for each in late]
 
-    def arguments(self, seed):
+    def arguments(self, seed: int) -> tuple[Signature, list[Array]]:
         random.seed(seed)
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(seed % 2 ** 32)
@@ -151,13 +166,13 @@ class Reference:
         return self.signature, values + self.gradients(seed)
 
     @staticmethod
-    def same(first, second):
+    def same(first: list[Array], second: list[Array]) -> bool:
         """Whether there is content, and all of it is equal: a tensor without elements has none."""
         pairs = [(a, b) for a, b in zip(first, second) if math.prod(a.shape)]
         return bool(pairs) and all(is_torch(a) and sys.modules["torch"].equal(a, b) or is_numpy(a) and (a == b).all()
                                    for a, b in pairs)
 
-    def run(self, function, values):
+    def run(self, function: Any, values: list[Array]) -> Results:
         torch = sys.modules.get("torch")
         copies = [value.clone() if is_torch(value) else value.copy() for value in values]
         if self.signature.late:
@@ -173,14 +188,14 @@ class Reference:
             return named_results(function(*arguments), "the reference")
 
     @staticmethod
-    def describe_outputs(results):
+    def describe_outputs(results: Results) -> list[dict[str, Any]]:
         return [{"name": name, "library": "torch" if is_torch(value) else "numpy", "dtype": dtype_name(value),
                  "shape": list(value.shape)} for name, value in results]
 
-    def has_shapes(self, results):
+    def has_shapes(self, results: Results) -> bool:
         return [list(value.shape) for _, value in results] == [each["shape"] for each in self.outputs]
 
-    def demand_shapes(self, results):
+    def demand_shapes(self, results: Results) -> None:
         """Of other arguments: the call has memory for the shapes of the first ones' results."""
         for (name, value), each in zip(results, self.outputs):
             if list(value.shape) != each["shape"]:
@@ -188,7 +203,7 @@ class Reference:
                                f"these arguments and of shape {tuple(each['shape'])} for the first ones; draw "
                                "arguments whose results have one shape, or pad results to one length")
 
-    def keeps_shapes_of(self, values):
+    def keeps_shapes_of(self, values: list[Array]) -> bool:
         """Whether results have the same shapes with arguments that differ in their last bits. The results of
         numpy.unique have not, where elements are equal."""
         import numpy
@@ -202,7 +217,7 @@ class Reference:
         except Exception:  # noqa: BLE001, whatever it is, expect() will say so
             return True
 
-    def precision_of(self, values):
+    def precision_of(self, values: list[Array]) -> str:
         """"float64" where the reference takes that and computes in it; else how it computes."""
         if not any(unit_roundoff(each["dtype"]) for each in self.outputs):
             return "float64"
@@ -216,7 +231,7 @@ class Reference:
                    if unit_roundoff(each["dtype"]))
         return "float64" if wide else "its own"
 
-    def computes_on(self, device, values):
+    def computes_on(self, device: str, values: list[Array]) -> bool:
         """Whether the reference computes on the GPU, too, where it takes milliseconds for what takes the CPU
         seconds."""
         torch = sys.modules.get("torch")
@@ -235,7 +250,7 @@ class Reference:
         return False
 
     @contextlib.contextmanager
-    def probed_parameters(self, generator):
+    def probed_parameters(self, generator: numpy.random.Generator) -> Iterator[None]:
         """A module's own numbers are rounded as its arguments are: they are moved with them, and put back."""
         if not is_module(self.wide):
             yield
@@ -250,7 +265,7 @@ class Reference:
         finally:
             self.wide.load_state_dict(kept)
 
-    def own_errors(self, values, results):
+    def own_errors(self, values: list[Array], results: Results) -> list[Any]:
         """How far the reference in its own dtype is from itself in float64: a right function may err as much, where
         rounding of what lies between (a sum with a constant, say) is what counts and no argument's."""
         own_results = self.run(self.native, values)
@@ -258,7 +273,7 @@ class Reference:
             return [None] * len(results)
         return [error_of(doubles(own), doubles(value)) for (_, value), (_, own) in zip(results, own_results)]
 
-    def changes_within(self, values, results):
+    def changes_within(self, values: list[Array], results: Results) -> tuple[list[Any], float | None]:
         """For each output how much it moves with what is rounded on the way to it (syslab_within.py), in units of that,
         and the largest number on the way. None where that is not known: of NumPy, and of what torch cannot watch."""
         import numpy
@@ -281,7 +296,7 @@ class Reference:
             largest = max(largest or 0.0, seen.value)
         return found, largest
 
-    def expect(self, values, probes=PROBES):
+    def expect(self, values: list[Array], probes: int = PROBES) -> list[Bounded]:
         """For each output its value, its tolerance, and each element's own tolerance, which lends it nothing of its
         neighbours (syslab_bounds.own_tolerance), as doubles. With fewer probes the tolerance is no wider, and takes
         less time: what lies within it is right, of what does not the whole has to be asked.
@@ -318,7 +333,7 @@ class Reference:
                            largest=largest)
                 for (name, value), each, moved, erring, change in zip(results, self.outputs, sensitivity, own, within)]
 
-    def expect_ties(self, values, seen, probes):
+    def expect_ties(self, values: list[Array], seen: list[numpy.ndarray], probes: int) -> list[Bounded]:
         """The same, with what was seen (arrays of doubles) in place of the reference's integers where as right."""
         pairs = self.expect(values, probes)
         if any(self.declared() or ()):
@@ -335,9 +350,9 @@ class Reference:
                 break
         return found
 
-    def scores_of_arguments(self, values, output):
+    def scores_of_arguments(self, values: list[Array], output: int) -> list[Scores]:
         """What that output may be places in: (array, margin, evidence) of each argument."""
-        def found_with(argument, scores):
+        def found_with(argument: int, scores: numpy.ndarray) -> numpy.ndarray | None:
             replaced = [in_place_of(value, scores) if i == argument else value for i, value in enumerate(values)]
             exact = self.precision == "float64"
             given = [widened(value) if exact else value for value in placed(replaced, self.device)]
@@ -351,7 +366,7 @@ class Reference:
                 for i, value in enumerate(values)]
 
     @staticmethod
-    def scores_of_outputs(pairs, drawn, output):
+    def scores_of_outputs(pairs: list[Bounded], drawn: list[Results], output: int) -> Iterator[Scores]:
         """The same of each other output; `drawn`: what decided_by_rounding() gave."""
         in_float64 = drawn[1:] or drawn
         for i, (value, tolerance, _) in enumerate(pairs):
@@ -360,7 +375,7 @@ class Reference:
                         for results in in_float64]
                 yield array_of(value), array_of(tolerance), OutputStandsOut(runs)
 
-    def decided_by_rounding(self, values, draws):
+    def decided_by_rounding(self, values: list[Array], draws: int) -> list[Results]:
         """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on
         their way: results of the expected shapes alone."""
         import numpy
@@ -377,7 +392,8 @@ class Reference:
                                      for value, unit in zip(given, units)]))
         return [one for one in results if self.has_shapes(one)]
 
-    def bound(self, name, value, output, exact, declared, **measured):
+    def bound(self, name: str, value: Array, output: dict[str, Any], exact: bool, declared: tuple[float, float] | None,
+              **measured: Any) -> Bounded:
         if bool((value != value).any()):
             raise BadCases(f"case '{self.name}': the reference computes NaN in '{name}'; nothing can be compared with "
                            "that")
@@ -394,7 +410,7 @@ class Reference:
 
     # --- the wire
 
-    def domain(self):
+    def domain(self) -> dict[str, Any]:
         outputs = []
         for each in self.outputs:
             parts = [*each["shape"], 2] if each["dtype"].startswith("complex") else each["shape"]  # real, imaginary
@@ -412,10 +428,10 @@ class Reference:
                 "bound": "declared" if self.declared() else "derived" if self.keeps_shapes else "rounding",
                 **{key: 0.0 if self.signature.late else self.number(key) or 0.0 for key in ("flops", "bytes")}}
 
-    def views(self, memory, size, tensors):
+    def views(self, memory: Memory, size: int, tensors: list[dict[str, Any]]) -> list[Array]:
         return [raw_view(memory, size, wire["offset"], tensor) for wire, tensor in zip(tensors, self.signature.tensors)]
 
-    def call(self, message, memory):
+    def call(self, message: Message, memory: Memory) -> Message:
         size = message["memory_bytes"]
         if message["function"] == "make":
             _, values = self.arguments(int(message["options"]["seed"]))
@@ -441,23 +457,7 @@ class Reference:
         return {"type": "returned", "elapsed_ns": 0}
 
 
-READ = []  # Python files and libraries that were opened here, by whichever way
-
-
-def watch_reads():
-    """From now on what is opened is known, so that a file counts that is run without being imported."""
-    def heard(event, arguments):
-        if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith((".py", ".so")):
-            READ.append(arguments[0])
-
-    sys.addaudithook(heard)
-
-
-def read_files():
-    return own_files([os.path.realpath(file) for file in READ])
-
-
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reference", required=True, type=parse_place, metavar="FILE.py:NAME")
     parser.add_argument("--inputs", required=True, type=parse_place, metavar="FILE.py:NAME")
@@ -470,7 +470,8 @@ def main():
     if given.list is not None:
         descriptor = os.dup(given.list)
         os.dup2(2, 1)  # what the files print is no answer
-        return list_cases(given.reference, given.inputs, given.backward, descriptor)
+        list_cases(given.reference, given.inputs, given.backward, descriptor)
+        return 0
 
     pipe, memory, about = Pipe(), None, ""
     served: Any = None
@@ -485,8 +486,7 @@ def main():
                 else:
                     served = Reference(given.reference, given.inputs, about, given.device)
                 pipe.write({"type": "hello", "protocol": PROTOCOL, "name": "reference", "language": "Python",
-                            "serves": ["call"],
-                            "domain": served.domain()})
+                            "serves": ["call"], "domain": served.domain()})
             else:
                 pipe.write(served.call(message, memory))
         except BaseException as error:  # noqa: BLE001, as above

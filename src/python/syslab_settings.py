@@ -3,10 +3,18 @@ or NumPy does not have is left out.
 
 Needs the standard library and whichever of NumPy and torch is loaded.
 """
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Ask = Callable[[], Any]
+    Put = Callable[[Any], Any]
 
 # Modules in torch, and their attributes that are settings.
 ATTRIBUTES = {
@@ -59,16 +67,16 @@ TO_NEAREST = 0  # FE_TONEAREST of all processors that torch runs on
 guards: list = []  # of inference mode, which ends with them
 
 
-def loaded(library) -> Any:
+def loaded(library: str) -> Any:
     """The module, which is there if a file of the user has imported it; otherwise None."""
     return sys.modules.get(library)
 
 
-def flushes():
+def flushes() -> bool:
     return TINIEST * 0.75 == 0.0 or DENORMAL * 1024.0 == 0.0
 
 
-def rounding():
+def rounding() -> str:
     """How the processor rounds doubles."""
     if ONE + EIGHTH_ULP > ONE:
         return "upward"
@@ -77,42 +85,42 @@ def rounding():
     return "to nearest" if ONE + MOST_OF_ULP > ONE else "toward zero"
 
 
-def set_rounding(_nearest):
+def set_rounding(_nearest: Any) -> None:
     ctypes.CDLL(None).fesetround(TO_NEAREST)
 
 
-def set_inference_mode(torch, value):
+def set_inference_mode(torch: Any, value: bool) -> None:
     """There is no function that sets it: a guard that is never released does."""
     guards.append(torch.inference_mode(value))
     guards[-1].__enter__()
 
 
-def only_warns(torch):
+def only_warns(torch: Any) -> bool:
     return torch.is_deterministic_algorithms_warn_only_enabled()
 
 
-def found_in(torch, path):
+def found_in(torch: Any, path: str) -> Any:
     for part in path.split("."):
         torch = getattr(torch, part)
     return torch
 
 
-def read(module, name):
+def read(module: Any, name: str) -> Any:
     """A setting. From torch 2.9 on, a function that changes allow_tf32 and puts it back leaves an fp32_precision of
     "ieee" where "none" was, which computes the same."""
     value = getattr(module, name)
     return "ieee" if name == "fp32_precision" and value == "none" else value
 
 
-def of_attribute(torch, path, name):
+def of_attribute(torch: Any, path: str, name: str) -> tuple[Ask, Put]:
     return (lambda: read(found_in(torch, path), name)), lambda value: setattr(found_in(torch, path), name, value)
 
 
-def of_functions(torch, put, ask):
+def of_functions(torch: Any, put: str, ask: str) -> tuple[Ask, Put]:
     return (lambda: found_in(torch, ask)()), lambda value: found_in(torch, put)(value)
 
 
-def of_autocast(torch, device):
+def of_autocast(torch: Any, device: str) -> Iterator[tuple[str, Ask, Put]]:
     """From torch 2.4 on."""
     yield (f"torch.set_autocast_enabled('{device}')", (lambda: torch.is_autocast_enabled(device)),
            lambda value: torch.set_autocast_enabled(device, value))
@@ -120,7 +128,7 @@ def of_autocast(torch, device):
            lambda value: torch.set_autocast_dtype(device, value))
 
 
-def of_torch(torch):
+def of_torch(torch: Any) -> Iterator[tuple[str, Ask, Put]]:
     # First: it may set others with it, which would be named in its place.
     yield ("torch.inference_mode", lambda: torch.is_inference_mode_enabled(),
            lambda value: set_inference_mode(torch, value))
@@ -144,15 +152,15 @@ def of_torch(torch):
     yield "torch.set_grad_enabled", torch.is_grad_enabled, torch.set_grad_enabled
 
 
-def of_numpy(numpy):
+def of_numpy(numpy: Any) -> Iterator[tuple[str, Ask, Put]]:
     yield "numpy.seterr", numpy.geterr, lambda value: numpy.seterr(**value)
     yield "numpy.seterrcall", numpy.geterrcall, numpy.seterrcall
     yield "numpy.setbufsize", numpy.getbufsize, numpy.setbufsize
 
 
-def settings():
+def settings() -> dict[str, tuple[Ask, Put]]:
     """For each name how to ask for it and how to set it."""
-    found = {"fesetround": (rounding, set_rounding)}
+    found: dict[str, tuple[Ask, Put]] = {"fesetround": (rounding, set_rounding)}
     for library, of in (("torch", of_torch), ("numpy", of_numpy)):
         module = loaded(library)
         if module is not None:
@@ -163,7 +171,7 @@ def settings():
 KNOWN: dict = {}  # by which libraries are loaded
 
 
-def known():
+def known() -> dict[str, tuple[Ask, Put]]:
     """The settings() that this torch and this NumPy have."""
     key = loaded("torch") is not None, loaded("numpy") is not None
     if key not in KNOWN:
@@ -171,7 +179,7 @@ def known():
     return KNOWN[key]
 
 
-def can_be_asked(ask):
+def can_be_asked(ask: Ask) -> bool:
     try:
         ask()
     except Exception:  # noqa: BLE001, whatever it is, this torch does not have that
@@ -179,7 +187,7 @@ def can_be_asked(ask):
     return True
 
 
-def global_flags():
+def global_flags() -> dict[str, Any]:
     """What they are, by name. One that torch refuses to tell is left out."""
     found = {}
     for name, (ask, _) in known().items():
@@ -188,7 +196,7 @@ def global_flags():
     return found
 
 
-def put_back(name, value):
+def put_back(name: str, value: Any) -> None:
     """Some can be set only once in a process."""
     with contextlib.suppress(Exception):
         known()[name][1](value)

@@ -1,13 +1,18 @@
 """An optimizer for torch whose state is divided among the ranks: whole parameters with an owner each, largest first to
 whom has least, as libsyslab assigns them. Gradients must be means over the ranks when step() is called, as a DDP
 container leaves them."""
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
 import syslab_planning
 from syslab_ddp import MEGABYTE, by_kind, bytes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MESSAGE_BYTES = 25 * MEGABYTE  # small parameters of one owner travel together, up to so many
 
@@ -17,14 +22,14 @@ class ShardedOptimizer(torch.optim.Optimizer):
     such as a scheduler's learning rates, hold from the next step on. Frozen parameters are nobody's and stay as they
     are."""
 
-    def __init__(self, params, optimizer_cls, **options):
+    def __init__(self, params: Any, optimizer_cls: Callable[..., torch.optim.Optimizer], **options: Any) -> None:
         self.rank, self.loads = dist.get_rank(), [0] * dist.get_world_size()
         self.owner: dict = {}
         self.inner: Any = None
         self.optimizer_cls, self.options = optimizer_cls, options
         super().__init__(params, dict(options))
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """On all ranks, with the same parameters."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
@@ -39,7 +44,7 @@ class ShardedOptimizer(torch.optim.Optimizer):
         for name, value in self.inner.param_groups[-1].items():
             group.setdefault(name, value)  # the class's defaults, for schedulers to find
 
-    def step(self, closure=None, **options):
+    def step(self, closure: Callable[[], Any] | None = None, **options: Any) -> Any:
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -55,7 +60,7 @@ class ShardedOptimizer(torch.optim.Optimizer):
         return loss
 
     @torch.no_grad()
-    def share(self):
+    def share(self) -> None:
         """From owners to all, all messages on their way at once."""
         sent = []
         for owner in range(len(self.loads)):
@@ -69,14 +74,14 @@ class ShardedOptimizer(torch.optim.Optimizer):
                 if part.data_ptr() != p.data_ptr():
                     p.data.copy_(part.view_as(p))
 
-    def gathered(self, members, owner):
+    def gathered(self, members: list[torch.Tensor], owner: int) -> torch.Tensor:
         if len(members) == 1 and members[0].is_contiguous():
             return members[0].data.view(-1)
         if owner == self.rank:
             return torch.cat([p.data.reshape(-1) for p in members])
         return torch.empty(sum(p.numel() for p in members), dtype=members[0].dtype, device=members[0].device)
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """What state_dict() gave on this rank, of as many ranks."""
         given = {index for index in state_dict["state"]}
         parameters = [p for group in self.param_groups for p in group["params"]]

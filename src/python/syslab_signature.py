@@ -4,9 +4,23 @@ cases give, syslab_functions.py calls the function with what it stands for.
 
 Needs the standard library and whichever of NumPy and torch the user's files import.
 """
+from __future__ import annotations
+
 import json
 import math
 import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Union
+
+    import numpy
+    from torch import Tensor
+
+    Array = Union[numpy.ndarray, Tensor]
+    Memory = Any  # of syslab_tensors.py
+    LabMemory = Any  # of syslab_gpu.py
 
 # In which dtype of the wire a tensor's bytes travel, by bytes an element: it is a container, no conversion.
 CONTAINERS = {8: "fp64", 4: "fp32", 2: "fp16", 1: "fp16"}
@@ -14,22 +28,22 @@ CONTAINER_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
 FLOATS = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
 
 
-def is_torch(value):
+def is_torch(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def is_numpy(value):
+def is_numpy(value: Any) -> bool:
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def dtype_name(value):
+def dtype_name(value: Array) -> str:
     """"float32", "int64", "bool": one word for torch's and NumPy's dtypes."""
     return str(value.dtype).removeprefix("torch.")
 
 
-def item_bytes(value):
+def item_bytes(value: Array) -> int:
     return value.element_size() if is_torch(value) else value.dtype.itemsize
 
 
@@ -39,31 +53,32 @@ class Signature:
     tensors (syslab_autograd.py). `names`: of the arguments, one for each of `tree`; none of a library's symbol.
     """
 
-    def __init__(self, tree, tensors, abi=None, late=(), names=()):
+    def __init__(self, tree: list[Any], tensors: list[dict[str, Any]], abi: dict[str, Any] | None = None,
+                 late: Iterable[str] = (), names: Iterable[str] = ()) -> None:
         self.tree, self.tensors = tree, tensors  # tensors: {"name", "library", "dtype", "shape"} each
         self.abi, self.late, self.names = abi, list(late), list(names)
 
-    def text(self):
+    def text(self) -> str:
         return json.dumps({"tree": self.tree, "tensors": self.tensors, "abi": self.abi, "late": self.late,
                            "names": self.names})
 
     @classmethod
-    def parse(cls, text):
+    def parse(cls, text: str) -> Signature:
         read = json.loads(text)
         return cls(read["tree"], read["tensors"], read.get("abi"), read.get("late", ()), read.get("names", ()))
 
-    def early(self):
+    def early(self) -> int:
         """How many of the tensors are the arguments' own."""
         return len(self.tensors) - len(self.late)
 
-    def build(self, values):
+    def build(self, values: Sequence[Array]) -> list[Any]:
         """The positional arguments, of a value for each tensor."""
         return [put_together(each, values) for each in self.tree]
 
 
 # Functions of the module, not of each other: one that names itself from within a call is a cycle, which keeps its
 # tensors until Python collects, and Python counts objects and not bytes.
-def put_together(node, values):
+def put_together(node: list[Any], values: Sequence[Array]) -> Any:
     kind, held = node
     if kind == "tensor":
         return values[held]
@@ -78,7 +93,7 @@ def put_together(node, values):
     return held
 
 
-def take_apart(arguments):
+def take_apart(arguments: Any) -> tuple[Signature, list[Array]]:
     """The signature of a case's arguments, a dict (by name) or a sequence, and their tensors."""
     named = [(str(name), value) for name, value in arguments.items()] if isinstance(arguments, dict) else [
         (f"arg{i}", each) for i, each in enumerate(arguments)]
@@ -88,9 +103,9 @@ def take_apart(arguments):
     return Signature(tree, tensors, names=[name for name, _ in named]), values
 
 
-def node_of(name, value, tensors, values):
+def node_of(name: str, value: Any, tensors: list[dict[str, Any]], values: list[Array]) -> list[Any]:
     """An argument as JSON; what it has of tensors is added to `tensors` and `values`."""
-    def inner(part, each):
+    def inner(part: object, each: Any) -> list[Any]:
         return node_of(f"{name}.{part}", each, tensors, values)
 
     if is_torch(value) or is_numpy(value):
@@ -118,14 +133,14 @@ def node_of(name, value, tensors, values):
                     "lists, tuples and dicts of these")
 
 
-def wire_tensor(name, bytes_each, count):
+def wire_tensor(name: str, bytes_each: int, count: int) -> dict[str, Any]:
     """A flat tensor of the wire that holds so many elements."""
     container = CONTAINERS[bytes_each] if bytes_each in CONTAINERS else "fp64"  # complex128: two doubles an element
     size = CONTAINER_BYTES[container]
     return {"name": name, "dtype": container, "elements": -(-bytes_each * count // size)}
 
 
-def raw_view(memory, memory_bytes, offset, tensor):
+def raw_view(memory: Memory, memory_bytes: int, offset: int, tensor: dict[str, Any]) -> Array:
     """A tensor of the signature on the shared memory, in its own dtype and shape."""
     count = math.prod(tensor["shape"])
     if tensor["library"] == "torch":
@@ -140,7 +155,7 @@ def raw_view(memory, memory_bytes, offset, tensor):
     return numpy.ndarray(tensor["shape"], numpy.dtype(tensor["dtype"]), memory.bytes(memory_bytes), offset)
 
 
-def raw_view_on_gpu(lab, offset, tensor):
+def raw_view_on_gpu(lab: LabMemory, offset: int, tensor: dict[str, Any]) -> Tensor:
     """The same on the host's memory on a GPU (syslab_gpu.py); of NumPy's tensors their bytes, for on_host()."""
     torch, count = sys.modules["torch"], math.prod(tensor["shape"])
     if tensor["library"] != "torch":
@@ -151,12 +166,12 @@ def raw_view_on_gpu(lab, offset, tensor):
     return lab.bytes(offset, count * torch.empty((), dtype=dtype).element_size()).view(dtype).reshape(tensor["shape"])
 
 
-def is_there(tensor, value):
+def is_there(tensor: dict[str, Any], value: Any) -> bool:
     """Whether what a function takes as an array of NumPy still lies on a GPU."""
     return tensor["library"] != "torch" and is_torch(value)
 
 
-def on_host(tensor, value):
+def on_host(tensor: dict[str, Any], value: Any) -> Any:
     """What a function takes as an array of NumPy lies on the CPU, as always."""
     if not is_there(tensor, value):
         return value

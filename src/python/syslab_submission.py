@@ -11,6 +11,8 @@ Every FUNCTION is looked for in the file's text; a GETTER is one without argumen
 
 What the submission prints goes nowhere. Needs the standard library alone.
 """
+from __future__ import annotations
+
 import ast
 import importlib.metadata
 import inspect
@@ -19,6 +21,7 @@ import pathlib
 import re
 import resource
 import sys
+from typing import Any
 
 import syslab_loading
 from syslab_lacks import claim
@@ -29,12 +32,12 @@ LONGEST = 300
 FOR_LIBRARIES = 4 << 30
 
 
-def functions_of(tree):
+def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
     """Functions at the top of the file by name; a later one replaces an earlier one."""
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def only_raises(function):
+def only_raises(function: ast.FunctionDef) -> bool:
     """Whether the body, apart from its description and imports, is `raise NotImplementedError`."""
     body = [node for node in function.body if not isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass))
             and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
@@ -44,14 +47,14 @@ def only_raises(function):
     return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
 
 
-def version_here(package):
+def version_here(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
 
 
-def version_note(package, locked):
+def version_note(package: str, locked: dict[str, str]) -> str:
     """Whether the package that an error is about differs from what the lock file names."""
     wanted, here = locked.get(normal(package)), version_here(package)
     if wanted is None:
@@ -59,7 +62,7 @@ def version_note(package, locked):
     return f"the lock file names {package} {wanted}, this Python has {here or 'none'}" if here != wanted else ""
 
 
-def why_it_fails(error, locked, folder):
+def why_it_fails(error: BaseException, locked: dict[str, str], folder: pathlib.Path) -> str:
     """One line: the package that is missing or too old, else the error and where in the submission it was raised."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.split(".")[0]
@@ -83,12 +86,12 @@ def why_it_fails(error, locked, folder):
     return text + where + (f"; {note}" if note else "")
 
 
-def failing(error, locked, folder):
+def failing(error: BaseException, locked: dict[str, str], folder: pathlib.Path) -> dict[str, Any]:
     answer, lacks = {"state": "fails", "why": why_it_fails(error, locked, folder)}, claim(error)
     return {**answer, "lacks": lacks} if lacks else answer
 
 
-def import_as(function, module):
+def import_as(function: ast.FunctionDef, module: Any) -> None:
     """What the function imports before all else, as its call would: what is missing is found out before it is
     called."""
     imports = [node for node in function.body if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -96,7 +99,7 @@ def import_as(function, module):
     exec(compile(ast.Module(imports, []), module.__file__, "exec"), names)
 
 
-def survey(path, wanted, getters):
+def survey(path: pathlib.Path, wanted: list[str], getters: set[str]) -> dict[str, Any]:
     folder = path.parent.parent if path.parent.name == "tests" else path.parent
     locked = locked_versions(folder)
     found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton"),
@@ -136,7 +139,7 @@ def survey(path, wanted, getters):
     return {**found, "functions": states}
 
 
-def main():
+def main() -> None:
     path, limit, *names = sys.argv[1:]
     split = names.index("--")
     answer = os.fdopen(os.dup(1), "wb")

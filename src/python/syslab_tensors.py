@@ -6,12 +6,22 @@ error.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
+from __future__ import annotations
+
 import ctypes
 import mmap
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syslab_failures import Unsupported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy
+    from torch import Tensor
+
+    Pipe = Any  # of syslab_wire.py
 
 TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int64": "int64"}
 DTYPE_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
@@ -21,24 +31,24 @@ NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int64":
 class Memory:
     """The segment that the host grows as it needs; mapped again whenever it has grown."""
 
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.map = None
+        self.map: mmap.mmap | None = None
         # (mapping, first address, one past the last) of each so far: tensors may lie on old ones. They stay mapped,
         # which costs addresses alone: a result must not come to lie where an argument was, and be taken for one.
-        self.mapped = []
+        self.mapped: list[tuple[mmap.mmap, int, int]] = []
 
-    def bytes(self, size):
+    def bytes(self, size: int) -> mmap.mmap:
         if self.map is None or len(self.map) < size:
             self.map = mmap.mmap(self.fd, size)
             first = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
             self.mapped.append((self.map, first, first + size))
         return self.map
 
-    def holds(self, address):
+    def holds(self, address: int) -> bool:
         return any(first <= address < last for _, first, last in self.mapped)
 
-    def words(self, size):
+    def words(self, size: int) -> memoryview:
         """The memory as words of 32 bits."""
         return memoryview(self.bytes(size))[:128].cast("I")
 
@@ -48,12 +58,12 @@ class Doorbell:
 
     SPIN_S = 0.05  # then it looks now and then: the host copies much
 
-    def __init__(self, pipe, words, timed):
+    def __init__(self, pipe: Pipe, words: memoryview, timed: bool) -> None:
         self.pipe, self.words, self.step, self.released = pipe, words, 0, False
         # A law asks a thousand times, and times none: the processor is left to the host.
         self.spin_s = self.SPIN_S if timed else 0
 
-    def await_step(self, early):
+    def await_step(self, early: Iterable[str]) -> None:
         self.step += 1
         self.pipe.write({"type": "ready", "early": list(early)})
         words, step = self.words, self.step
@@ -62,35 +72,35 @@ class Doorbell:
             if time.monotonic() > until:
                 time.sleep(20e-6)
 
-    def early(self, names):
+    def early(self, names: Iterable[str]) -> None:
         """Waits for these inputs, which the call may have before its clock starts."""
         if not self.released:
             self.await_step(names)
 
-    def wait(self):
+    def wait(self) -> None:
         """Waits for (the other) inputs; the clock runs from here."""
         if not self.released:
             self.await_step(())
             self.released = True
 
-    def finish(self):
+    def finish(self) -> None:
         self.words[16] = 1
 
 
 class NoDoorbell:
     """Of a call whose inputs are there."""
 
-    def early(self, names):
+    def early(self, names: Iterable[str]) -> None:
         pass
 
-    def wait(self):
+    def wait(self) -> None:
         pass
 
-    def finish(self):
+    def finish(self) -> None:
         pass
 
 
-def extent(tensor):
+def extent(tensor: dict[str, Any]) -> int:
     """Elements from the first to one past the last."""
     if 0 in tensor["shape"]:
         return 0
@@ -98,34 +108,34 @@ def extent(tensor):
 
 
 class NumpyTensors:
-    def __init__(self, memory, _device):
+    def __init__(self, memory: Memory, _device: str) -> None:
         import numpy
 
         self.numpy, self.memory = numpy, memory
 
-    def view(self, tensor, memory_bytes):
+    def view(self, tensor: dict[str, Any], memory_bytes: int) -> numpy.ndarray:
         if tensor["dtype"] not in NUMPY_NAMES:
             raise Unsupported(f"NumPy has no {tensor['dtype']}: write the class on torch tensors to run in this dtype")
         dtype = self.numpy.dtype(NUMPY_NAMES[tensor["dtype"]])
         strides = [stride * dtype.itemsize for stride in tensor["strides"]]
         return self.numpy.ndarray(tensor["shape"], dtype, self.memory.bytes(memory_bytes), tensor["offset"], strides)
 
-    def ones_like(self, view):
+    def ones_like(self, view: numpy.ndarray) -> numpy.ndarray:
         return self.numpy.ones_like(view)
 
-    def write(self, view, value):
+    def write(self, view: numpy.ndarray, value: Any) -> None:
         view[...] = self.numpy.asarray(value).reshape(view.shape)
 
-    def content(self, value):
+    def content(self, value: Any) -> bytes | None:
         """Its bytes, to tell whether it has changed; None of what lies in the memory that the host writes."""
         array = self.numpy.asarray(value)
         return None if self.memory.holds(array.ctypes.data) else array.tobytes()
 
-    def timed(self, body, _reads):
+    def timed(self, body: Callable[[], Any], _reads: Any) -> tuple[Any, int]:
         return host_time(body)
 
 
-def host_time(body):
+def host_time(body: Callable[[], Any]) -> tuple[Any, int]:
     """What body() returns, and the nanoseconds it took."""
     begin = time.monotonic_ns()
     value = body()
@@ -143,18 +153,19 @@ class TorchTensors:
     # process that had the GPU meanwhile.
     CALLS_TO_BLAME = 3
 
-    def __init__(self, memory, device):
+    def __init__(self, memory: Memory, device: str) -> None:
         import torch
 
         self.torch, self.memory, self.device, self.gate_cycles = torch, memory, device, self.GATE_CYCLES
         if device != "cpu" and not torch.cuda.is_available():
             raise Unsupported(f"torch {torch.__version__} sees no GPU; run with --device cpu")
-        self.empty_ms, self.empty_calls, self.late_calls = 0, 0, 0
+        self.empty_ms: float = 0
+        self.empty_calls, self.late_calls = 0, 0
         self.driver: Any = None if device == "cpu" else ctypes.CDLL("libcuda.so.1")
         if device != "cpu":
             self.empty_ms = 1.5 * self.empty_window()
 
-    def view(self, tensor, memory_bytes):
+    def view(self, tensor: dict[str, Any], memory_bytes: int) -> Tensor:
         dtype = getattr(self.torch, TORCH_NAMES[tensor["dtype"]])
         count = extent(tensor)
         if count == 0:
@@ -162,20 +173,20 @@ class TorchTensors:
         flat = self.torch.frombuffer(self.memory.bytes(memory_bytes), dtype=dtype, count=count, offset=tensor["offset"])
         return flat.as_strided(tensor["shape"], tensor["strides"])
 
-    def ones_like(self, view):
+    def ones_like(self, view: Tensor) -> Tensor:
         return self.torch.ones_like(view)
 
-    def write(self, view, value):
+    def write(self, view: Tensor, value: Tensor) -> None:
         view.copy_(value.detach().reshape(view.shape))
 
-    def content(self, value):
+    def content(self, value: Tensor) -> bytes | None:
         """Its bytes, to tell whether it has changed; None of what lies in the memory that the host writes."""
         value = value.detach()
         if self.memory.holds(value.data_ptr()):
             return None
         return value.contiguous().reshape(-1).view(self.torch.uint8).numpy().tobytes()
 
-    def empty_window(self):
+    def empty_window(self) -> float:
         """Milliseconds between two events with nothing between them; the median of a few, after one that loads
         modules."""
         cuda, times = self.torch.cuda, []
@@ -188,11 +199,11 @@ class TorchTensors:
             times.append(begin.elapsed_time(end))
         return sorted(times[1:])[4]
 
-    def forget_persisting_lines(self):
+    def forget_persisting_lines(self) -> None:
         """Lines of the L2 that a call before has set to stay there are as any others."""
         self.driver.cuCtxResetPersistingL2Cache()
 
-    def timed(self, body, reads):
+    def timed(self, body: Callable[[], Any], reads: Sequence[Tensor]) -> tuple[Any, int]:
         """Runs body() and takes its time. `reads`: the tensors that it reads, held back until the GPU comes to the
         call."""
         if self.device == "cpu":
@@ -221,7 +232,7 @@ class TorchTensors:
         self.blame(begin.elapsed_time(end), late, reads)
         return value, int(1e6 * begin.elapsed_time(end))
 
-    def blame(self, milliseconds, late, reads):
+    def blame(self, milliseconds: float, late: int, reads: Sequence[Tensor]) -> None:
         """RuntimeError if so many calls in a row went on for `late` nanoseconds after their end, or left the current
         stream empty."""
         elapsed = int(1e6 * milliseconds)
@@ -239,5 +250,5 @@ class TorchTensors:
                 raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue "
                                    "it there, or let that stream wait for it")
 
-    def has_nan(self, values):
+    def has_nan(self, values: Iterable[Any]) -> bool:
         return any(value is not None and bool(self.torch.isnan(value).any()) for value in values)

@@ -8,18 +8,31 @@ is decided by rounding.
 
 Needs the standard library, and NumPy once it is asked.
 """
+from __future__ import annotations
+
 import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from syslab_signature import is_torch
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Union
+
+    import numpy
+    from torch import Tensor
+
+    Array = Union[numpy.ndarray, Tensor]
+    Scores = tuple[numpy.ndarray, Any, Union["MovedArgument", "OutputStandsOut"]]  # array, margin, evidence
 
 # Of arguments that differ by rounding: of two that tie, both come up in all but one of 2^16; of other places, too. A
 # run has many thousands of integers: where one is left that ties with nothing, more are drawn.
 DRAWS = (16, 64)
 
 
-def read_doubles(memory, wire):
+def read_doubles(memory: mmap.mmap, wire: dict[str, Any]) -> numpy.ndarray:
     """An output as the function's process wrote it; bfloat16, of which no ties are asked, as nothing."""
     import numpy
 
@@ -29,7 +42,7 @@ def read_doubles(memory, wire):
     return numpy.ndarray((math.prod(wire["shape"]),), dtypes[wire["dtype"]], memory, wire["offset"]).astype("f8")
 
 
-def write_doubles(value, memory, offset):
+def write_doubles(value: Array, memory: mmap.mmap, offset: int) -> None:
     import numpy
 
     view: Any = numpy.ndarray(tuple(value.shape), "f8", memory, offset)
@@ -39,7 +52,7 @@ def write_doubles(value, memory, offset):
         view[...] = value
 
 
-def array_of(value):
+def array_of(value: Array) -> numpy.ndarray:
     """A result or argument as an array of NumPy; bfloat16, which that does not know, as float32."""
     import numpy
 
@@ -49,14 +62,14 @@ def array_of(value):
     return (value.float() if str(value.dtype) == "torch.bfloat16" else value.resolve_conj()).numpy()
 
 
-def distinct(places, axis):
+def distinct(places: numpy.ndarray, axis: int) -> numpy.ndarray:
     import numpy
 
     ordered = numpy.sort(places, axis=axis)
     return (numpy.diff(ordered, axis=axis) != 0).all(axis=axis, keepdims=True)
 
 
-def along(places, scores):
+def along(places: numpy.ndarray, scores: numpy.ndarray) -> Iterator[tuple[int, numpy.ndarray]]:
     """(axis, places with that axis) for each axis of `scores` along which they can be places."""
     import numpy
 
@@ -69,19 +82,19 @@ def along(places, scores):
             yield axis, places
 
 
-def at_places(scores, places, axis):
+def at_places(scores: numpy.ndarray, places: numpy.ndarray, axis: int) -> numpy.ndarray:
     import numpy
 
     return numpy.take_along_axis(scores, places.astype("i8"), axis)
 
 
-def in_range(places, end):
+def in_range(places: numpy.ndarray, end: int) -> numpy.ndarray:
     import numpy
 
     return (places == numpy.floor(places)) & (places >= 0) & (places < end)
 
 
-def best_end(chosen, scores, axis, margin):
+def best_end(chosen: numpy.ndarray, scores: numpy.ndarray, axis: int, margin: Any) -> int:
     """1 if the chosen scores of each slice are its largest, -1 if they are its smallest, else 0."""
     import numpy
 
@@ -95,7 +108,8 @@ def best_end(chosen, scores, axis, margin):
     return 0
 
 
-def moved(scores, chosen, axis, end, generator):
+def moved(scores: numpy.ndarray, chosen: numpy.ndarray, axis: int, end: int,
+          generator: numpy.random.Generator) -> numpy.ndarray:
     """The scores with the chosen ones at places drawn at random, and the worst of its slice in place of each other that
     is as good."""
     import numpy
@@ -111,10 +125,10 @@ class MovedArgument:
     """Evidence from an argument: the reference finds its best elements wherever they are moved to. A result that
     happens to point at one of the best, such as the length of a mask, does not follow them."""
 
-    def __init__(self, found_with):
+    def __init__(self, found_with: Callable[[numpy.ndarray], numpy.ndarray | None]) -> None:
         self.found_with = found_with  # what the reference finds with this array in the argument's place; None: it fails
 
-    def shows(self, places, scores, axis, end):
+    def shows(self, places: numpy.ndarray, scores: numpy.ndarray, axis: int, end: int) -> bool:
         import numpy
 
         generator, chosen = numpy.random.default_rng(20230717), at_places(scores, places, axis)
@@ -137,11 +151,12 @@ class OutputStandsOut:
 
     MOST = 0.75
 
-    def __init__(self, runs):
+    def __init__(self, runs: list[tuple[numpy.ndarray, numpy.ndarray]]) -> None:
         self.runs = runs  # (places, scores) that the reference finds
 
     @staticmethod
-    def alone(chosen, places, scores, axis, end):
+    def alone(chosen: numpy.ndarray, places: numpy.ndarray, scores: numpy.ndarray, axis: int,
+              end: int) -> numpy.ndarray:
         """Of each slice: whether nothing ties with what was chosen."""
         import numpy
 
@@ -152,7 +167,7 @@ class OutputStandsOut:
         numpy.put_along_axis(rest, places.astype("i8"), -numpy.inf, axis)
         return rest.max(axis) < (end * chosen).min(axis)
 
-    def shows(self, places, scores, axis, end):
+    def shows(self, places: numpy.ndarray, scores: numpy.ndarray, axis: int, end: int) -> bool:
         alone = slices = 0
         for found, computed in self.runs:
             if (computed.shape != scores.shape or found.size != places.size
@@ -164,7 +179,8 @@ class OutputStandsOut:
         return alone >= self.MOST * slices > 0
 
 
-def as_right_by_scores(wanted, found, scores, margin, evidence):
+def as_right_by_scores(wanted: numpy.ndarray, found: numpy.ndarray, scores: numpy.ndarray, margin: Any,
+                       evidence: MovedArgument | OutputStandsOut) -> numpy.ndarray | None:
     """Where `found` is a place as good as `wanted` in these scores, of which each is known up to `margin`; None: they
     are no evidence, because the reference's places are not those of their best, or only by chance."""
     import numpy
@@ -195,7 +211,8 @@ def as_right_by_scores(wanted, found, scores, margin, evidence):
     return None
 
 
-def settled(wanted, found, scores, drawn):
+def settled(wanted: numpy.ndarray, found: numpy.ndarray, scores: Iterable[Scores],
+            drawn: list[numpy.ndarray]) -> numpy.ndarray:
     """`wanted` with what was found where that is as right. `scores`: (array, margin, evidence that the reference finds
     places in it) of arguments and other outputs; `drawn`: what the reference finds with arguments that differ by
     rounding."""
@@ -217,7 +234,7 @@ def settled(wanted, found, scores, drawn):
     return numpy.where(right | once, found, wanted)
 
 
-def in_place_of(value, scores):
+def in_place_of(value: Array, scores: numpy.ndarray) -> Array:
     """The scores as an argument like `value`."""
     import numpy
 
@@ -228,7 +245,7 @@ def in_place_of(value, scores):
     return torch.from_numpy(numpy.ascontiguousarray(scores)).to(value.dtype).to(value.device)
 
 
-def rounded(value, size, generator):
+def rounded(value: Array, size: float, generator: numpy.random.Generator) -> Array:
     """A float tensor of which each element differs by up to `size` of itself."""
     import numpy
 

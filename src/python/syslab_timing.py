@@ -7,10 +7,13 @@ functions of torch.distributed are wrapped before the user's file is imported: t
 it was complete, and return what torch returned. What bypasses them, as torch's own DistributedDataParallel does, is not
 seen to communicate.
 """
+from __future__ import annotations
+
 import functools
 import os
 import threading
 import time
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -18,6 +21,15 @@ import torch.distributed as dist
 import syslab_held
 import syslab_training
 from syslab_transformer import Sizes, Transformer, loss_of, torchs_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Union
+
+    from syslab_collectives import Board
+    from syslab_handed_in import Functions, Methods
+
+    Mine = Union[Methods, Functions]  # what was handed in
 
 FOLLOWED = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "_all_gather_base",
             "reduce_scatter",
@@ -30,7 +42,7 @@ MEETING_S = 60.0
 NAN = float("nan")
 
 
-def bytes_of(values):
+def bytes_of(values: Iterable[Any]) -> int:
     """Of the largest tensor, or list of tensors, among arguments."""
     sizes = [0]
     for value in values:
@@ -43,31 +55,32 @@ class Marks:
     """Moments of a step, in seconds from its beginning: by the host's clock, or by events of the current stream of a
     GPU."""
 
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         self.device = device
 
-    def mark(self):
+    def mark(self) -> Any:
         if self.device.type == "cpu":
             return time.perf_counter()
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
-    def between(self, begin, end):
+    def between(self, begin: Any, end: Any) -> float:
         return end - begin if self.device.type == "cpu" else begin.elapsed_time(end) / 1e3
 
 
 class Followed:
     """The collectives of a step: when each began and was complete."""
 
-    def __init__(self, marks):
+    def __init__(self, marks: Marks) -> None:
         self.marks, self.inside, self.on, self.side = marks, threading.local(), False, None
         self.begin()
 
-    def begin(self):
-        self.spans, self.messages, self.bytes = [], 0, 0
+    def begin(self) -> None:
+        self.spans: list[list[Any]] = []
+        self.messages, self.bytes = 0, 0
 
-    def install(self):
+    def install(self) -> None:
         for name in FOLLOWED:
             if hasattr(dist, name):
                 wrapped = self.wrapped(name, getattr(dist, name))
@@ -75,9 +88,9 @@ class Followed:
                     if hasattr(module, name):
                         setattr(module, name, wrapped)
 
-    def wrapped(self, name, function):
+    def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def called(*arguments, **options):
+        def called(*arguments: Any, **options: Any) -> Any:
             if not self.on or getattr(self.inside, "is_in", False):
                 return function(*arguments, **options)
             self.inside.is_in = True
@@ -95,7 +108,7 @@ class Followed:
 
         return called
 
-    def follow(self, work, span):
+    def follow(self, work: Any, span: list[Any]) -> None:
         if work is None:
             span[1] = self.marks.mark()
         elif self.marks.device.type == "cuda":
@@ -104,7 +117,7 @@ class Followed:
                 work.wait()
                 span[1] = self.marks.mark()
         else:
-            def complete(_):
+            def complete(_: Any) -> None:
                 span[1] = self.marks.mark()
 
             try:
@@ -112,7 +125,7 @@ class Followed:
             except RuntimeError:  # a backend without futures: when it was complete is not known
                 pass
 
-    def busy(self, begin, until):
+    def busy(self, begin: Any, until: float) -> tuple[float, float]:
         """Seconds of the step in which something travelled, and how many of them before `until`; NaN: not known."""
         late = time.monotonic() + LATE_S
         while any(end is None for _, end in self.spans) and time.monotonic() < late:
@@ -130,25 +143,26 @@ class Followed:
         return busy, hidden
 
 
-def state_bytes(optimizers):
+def state_bytes(optimizers: list[Any]) -> float:
     return float(sum(t.numel() * t.element_size() for t in syslab_held.state_tensors(optimizers)))
 
 
-def tokens_of(case, seed):
+def tokens_of(case: dict[str, Any], seed: int) -> torch.Tensor:
     """(rows of all ranks, context + 1), the same from one seed in every process."""
     numbers = torch.Generator().manual_seed(seed)
     return torch.randint(case["sizes"]["vocab"], (case["ranks"] * case["rows"], case["sizes"]["context"] + 1),
                          generator=numbers)
 
 
-def adamw_of(parameters, case):
+def adamw_of(parameters: Iterable[torch.nn.Parameter], case: dict[str, Any]) -> torch.optim.AdamW:
     return torch.optim.AdamW(parameters, **case["adamw"])
 
 
 class Training:
     """One rank's part. `mine` is asked as by the laws (syslab_training.py)."""
 
-    def __init__(self, case, mine, rank, board, device, followed):
+    def __init__(self, case: dict[str, Any], mine: Mine, rank: int, board: Board, device: torch.device,
+                 followed: Followed) -> None:
         self.case, self.mine, self.rank = case, mine, rank
         self.board, self.device, self.followed = board, device, followed
         self.marks, self.turn, self.steps, self.left = followed.marks, 0, 0, None
@@ -178,17 +192,17 @@ class Training:
         self.optimizer = adamw_of(self.parameters, case)
         self.made.append(self.optimizer)
 
-    def refresh(self, seed):
+    def refresh(self, seed: int) -> None:
         rows = self.case["rows"]
         own = tokens_of(self.case, seed)[self.rank * rows:(self.rank + 1) * rows].to(self.device)
         self.ids, self.targets = own[:, :-1], own[:, 1:]
         self.settle()
 
-    def settle(self):
+    def settle(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
-    def meet(self):
+    def meet(self) -> None:
         """Ranks begin together."""
         self.turn += 1
         self.board.set_status(self.rank, self.turn, 0, self.steps, 0)
@@ -198,7 +212,7 @@ class Training:
                 raise RuntimeError("the other ranks did not come to the beginning of a step")
             os.sched_yield()
 
-    def after_backward(self):
+    def after_backward(self) -> None:
         if self.case["way"] == "sharded_optimizer":  # means over the ranks are the lab's to make
             for parameter in self.parameters:
                 if self.case["ranks"] > 1 and parameter.grad is not None:
@@ -207,7 +221,7 @@ class Training:
         else:
             self.mine.after_backward(self.container, self.optimizer)
 
-    def step(self):
+    def step(self) -> tuple[int, int]:
         """One step; when it began and ended by the monotonic clock, in ns. What else is known of it tell() says, which
         is in no time."""
         marks, followed = self.marks, self.followed
@@ -237,7 +251,7 @@ class Training:
         self.last = loss.detach(), begin, (forward, backward, finished, updated)
         return began, ended
 
-    def tell(self, told):
+    def tell(self, told: torch.Tensor) -> None:
         """`told`: this rank's row of numbers, of the last step."""
         loss, begin, moments = self.last
         ends = [self.marks.between(begin, one) for one in moments]
@@ -251,13 +265,13 @@ class Training:
                   "peak": torch.cuda.max_memory_allocated() if self.device.type == "cuda" else NAN}
         told.copy_(torch.tensor([float(values[field]) for field in FIELDS], dtype=torch.float64))
 
-    def read_weights(self, asked):
+    def read_weights(self, asked: dict[str, Any]) -> None:
         """Some weights as a step has left them when it had ended: what goes on later is too late. For `told`, which
         comes milliseconds later where processors are busy."""
         self.left = torch.empty(asked["count"], dtype=torch.float32)
         sample(self.parameters, asked, self.left)
 
-    def weights(self, asked, row):
+    def weights(self, asked: dict[str, Any], row: torch.Tensor) -> None:
         if self.case["way"] == "fully_sharded":
             gathered = self.mine.whole_weights(self.container)
             for name, shape in zip(self.names, self.shapes):
@@ -268,7 +282,7 @@ class Training:
             sample(self.parameters, asked, row)
 
 
-def sample(tensors, asked, row):
+def sample(tensors: list[torch.Tensor], asked: dict[str, Any], row: torch.Tensor) -> None:
     """Every `stride`-th element from `first` on of all, one behind the other, as many as `row` holds."""
     first, stride, at, found = asked["first"], asked["stride"], 0, []
     for tensor in tensors:
@@ -281,7 +295,8 @@ def sample(tensors, asked, row):
     row.copy_(whole)
 
 
-def alone(case, seeds, asked, rows, after, device):
+def alone(case: dict[str, Any], seeds: list[int], asked: dict[str, Any], rows: torch.Tensor, after: torch.Tensor | None,
+          device: torch.device) -> None:
     """The weights of one process after steps on these tokens, both ways to be right that round differently: the ranks'
     shares one after the other, their gradients added and divided, and all rows at once. `after`: both, some after each
     step (`firsts`, `step_stride`)."""
@@ -307,7 +322,7 @@ def alone(case, seeds, asked, rows, after, device):
         torch.cuda.synchronize()
 
 
-def join_group(board, rank, store, backend, device):
+def join_group(board: Board, rank: int, store: str, backend: str, device: torch.device) -> Followed:
     """This process as a rank of that backend's group. All ranks are on this machine, and behind the walls they have its
     loopback alone, whatever a cluster's settings name."""
     os.environ["GLOO_SOCKET_IFNAME"] = os.environ["NCCL_SOCKET_IFNAME"] = "lo"

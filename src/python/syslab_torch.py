@@ -22,14 +22,21 @@ The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of t
 the one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer
 and nothing else.
 """
+from __future__ import annotations
+
 import ctypes
 import os
 import pathlib
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd.function import once_differentiable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor, None, None]
 
 ABI = 1
 CPU, CUDA = 1, 2  # DLPack's device types
@@ -68,7 +75,7 @@ class Options(ctypes.Structure):
     ]
 
 
-def candidates():
+def candidates() -> Iterator[tuple[str, str]]:
     """Where the library may be: (path, why there)."""
     if "SYSLAB_LIBRARY" in os.environ:
         yield os.environ["SYSLAB_LIBRARY"], "SYSLAB_LIBRARY"
@@ -86,7 +93,7 @@ def candidates():
     yield "libsyslab.so.0", "the system"
 
 
-def load_library():
+def load_library() -> ctypes.CDLL:
     refusals = []
     for path, why in candidates():
         try:
@@ -110,7 +117,7 @@ def load_library():
 LIBRARY = load_library()
 
 
-def as_dlpack(tensor):
+def as_dlpack(tensor: torch.Tensor) -> DLTensor:
     """A DLTensor over the tensor's memory. It keeps its own shape and strides; the tensor must outlive the call."""
     if tensor.dtype not in TYPES:
         raise TypeError(f"attention takes float32, float16 and bfloat16, not {tensor.dtype}")
@@ -126,7 +133,7 @@ def as_dlpack(tensor):
     return view
 
 
-def call(function, tensors, is_causal, implementation=None):
+def call(function: str, tensors: Sequence[torch.Tensor], is_causal: bool, implementation: str | None = None) -> None:
     """Calls the library on the current stream; what it refuses becomes the exception that fits."""
     options = Options(struct_size=ctypes.sizeof(Options), causal=1 if is_causal else 0)
     options.implementation = implementation.encode() if implementation else None
@@ -137,7 +144,8 @@ def call(function, tensors, is_causal, implementation=None):
         raise kind(LIBRARY.syslab_last_error().decode())
 
 
-def choice(q, k, v, is_causal=False, backward=False, implementation=None):
+def choice(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False, backward: bool = False,
+           implementation: str | None = None) -> tuple[str, str]:
     """(name, why): the implementation that FlashAttention.apply takes for such tensors, and the reason that the
     library's rule gives for it. Reads none of their data."""
     options = Options(struct_size=ctypes.sizeof(Options), causal=1 if is_causal else 0)
@@ -151,14 +159,14 @@ def choice(q, k, v, is_causal=False, backward=False, implementation=None):
     return name.value.decode(), why.value.decode()
 
 
-def unit_last_stride(tensor):
+def unit_last_stride(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, copied only if the elements of a row do not lie side by side, or memory holds them with the sign
     turned (torch's negative views)."""
     tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
 
 
-def require_alike(q, k, v):
+def require_alike(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
     """What is wrong with the tensors in torch's words."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         if tensor.dim() not in (3, 4) or tensor.dim() != q.dim():
@@ -170,7 +178,8 @@ def require_alike(q, k, v):
             raise TypeError(f"attention takes float32, float16 and bfloat16, not {tensor.dtype}")
 
 
-def forward_by_ctypes(q, k, v, is_causal, implementation):
+def forward_by_ctypes(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool,
+                      implementation: str) -> tuple[torch.Tensor, torch.Tensor]:
     require_alike(q, k, v)
     q, k, v = unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
     o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
@@ -179,22 +188,27 @@ def forward_by_ctypes(q, k, v, is_causal, implementation):
     return o, lse
 
 
-def backward_by_ctypes(do, q, k, v, o, lse, is_causal, implementation):
+def backward_by_ctypes(do: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o: torch.Tensor,
+                       lse: torch.Tensor, is_causal: bool,
+                       implementation: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     do, q, k, v = unit_last_stride(do), unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
     dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
     call("syslab_attention_backward", (q, k, v, o, lse, do, dq, dk, dv), is_causal, implementation)
     return dq, dk, dv
 
 
-def shape_of_forward(q, k, v, is_causal, implementation):
+def shape_of_forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool,
+                     implementation: str) -> tuple[torch.Tensor, torch.Tensor]:
     return q.new_empty(q.shape), q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
-def shape_of_backward(do, q, k, v, o, lse, is_causal, implementation):
+def shape_of_backward(do: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o: torch.Tensor,
+                      lse: torch.Tensor, is_causal: bool,
+                      implementation: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
-def register_operators():
+def register_operators() -> str:
     """Why calls go through ctypes; "" if they go through torch's dispatcher."""
     if os.environ.get("SYSLAB_TORCH_CALLS") == "ctypes":
         return "SYSLAB_TORCH_CALLS=ctypes asks for it"
@@ -221,7 +235,7 @@ NODE_ARGUMENTS = {
     "is_causal attn_mask scale"}
 
 
-def node_of_torch():
+def node_of_torch() -> Any:
     """Attention of CUDA tensors whose derivative is C++, too (src/capi/torch/operators.hpp); None where this torch's
     operators of that name take other arguments than the library's kernels, or in another order."""
     for name, arguments in NODE_ARGUMENTS.items():
@@ -238,7 +252,8 @@ else:
     NODE = node_of_torch()
     OPERATOR, BACKWARD = torch.ops.syslab.attention_forward.default, torch.ops.syslab.attention_backward.default
 
-    def FORWARD(q, k, v, is_causal, implementation):
+    def FORWARD(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool,
+                implementation: str) -> tuple[torch.Tensor, torch.Tensor]:
         try:
             return OPERATOR(q, k, v, is_causal, implementation)
         except (RuntimeError, ValueError):
@@ -247,11 +262,11 @@ else:
 
 
 if hasattr(torch, "get_autocast_dtype"):
-    def autocast_dtype(device_type):
+    def autocast_dtype(device_type: str) -> torch.dtype | None:
         """What torch.autocast casts to there; None outside of it."""
         return torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else None
 else:  # before torch 2.4
-    def autocast_dtype(device_type):
+    def autocast_dtype(device_type: str) -> torch.dtype | None:
         if device_type == "cuda":
             return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
         return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
@@ -261,7 +276,8 @@ class Attention(torch.autograd.Function):
     """FlashAttention below without the way around autograd: torch.compile knows `apply` of a Function as it is."""
 
     @staticmethod
-    def forward(ctx, q, k, v, is_causal, implementation):
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool,
+                implementation: str) -> torch.Tensor:
         ctx.cast_from = None
         dtype = autocast_dtype(q.device.type)
         if dtype is not None and dtype in TYPES and q.dtype in TYPES:
@@ -273,12 +289,12 @@ class Attention(torch.autograd.Function):
         return o
 
     @staticmethod
-    def backward(ctx, do):
+    def backward(ctx: Any, do: torch.Tensor) -> Gradients:
         # once_differentiable costs microseconds, and matters only where a gradient of the gradients is wanted.
         return gradients_once(ctx, do) if torch.is_grad_enabled() else gradients(ctx, do)
 
 
-def gradients(ctx, do):
+def gradients(ctx: Any, do: torch.Tensor) -> Gradients:
     lse, q, k, v, o = ctx.saved_tensors
     dq, dk, dv = BACKWARD(do, q, k, v, o, lse, ctx.is_causal, ctx.implementation)
     if ctx.cast_from is not None:
@@ -289,7 +305,7 @@ def gradients(ctx, do):
 gradients_once = once_differentiable(gradients)
 
 
-def attend_by_node(q, k, v, is_causal):
+def attend_by_node(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool) -> torch.Tensor:
     try:
         return NODE(q, k, v, 0.0, is_causal)[0]
     except (RuntimeError, ValueError):
@@ -302,11 +318,13 @@ class FlashAttention(Attention):
     Without a name the library chooses."""
 
     @staticmethod
-    def forward(ctx, q, k, v, is_causal=False, implementation=None):
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False,
+                implementation: str | None = None) -> torch.Tensor:
         return Attention.forward(ctx, q, k, v, is_causal, implementation or "")
 
     @classmethod
-    def apply(cls, q, k, v, is_causal=False, implementation=None):
+    def apply(cls, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, is_causal: bool = False,
+              implementation: str | None = None) -> torch.Tensor:
         if torch.is_grad_enabled() or autocast_dtype(q.device.type) is not None:
             if (NODE is not None and q.is_cuda and not implementation and q.dim() == 4
                 and not torch.compiler.is_compiling()

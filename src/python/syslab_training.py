@@ -7,9 +7,11 @@ term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it depe
 weights that are stale shows. The order in which a step uses parameters is the case's, and gradients become final in the
 reverse of it.
 """
+from __future__ import annotations
+
 import inspect
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,6 +21,17 @@ from syslab_failures import Unsupported
 from syslab_handed_in import Fault, demand_same_in_eval, need
 from syslab_untouched import Untouched
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Union
+
+    from syslab_collectives import Collectives, Log
+    from syslab_handed_in import Functions, Methods
+
+    Case = dict[str, Any]
+    Tensors = dict[str, torch.Tensor]
+    Mine = Union[Methods, Functions]  # what was handed in
+
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 COMPUTE_DTYPES = {None: None, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -27,12 +40,12 @@ class Part(torch.nn.Module):
     """A layer: a place for parameters."""
 
 
-def called(container, case, batch):
+def called(container: Any, case: Case, batch: torch.Tensor) -> torch.Tensor:
     """The container's loss. If the case has `keyword`, most of the batch is a keyword argument."""
     return container(batch[:1], numbers=batch[1:]) if case.get("keyword") else container(batch)
 
 
-def joined(module, batch, numbers):
+def joined(module: Probe | Chain, batch: torch.Tensor, numbers: torch.Tensor | None) -> torch.Tensor:
     """The whole batch, of what reached a module that was wrapped and called()."""
     if not module.keyword:
         return batch
@@ -43,7 +56,7 @@ def joined(module, batch, numbers):
 
 
 class Probe(torch.nn.Module):
-    def __init__(self, case, start):
+    def __init__(self, case: Case, start: torch.Tensor) -> None:
         super().__init__()
         self.uses, self.curve, self.wide = case["uses"], case["curve"], case.get("wide", 1)
         self.keyword = case.get("keyword", False)
@@ -69,7 +82,7 @@ class Probe(torch.nn.Module):
             at += count
         self.aliases = {tie["to"]: tie["name"] for tie in case["ties"]}
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         """The models of the hand-outs' tests call their layers fc1, fc2, …: who prints something of one has done
         nothing wrong."""
         number = name[2:] if name.startswith("fc") else ""
@@ -77,21 +90,21 @@ class Probe(torch.nn.Module):
             return self.layers[int(number) - 1]
         return super().__getattr__(name)
 
-    def place(self, name):
+    def place(self, name: str) -> tuple[Part, str]:
         _, layer, own = name.split(".")
         while len(self.layers) <= int(layer):
             self.layers.append(Part())
         return self.layers[int(layer)], own
 
-    def add(self, name, parameter):
+    def add(self, name: str, parameter: torch.nn.Parameter) -> None:
         layer, own = self.place(name)
         layer.register_parameter(own, parameter)
 
-    def find(self, name):
+    def find(self, name: str) -> torch.Tensor:
         layer, own = self.place(name)
         return getattr(layer, own)
 
-    def forward(self, batch, numbers=None):
+    def forward(self, batch: torch.Tensor, numbers: torch.Tensor | None = None) -> torch.Tensor:
         """batch: the number of the step, then the numbers of each use of each parameter, which may be two. If the case
         has `keyword`, `numbers` is what follows the step."""
         batch = joined(self, batch, numbers)
@@ -112,14 +125,14 @@ class Probe(torch.nn.Module):
         return loss
 
 
-def watch_gradients(module, log):
+def watch_gradients(module: torch.nn.Module, log: Log) -> list[Any]:
     """Counts gradients of this backward pass that are final. The result must be kept."""
     nodes = []
     for parameter in module.parameters():
         if parameter.requires_grad:
             node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
 
-            def count(*_):
+            def count(*_: Any) -> None:
                 log.ready += 1
 
             node.register_hook(count)
@@ -127,7 +140,7 @@ def watch_gradients(module, log):
     return nodes
 
 
-def of_container(container, case):
+def of_container(container: Any, case: Case) -> list[torch.nn.Parameter]:
     """Its parameters, which must be the module's own in their order."""
     if not isinstance(container, torch.nn.Module):
         raise Fault(f"{type(container).__name__} is no torch.nn.Module: parameters(), state_dict() and calls must "
@@ -140,20 +153,21 @@ def of_container(container, case):
     return found
 
 
-def flat(tensors):
+def flat(tensors: list[torch.Tensor]) -> torch.Tensor:
     return torch.cat([t.detach().reshape(-1).to(torch.float32) for t in tensors]).cpu() if tensors else torch.empty(0)
 
 
-def low(tensors):
+def low(tensors: list[torch.Tensor]) -> torch.Tensor:
     """What fp32 leaves of numbers in fp64, of which flat() has the rest."""
     return flat([t.detach().double() - t.detach().float().double() for t in tensors])
 
 
-def gradients_of(parameters):
+def gradients_of(parameters: list[torch.nn.Parameter]) -> list[torch.Tensor]:
     return [torch.full_like(p, float("nan")) if p.grad is None else p.grad for p in parameters]
 
 
-def note_step(outputs, rank, step, gradients, weights):
+def note_step(outputs: Tensors, rank: int, step: int, gradients: list[torch.Tensor] | None,
+              weights: list[torch.nn.Parameter] | None) -> None:
     """Either may be None: there is nothing new."""
     for name, tensors in (("gradients", gradients), ("weights", weights)):
         if tensors is not None:
@@ -162,11 +176,12 @@ def note_step(outputs, rank, step, gradients, weights):
                 outputs[name + "_low"][rank, step] = low(tensors)
 
 
-def batch_of(case, inputs, step, part, rank, device):
+def batch_of(case: Case, inputs: Tensors, step: int, part: int, rank: int, device: torch.device) -> torch.Tensor:
     return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]]).to(device)
 
 
-def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
+def data_parallel(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, rank: int, collectives: Collectives,
+                  device: torch.device) -> None:
     log = collectives.log
     module = Probe(case, inputs["start"][rank]).to(device)
     kept = watch_gradients(module, log)
@@ -208,11 +223,11 @@ def data_parallel(mine, case, inputs, outputs, rank, collectives, device):
     del kept
 
 
-def counted(base: Any, made):
+def counted(base: Any, made: list[Any]) -> Any:
     """The optimizer that is handed to the user's class, each object of which is noted."""
 
     class Counted(base):
-        def __init__(self, *arguments, **options):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             made.append(self)
 
@@ -220,11 +235,11 @@ def counted(base: Any, made):
     return Counted
 
 
-def groups_of(parameters, groups):
+def groups_of(parameters: list[torch.nn.Parameter], groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [dict(group["options"], params=[parameters[i] for i in group["members"]]) for group in groups]
 
 
-def clear_and_look(optimizer, case, parameters, step):
+def clear_and_look(optimizer: Any, case: Case, parameters: list[torch.nn.Parameter], step: int) -> None:
     need(optimizer, "zero_grad")
     if "set_to_none" in inspect.signature(optimizer.zero_grad).parameters:
         optimizer.zero_grad(set_to_none=case["set_to_none"][step])
@@ -236,7 +251,7 @@ def clear_and_look(optimizer, case, parameters, step):
                         "clear those of other ranks' parameters, too")
 
 
-def change_rates(optimizer, case, step):
+def change_rates(optimizer: Any, case: Case, step: int) -> None:
     """As a scheduler does between steps."""
     if not case.get("rate_changes"):
         return
@@ -247,7 +262,8 @@ def change_rates(optimizer, case, step):
         group["lr"] *= case["rate_changes"][step]
 
 
-def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
+def sharded_optimizer(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, rank: int, collectives: Collectives,
+                      device: torch.device) -> None:
     log = collectives.log
     made: list = []
     module = Probe(case, inputs["start"][rank]).to(device)
@@ -272,7 +288,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
         for parameter in parameters:
             parameter.grad = None
 
-        def closure():
+        def closure() -> torch.Tensor:
             loss = module(batch_of(case, inputs, step, 0, rank, device))
             loss.backward()
             return loss
@@ -293,7 +309,7 @@ def sharded_optimizer(mine, case, inputs, outputs, rank, collectives, device):
         syslab_held.demand_no_other_state(made, rank, collectives, [*inputs.values(), *outputs.values()], device)
 
 
-def layer_makers():
+def layer_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The hand-out's own linear layer and embedding where the user's file has imported them, else torch's."""
     own = sys.modules.get("cs336_basics.model")
     if own is not None and hasattr(own, "Linear") and hasattr(own, "Embedding"):
@@ -308,7 +324,7 @@ class Chain(torch.nn.Module):
     compute_dtype numbers go on in the dtype that the layer before gave, as activations of the hand-out's model do; the
     loss is fp32."""
 
-    def __init__(self, case, start):
+    def __init__(self, case: Case, start: torch.Tensor) -> None:
         super().__init__()
         self.curve, self.layers, self.kinds, at = case["curve"], torch.nn.ModuleList(), [], 0
         self.keyword = case.get("keyword", False)
@@ -326,7 +342,7 @@ class Chain(torch.nn.Module):
             self.layers.append(layer)
             self.kinds.append((kind, shape))
 
-    def forward(self, batch, numbers=None):
+    def forward(self, batch: torch.Tensor, numbers: torch.Tensor | None = None) -> torch.Tensor:
         batch = joined(self, batch, numbers)
         loss, before, at = batch.new_zeros(()), batch.new_zeros(()), 0
         for layer, (kind, shape) in zip(self.layers, self.kinds):
@@ -345,15 +361,15 @@ class Chain(torch.nn.Module):
 class Gain(torch.nn.Module):
     """As a norm's weight: it is not sharded."""
 
-    def __init__(self, width):
+    def __init__(self, width: int) -> None:
         super().__init__()
         self.weight = torch.nn.Parameter(torch.ones(width))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         return (self.weight * x).to(x.dtype)
 
 
-def look_at_gradients(mine, container, step):
+def look_at_gradients(mine: Mine, container: Any, step: int) -> None:
     for name, parameter in container.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
             raise Fault(f"'{name}' has no gradient in step {step} when {mine.finish} has returned")
@@ -364,7 +380,7 @@ def look_at_gradients(mine, container, step):
                         "optimizer wants them alike")
 
 
-def demand_products(dtype, device):
+def demand_products(dtype: torch.dtype, device: torch.device) -> None:
     """That this torch multiplies in it."""
     try:
         torch.ones(2, 2, dtype=dtype, device=device) @ torch.ones(2, 2, dtype=dtype, device=device)
@@ -374,7 +390,8 @@ def demand_products(dtype, device):
                           f"{torch.__version__}") from None
 
 
-def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
+def fully_sharded(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, rank: int, collectives: Collectives,
+                  device: torch.device) -> None:
     log, compute = collectives.log, COMPUTE_DTYPES[case.get("compute_dtype")]
     if compute is not None:
         demand_products(compute, device)
@@ -413,12 +430,12 @@ def fully_sharded(mine, case, inputs, outputs, rank, collectives, device):
             whole.demand_parts([*inputs.values(), *outputs.values()])
 
 
-def unshared(case):
+def unshared(case: Case) -> list[dict[str, Any]]:
     """Its layers with a weight of their own."""
     return [one for one in case["layers"] if one["shares"] < 0]
 
 
-def placed(described):
+def placed(described: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, int]]:
     """Each with its first element among all, and their number."""
     at = 0
     for one in described:
@@ -432,20 +449,21 @@ FIELDS = ("step", "kind", "elements", "bytes", "ready", "in_backward", "async", 
 NAME_NUMBERS = 8
 
 
-def as_numbers(name):
+def as_numbers(name: str) -> list[float]:
     """The end of a file's name, three bytes a number, which fp32 holds exactly; 0 where there is no more."""
     text = name.encode("ascii", "replace")[-3 * NAME_NUMBERS:].ljust(3 * NAME_NUMBERS, b"\0")
     return [float(int.from_bytes(text[i:i + 3], "big")) for i in range(0, len(text), 3)]
 
 
-def note_events(events, rows):
+def note_events(events: list[dict[str, Any]], rows: torch.Tensor) -> None:
     """One row a collective behind a row with their number; what has no row is counted."""
     rows[0, 0] = float(len(events))
     for row, event in zip(rows[1:], events):
         row.copy_(torch.tensor([float(event[field]) for field in FIELDS] + as_numbers(event["file"])))
 
 
-def train(mine, case, inputs, outputs, rank, collectives, device):
+def train(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, rank: int, collectives: Collectives,
+          device: torch.device) -> None:
     mine.demand_way(case["way"])
     collectives.begin(case["late"])
     WAYS[case["way"]](mine, case, inputs, outputs, rank, collectives, device)

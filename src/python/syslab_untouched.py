@@ -2,14 +2,21 @@
 
 Needs torch.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from syslab_handed_in import Fault
 
+if TYPE_CHECKING:
+    Log = Any  # of syslab_collectives.py
+
 DRAWN = 64  # numbers that a module draws in a forward pass, one by one: nothing goes back by fewer
 
 
-def random_streams(device):
+def random_streams(device: torch.device) -> list[tuple[str, Any]]:
     """(name, generator's functions) of torch's random numbers there."""
     return [("CPU", torch)] + ([("GPU", torch.cuda)] if device.type == "cuda" else [])
 
@@ -21,8 +28,9 @@ class Untouched:
 
     current = None  # of this process's training, and so of any copy of its module
 
-    def __init__(self, case, device, rank, log):
-        self.seed, self.streams, self.seen, self.log = None, random_streams(device), set(), log
+    def __init__(self, case: dict[str, Any], device: torch.device, rank: int, log: Log) -> None:
+        self.seed, self.streams, self.log = None, random_streams(device), log
+        self.seen: set[tuple[str, bytes]] = set()
         self.what = "an optimizer" if case["way"] == "sharded_optimizer" else "a container"
         if "torch_seed" in case:
             self.seed = case["torch_seed"] ^ rank
@@ -30,10 +38,10 @@ class Untouched:
             self.draw()
         Untouched.current = self
 
-    def states(self):
+    def states(self) -> list[tuple[str, bytes]]:
         return [(name, stream.get_rng_state().numpy().tobytes()) for name, stream in self.streams]
 
-    def draw(self, count=1):
+    def draw(self, count: int = 1) -> None:
         """As a training does between a container's calls. A state from before it never comes back by itself."""
         for _ in range(count):
             self.seen.update(self.states())
@@ -41,7 +49,7 @@ class Untouched:
                 torch.rand(1, device=device)
 
     @classmethod
-    def of_module(cls, module):
+    def of_module(cls, module: torch.nn.Module) -> None:
         """In its forward pass. One that is repeated in a backward pass has to draw what it drew before."""
         self = cls.current
         if self is None or self.seed is None or not module.training:
@@ -50,7 +58,7 @@ class Untouched:
             self.demand_new("as the module's forward pass begins")
         self.draw(DRAWN)
 
-    def look(self, container, module, when):
+    def look(self, container: torch.nn.Module, module: torch.nn.Module, when: str) -> None:
         for name, layer in [(type(container).__name__, container), *module.named_modules(prefix="module")]:
             if not layer.training:
                 raise Fault(f"'{name}' is in eval() mode {when}; expected the mode that it had before, train(): "
@@ -59,12 +67,12 @@ class Untouched:
             raise Fault(f"the module computes in eval() mode {when}; expected the mode that it had before, train()")
         self.look_at_numbers(when)
 
-    def look_at_numbers(self, when):
+    def look_at_numbers(self, when: str) -> None:
         if self.seed is not None:
             self.demand_new(when)
             self.draw()
 
-    def demand_new(self, when):
+    def demand_new(self, when: str) -> None:
         for name, stream in self.streams:
             if stream.initial_seed() != self.seed:
                 raise Fault(f"torch's random numbers ({name}) begin anew {when}, with the seed "

@@ -4,6 +4,8 @@ Everything is looked at before anything is written. What leaves the folder, is a
 more than a submission has, is refused: one line on standard output that says what was found, and exit code 3. What an
 entry declares is not believed: bytes are counted while they are written.
 """
+from __future__ import annotations
+
 import os
 import resource
 import stat
@@ -21,11 +23,11 @@ class Refused(Exception):
     pass
 
 
-def quoted(name):
+def quoted(name: str) -> str:
     return repr(name if len(name) <= 80 else name[:80] + "…")
 
 
-def parts_of(entry):
+def parts_of(entry: zipfile.ZipInfo) -> list[str]:
     """The folders and the name; Refused where they lead out."""
     name = entry.filename
     parts = [part for part in name.split("/") if part not in ("", ".")]
@@ -36,7 +38,7 @@ def parts_of(entry):
     return parts
 
 
-def look_at(archive):
+def look_at(archive: zipfile.ZipFile) -> dict[tuple[str, ...], zipfile.ZipInfo]:
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         raise Refused(f"it has {len(entries)} entries; a submission has at most {MOST_FILES}")
@@ -66,7 +68,7 @@ def look_at(archive):
     return wanted
 
 
-def unpack(archive, wanted, folder):
+def unpack(archive: zipfile.ZipFile, wanted: dict[tuple[str, ...], zipfile.ZipInfo], folder: str) -> None:
     written = 0
     for parts, entry in wanted.items():
         target = os.path.join(folder, *parts)
@@ -82,7 +84,7 @@ def unpack(archive, wanted, folder):
                 out.write(piece)
 
 
-def main():
+def main() -> int:
     path, [folder] = os.environ["SYSLAB_ZIP"], sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:

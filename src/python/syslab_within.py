@@ -6,11 +6,20 @@ rounding does there.
 
 Needs torch, and does nothing where it has no TorchDispatchMode.
 """
+from __future__ import annotations
+
 import contextlib
 import sys
+from typing import TYPE_CHECKING, Any
 
 from syslab_bounds import PROBE_STEP
 from syslab_signature import is_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy
+    from torch import Tensor
 
 # What these return has been rounded already, whichever the dtype.
 EXACT = frozenset("""
@@ -25,12 +34,12 @@ triu_ trunc unfold_backward uniform_ view_copy where zero_ zeros_like
 """.split())
 
 
-def operation_of(function):
+def operation_of(function: Any) -> str:
     named = function.overloadpacket if hasattr(function, "overloadpacket") else function
     return getattr(named, "__name__", "")
 
 
-def is_view(function):
+def is_view(function: Any) -> bool:
     """Whether a result is memory of an argument that the operation does not write."""
     schema = getattr(function, "_schema", None)
     if schema is None:
@@ -38,7 +47,7 @@ def is_view(function):
     return any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
 
 
-def moved_of(value, arrangement, generator):
+def moved_of(value: Tensor, arrangement: str, generator: numpy.random.Generator) -> Any:
     """A tensor of factors 1 ± PROBE_STEP: of each element by itself, of a row together, or of the whole tensor."""
     torch = sys.modules["torch"]
     shape = list(value.shape)
@@ -62,14 +71,14 @@ class Largest:
     which is asked with gradients enabled. None before there is any, or where torch cannot be watched."""
     value = None
 
-    def take(self, tensor):
+    def take(self, tensor: Tensor) -> None:
         size = sys.modules["torch"].nan_to_num(tensor.detach().abs(), nan=0.0, posinf=0.0)
         if size.numel():
             self.value = max(self.value or 0.0, float(size.max()))
 
 
 @contextlib.contextmanager
-def results_moved(arrangement, generator):
+def results_moved(arrangement: str, generator: numpy.random.Generator) -> Iterator[Largest]:
     """Within it, each double that an operation of torch computes of other doubles is moved. Gives the Largest of
     them."""
     largest = Largest()
@@ -80,7 +89,7 @@ def results_moved(arrangement, generator):
         return
     torch = sys.modules["torch"]
 
-    def doubles_of(values):
+    def doubles_of(values: Any) -> Iterator[Tensor]:
         for each in values if isinstance(values, (list, tuple)) else (values,):
             if isinstance(each, (list, tuple)):
                 yield from doubles_of(each)
@@ -88,7 +97,8 @@ def results_moved(arrangement, generator):
                 yield each
 
     class Moving(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        def __torch_dispatch__(self, function: Any, types: Any, args: tuple[Any, ...] = (),
+                               kwargs: dict[str, Any] | None = None) -> Any:
             result = function(*args, **(kwargs or {}))
             taken, given = list(doubles_of(args)), list(doubles_of(result))
             if is_view(function) or operation_of(function) in EXACT or not taken:

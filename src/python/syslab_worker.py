@@ -27,6 +27,8 @@ share a GPU's memory, inputs come by the host's and the call's time is what thes
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
+from __future__ import annotations
+
 import argparse
 import sys
 from typing import Any
@@ -38,7 +40,7 @@ from syslab_loading import parse_mine
 from syslab_wire import PROTOCOL, Pipe
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mine", metavar="NAME=FILE.py:CLASS", help="where the host's hello has no `implementation`")
     parser.add_argument("--function", action="store_true",

@@ -3,6 +3,10 @@ same module.
 
 The plain ones are here: what a hand-out's text describes, without anything of ours.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import torch
 import torch.distributed as dist
 from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
@@ -10,21 +14,24 @@ from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 import syslab_handed_in
 from syslab_failures import Unsupported
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
 
 class Container(torch.nn.Module):
-    def __init__(self, module):
+    def __init__(self, module: torch.nn.Module) -> None:
         super().__init__()
         self.module = module
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         return self.module(*inputs)
 
-    def finish_gradient_synchronization(self):
+    def finish_gradient_synchronization(self) -> None:
         """Nothing travels."""
 
 
 class Shared(Container):
-    def __init__(self, module):
+    def __init__(self, module: torch.nn.Module) -> None:
         super().__init__(module)
         for tensor in [*module.parameters(), *module.buffers()]:
             dist.broadcast(tensor.data, 0)
@@ -33,7 +40,7 @@ class Shared(Container):
 class Naive(Shared):
     """An all-reduce a gradient, behind the backward pass."""
 
-    def finish_gradient_synchronization(self):
+    def finish_gradient_synchronization(self) -> None:
         for parameter in self.module.parameters():
             dist.all_reduce(parameter.grad)
             parameter.grad /= dist.get_world_size()
@@ -42,7 +49,7 @@ class Naive(Shared):
 class FlatCopy(Shared):
     """All gradients copied into one buffer and back."""
 
-    def finish_gradient_synchronization(self):
+    def finish_gradient_synchronization(self) -> None:
         gradients = [parameter.grad for parameter in self.module.parameters()]
         flat = _flatten_dense_tensors(gradients)
         dist.all_reduce(flat)
@@ -54,29 +61,29 @@ class FlatCopy(Shared):
 class Torchs(Container):
     """torch's DistributedDataParallel, with buckets of 25 MB unless the case limits them."""
 
-    def __init__(self, module, bucket_size_mb=None):
+    def __init__(self, module: torch.nn.Module, bucket_size_mb: float | None = None) -> None:
         limit = {} if bucket_size_mb is None else {"bucket_cap_mb": bucket_size_mb}
         super().__init__(torch.nn.parallel.DistributedDataParallel(module, **limit))
 
 
-def whole(parameters, optimizer_cls, **options):
+def whole(parameters: Iterable[Any], optimizer_cls: Callable[..., Any], **options: Any) -> Any:
     """Every rank has all of the optimizer's state."""
     return optimizer_cls(parameters, **options)
 
 
-def torchs_optimizer(parameters, optimizer_cls, **options):
+def torchs_optimizer(parameters: Iterable[Any], optimizer_cls: Callable[..., Any], **options: Any) -> Any:
     from torch.distributed.optim import ZeroRedundancyOptimizer
 
     return ZeroRedundancyOptimizer(parameters, optimizer_class=optimizer_cls, **options)
 
 
-PLAIN = {"none": Container, "naive": Naive, "flat_copy": FlatCopy, "whole": whole}
+PLAIN: dict[str, Callable[..., Any]] = {"none": Container, "naive": Naive, "flat_copy": FlatCopy, "whole": whole}
 TORCHS = {"data_parallel": Torchs, "sharded_optimizer": torchs_optimizer}
 OURS = {"flat_view": "FlatDDP", "overlap": "IndividualDDP", "bucketed": "BucketedDDP", "planned": "PlannedDDP",
         "optimizer": "ShardedOptimizer", "layer": "FSDP"}
 
 
-def yardstick(case):
+def yardstick(case: dict[str, Any]) -> syslab_handed_in.Methods:
     """In the form of something that was handed in."""
     if case["whose"] == "torchs":
         return syslab_handed_in.Methods(TORCHS[case["way"]])

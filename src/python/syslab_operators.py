@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     import numpy
     from torch import Tensor
 
+    from syslab_gpu import GpuCall
+    from syslab_tensors import Doorbell, NoDoorbell
+
     Array = Union[numpy.ndarray, Tensor]
     Arrays = dict[str, Array]
-    Bell = Any  # a Doorbell, NoDoorbell or GpuCall
+    Bell = Union[Doorbell, NoDoorbell, GpuCall]
     Timed = Callable[[Callable[[], Any], tuple[Array, ...]], Any]
 
 # What hand-outs give a form of its own; every other function is a method of its name.

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     import numpy
     from torch import Tensor
 
+    from syslab_gpu import LabMemory
+    from syslab_tensors import Memory
+
     Array = Union[numpy.ndarray, Tensor]
-    Memory = Any  # of syslab_tensors.py
-    LabMemory = Any  # of syslab_gpu.py
 
 # In which dtype of the wire a tensor's bytes travel, by bytes an element: it is a container, no conversion.
 CONTAINERS = {8: "fp64", 4: "fp32", 2: "fp16", 1: "fp16"}

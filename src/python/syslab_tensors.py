@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy
     from torch import Tensor
 
-    Pipe = Any  # of syslab_wire.py
+    from syslab_wire import Pipe
 
 TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int64": "int64"}
 DTYPE_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}

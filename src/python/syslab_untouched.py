@@ -11,7 +11,7 @@ import torch
 from syslab_handed_in import Fault
 
 if TYPE_CHECKING:
-    Log = Any  # of syslab_collectives.py
+    from syslab_collectives import Log
 
 DRAWN = 64  # numbers that a module draws in a forward pass, one by one: nothing goes back by fewer
 

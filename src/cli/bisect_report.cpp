@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "compare/told_delta.hpp"
 #include "core/text/text.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -64,6 +66,12 @@ std::string into_branch(std::vector<std::string> words, const BisectOptions& opt
   return fmt::format("\nit is a merge, and its branch is not searched yet\nnext: {}", command);
 }
 
+std::string not_more_in_all(const std::string& over, const Change& whole) {
+  const std::optional<double> smaller = delta_below(whole.interval);
+  return fmt::format("{}, not more than {:g} % in all. Nothing was searched; a gain may hide a loss.{}", over,
+                     100 * whole.delta, smaller ? fmt::format(" try: --delta {}", delta_option(*smaller)) : "");
+}
+
 void BisectReport::step(const std::string& commit, const std::string& named, Answer answer,
                         const std::string& text) const {
   if (!console_.json()) return console_.print(line_of(named, answer_word(answer), text));
@@ -74,7 +82,7 @@ void BisectReport::step(const std::string& commit, const std::string& named, std
                         const Change& change) const {
   const char* const word = answer ? answer_word(*answer) : "";
   const std::string text =
-      change.failed ? change.failed->reason : text_of(change) + (change.remembered ? ", as stored" : "");
+      change.failed ? words::reason(*change.failed) : text_of(change) + (change.remembered ? ", as stored" : "");
   if (!console_.json()) return console_.print(line_of(named, word, text));
   Json json{{"type", "step"}, {"commit", commit}, {"answer", word}, {"text", text}, {"remembered", change.remembered}};
   if (!change.failed) {

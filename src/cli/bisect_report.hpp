@@ -32,6 +32,9 @@ enum class End {
 std::string into_branch(std::vector<std::string> words, const BisectOptions& options,
                         const std::optional<MergedBranch>& branch);
 
+// Of a last revision that does not lose more than δ. `over`: what was measured.
+std::string not_more_in_all(const std::string& over, const Change& whole);
+
 class BisectReport {
  public:
   explicit BisectReport(const Console& console) : console_(console) {}

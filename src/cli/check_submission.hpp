@@ -6,8 +6,8 @@
 #include "core/error.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
-#include "session/exit_code.hpp"
 #include "store/store.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

@@ -25,6 +25,7 @@
 #include "session/session.hpp"
 #include "stats/summary.hpp"
 #include "store/cells.hpp"
+#include "words/comparison_words.hpp"
 #include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
@@ -67,7 +68,8 @@ claim::Case case_of(const ComparisonSession& session, const SweptComparison& swe
 }
 
 bool is_short_of_time(const SweptComparison& swept) {
-  return !swept.measured.failed && swept.measured.stop == "budget" && swept.measured.launches() < kFewestLaunches;
+  return !swept.measured.failed && swept.measured.stop == "budget" &&
+         swept.measured.launches() < verdict::kFewestLaunches;
 }
 
 // Axes of a claim's cases are words of its file.
@@ -85,10 +87,10 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
   one.title = shown_title_of(session, *swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
-    one.failed = claim::shown_message(file, reason_by_name(swept.judgement, sides.a.label(), sides.b.label()));
+    one.failed = claim::shown_message(file, words::reason(swept.judgement, sides.a.label(), sides.b.label()));
     one.faster_wrong = swept.judgement.failed_b == Status::check_failed;
   } else if (is_short_of_time(swept)) {
-    one.failed = swept.judgement.reason;
+    one.failed = words::reason(swept.judgement);
   }
   return one;
 }
@@ -153,7 +155,7 @@ std::string in_short(const claim::Measured& measured) {
 
 Exit exit_of_run(const SweptComparison& swept) {
   const bool oom_is_an_answer = swept.measured.point->a.experiment->oom_is_an_answer;
-  const Judgement& it = swept.judgement;
+  const verdict::Judgement& it = swept.judgement;
   Exit exit = swept.measured.stop == "interrupted" ? Exit::incomplete : Exit::well;
   if (it.failed_a) exit = worse(exit, exit_of(*it.failed_a, oom_is_an_answer));
   if (it.failed_b && it.failed_b != Status::check_failed) {

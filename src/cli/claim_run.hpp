@@ -10,7 +10,7 @@
 #include "claim/finding.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "compare/sweep.hpp"
-#include "session/exit_code.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

@@ -10,8 +10,8 @@
 #include "evidence/schedule.hpp"
 #include "evidence/standing.hpp"
 #include "session/context.hpp"
-#include "session/exit_code.hpp"
 #include "session/stored_evidence.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

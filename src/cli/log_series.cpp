@@ -10,7 +10,6 @@
 
 #include "cli/output_file.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "compare/judgement.hpp"
 #include "compare/revisions.hpp"
 #include "core/error.hpp"
 #include "core/quantity.hpp"
@@ -29,6 +28,7 @@
 #include "stats/change_point.hpp"
 #include "stats/verdict.hpp"
 #include "store/cells.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -143,8 +143,8 @@ bool is_of(const Series& series, const std::string& machine) {
 // "2.30 % more time (95 %: +2.10 % … +2.50 %)", of log(after / before) of times.
 std::string measured_text(const Quantity& quantity, double log_ratio, const stats::Interval& of_times) {
   const stats::Interval shown = quantity.is_rate() ? stats::Interval{-of_times.high, -of_times.low} : of_times;
-  return fmt::format("{} (95 %: {} … {})", change_in_words(quantity, log_ratio), change_text(shown.low),
-                     change_text(shown.high));
+  return fmt::format("{} (95 %: {} … {})", words::change_in_words(quantity, log_ratio), words::change_text(shown.low),
+                     words::change_text(shown.high));
 }
 
 // Of any version of the protocol: both sides of a comparison share it, whenever it was.
@@ -270,11 +270,11 @@ std::string sentence(const Series& series, const Suspect& suspect, const std::st
     const bool rate = series.quantity.is_rate();
     return fmt::format("{}: {} and {} {} the same {}, measured in turns, {}; what moved by {} was the machine", what,
                        before, after, rate ? "have" : "take", rate ? series.quantity.unit : "time", suspect.text,
-                       change_text(rate ? -suspect.log_ratio : suspect.log_ratio));
+                       words::change_text(rate ? -suspect.log_ratio : suspect.log_ratio));
   }
   const std::string perhaps =
       fmt::format("{}: perhaps {} since {} ({})", what, suspect.log_ratio > 0 ? "slower" : "faster", after,
-                  change_in_words(series.quantity, suspect.log_ratio));
+                  words::change_in_words(series.quantity, suspect.log_ratio));
   if (suspect.verdict) {
     return fmt::format("{}; {} and {} measured in turns: {} {}", perhaps, before, after,
                        stats::to_string(*suspect.verdict), suspect.text);
@@ -357,7 +357,8 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
         break;
       }
       if (!is_of(series, here)) {
-        context.console.note(printable(series.machine) + " is another machine: what it measured is confirmed there");
+        context.console.note(printable(series.machine) +
+                             " is another machine: what it measured is verdict::confirmed there");
         break;
       }
       CompareOptions compare;

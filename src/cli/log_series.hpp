@@ -3,7 +3,7 @@
 
 #include "cli/options.hpp"
 #include "session/context.hpp"
-#include "session/exit_code.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

@@ -21,6 +21,7 @@
 #include "core/process/descendants.hpp"
 #include "core/text/text.hpp"
 #include "registry/registry.hpp"
+#include "session/requeue.hpp"
 #include "worker/wire/serve.hpp"
 
 namespace syslab::cli {

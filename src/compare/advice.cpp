@@ -116,9 +116,10 @@ std::string what_would_do(const Doubt& doubt, const std::optional<Crowd>& crowd)
   return launches_that_tell(doubt).value_or("At this noise no number of launches that one waits for tells.");
 }
 
-std::string what_would_do(const Judgement& it, std::span<const double> launch_seconds,
+std::string what_would_do(const verdict::Judgement& it, std::span<const double> launch_seconds,
                           const std::optional<Crowd>& crowd) {
-  const bool known = it.low && it.high && it.log_ratio && it.launches >= kFewestLaunches && !launch_seconds.empty();
+  const bool known =
+      it.low && it.high && it.log_ratio && it.launches >= verdict::kFewestLaunches && !launch_seconds.empty();
   if (it.verdict != stats::Verdict::unclear || !known) return {};
   const double half = (*it.high - *it.low) / 2, border = std::log1p(it.delta);
   const double seconds =
@@ -141,10 +142,11 @@ std::string what_would_do(const Judgement& it, std::span<const double> launch_se
 std::string what_will_not_do(std::span<const stats::PairedBlock> blocks, double delta, const Ahead& ahead) {
   const std::vector<std::vector<double>> by_launch = stats::blocks_by_launch(blocks);
   const int launches = static_cast<int>(by_launch.size());
-  if (ahead.launches <= launches || ahead.launches < kFewestLaunches || std::ssize(blocks) <= launches) return {};
+  if (ahead.launches <= launches || ahead.launches < verdict::kFewestLaunches || std::ssize(blocks) <= launches)
+    return {};
   const int each = static_cast<int>(std::ssize(blocks)) / launches;
   // Of fewer launches only the scatter of their blocks is known. Launches differ by that, and by what is not known yet.
-  const bool few = launches < kFewestLaunches;
+  const bool few = launches < verdict::kFewestLaunches;
   const stats::PairedSpread spread =
       few ? stats::PairedSpread{stats::block_spread(blocks), 0} : stats::paired_spread(blocks);
   const stats::PairedSpread least = few ? spread : stats::least_spread(spread, launches, each);

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "compare/judgement.hpp"
+#include "verdict/judgement.hpp"
 
 namespace syslab::cli {
 
@@ -41,7 +41,7 @@ std::string what_would_do(const Doubt& doubt, const std::optional<Crowd>& crowd)
 
 // The same after a comparison, or with what --delta these launches do. Empty where the verdict is another, or has no
 // interval. `launch_seconds`: what each launch took.
-std::string what_would_do(const Judgement& judgement, std::span<const double> launch_seconds,
+std::string what_would_do(const verdict::Judgement& judgement, std::span<const double> launch_seconds,
                           const std::optional<Crowd>& crowd);
 
 // What is left of a comparison that has begun.

@@ -20,6 +20,7 @@
 #include "session/stored_run.hpp"
 #include "session/summary.hpp"
 #include "store/cells.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -42,7 +43,7 @@ struct Gated {
   PooledResolution resolution;                 // of all rounds
   std::vector<stats::TimingWarning> warnings;  // about results
   std::string why;
-  Judgement judgement;
+  verdict::Judgement judgement;
   std::string uid;
 };
 
@@ -77,7 +78,7 @@ class StoredGate {
   Exit measured_and_told() {
     const std::vector<std::string> differing = differing_conditions(store_, pinned_.id, run_);
     if (!differing.empty()) {
-      for (Gated& it : cases_) it.judgement = incomparable(fmt::format("{}", fmt::join(differing, "; ")));
+      for (Gated& it : cases_) it.judgement = verdict::incomparable(fmt::format("{}", fmt::join(differing, "; ")));
       for (Gated& it : cases_) keep(it, {});
       return report();
     }
@@ -86,13 +87,13 @@ class StoredGate {
       if (it.can_be_judged) all.push_back(&it);
     }
     measure(all);
-    std::vector<Judgement*> judgements;
+    std::vector<verdict::Judgement*> judgements;
     for (Gated& it : cases_) {
       if (it.can_be_judged) it.judgement = judged(it);
       judgements.push_back(&it.judgement);
       keep(it, {});
     }
-    correct_for_sweep(judgements);
+    verdict::correct_for_sweep(judgements);
     store_sweep();
     confirm();
     return report();
@@ -137,9 +138,9 @@ class StoredGate {
     }
   }
 
-  Judgement judged(const Gated& it) const {
+  verdict::Judgement judged(const Gated& it) const {
     if (it.failed) {
-      Judgement judgement = incomparable(it.why);
+      verdict::Judgement judgement = verdict::incomparable(it.why);
       judgement.failed_b = it.failed;
       judgement.warnings = it.warnings;
       return judgement;
@@ -153,11 +154,12 @@ class StoredGate {
     if (now.size() > it.attempts.size())
       now.erase(now.begin(), now.end() - static_cast<std::ptrdiff_t>(it.attempts.size()));
     if (now.empty()) {
-      Judgement judgement = incomparable("not measured");
+      verdict::Judgement judgement = verdict::incomparable("not measured");
       judgement.failed_b = Status::aborted;
       return judgement;
     }
-    Judgement judgement = judge_stored(it.pinned.launch_medians, now, delta_, quantity_of(*it.planned));
+    verdict::Judgement judgement =
+        verdict::judge_stored(it.pinned.launch_medians, now, delta_, quantity_of(*it.planned));
     judgement.warnings = it.warnings;
     judgement.note = in_words(it.resolution, "now");
     return judgement;
@@ -179,7 +181,7 @@ class StoredGate {
     row.p_value = it.judgement.p_value;
     row.delta = it.judgement.delta;
     row.verdict = stats::to_string(it.judgement.verdict);
-    row.reason = it.judgement.reason.empty() ? it.judgement.note : it.judgement.reason;
+    row.reason = words::reason_or_note(it.judgement);
     row.confirms = confirms;
     for (const std::string& attempt : it.pinned.attempts) row.attempts.push_back({'A', 0, attempt});
     for (const std::string& attempt : it.attempts) row.attempts.push_back({'B', 0, attempt});
@@ -193,10 +195,10 @@ class StoredGate {
   void store_sweep() {
     std::vector<store::SweepVerdict> verdicts;
     for (const Gated& it : cases_) {
-      const Judgement& judgement = it.judgement;
+      const verdict::Judgement& judgement = it.judgement;
       if (!judgement.q_value) continue;
       verdicts.push_back({it.uid, judgement.tests, *judgement.q_value, std::string(stats::to_string(judgement.verdict)),
-                          judgement.reason});
+                          words::reason(judgement)});
     }
     store_.add_sweep_verdicts(verdicts);
   }
@@ -207,18 +209,18 @@ class StoredGate {
       if (it.judgement.verdict == Verdict::slower) slower.push_back(&it);
     }
     if (interrupted_) {
-      for (Gated* it : slower) it->judgement = not_confirmed(it->judgement);
+      for (Gated* it : slower) it->judgement = verdict::not_confirmed(it->judgement);
     }
     if (slower.empty() || interrupted_) return;
     context_.console.note(
         fmt::format("{} slower; measured once more", counted(static_cast<std::int64_t>(slower.size()), "case")));
     measure(slower);
     for (Gated* it : slower) {
-      const Judgement first = it->judgement;
+      const verdict::Judgement first = it->judgement;
       const std::string first_uid = it->uid;
       it->judgement = judged(*it);
       keep(*it, first_uid);
-      it->judgement = confirmed(first, it->judgement);
+      it->judgement = verdict::confirmed(first, it->judgement);
     }
   }
 
@@ -242,7 +244,7 @@ class StoredGate {
       exit = worse(exit, exit_of(it.judgement, it.planned->experiment->oom_is_an_answer));
       lines.push_back({label_of(*it.planned), it.judgement});
       if (context_.console.json()) {
-        Json json = to_json(it.judgement);
+        Json json = words::to_json(it.judgement);
         json["type"] = "comparison";
         json["comparison"] = it.uid;
         json["mode"] = "stored";
@@ -259,7 +261,7 @@ class StoredGate {
           (told.empty() ? "" : told + "\n") +
           "Against stored values, not measured in turns: whatever changed on this machine since then counts as a "
           "change. " +
-          hint_of_turns(files_) + "\n" + verdict_table(context_.console, lines, kPinnedSide, kNowSide) +
+          hint_of_turns(files_) + "\n" + verdict_table(context_.console, lines, words::kPinnedSide, words::kNowSide) +
           what_would_tell() + fmt::format("run {}\n", store_.run_uid(run_)));
     }
     return exit;
@@ -291,19 +293,17 @@ std::vector<Gated> gated_cases(const store::Store& store, const store::StoredRun
     it.planned = &planned;
     if (const auto found = times.find(key_of(planned)); found != times.end()) it.pinned = found->second;
     const auto launches = static_cast<int>(it.pinned.launch_medians.size());
-    it.can_be_judged = launches >= kFewestLaunches;
+    it.can_be_judged = launches >= verdict::kFewestLaunches;
     if (it.can_be_judged) continue;
     if (const auto found = without_time.find(key_of(planned)); found != without_time.end()) {
       const NoTime& why = found->second;
-      it.judgement =
-          incomparable(fmt::format("not measured: in the pinned run it {}: {}", verdict_of(why), in_words(why)));
+      it.judgement = verdict::incomparable(
+          fmt::format("not measured: in the pinned run it {}: {}", verdict_of(why), in_words(why)));
       it.judgement.code = why.reason;
       continue;
     }
-    it.judgement.reason =
-        launches == 0 ? "the pinned run holds no checked time of it; not measured"
-                      : fmt::format("the pinned run holds {} of it, a verdict takes {}; not measured",
-                                    launches == 1 ? "1 launch" : fmt::format("{} launches", launches), kFewestLaunches);
+    it.judgement.reason.cause = verdict::Cause::no_stored_time;
+    it.judgement.launches_of_side[0] = launches;
   }
   return cases;
 }
@@ -333,35 +333,20 @@ std::string with_launches(const store::StoredRun& run, int launches) {
     const Gated& first = *std::ranges::find(cases, stats::TimingReason::under_resolution,
                                             [](const Gated& it) { return it.judgement.code; });
     const std::string others =
-        few > 0 ? fmt::format(", and fewer than {} launches of {}", kFewestLaunches, counted(few, "other")) : "";
-    throw Error(ErrorKind::usage,
-                fmt::format("run {} holds no time of {}{}; expected one to compare with. {}: {}", pinned.run.uid,
-                            counted(unresolved, "case"), others, label_of(*first.planned), first.judgement.reason));
+        few > 0 ? fmt::format(", and fewer than {} launches of {}", verdict::kFewestLaunches, counted(few, "other"))
+                : "";
+    throw Error(ErrorKind::usage, fmt::format("run {} holds no time of {}{}; expected one to compare with. {}: {}",
+                                              pinned.run.uid, counted(unresolved, "case"), others,
+                                              label_of(*first.planned), words::reason(first.judgement)));
   }
   throw Error(ErrorKind::usage,
               fmt::format("run {} holds fewer than {} launches of every case, and against stored values a verdict "
                           "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`{}",
-                          pinned.run.uid, kFewestLaunches, with_launches(pinned.run, kFewestLaunches),
+                          pinned.run.uid, verdict::kFewestLaunches, with_launches(pinned.run, verdict::kFewestLaunches),
                           shell_word(against), can_build ? "; or give --build, the program that made this one" : ""));
 }
 
 }  // namespace
-
-Judgement confirmed(const Judgement& first, const Judgement& again) {
-  if (again.verdict == Verdict::slower || again.failed_a || again.failed_b) return again;
-  Judgement judgement = again;
-  judgement.verdict = Verdict::unclear;
-  judgement.reason =
-      fmt::format("slower at first ({}), {} when measured again", change_text(first), stats::to_string(again.verdict));
-  return judgement;
-}
-
-Judgement not_confirmed(const Judgement& first) {
-  Judgement judgement = first;
-  judgement.verdict = Verdict::unclear;
-  judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again", change_text(first));
-  return judgement;
-}
 
 std::string self_reported_sentence(const std::optional<Arrival>& arrival) {
   if (!arrival) return {};

@@ -27,13 +27,6 @@ struct Pinned {
 Exit gate_by_stored(const Context& context, store::Store& store, const Pinned& pinned, const GateOptions& options,
                     const ComparisonConditions& conditions, std::vector<GatedLine>& lines);
 
-// Slower twice is slower; anything else the second time makes the first time's `slower` unclear, but for a wrong side,
-// which stays wrong.
-Judgement confirmed(const Judgement& first, const Judgement& again);
-
-// Slower, but there was no second time.
-Judgement not_confirmed(const Judgement& first);
-
 // "The pinned run is self-reported: …", if it was not measured here; else empty.
 std::string self_reported_sentence(const std::optional<Arrival>& arrival);
 

@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "compare/verdict_table.hpp"
 #include "core/error.hpp"
 #include "core/process/environment_variable.hpp"
 #include "core/text/command_text.hpp"
 #include "core/text/printable.hpp"
 #include "core/text/text.hpp"
 #include "report/writers/writers.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -22,7 +24,7 @@ using stats::Verdict;
 
 enum class Level { well, warning, error };
 
-Level level_of(const Judgement& it) {
+Level level_of(const verdict::Judgement& it) {
   if (it.verdict == Verdict::slower || it.failed_a || it.failed_b) return Level::error;
   return it.verdict == Verdict::faster || it.verdict == Verdict::same ? Level::well : Level::warning;
 }
@@ -37,8 +39,8 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-std::string said(const Judgement& it) {
-  return it.failed_a || it.failed_b ? it.reason : sentence(it, kPinnedSide, kNowSide);
+std::string said(const verdict::Judgement& it) {
+  return it.failed_a || it.failed_b ? words::reason(it) : words::sentence(it, words::kPinnedSide, words::kNowSide);
 }
 
 std::string annotation(std::string_view level, const std::string& file, const std::string& title,
@@ -76,8 +78,8 @@ std::string github_annotations(const std::vector<GatedLine>& lines, const std::v
   for (const auto& [title, it, file] : lines) {
     const Level level = level_of(it);
     if (level == Level::well) continue;
-    text += annotation(level == Level::error ? "error" : "warning", file, fmt::format("{}: {}", title, word_of(it)),
-                       said(it));
+    text += annotation(level == Level::error ? "error" : "warning", file,
+                       fmt::format("{}: {}", title, words::word_of(it)), said(it));
   }
   for (const std::string& line : missing) text += annotation("error", "", "missing", line);
   return text;
@@ -99,12 +101,14 @@ std::string github_summary(const std::string& against, const std::vector<GatedLi
   if (!about_pin.empty()) text += report::escape_markdown(about_pin) + "\n\n";
   text += "| | case | pinned | now | change | 95 % | verdict |\n|---|---|---:|---:|---:|---:|---|\n";
   for (const GatedLine* line : sorted) {
-    const Judgement& it = line->judgement;
-    text += fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} |\n", mark_of(level_of(it)), report::escape_markdown(line->title),
-        value_text(it.quantity, it.seconds_a), value_text(it.quantity, it.seconds_b),
-        it.log_ratio ? change_text(it) : "–", it.low ? interval_text(it) : "–",
-        report::escape_markdown(it.reason.empty() ? word_of(it) : fmt::format("{}: {}", word_of(it), it.reason)));
+    const verdict::Judgement& it = line->judgement;
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", mark_of(level_of(it)),
+                        report::escape_markdown(line->title), value_text(it.quantity, it.seconds_a),
+                        value_text(it.quantity, it.seconds_b), it.log_ratio ? words::change_text(it) : "–",
+                        it.low ? words::interval_text(it) : "–",
+                        report::escape_markdown(it.reason.cause == verdict::Cause::none
+                                                    ? words::word_of(it)
+                                                    : fmt::format("{}: {}", words::word_of(it), words::reason(it))));
   }
   for (const std::string& line : missing) {
     text += fmt::format("| ❌ | {} | – | – | – | – | missing |\n", report::escape_markdown(line));

@@ -5,16 +5,16 @@
 #include <string_view>
 #include <vector>
 
-#include "compare/judgement.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
+#include "verdict/judgement.hpp"
 
 namespace syslab::cli {
 
 struct GatedLine {
   std::string title;
-  Judgement judgement;
+  verdict::Judgement judgement;
   std::string file;  // of somebody's own implementation; empty: there is none to point at
 };
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "words/comparison_words.hpp"
+
 namespace syslab::cli {
 namespace {
 
@@ -24,8 +26,12 @@ Change change_of(std::span<const stats::PairedBlock> blocks, double seconds_of_e
           .delta = asked_delta.value_or(stats::default_delta(seconds_of_earlier))};
 }
 
+Change change_of(const verdict::Turns& turns, std::optional<double> asked_delta) {
+  return change_of(turns.blocks, verdict::judge(turns, asked_delta).seconds_a.value_or(0), asked_delta);
+}
+
 Loss loss_of(const Change& change) {
-  if (change.failed || change.launches < kFewestLaunches) return Loss::unclear;
+  if (change.failed || change.launches < verdict::kFewestLaunches) return Loss::unclear;
   if (stats::verdict(change.interval, change.delta) == stats::Verdict::slower) return Loss::above;
   return change.interval.high <= std::log1p(change.delta) ? Loss::not_above : Loss::unclear;
 }
@@ -35,7 +41,7 @@ bool is_gain(const Change& change) {
 }
 
 Answer answer_of(const Change& change, double half) {
-  if (change.failed || change.launches < kFewestLaunches) return Answer::unknown;
+  if (change.failed || change.launches < verdict::kFewestLaunches) return Answer::unknown;
   if (change.interval.low > half) return Answer::bad;
   return change.interval.high < half ? Answer::good : Answer::unknown;
 }
@@ -45,8 +51,8 @@ bool is_part_of(const Change& change, const Change& whole) {
 }
 
 std::string text_of(const Change& change) {
-  return fmt::format("{} (99 %: {})", change_text(change.log_ratio, change.delta),
-                     interval_text(change.log_ratio, change.interval, change.delta));
+  return fmt::format("{} (99 %: {})", words::change_text(change.log_ratio, change.delta),
+                     words::interval_text(change.log_ratio, change.interval, change.delta));
 }
 
 Doubt doubt_of(const Change& change, double border) {
@@ -58,10 +64,10 @@ Doubt doubt_of(const Change& change, double border) {
 }
 
 std::string why_unclear(const Change& change) {
-  if (change.launches < kFewestLaunches) {
-    return fmt::format("{} launches a side; a verdict takes {}", change.launches, kFewestLaunches);
+  if (change.launches < verdict::kFewestLaunches) {
+    return fmt::format("{} launches a side; a verdict takes {}", change.launches, verdict::kFewestLaunches);
   }
-  return fmt::format("{}. {}", across_borders(change.interval, change.delta),
+  return fmt::format("{}. {}", words::across_borders(change.interval, change.delta),
                      what_would_do(doubt_of(change, std::log1p(change.delta)), change.crowd));
 }
 

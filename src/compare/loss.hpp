@@ -7,7 +7,7 @@
 
 #include "compare/advice.hpp"
 #include "compare/bisection.hpp"
-#include "compare/judgement.hpp"
+#include "compare/turns.hpp"
 
 namespace syslab::cli {
 
@@ -19,13 +19,14 @@ struct Change {
   double delta = 0.01;         // the smallest loss that counts: as asked, else as `compare` takes it
   double launch_seconds = 0;   // mean
   std::optional<Crowd> crowd;  // that there was when `bisect` began to measure it
-  std::optional<Judgement> failed;
+  std::optional<verdict::Judgement> failed;
   bool remembered = false;
 };
 
 // `seconds_of_earlier`: of one call.
 Change change_of(std::span<const stats::PairedBlock> blocks, double seconds_of_earlier,
                  std::optional<double> asked_delta);
+Change change_of(const verdict::Turns& turns, std::optional<double> asked_delta);
 
 // Whether a loss of more than δ is confirmed (`compare` and `gate` say slower), confirmed not to be there (the interval
 // ends at δ or below it), or neither.

@@ -21,6 +21,7 @@
 #include "session/command_selection.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -38,7 +39,7 @@ const plan::SideSpec& spec_of(const plan::ComparisonPlan& plan, char side) {
 }
 
 // "is wrong: out[3] is 7", "ended as oom: needs 242 GiB".
-AboutSide how_it_failed(char side, const runner::AttemptResult& result) {
+verdict::AboutSide how_it_failed(char side, const runner::AttemptResult& result) {
   const std::string detail = result.detail.substr(0, result.detail.find('\n'));
   const std::string why = detail.empty() ? "" : ": " + detail;
   if (result.status == Status::check_failed) return {side, "is wrong" + why, detail};
@@ -48,13 +49,14 @@ AboutSide how_it_failed(char side, const runner::AttemptResult& result) {
 bool is_ok(const runner::AttemptResult& result) { return result.status == Status::ok; }
 
 // If both ended badly, the one that ended by itself: the other was stopped because of it.
-Judgement failure(const runner::PairedLaunch& launch) {
+verdict::Judgement failure(const runner::PairedLaunch& launch) {
   const bool a_failed = !is_ok(launch.a) && launch.a.status != Status::aborted;
   const bool b_failed = !is_ok(launch.b) && launch.b.status != Status::aborted;
-  std::vector<AboutSide> sides;
+  std::vector<verdict::AboutSide> sides;
   if (a_failed) sides.push_back(how_it_failed('A', launch.a));
   if (b_failed) sides.push_back(how_it_failed('B', launch.b));
-  Judgement judgement = sides.empty() ? incomparable("interrupted") : incomparable(std::move(sides));
+  verdict::Judgement judgement = sides.empty() ? verdict::incomparable({.cause = verdict::Cause::interrupted})
+                                               : verdict::incomparable(std::move(sides));
   if (!a_failed && !b_failed) judgement.verdict = stats::Verdict::unclear;
   if (a_failed) judgement.failed_a = launch.a.status;
   if (b_failed) judgement.failed_b = launch.b.status;
@@ -166,10 +168,10 @@ store::RowId ComparisonSession::begin_run(const std::string& verb, const std::st
   return store_.begin_run(run, rows);
 }
 
-std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint& point) {
+std::optional<verdict::Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint& point) {
   const std::vector<std::string> differences = differing(builds_[0], point.a, builds_[1], point.b);
-  if (!differences.empty()) return incomparable(fmt::format("{}", fmt::join(differences, "; ")));
-  std::vector<AboutSide> sides;
+  if (!differences.empty()) return verdict::incomparable(fmt::format("{}", fmt::join(differences, "; ")));
+  std::vector<verdict::AboutSide> sides;
   std::array<std::optional<Status>, 2> ended;
   for (const char side : {'A', 'B'}) {
     const plan::PlannedCase& planned = case_of(point, side);
@@ -180,7 +182,7 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
     sides.push_back({side, fmt::format("is {}: {}", syslab::to_string(row.status), row.detail)});
   }
   if (sides.empty()) return std::nullopt;
-  Judgement judgement = incomparable(std::move(sides));
+  verdict::Judgement judgement = verdict::incomparable(std::move(sides));
   judgement.failed_a = ended[0];
   judgement.failed_b = ended[1];
   return judgement;
@@ -300,28 +302,27 @@ std::string ComparisonSession::same_code(const plan::ComparisonPoint& point) con
   return code == code_of(*b) ? code : "";
 }
 
-Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
-  Judgement judgement = judged_by_times(measured);
+verdict::Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
+  verdict::Judgement judgement = judged_by_times(measured);
   judgement.warnings = measured.warnings;
   for (const char side : {'A', 'B'}) {
     const std::string shorter = in_words(measured.resolution[index_of(side)], label(side));
     if (judgement.log_ratio && !shorter.empty()) judgement.note += (judgement.note.empty() ? "" : " ") + shorter;
   }
-  if (const auto warning = moved_forward(judgement, measured.forward_seconds, label('A'), label('B'))) {
+  if (const auto warning = verdict::moved_forward(judgement, measured.forward_seconds, label('A'), label('B'))) {
     stats::add_warnings(judgement.warnings, {*warning});
   }
   return judgement;
 }
 
-Judgement ComparisonSession::judged_by_times(const MeasuredPoint& measured) const {
+verdict::Judgement ComparisonSession::judged_by_times(const MeasuredPoint& measured) const {
   if (!measured.failed) {
-    Judgement judgement = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
-    const bool differs = judgement.verdict == stats::Verdict::faster || judgement.verdict == stats::Verdict::slower;
+    verdict::Judgement judgement =
+        verdict::judge(turns_of(measured.blocks), conditions_.delta, quantity_of(measured.point->a));
+    const bool differs = judgement.differs();
     if (const std::string code = differs ? same_code(*measured.point) : ""; !code.empty()) {
-      judgement.reason = fmt::format("both sides are the same machine code ({}): {} of {} is noise of this machine",
-                                     code.substr(0, 12), stats::to_string(judgement.verdict), interval_text(judgement));
-      judgement.verdict = stats::Verdict::unclear;
-      judgement.p_value.reset();  // it is no test of a change
+      judgement = verdict::unclear(
+          judgement, {.cause = verdict::Cause::same_code, .other = judgement.verdict, .text = code.substr(0, 12)});
     } else if (const auto& [a, b] = measured.kernel_code; differs && !a.empty() && a == b) {
       // Where to look, and nothing about whether: arguments, copies and waits are in no digest of kernels.
       judgement.note = fmt::format(
@@ -330,20 +331,20 @@ Judgement ComparisonSession::judged_by_times(const MeasuredPoint& measured) cons
           a.substr(0, 12));
     } else {
       judgement.note = what_would_do(judgement, measured.launch_seconds, measured.crowd);
-      if (judgement.note.empty()) judgement.note = differing_means(judgement, measured.blocks);
+      const std::optional<double> of_means = verdict::differing_means(judgement, turns_of(measured.blocks));
+      if (judgement.note.empty() && of_means) judgement.note = words::about_means(*of_means);
     }
-    if (measured.stop == "budget" && measured.launches() < kFewestLaunches) short_of_time(judgement, measured);
+    if (measured.stop == "budget" && measured.launches() < verdict::kFewestLaunches) short_of_time(judgement, measured);
     return judgement;
   }
   if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
-  Judgement judgement = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
-  judgement.verdict = stats::Verdict::unclear;
-  judgement.p_value.reset();  // the user may have seen the results before interrupting: no test, in a sweep neither
-  judgement.reason = fmt::format("interrupted after {}", counted(judgement.launches, "launch"));
-  return judgement;
+  verdict::Judgement judgement =
+      verdict::judge(turns_of(measured.blocks), conditions_.delta, quantity_of(measured.point->a));
+  // The user may have seen the results before interrupting: no test, in a sweep neither.
+  return verdict::unclear(judgement, {.cause = verdict::Cause::interrupted});
 }
 
-std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgement& judgement,
+std::string ComparisonSession::keep(const MeasuredPoint& measured, const verdict::Judgement& judgement,
                                     const std::string& confirms) {
   store::ComparisonRow row;
   row.experiment = measured.point->a.experiment->id;
@@ -365,7 +366,7 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   row.p_value = judgement.p_value;
   row.delta = judgement.delta;
   row.verdict = stats::to_string(judgement.verdict);
-  row.reason = judgement.reason.empty() ? judgement.note : judgement.reason;
+  row.reason = words::reason_or_note(judgement);
   row.confirms = confirms;
   Json facts{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}};
   if (judgement.code != stats::TimingReason::none) facts["reason_code"] = stats::to_string(judgement.code);
@@ -415,14 +416,15 @@ void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
 
 std::string ComparisonSession::found(const MeasuredPoint& measured) const {
   if (measured.failed) {
-    const std::string& reason = measured.failed->reason;
+    const std::string reason = words::reason(*measured.failed);
     return conditions_.shown_reason ? conditions_.shown_reason(reason) : reason;
   }
   if (is_unresolved(measured)) return "no time yet: the hand-over takes too much of it";
-  const Judgement so_far = judge(measured.blocks, conditions_.delta, quantity_of(measured.point->a));
-  if (!so_far.log_ratio) return so_far.reason;
-  if (conditions_.border) return speed_text(so_far);
-  return fmt::format("{} ({})", change_text(so_far), interval_text(so_far));
+  const verdict::Judgement so_far =
+      verdict::judge(turns_of(measured.blocks), conditions_.delta, quantity_of(measured.point->a));
+  if (!so_far.log_ratio) return words::reason(so_far);
+  if (conditions_.border) return words::speed_text(so_far);
+  return fmt::format("{} ({})", words::change_text(so_far), words::interval_text(so_far));
 }
 
 std::string ComparisonSession::shown_title(const plan::ComparisonPoint& point) const {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "compare/advice.hpp"
-#include "compare/judgement.hpp"
 #include "compare/progress.hpp"
 #include "compare/side_build.hpp"
+#include "compare/turns.hpp"
 #include "plan/sides.hpp"
 #include "runner/interruption.hpp"
 #include "runner/paired/paired.hpp"
@@ -29,7 +29,8 @@ inline constexpr const char* kPairedProtocol = "paired";  // the name of a compa
 struct ComparisonConditions : runner::PairedSpec {
   std::optional<int> launches;  // nothing: until the stop rule is content
   Nanoseconds budget{};         // of the whole sweep; 0: none
-  bool keeps_budget = false;    // to the second, if fewer than kFewestLaunches are the price; else never below them
+  bool keeps_budget =
+      false;  // to the second, if fewer than verdict::kFewestLaunches are the price; else never below them
   // When the budget began to run: with the command, which may have imported a framework to list its cases.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::optional<double> delta;   // nothing: 1 %, 2 % under 20 µs
@@ -58,7 +59,7 @@ struct MeasuredPoint {
   // "precision", "launches", "budget", "max_launches", "failed", "interrupted", "under_resolution"
   std::string stop;
   Seconds cut_after{};  // of a launch that the budget ended: what it had taken by then
-  std::optional<Judgement> failed;
+  std::optional<verdict::Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
   double seconds_per_launch() const;  // the mean; 0 of none
   double seconds_per_block() const;   // block time without start-up and warm-up
@@ -71,7 +72,7 @@ bool is_unresolved(const MeasuredPoint& measured);
 void refuse_unresolved(MeasuredPoint& measured);
 
 // Of a point that its budget left fewer than kFewestLaunches: `unclear`, and how long those would take.
-void short_of_time(Judgement& judgement, const MeasuredPoint& measured);
+void short_of_time(verdict::Judgement& judgement, const MeasuredPoint& measured);
 
 class ComparisonSession {
  public:
@@ -91,12 +92,13 @@ class ComparisonSession {
   void finish(MeasuredPoint& measured, int points_left);
 
   // A point that cannot be measured: the builds differ, or a side is skipped. Nothing: it can.
-  std::optional<Judgement> obstacle(const plan::ComparisonPoint& point);
+  std::optional<verdict::Judgement> obstacle(const plan::ComparisonPoint& point);
 
   // A difference between two sides of the same machine code is noise: `unclear`, and says so.
-  Judgement judged(const MeasuredPoint& measured) const;
+  verdict::Judgement judged(const MeasuredPoint& measured) const;
   // Stores what was found; returns its uid. `confirms`: uid of the comparison that this one repeats.
-  std::string keep(const MeasuredPoint& measured, const Judgement& judgement, const std::string& confirms = {});
+  std::string keep(const MeasuredPoint& measured, const verdict::Judgement& judgement,
+                   const std::string& confirms = {});
 
   // The point's title ("flash_forward causal=true seq=128") and the sides' names.
   std::string title(const plan::ComparisonPoint& point) const;
@@ -117,7 +119,7 @@ class ComparisonSession {
   void tell_forecast(double seconds) const;
   // Where the launches to come will not tell what is asked, that; whether it was said. `seconds`: left of the budget.
   bool tell_outlook(const MeasuredPoint& measured, double seconds) const;
-  Judgement judged_by_times(const MeasuredPoint& measured) const;
+  verdict::Judgement judged_by_times(const MeasuredPoint& measured) const;
   void take_facts(MeasuredPoint& measured, const runner::PairedLaunch& launch);
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "compare/session.hpp"
 #include "core/text/format_seconds.hpp"
@@ -34,24 +35,20 @@ std::string_view to_string(stats::PairedStop stop) {
 
 }  // namespace
 
-void short_of_time(Judgement& judgement, const MeasuredPoint& measured) {
+void short_of_time(verdict::Judgement& judgement, const MeasuredPoint& measured) {
   const int launches = measured.launches();
-  judgement.verdict = stats::Verdict::unclear;
-  judgement.p_value.reset();
-  judgement.reason = fmt::format("--budget ended it after {}; a verdict takes {}",
-                                 launches == 0 ? "none" : counted(launches, "launch"), kFewestLaunches);
+  judgement = verdict::unclear(judgement, {.cause = verdict::Cause::out_of_time});
+  judgement.launches = launches;
   if (launches == 0) {
-    const double cut = measured.cut_after.count();
-    judgement.reason = fmt::format("--budget ended its first launch after {}; a verdict takes {}, so more than {}",
-                                   format_seconds(cut), kFewestLaunches, format_seconds(kFewestLaunches * cut));
+    judgement.reason.seconds = measured.cut_after.count();
     judgement.note = "Give more time, or choose fewer cases (-a).";
     return;
   }
   const double one = measured.seconds_per_launch();
   judgement.note =
-      fmt::format("A launch took {}: {} take {}, the {} that are usual {}.", format_seconds(one), kFewestLaunches,
-                  format_seconds(kFewestLaunches * one), stats::PairedStopRule{}.first_look,
-                  format_seconds(stats::PairedStopRule{}.first_look * one));
+      fmt::format("A launch took {}: {} take {}, the {} that are usual {}.", format_seconds(one),
+                  verdict::kFewestLaunches, format_seconds(verdict::kFewestLaunches * one),
+                  stats::PairedStopRule{}.first_look, format_seconds(stats::PairedStopRule{}.first_look * one));
 }
 
 void ComparisonSession::tell_plan() const {
@@ -73,10 +70,10 @@ void ComparisonSession::tell_plan() const {
   if (const double budget = Seconds(conditions_.budget).count(); budget > 0) {
     text += fmt::format("; at most {} (--budget)", format_seconds(budget));
     if (!conditions_.keeps_budget) {
-      text += fmt::format(", but {} launches each", kFewestLaunches);
-    } else if (known && budget < kFewestLaunches * seconds) {
+      text += fmt::format(", but {} launches each", verdict::kFewestLaunches);
+    } else if (known && budget < verdict::kFewestLaunches * seconds) {
       text += fmt::format(", less than the {} that the {} launches of a verdict may take: expect no verdict",
-                          format_seconds(kFewestLaunches * seconds), kFewestLaunches);
+                          format_seconds(verdict::kFewestLaunches * seconds), verdict::kFewestLaunches);
     }
   }
   context_.console.note(text);
@@ -104,11 +101,12 @@ bool ComparisonSession::tell_outlook(const MeasuredPoint& measured, double secon
   const double one = measured.seconds_per_launch();
   const int wanted = conditions_.launches.value_or(stats::PairedStopRule{}.max_launches);
   const double fit = measured.launches() + std::floor(std::max(seconds, 0.0) / one);
-  const double least = conditions_.keeps_budget ? 0 : kFewestLaunches;
+  const double least = conditions_.keeps_budget ? 0 : verdict::kFewestLaunches;
   const Ahead ahead{static_cast<int>(std::min<double>(std::max(fit, least), wanted)), one, conditions_.border};
   const std::vector<stats::PairedBlock> blocks = for_stats(measured.blocks);
   const Quantity quantity = quantity_of(measured.point->a);
-  const std::string text = what_will_not_do(blocks, judge(measured.blocks, conditions_.delta, quantity).delta, ahead);
+  const std::string text =
+      what_will_not_do(blocks, verdict::judge(turns_of(measured.blocks), conditions_.delta, quantity).delta, ahead);
   if (text.empty()) return false;
   context_.console.note(plan_.points.size() == 1 ? text : shown_title(*measured.point) + ": " + text);
   return true;
@@ -153,7 +151,7 @@ void ComparisonSession::take_launches(MeasuredPoint& measured, int points_left) 
     // A verdict needs three launches. One of those that are missing is begun where half of the time that such a launch
     // took is left, since it can do with fewer blocks.
     const double spent = Seconds(Clock::now() - point_began).count();
-    const bool enough = measured.launches() >= kFewestLaunches;
+    const bool enough = measured.launches() >= verdict::kFewestLaunches;
     if ((enough || until) && spent + (enough ? 1 : 0.5) * measured.seconds_per_launch() > share) {
       measured.stop = "budget";
       return;

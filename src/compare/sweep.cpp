@@ -6,11 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/verdict_table.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
 
-bool was_skipped(const Judgement& it) {
+bool was_skipped(const verdict::Judgement& it) {
   const auto harmless = [](const std::optional<Status>& status) {
     return status == Status::skipped || status == Status::unsupported;
   };
@@ -36,21 +37,22 @@ std::vector<SweptComparison> measure_sweep(ComparisonSession& session, const pla
 }
 
 void settle_sweep(store::Store& store, std::vector<SweptComparison>& sweep) {
-  std::vector<Judgement*> judgements;
+  std::vector<verdict::Judgement*> judgements;
   for (SweptComparison& comparison : sweep) judgements.push_back(&comparison.judgement);
-  correct_for_sweep(judgements);
+  verdict::correct_for_sweep(judgements);
   std::vector<store::SweepVerdict> verdicts;
   for (const SweptComparison& comparison : sweep) {
-    const Judgement& it = comparison.judgement;
+    const verdict::Judgement& it = comparison.judgement;
     if (!it.q_value) continue;
-    verdicts.push_back({comparison.uid, it.tests, *it.q_value, std::string(stats::to_string(it.verdict)), it.reason});
+    verdicts.push_back(
+        {comparison.uid, it.tests, *it.q_value, std::string(stats::to_string(it.verdict)), words::reason(it)});
   }
   store.add_sweep_verdicts(verdicts);
 }
 
 Json to_json(const ComparisonSession& session, const SweptComparison& comparison) {
   const plan::ComparisonPoint& point = *comparison.measured.point;
-  Json json = to_json(comparison.judgement);
+  Json json = words::to_json(comparison.judgement);
   json["type"] = "comparison";
   json["comparison"] = comparison.uid;
   json["run"] = session.run_uid();

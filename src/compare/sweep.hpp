@@ -10,7 +10,7 @@ namespace syslab::cli {
 
 struct SweptComparison {
   MeasuredPoint measured;
-  Judgement judgement;
+  verdict::Judgement judgement;
   std::string uid;
 };
 

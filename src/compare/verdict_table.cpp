@@ -9,6 +9,7 @@
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "report/table.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -24,7 +25,7 @@ std::string counts(const std::vector<VerdictLine>& lines) {
        {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unclear, Verdict::incomparable}) {
     std::map<std::string, int> words;
     for (const auto& [title, it] : lines) {
-      if (it.verdict == verdict) ++words[word_of(it)];
+      if (it.verdict == verdict) ++words[words::word_of(it)];
     }
     for (const auto& [word, count] : words) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
   }
@@ -53,9 +54,9 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
     const bool good = it.verdict == Verdict::faster || it.verdict == Verdict::same;
     // Last, because the escape codes of colours have a width that is not visible.
     cells.push_back({title, value_text(it.quantity, it.seconds_a), value_text(it.quantity, it.seconds_b),
-                     it.log_ratio ? change_text(it) : "-", it.low ? interval_text(it) : "-",
-                     it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", launches_text(it),
-                     console.styled(word_of(it), good ? Style::good : Style::bad)});
+                     it.log_ratio ? words::change_text(it) : "-", it.low ? words::interval_text(it) : "-",
+                     it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", words::launches_text(it),
+                     console.styled(words::word_of(it), good ? Style::good : Style::bad)});
   }
   std::string text = report::write_aligned(columns, cells) + "\n";
   if (lines.size() > kSentences) {
@@ -66,50 +67,12 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
                               counted(static_cast<std::int64_t>(lines.size()), "case"), counts(lines));
   }
   for (const auto& [title, it] : lines) {
-    const std::string why = contradiction(it);
+    const std::string why = words::contradiction(it);
     for (const stats::TimingWarning& one : it.warnings) text += "warning: " + stats::sentence(one) + "\n";
-    text += (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + (why.empty() ? "" : " " + why) +
-            (it.note.empty() ? "" : " " + it.note) + "\n";
+    text += (lines.size() == 1 ? "" : title + ": ") + words::sentence(it, name_a, name_b) +
+            (why.empty() ? "" : " " + why) + (it.note.empty() ? "" : " " + it.note) + "\n";
   }
   return text;
-}
-
-Json to_json(const Judgement& it) {
-  Json json{{"verdict", stats::to_string(it.verdict)},
-            {"reason", it.reason},
-            {"note", it.note},
-            {"reason_code", stats::to_string(it.code)},
-            {"failed_a", it.failed_a ? Json(syslab::to_string(*it.failed_a)) : Json()},
-            {"failed_b", it.failed_b ? Json(syslab::to_string(*it.failed_b)) : Json()},
-            {"warnings", stats::to_json(it.warnings)},
-            {"delta", it.delta},
-            {"launches", it.launches},
-            {"blocks", it.blocks}};
-  const bool in_turns = it.launches_of_side[0] == 0 && it.launches_of_side[1] == 0;
-  json["launches_a"] = in_turns ? it.launches : it.launches_of_side[0];
-  json["launches_b"] = in_turns ? it.launches : it.launches_of_side[1];
-  for (const AboutSide& one : it.sides) {
-    json[one.side == 'A' ? "about_a" : "about_b"] = one.says;
-    json[one.side == 'A' ? "detail_a" : "detail_b"] = one.detail;
-  }
-  const auto put = [&](const char* name, const std::optional<double>& value) {
-    json[name] = value ? Json(*value) : Json();
-  };
-  put("seconds_a", it.seconds_a);
-  put("seconds_b", it.seconds_b);
-  put("log_ratio", it.log_ratio);
-  put("low", it.low);
-  put("high", it.high);
-  put("p_value", it.p_value);
-  put("q_value", it.q_value);
-  json["unit"] = it.quantity.unit;
-  json["better"] = it.quantity.better == Better::larger ? "larger" : "smaller";
-  if (it.quantity.is_rate()) {
-    const auto rate = [](const std::optional<double>& seconds) { return seconds ? Json(1 / *seconds) : Json(); };
-    json["rate_a"] = rate(it.seconds_a);
-    json["rate_b"] = rate(it.seconds_b);
-  }
-  return json;
 }
 
 }  // namespace syslab::cli

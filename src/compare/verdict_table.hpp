@@ -4,14 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "compare/judgement.hpp"
 #include "session/context.hpp"
+#include "verdict/judgement.hpp"
 
 namespace syslab::cli {
 
 struct VerdictLine {
   std::string title;
-  Judgement judgement;
+  verdict::Judgement judgement;
 };
 
 // A time, or the rate whose time of one unit it is; "-" of nothing.
@@ -20,8 +20,5 @@ std::string value_text(const Quantity& quantity, const std::optional<double>& se
 // `a`, `b`: names of the sides; empty: they are called A and B. Sentences for a few lines, counts for many.
 std::string verdict_table(const Console& console, const std::vector<VerdictLine>& lines, const std::string& a,
                           const std::string& b);
-
-// The judgement's part of a line of JSON.
-Json to_json(const Judgement& judgement);
 
 }  // namespace syslab::cli

@@ -52,9 +52,29 @@ std::string time_of(const fs::path& path) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}", local);
 }
 
+// "2026-04-30" of "2026-04-30-late"; empty where no date is in front.
+std::string date_of(const std::string& when) {
+  static const std::regex kDate(R"(\d{4}-\d{2}-\d{2}(T\d{2}(:\d{2}(:\d{2})?)?)?)");
+  std::smatch found;
+  return std::regex_search(when, found, kDate, std::regex_constants::match_continuous) ? found.str() : "";
+}
+
+// Of a path in a list, the first part that is a link. Above a path from the root nobody looks: /home may be one.
+std::optional<fs::path> link_in(const fs::path& folder, const fs::path& listed) {
+  std::error_code none;
+  fs::path so_far = folder;
+  for (const fs::path& part : listed) {
+    so_far /= part;
+    const bool looked_at = listed.is_relative() || so_far == listed;
+    if (looked_at && part != ".." && part != "." && fs::is_symlink(so_far, none)) return so_far;
+  }
+  return std::nullopt;
+}
+
 Submission handed_in(std::string id, const fs::path& path, std::string when, std::string name = {}) {
   Submission one{.id = std::move(id), .path = path, .when = std::move(when), .name = std::move(name)};
-  one.handed_in = is_date(one.when) ? one.when : time_of(path);
+  const std::string date = date_of(one.when);
+  one.handed_in = date.empty() ? time_of(path) : date;
   return one;
 }
 
@@ -115,7 +135,15 @@ std::vector<Submission> in_list(const fs::path& file) {
     if (!is_name(rows[i][0])) {
       refuse(i, fmt::format("'{}' is no name of a student: letters, digits, '_', '-' and '.'", rows[i][0]));
     }
-    found.push_back(handed_in(rows[i][0], file.parent_path() / rows[i][1], dated ? rows[i][2] : ""));
+    if (const auto link = link_in(file.parent_path(), rows[i][1])) {
+      refuse(i, fmt::format("'{}' is a link, and grade follows none; expected a folder or a zip", link->string()));
+    }
+    const std::string when = dated ? rows[i][2] : "";
+    if (!when.empty() && !is_date(when) && when.find_first_not_of("0123456789") != std::string::npos) {
+      refuse(i,
+             fmt::format("'{}' is no date; expected 2026-05-03, 2026-05-03T17:00 or the number of an attempt", when));
+    }
+    found.push_back(handed_in(rows[i][0], file.parent_path() / rows[i][1], when));
   }
   if (found.empty()) refuse(0, "no student stands behind it");
   return found;
@@ -123,10 +151,7 @@ std::vector<Submission> in_list(const fs::path& file) {
 
 }  // namespace
 
-bool is_date(const std::string& text) {
-  static const std::regex kDate(R"(\d{4}-\d{2}-\d{2}(T\d{2}(:\d{2}(:\d{2})?)?)?)");
-  return std::regex_match(text, kDate);
-}
+bool is_date(const std::string& text) { return !text.empty() && date_of(text) == text; }
 
 std::vector<Submission> submissions_in(const fs::path& place, std::vector<std::string>* left_out) {
   std::error_code none;

@@ -7,8 +7,8 @@
 #include "registry/registry.hpp"
 #include "runner/places.hpp"
 #include "session/console.hpp"
-#include "session/exit_code.hpp"
 #include "session/options.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

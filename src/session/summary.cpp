@@ -10,6 +10,7 @@
 #include "core/contains.hpp"
 #include "core/text/printable.hpp"
 #include "core/text/text.hpp"
+#include "session/requeue.hpp"
 #include "session/selection.hpp"
 #include "verdict/gist.hpp"
 

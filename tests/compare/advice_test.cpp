@@ -17,8 +17,8 @@ namespace {
 const std::vector<double> kLaunchesOfTwoSeconds(12, 2.0);
 
 // Twelve launches that know log(B / A) as `ratio` ± `half`.
-Judgement unclear(double ratio, double half) {
-  Judgement it;
+verdict::Judgement unclear(double ratio, double half) {
+  verdict::Judgement it;
   it.launches = 12;
   it.log_ratio = ratio;
   it.low = ratio - half;
@@ -62,7 +62,7 @@ TEST(Advice, ForetellsNothingOfAFewLaunches) {
   Doubt slow = doubt(0.03, 0.02, 3);
   slow.seconds = 1000;
   EXPECT_EQ(what_would_do(slow, {}), "3 launches are too few for a forecast.");
-  Judgement three = unclear(0.015, 0.02);
+  verdict::Judgement three = unclear(0.015, 0.02);
   three.launches = 3;
   EXPECT_EQ(what_would_do(three, kLaunchesOfTwoSeconds, {}), what_would_do(doubt(0.02, 0.005, 3), {}));
 }
@@ -126,7 +126,7 @@ TEST(Advice, SaysWhatIsWithinReachWhereNoNumberOfLaunchesWouldDo) {
             "At this noise no number of launches that one waits for tells 1 %; with --delta 45% these do.");
   EXPECT_NE(what_would_do(unclear(0.07, 3), kLaunchesOfTwoSeconds, {}).find("for any useful --delta: "),
             std::string::npos);
-  Judgement coarse = unclear(0.3, 0.2);  // who asks for 40 % is told of 65 %
+  verdict::Judgement coarse = unclear(0.3, 0.2);  // who asks for 40 % is told of 65 %
   coarse.delta = 0.4;
   EXPECT_NE(what_would_do(coarse, std::vector<double>(12, 1e4), {}).find("with --delta 65% these do."),
             std::string::npos);
@@ -135,7 +135,7 @@ TEST(Advice, SaysWhatIsWithinReachWhereNoNumberOfLaunchesWouldDo) {
 // `--delta` of the advice holds the whole interval: then it is `same`.
 TEST(Advice, WhatItSaysIsWithinReachIs) {
   for (const double half : {0.03, 0.1, 0.2, 0.38}) {
-    const Judgement it = unclear(0.02, half);
+    const verdict::Judgement it = unclear(0.02, half);
     const std::string text = what_would_do(it, std::vector<double>(12, 1e4), {});
     const double delta = std::stod(text.substr(text.find("--delta ") + 8)) / 100;
     EXPECT_EQ(stats::verdict({*it.low, *it.high}, delta), stats::Verdict::same) << text;
@@ -154,10 +154,10 @@ TEST(Advice, OfACrowdNamesNoNumber) {
 }
 
 TEST(Advice, IsOfVerdictsThatWantIt) {
-  Judgement same = unclear(0, 0.001);
+  verdict::Judgement same = unclear(0, 0.001);
   same.verdict = stats::Verdict::same;
   EXPECT_EQ(what_would_do(same, kLaunchesOfTwoSeconds, Crowd{9.7, 2}), "");
-  Judgement few = unclear(0.07, 0.4);
+  verdict::Judgement few = unclear(0.07, 0.4);
   few.launches = 2;
   EXPECT_EQ(what_would_do(few, kLaunchesOfTwoSeconds, {}), "");
   few.low.reset();

@@ -7,8 +7,8 @@
 namespace syslab::cli {
 namespace {
 
-Judgement failed(Status status, const std::string& reason) {
-  Judgement it = incomparable(reason);
+verdict::Judgement failed(Status status, const std::string& reason) {
+  verdict::Judgement it = verdict::incomparable(reason);
   it.failed_b = status;
   return it;
 }
@@ -35,9 +35,9 @@ TEST(Github, TheSummarySaysOfASelfReportedPinThatItIs) {
 }
 
 TEST(Github, WhatHasNoVerdictWarnsAndWhatIsWellIsNotAnnotated) {
-  Judgement unclear;
-  unclear.reason = "the interval reaches across +1 %";
-  Judgement same;
+  verdict::Judgement unclear;
+  unclear.reason.cause = verdict::Cause::across_borders;
+  verdict::Judgement same;
   same.verdict = stats::Verdict::same;
   EXPECT_EQ(github_annotations({{"a", unclear, {}}, {"b", same, {}}}, {}),
             "::warning title=a%3A unclear::No verdict on now against pinned: the interval reaches across +1 %25.\n");

@@ -51,7 +51,7 @@ TEST(Loss, OfTooFewLaunchesOrWithoutAnIntervalIsUnclear) {
   EXPECT_EQ(loss_of(none), Loss::unclear);
   EXPECT_EQ(answer_of(none, 0.1), Answer::unknown);
   Change failed = times(2, 0.01);
-  failed.failed = incomparable("side B crashed");
+  failed.failed = verdict::incomparable("side B crashed");
   EXPECT_EQ(loss_of(failed), Loss::unclear);
   EXPECT_EQ(answer_of(failed, 0.1), Answer::unknown);
 }

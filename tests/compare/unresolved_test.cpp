@@ -26,9 +26,9 @@ TEST(RefuseUnresolved, AnInterruptedPointKeepsItsBlocksOnlyWhereTheirTimesMayBeT
   for (const bool resolved : {false, true}) {
     MeasuredPoint point = point_with(resolved ? "0.01" : "0.5");
     point.stop = "interrupted";
-    point.failed = incomparable("interrupted");
+    point.failed = verdict::incomparable({.cause = verdict::Cause::interrupted});
     refuse_unresolved(point);
-    EXPECT_EQ(point.failed->reason, "interrupted");
+    EXPECT_EQ(point.failed->reason.cause, verdict::Cause::interrupted);
     EXPECT_EQ(point.blocks.size(), resolved ? 2U : 0U);
   }
 }

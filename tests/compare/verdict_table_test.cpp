@@ -11,8 +11,8 @@ Console plain() {
   return Console(options);
 }
 
-Judgement failed(Status status, const std::string& says) {
-  Judgement it = incomparable({AboutSide{'B', says}});
+verdict::Judgement failed(Status status, const std::string& says) {
+  verdict::Judgement it = verdict::incomparable({verdict::AboutSide{'B', says}});
   it.failed_b = status;
   return it;
 }
@@ -29,9 +29,9 @@ TEST(VerdictTable, WhatIsWrongIsCalledWrong) {
 TEST(VerdictTable, CountsOfManyTellWhatCameOfThem) {
   std::vector<VerdictLine> lines(7, {"f", failed(Status::check_failed, "is wrong")});
   lines.push_back({"f", failed(Status::timeout, "side B ended after 20 s")});
-  lines.push_back({"f", incomparable("protocol.version: A 1, B 2")});
+  lines.push_back({"f", verdict::incomparable("protocol.version: A 1, B 2")});
   const std::string text = verdict_table(plain(), lines, "", "");
-  EXPECT_NE(text.find("B against A, 9 cases: 1 incomparable, 1 timeout, 7 wrong."), std::string::npos) << text;
+  EXPECT_NE(text.find("B against A, 9 cases: 1 verdict::incomparable, 1 timeout, 7 wrong."), std::string::npos) << text;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "grade/hand_ins.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -90,6 +91,40 @@ TEST(HandIns, AListIsQuotedInOneLine) {
     FAIL() << "that is no name";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("line 2: 'x\\x0aPASS' is no name"), std::string::npos) << error.what();
+  }
+}
+
+TEST(HandIns, ADateCountsHoweverItGoesOn) {
+  const TemporaryFolder temporary;
+  file_of(fs::path(temporary.path()) / "eve@2026-05-03 late" / "adapters.py", hours(1));
+  EXPECT_EQ(submissions_in(temporary.path()).front().handed_in, "2026-05-03");
+}
+
+std::string refusal_of(const fs::path& folder, const std::string& row) {
+  const fs::path list = folder / "list.csv";
+  std::ofstream(list) << "student,path,when\n" << row << "\n";
+  try {
+    submissions_in(list);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(HandIns, AListIsRefusedWhereATimeIsNoneOrAPathIsALink) {
+  const TemporaryFolder temporary;
+  const fs::path all = temporary.path();
+  file_of(all / "repos" / "ada" / "adapters.py", hours(1));
+  fs::create_directory_symlink("ada", all / "repos" / "linked");
+  EXPECT_EQ(refusal_of(all, "ada,repos/ada,2026-05-03T17:00"), "");
+  EXPECT_EQ(refusal_of(all, "ada,repos/ada,2"), "");
+  EXPECT_EQ(refusal_of(all, "ada,repos/ada,"), "");
+  EXPECT_NE(refusal_of(all, "ada,repos/ada,2026-04-30 16:00").find("line 2: '2026-04-30 16:00' is no date; expected"),
+            std::string::npos);
+  for (const char* path : {"repos/linked", "repos/linked/../ada", "./repos/linked"}) {
+    EXPECT_NE(refusal_of(all, fmt::format("ada,{},", path)).find("/linked' is a link, and grade follows none"),
+              std::string::npos)
+        << path;
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -31,6 +30,7 @@
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "store/cells.hpp"
+#include "words/comparison_words.hpp"
 #include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
@@ -92,7 +92,7 @@ class Search {
     }
     const Change whole = measure(0, last, [](const Change& so_far) { return loss_of(so_far) != Loss::unclear; });
     report_.step(at(last), named(last), std::nullopt, whole);
-    if (whole.failed) return worse(ended(End::failed, whole.failed->reason), exit_of(*whole.failed, false));
+    if (whole.failed) return worse(ended(End::failed, words::reason(*whole.failed)), exit_of(*whole.failed, false));
     const std::string over = fmt::format("{} against {}, over {} launches a side: {}", named(last), named(0),
                                          whole.launches, text_of(whole));
     switch (loss_of(whole)) {
@@ -107,12 +107,6 @@ class Search {
     whole_known_ = true;
     against_first_[last] = whole.interval;
     return halve(whole);
-  }
-
-  static std::string not_more_in_all(const std::string& over, const Change& whole) {
-    const std::optional<double> smaller = delta_below(whole.interval);
-    return fmt::format("{}, not more than {:g} % in all. Nothing was searched; a gain may hide a loss.{}", over,
-                       100 * whole.delta, smaller ? fmt::format(" try: --delta {}", delta_option(*smaller)) : "");
   }
 
   // Throws what ends the search.
@@ -293,7 +287,7 @@ class Search {
       if (spent) measured.stop = "budget";
       if (measured.failed || spent) break;
       if (is_unresolved(measured)) continue;  // further launches may give it a time
-      found = change_of(for_stats(measured.blocks), *judge(measured.blocks, asked_delta_).seconds_a, asked_delta_);
+      found = change_of(turns_of(measured.blocks), asked_delta_);
       found.launch_seconds = measured.seconds_per_launch();
       found.crowd = measured.crowd;
       measured.stop = "launches";
@@ -302,9 +296,9 @@ class Search {
     refuse_unresolved(measured);
     if (measured.failed || !measured.blocks.empty()) session.keep(measured, session.judged(measured));
     if (session.interrupted()) throw Stopped();
-    if (spent) throw BudgetSpent{measured.failed ? ": " + measured.failed->reason : ""};
+    if (spent) throw BudgetSpent{measured.failed ? ": " + words::reason(*measured.failed) : ""};
     found.failed = measured.failed;
-    if (found.failed) found.failed->reason = reason_by_name(*found.failed, named(a), named(b));
+    if (found.failed) found.failed->reason = verdict::differing(words::reason(*found.failed, named(a), named(b)));
     return found;
   }
 
@@ -322,7 +316,7 @@ class Search {
     const Answer answer = answer_of(found, half);
     report_.step(at(index), named(index), answer, found);
     if (answer == Answer::unknown && !found.failed) unclear_.emplace(index, found);
-    if (!found.failed && found.launches >= kFewestLaunches) against_first_[index] = found.interval;
+    if (!found.failed && found.launches >= verdict::kFewestLaunches) against_first_[index] = found.interval;
     if (!code.empty() && answer != Answer::unknown) answers_[code] = {answer, index};
     return answer;
   }
@@ -352,8 +346,9 @@ class Search {
       }
     }
     return fmt::format("of {} of those before the last the interval reaches across half of what was lost, {}{}.{} {}",
-                       in_vain, change_text(half), others > 0 ? fmt::format(", {} {} no time", others, have) : "",
-                       parts, what_would_do(doubt_of(*worst, half), worst->crowd));
+                       in_vain, words::change_text(half),
+                       others > 0 ? fmt::format(", {} {} no time", others, have) : "", parts,
+                       what_would_do(doubt_of(*worst, half), worst->crowd));
   }
 
   Exit halve(const Change& whole) {
@@ -413,7 +408,7 @@ class Search {
       return ended(
           End::elsewhere,
           fmt::format("{}. Between {} and {} up to {} may have been lost; try: the same command with these two.{}{}",
-                      why, named(most.from), named(most.to), change_text(most.bounds.high),
+                      why, named(most.from), named(most.to), words::change_text(most.bounds.high),
                       told_now({delta_above(most.bounds)}, whole), list));
     }
     const bool parted = std::ranges::all_of(all, [](const Stretch& one) { return one.commits() == 1; });
@@ -441,7 +436,7 @@ class Search {
     const bool measured = good == 0 && static_cast<std::size_t>(bad) + 1 == commits_.size();
     const Change found =
         measured ? whole : measure(good, bad, [](const Change& so_far) { return loss_of(so_far) != Loss::unclear; });
-    if (found.failed) return ended(End::failed, found.failed->reason);
+    if (found.failed) return ended(End::failed, words::reason(*found.failed));
     const std::string pair = fmt::format("{} against {}: ", named(bad), named(good));
     switch (loss_of(found)) {
       case Loss::not_above:

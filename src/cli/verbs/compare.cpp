@@ -12,6 +12,7 @@
 #include "measure/protocol.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "words/comparison_words.hpp"
 #include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
@@ -68,11 +69,11 @@ std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& ses
     MeasuredPoint told = pilot;
     refuse_unresolved(told);
     if (told.failed) {
-      context.console.note(fmt::format("{}: {}", session.title(plan.points[i]), told.failed->reason));
+      context.console.note(fmt::format("{}: {}", session.title(plan.points[i]), words::reason(*told.failed)));
       all.push_back(std::move(goes_on ? pilot : told));
       continue;
     }
-    const double delta = judge(pilot.blocks, asked_delta).delta;
+    const double delta = verdict::judge(turns_of(pilot.blocks), asked_delta).delta;
     const Detection found = detection(pilot, effect, delta);
     if (found.plan.launches >= largest.launches) largest = found.plan;
     if (context.console.json()) {
@@ -99,7 +100,7 @@ Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planne
   Exit exit = pilots.size() < planned ? Exit::incomplete : Exit::well;
   for (const MeasuredPoint& pilot : pilots) {
     if (pilot.failed) {
-      Judgement failed = *pilot.failed;
+      verdict::Judgement failed = *pilot.failed;
       failed.warnings = pilot.warnings;
       exit = worse(exit, exit_of(failed, pilot.point->a.experiment->oom_is_an_answer));
     }

@@ -11,6 +11,7 @@
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
 #include "session/stored_run.hpp"
+#include "words/comparison_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -45,22 +46,22 @@ Difference difference_of(const Context& context, const store::Store& store, stor
       continue;
     }
     const StoredTimes& of_b = other->second;
-    VerdictLine line{key.title(registry), judge_stored(of_a.launch_medians, of_b.launch_medians, delta,
-                                                       quantity_of_stored(key.experiment, key.params))};
+    VerdictLine line{key.title(registry), verdict::judge_stored(of_a.launch_medians, of_b.launch_medians, delta,
+                                                                quantity_of_stored(key.experiment, key.params))};
     if (!found.conditions.empty()) {
-      line.judgement = incomparable("machine or protocol differ");
+      line.judgement = verdict::incomparable("machine or protocol differ");
     } else if (of_a.version != of_b.version) {
-      line.judgement =
-          incomparable(fmt::format("version of {}: {} in A, {} in B", key.experiment, of_a.version, of_b.version));
+      line.judgement = verdict::incomparable(
+          fmt::format("version of {}: {} in A, {} in B", key.experiment, of_a.version, of_b.version));
     }
     found.cases.push_back(std::move(line));
   }
   for (const auto& [key, of_b] : times_b) {
     if (!times_a.contains(key)) found.only_b.push_back(key.title(registry));
   }
-  std::vector<Judgement*> judgements;
+  std::vector<verdict::Judgement*> judgements;
   for (VerdictLine& line : found.cases) judgements.push_back(&line.judgement);
-  correct_for_sweep(judgements);
+  verdict::correct_for_sweep(judgements);
   return found;
 }
 
@@ -74,7 +75,7 @@ Json json_of(const Difference& found, const std::string& a, const std::string& b
     checks.push_back({{"check", it.check}, {"before", it.before}, {"after", it.after}});
   }
   for (const VerdictLine& line : found.cases) {
-    cases.push_back(to_json(line.judgement));
+    cases.push_back(words::to_json(line.judgement));
     cases.back()["case"] = line.title;
   }
   return {{"run_a", a},       {"run_b", b},     {"interleaved", false},   {"differing", found.conditions},

@@ -150,7 +150,7 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
   for (SweptComparison& first : sweep) {
     if (first.judgement.verdict != stats::Verdict::slower) continue;
     if (session.interrupted()) {
-      first.judgement = not_confirmed(first.judgement);
+      first.judgement = verdict::not_confirmed(first.judgement);
       first.measured.stop = "interrupted";
       continue;
     }
@@ -163,7 +163,7 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
     refuse_unresolved(again.measured);
     again.judgement = session.judged(again.measured);
     again.uid = session.keep(again.measured, again.judgement, first.uid);
-    first.judgement = confirmed(first.judgement, again.judgement);
+    first.judgement = verdict::confirmed(first.judgement, again.judgement);
     first.uid = again.uid;
     first.measured = std::move(again.measured);
   }

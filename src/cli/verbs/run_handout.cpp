@@ -17,6 +17,7 @@
 #include "core/text/text.hpp"
 #include "runner/interruption.hpp"
 #include "session/forecast.hpp"
+#include "session/requeue.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 

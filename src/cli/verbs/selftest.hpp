@@ -5,7 +5,7 @@
 #include <string>
 
 #include "session/context.hpp"
-#include "session/exit_code.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/options.hpp"
 #include "core/text/json.hpp"
 #include "session/context.hpp"
-#include "session/exit_code.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

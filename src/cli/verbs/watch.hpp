@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "session/context.hpp"
-#include "session/exit_code.hpp"
+#include "verdict/exit_code.hpp"
 
 namespace syslab::cli {
 

@@ -1,10 +1,10 @@
-#include "session/exit_code.hpp"
+#include "verdict/exit_code.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace syslab::cli {
+namespace syslab {
 namespace {
 
 TEST(ExitCode, FollowsThePrecedence4_2_1_6_75_3_5_0) {
@@ -48,4 +48,4 @@ TEST(ExitCode, OfStatusesCountsNoFailureThatIsAnAnswer) {
 }
 
 }  // namespace
-}  // namespace syslab::cli
+}  // namespace syslab

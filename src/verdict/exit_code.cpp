@@ -1,28 +1,14 @@
-#include "session/exit_code.hpp"
-
-#include <signal.h>
+#include "verdict/exit_code.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
-#include "core/process/environment_variable.hpp"
-#include "runner/interruption.hpp"
-
-namespace syslab::cli {
+namespace syslab {
 
 Exit worse(Exit a, Exit b) {
   constexpr std::array kPrecedence{Exit::tool,    Exit::usage,      Exit::wrong,   Exit::slower,
                                    Exit::requeue, Exit::incomplete, Exit::unclear, Exit::well};
   return *std::find_if(kPrecedence.begin(), kPrecedence.end(), [&](Exit one) { return one == a || one == b; });
-}
-
-Exit or_requeue(Exit exit) {
-  constexpr std::array kJobs{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
-  const int signal = runner::Interruption::latest();
-  const bool told_to_go = signal == SIGTERM || signal == SIGUSR1;
-  const bool is_job = std::ranges::any_of(kJobs, [](const char* name) { return !environment_variable(name).empty(); });
-  return exit == Exit::incomplete && told_to_go && is_job ? Exit::requeue : exit;
 }
 
 Exit exit_of(ErrorKind kind) {
@@ -62,4 +48,4 @@ Exit exit_of(Status status, bool oom_is_an_answer) {
   return Exit::tool;
 }
 
-}  // namespace syslab::cli
+}  // namespace syslab

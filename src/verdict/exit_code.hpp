@@ -1,10 +1,10 @@
 // syslab's exit codes. The only place where outcomes become numbers.
 #pragma once
 
+#include "contract/status.hpp"
 #include "core/error.hpp"
-#include "worker/wire/wire.hpp"
 
-namespace syslab::cli {
+namespace syslab {
 
 enum class Exit {
   well = 0,
@@ -17,10 +17,6 @@ enum class Exit {
   requeue = 75,    // a scheduler stopped us: what is missing waits for `resume` (EX_TEMPFAIL of sysexits.h)
 };
 
-// `requeue` for a run that is not complete because SIGTERM or SIGUSR1 came in a scheduler's job (Slurm, PBS, LSF);
-// otherwise `exit`.
-Exit or_requeue(Exit exit);
-
 // The one that counts when both happened: 4 > 2 > 1 > 6 > 75 > 3 > 5 > 0.
 Exit worse(Exit a, Exit b);
 
@@ -29,4 +25,4 @@ Exit exit_of(ErrorKind kind);
 // `unsupported`, `skipped`, and an `oom` where the experiment declares it an answer, are not failures.
 Exit exit_of(Status status, bool oom_is_an_answer);
 
-}  // namespace syslab::cli
+}  // namespace syslab

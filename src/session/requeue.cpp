@@ -1,0 +1,21 @@
+#include "session/requeue.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/process/environment_variable.hpp"
+#include "runner/interruption.hpp"
+
+namespace syslab::cli {
+
+Exit or_requeue(Exit exit) {
+  constexpr std::array kJobs{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+  const int signal = runner::Interruption::latest();
+  const bool told_to_go = signal == SIGTERM || signal == SIGUSR1;
+  const bool is_job = std::ranges::any_of(kJobs, [](const char* name) { return !environment_variable(name).empty(); });
+  return exit == Exit::incomplete && told_to_go && is_job ? Exit::requeue : exit;
+}
+
+}  // namespace syslab::cli

@@ -111,6 +111,8 @@ constexpr const char* kDenied[] = {
     "ioperm",
     // What of other processes of this user has no path that Landlock would judge.
     "ioprio_set",
+    // It fills the memory that it maps, in one call that a stop does not interrupt. Nobody uses it.
+    "remap_file_pages",
     "shmget",
     "shmat",
     "shmctl",
@@ -161,11 +163,12 @@ constexpr unsigned kFilling[] = {MAP_POPULATE, MAP_LOCKED};
 // headers do not have them.
 constexpr unsigned kFillingAdvice[] = {22, 23, 25};
 constexpr const char* kFillingCalls[] = {"mlock", "mlock2", "mlockall"};
-// Of a terminal: to type into it, for the shell behind it to carry out; and its settings, which last. Landlock keeps
-// them since its version 5. The last three are TCSETS2, TCSETSW2 and TCSETSF2.
-constexpr unsigned kOfTerminals[] = {TIOCSTI,  TIOCLINUX, TIOCSWINSZ, TIOCSPGRP,  TIOCSETD,
-                                     TIOCEXCL, TCSETS,    TCSETSW,    TCSETSF,    TCSETA,
-                                     TCSETAW,  TCSETAF,   0x402c542b, 0x402c542c, 0x402c542d};
+// Of a terminal, whatever does more than ask is denied: to type into it, for the shell behind it to carry out, to stop
+// it, and its settings, which last. Landlock keeps them since its version 5. These ask, or are of any descriptor.
+constexpr unsigned kTerminals = 0x5400, kAllOfTerminals = 0x100;
+constexpr unsigned kAskTerminals[] = {TCGETS,       TCGETA,   TIOCGPGRP, TIOCOUTQ, TIOCGWINSZ, TIOCMGET,
+                                      TIOCGSOFTCAR, FIONREAD, FIONBIO,   TIOCGETD, TIOCGSID,   0x542a /* TCGETS2 */,
+                                      FIONCLEX,     FIOCLEX,  FIOASYNC};
 // Of a file that is open to be read: to choose the signal that tells of it (as timer_create does), to make everybody
 // else wait who opens it, and to say for how long what is written will live, which the kernel keeps with the file for
 // all to read.
@@ -174,15 +177,46 @@ constexpr unsigned kOfDescriptors[] = {F_SETSIG, F_SETLEASE, F_SET_RW_HINT};
 // ever, or make a copy of a folder beside it. Whoever wanted to clone a file (FICLONE) copies it.
 constexpr unsigned kFileSystems[] = {'f', 'r', 'v', 'X', 0x94};
 
+// All requests from `first` on, `count` of them (a power of two), but for those that ask: in as few rules as there are
+// blocks without one.
+void deny_terminals(const FilterContext& filter, unsigned first, unsigned count) {
+  constexpr unsigned kRequest = 0xffff;  // the rest of it is the size of its argument
+  const auto asks = [&](unsigned request) { return request >= first && request < first + count; };
+  if (std::ranges::none_of(kAskTerminals, asks)) {
+    deny(filter, "ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, kRequest & ~(count - 1), first));
+  } else if (count > 1) {
+    deny_terminals(filter, first, count / 2);
+    deny_terminals(filter, first + count / 2, count / 2);
+  }
+}
+
+// A limit of one byte keeps an image of memory from the system's service, too, and zero does not.
+void deny_cores(const FilterContext& filter, bool python) {
+  const int error = python ? 0 : EPERM;
+  deny(filter, "setrlimit", error, SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffU, RLIMIT_CORE));
+  deny(filter, "prlimit64", error, SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, RLIMIT_CORE),
+       SCMP_A2(SCMP_CMP_NE, 0));
+}
+
+// Neither to read nor to write, which Landlock lets pass: it opens any device, and what is hidden, to be controlled.
+void deny_opening_for_control(const FilterContext& filter) {
+  deny(filter, "open", EACCES, SCMP_A1(SCMP_CMP_MASKED_EQ, O_ACCMODE, O_ACCMODE));
+  deny(filter, "openat", EACCES, SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE, O_ACCMODE));
+  deny(filter, "openat2", ENOSYS);  // its flags are behind a pointer; callers fall back on openat
+}
+
 // Not even those of this machine: a service behind a socket would do outside what is denied inside, so ranks have those
 // of the internet alone, and what their libraries ask of the machine's own addresses. A pair of connected ones is no
-// such thing, but for one of datagrams, which can be sent elsewhere. CUDA's driver gives up where it cannot make a
-// socket of sequenced packets and listen on it; it asks another for the server of MPS, which to it is not there. NCCL's
-// ranks make one of datagrams.
+// such thing, but for one of datagrams (the kernel makes them of SOCK_RAW, too), which can be sent elsewhere. CUDA's
+// driver gives up where it cannot make a socket of sequenced packets and listen on it; it asks another for the server
+// of MPS, which to it is not there. NCCL's ranks make one of datagrams.
 void deny_sockets(const FilterContext& filter, bool network, bool gpu, bool listens) {
   constexpr unsigned kTypes = 0xf;      // the rest of a socket's type are flags
   constexpr unsigned kFamilies = 0x40;  // more than there are
-  deny(filter, "socketpair", EACCES, SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, SOCK_DGRAM));
+  for (unsigned type = 0; type <= kTypes; ++type) {
+    if (type == SOCK_STREAM || type == SOCK_SEQPACKET) continue;
+    deny(filter, "socketpair", EACCES, SCMP_A1(SCMP_CMP_MASKED_EQ, kTypes, type));
+  }
   if (!network && !gpu && !listens) return deny(filter, "socket", EACCES);
   for (unsigned family = 0; family < kFamilies; ++family) {
     if (network && (family == AF_INET || family == AF_INET6 || family == AF_NETLINK)) continue;
@@ -244,9 +278,9 @@ Walls::Walls(const WallsOptions& options) : options_(options), filter_(std::make
   // Not of a group or a user either, who are whoever 0 says.
   deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_NE, PRIO_PROCESS));
   deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1(SCMP_CMP_NE, 0));
-  for (const unsigned request : kOfTerminals) {
-    deny(filter, "ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request));
-  }
+  deny_terminals(filter, kTerminals, kAllOfTerminals);
+  deny_cores(filter, python);
+  deny_opening_for_control(filter);
   deny_waking(filter, options);
   for (const unsigned command : kOfDescriptors) {
     deny(filter, "fcntl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, command));

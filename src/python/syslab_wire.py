@@ -31,6 +31,11 @@ def json_bytes(message: Message) -> bytes:
     return json.dumps(message, ensure_ascii=False).encode("utf-8", "syslab_spelled_out")
 
 
+def without_nulls(message: Message) -> Message:
+    """A field that is null is one that is not there."""
+    return {name: value for name, value in message.items() if value is not None}
+
+
 class Pipe:
     """Frames on what were standard input and output; prints of the user's code go to standard error."""
 
@@ -53,7 +58,7 @@ class Pipe:
         if length > MAX_FRAME_BYTES:
             raise ValueError(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
         body = self.input.read(length)
-        return json.loads(body) if len(body) == length else None
+        return without_nulls(json.loads(body)) if len(body) == length else None
 
     def write(self, message: Message) -> None:
         body = json_bytes(message)

@@ -100,6 +100,7 @@ TEST_P(Standing, NoMemoryIsFilledInACallThatNoSignalEnds) {
   const auto one = [](void* at, std::size_t size) { return ::mlock(at, size); };
   const auto on_fault = [](void* at, std::size_t size) { return ::syscall(SYS_mlock2, at, size, 0); };
   const auto all = [](void*, std::size_t) { return ::mlockall(MCL_CURRENT); };
+  EXPECT_EQ(inside([] { return error_of(::syscall(SYS_remap_file_pages, nullptr, 0, 0, 0, 0)); }), EPERM);
   EXPECT_EQ(inside(maps(0)), 0);
   for (const int flag : {MAP_POPULATE, MAP_LOCKED}) EXPECT_EQ(inside(maps(flag)), EPERM) << flag;
   EXPECT_EQ(inside(advises), EINVAL);

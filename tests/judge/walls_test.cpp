@@ -123,6 +123,8 @@ TEST_P(WallsOf, APairOfDatagramSocketsWouldLeadElsewhere) {
   };
   EXPECT_EQ(inside(pair_of(SOCK_DGRAM | SOCK_CLOEXEC)), EACCES);
   EXPECT_EQ(inside(pair_of(SOCK_DGRAM), true), EACCES);
+  EXPECT_EQ(inside(pair_of(SOCK_RAW)), EACCES) << "the kernel makes a socket of datagrams of it";
+  EXPECT_EQ(inside(pair_of(SOCK_RAW | SOCK_CLOEXEC), true, true), EACCES);
   EXPECT_EQ(inside(pair_of(SOCK_SEQPACKET)), 0);
 }
 
@@ -320,12 +322,40 @@ TEST_P(WallsOf, NothingIsTypedIntoATerminalAndNoMemoryHasAKey) {
   EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCSWINSZ, &size)); }), EPERM);
   termios settings{};
   ASSERT_EQ(::tcgetattr(terminal, &settings), 0);
+  int carrier = 1;
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCSSOFTCAR, &carrier)); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TCXONC, TCOOFF)); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TCFLSH, TCIOFLUSH)); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, FIOCLEX)); }), 0);
   EXPECT_EQ(inside([&] { return error_of(::tcsetattr(terminal, TCSANOW, &settings)); }), EPERM);
   EXPECT_EQ(inside([&] { return error_of(::tcgetattr(terminal, &settings)); }), 0);
   ::close(terminal);
   EXPECT_EQ(inside([] { return error_of(::shmget(IPC_PRIVATE, 4096, 0600)); }), EPERM);
   EXPECT_EQ(inside([] { return error_of(::semget(IPC_PRIVATE, 1, 0600)); }), EPERM);
   EXPECT_EQ(inside([] { return error_of(::msgget(IPC_PRIVATE, 0600)); }), EPERM);
+}
+
+TEST_P(WallsOf, NothingIsOpenedToBeControlledAlone) {
+  const auto opens = [](int mode) { return [mode] { return error_of(::open("/dev/null", mode)); }; };
+  EXPECT_EQ(inside(opens(O_RDWR)), 0);
+  EXPECT_EQ(inside(opens(O_ACCMODE)), EACCES);
+  EXPECT_EQ(inside(opens(O_ACCMODE | O_CLOEXEC)), EACCES);
+#ifdef SYS_openat2
+  EXPECT_EQ(inside([] { return error_of(::syscall(SYS_openat2, AT_FDCWD, "/dev/null", nullptr, 0)); }), ENOSYS);
+#endif
+}
+
+// A limit of one byte keeps images of memory from services; zero would not.
+TEST_P(WallsOf, TheLimitOfCoresStaysAsItIs) {
+  const auto lowers = [] {
+    rlimit before{}, after{};
+    if (::getrlimit(RLIMIT_CORE, &before) != 0) return 1;
+    const rlimit none{0, 0};
+    const int error = error_of(::setrlimit(RLIMIT_CORE, &none));
+    if (::getrlimit(RLIMIT_CORE, &after) != 0 || before.rlim_cur != after.rlim_cur) return 2;
+    return error;
+  };
+  EXPECT_EQ(inside(lowers), GetParam() == Profile::native ? EPERM : 0);
 }
 
 TEST_P(WallsOf, SignalsReachNobodyOutside) {

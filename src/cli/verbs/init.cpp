@@ -115,13 +115,15 @@ Exit execute(const Context& context, const InitOptions& options) {
   const std::string file = folder.adapters().lexically_relative(here).string();
   const Json functions = functions_of(found, settings.handout);
   if (context.console.json()) {
-    context.console.print_document({{"handout", settings.handout},
-                                    {"mine", settings.mine},
-                                    {"python", settings.python},
-                                    {"adapters", file},
-                                    {"stubs", stubs},
-                                    {"torch", found.torch},
-                                    {"functions", functions}});
+    Json json{{"handout", settings.handout},
+              {"mine", settings.mine},
+              {"python", settings.python},
+              {"adapters", file},
+              {"stubs", stubs},
+              {"torch", found.torch},
+              {"functions", functions}};
+    add_missing_walls(json);
+    context.console.print_document(json);
     return Exit::well;
   }
   std::string text = stubs ? fmt::format("wrote {}, whose functions are yours to fill in\n", file) : "";

@@ -6,6 +6,7 @@
 
 #include "cli/folder_of_mine.hpp"
 #include "cli/handout.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "core/error.hpp"
 #include "core/text/text.hpp"
 #include "session/forecast.hpp"
@@ -164,6 +165,7 @@ std::string text_of(const HandoutPlan& plan) {
 
 Exit plan_handout(const Context& context, const PlanOptions& options) {
   refuse_choices("plan", options.selection, options.measuring);
+  if (!options.selection.mine.empty()) warn_of_missing_walls(context.console);  // a folder is looked at by running it
   const plan::Selection selection = select_for_handout(context, options.selection, options.measuring.memory_limit);
   const Handout handout = handout_of(context, options.selection.handout, selection);
   HandoutPlan plan{.year = handout.year};
@@ -182,7 +184,9 @@ Exit plan_handout(const Context& context, const PlanOptions& options) {
   for (const Ahead& one : ahead) plan.too_long += one.too_long;
   plan.is_done = ahead.empty();
   if (context.console.json()) {
-    context.console.print_document(json_of(plan));
+    Json json = json_of(plan);
+    if (!options.selection.mine.empty()) add_missing_walls(json);
+    context.console.print_document(json);
   } else {
     context.console.print(text_of(plan));
   }

@@ -106,7 +106,7 @@ class Printed {
 }  // namespace
 
 OwnProgram::OwnProgram(const CommandPlace& place, const Params& params, std::uint64_t memory_limit_bytes)
-    : folder_(place.folder) {
+    : folder_(place.folder), memory_limit_bytes_(memory_limit_bytes) {
   for (const std::string& word : command_words(place.command)) words_.push_back(filled(word, params));
   if (!judge::walls_wanted()) return;
   std::error_code none;
@@ -122,6 +122,7 @@ OwnProgram::OwnProgram(const CommandPlace& place, const Params& params, std::uin
 OwnProgram::Ended OwnProgram::run() {
   SpawnOptions options;
   options.argv = words_;
+  options.memory_limit_bytes = memory_limit_bytes_;
   std::optional<judge::PrivateFolder> writable;
   if (walls_) {
     writable.emplace();

@@ -15,7 +15,8 @@ namespace syslab::worker {
 
 class OwnProgram {
  public:
-  // Its words with the values of `params` filled in. Its own /dev/shm holds so many bytes; 0: as the system has it.
+  // Its words with the values of `params` filled in. So many bytes of addresses for each of its processes, and of its
+  // own /dev/shm; 0: as the system has it.
   OwnProgram(const CommandPlace& place, const Params& params, std::uint64_t memory_limit_bytes);
 
   struct Ended {
@@ -35,6 +36,7 @@ class OwnProgram {
  private:
   std::string folder_;
   std::vector<std::string> words_;
+  std::uint64_t memory_limit_bytes_ = 0;
   std::optional<judge::Walls> walls_;
 };
 

@@ -406,8 +406,8 @@ CaseRequest case_request_from_json(const Json& json) {
   request.starts = fields.count_or("starts", 0) != 0;
   request.kernel_code = fields.count_or("kernel_code", 0) != 0;
   request.device = device_in(fields);
-  if (json.contains("mine")) {
-    const Fields mine(json["mine"], "message 'case', field 'mine'");
+  if (const auto found = json.find("mine"); found != json.end() && !found->is_null()) {
+    const Fields mine(*found, "message 'case', field 'mine'");
     request.mine = submitted_of(mine.text("name"), mine.text("path"), mine.text_or("python_class", ""),
                                 {mine.text_or("reference", ""), mine.text_or("inputs", "")});
     request.mine->digest = mine.text_or("digest", "");

@@ -358,7 +358,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
       }
       if (!is_of(series, here)) {
         context.console.note(printable(series.machine) +
-                             " is another machine: what it measured is verdict::confirmed there");
+                             " is another machine: what it measured is confirmed there");
         break;
       }
       CompareOptions compare;

@@ -166,6 +166,7 @@ class Implementation:
         """What runs the call, given (inputs, options, timed, bell)."""
         name, shapes = message["function"], {tensor["name"]: tensor["shape"] for tensor in message["outputs"]}
         if name in FUNCTIONS and not (name.startswith("weighted_sum") and self.operators.has_method(name)):
+            message["options"]["guarded"] = bool(message.get("guarded"))
             return getattr(self.operators, name)
         return lambda inputs, options, timed, _bell: self.operators.named(name, inputs, options, shapes, timed)
 

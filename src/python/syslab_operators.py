@@ -212,12 +212,17 @@ class AutogradFunction:
         return tensor.detach().contiguous().reshape(-1).view(self.torch.uint8)
 
     @contextlib.contextmanager
-    def kept(self, tensors: Sequence[Tensor], what: str) -> Iterator[None]:
+    def kept(self, tensors: Sequence[Tensor], what: str, finding: str = "kept_state") -> Iterator[None]:
         """Tensors that nobody may write into as long as this lasts; `what` is said of one who does."""
         before = [(tensor, self.bits(tensor).clone()) for tensor in tensors]
         yield
         if not all(self.torch.equal(self.bits(tensor), content) for tensor, content in before):
-            raise WrongAnswer(what, "kept_state")
+            raise WrongAnswer(what, finding)
+
+    def output_kept(self, options: dict[str, Any], *outputs: Tensor) -> contextlib.AbstractContextManager[None]:
+        """What forward returned, during a backward pass that is judged and not timed."""
+        return self.kept(outputs if options.get("guarded") else (), "backward wrote over the output of forward, which "
+                         "the model has and may use again", "input_changed")
 
     def other_calls(self, options: dict[str, Any], tensors: Sequence[Tensor], causal: bool, backward: bool) -> None:
         """Of the same shape and mask, whose memory a class may have kept for the next; and of those that are asked
@@ -281,23 +286,22 @@ class AutogradFunction:
         q, k, v = self.leaves_of(t, options)
         with grouped_heads(inputs):
             if options.get("gradient") == "frozen":
-                found = timed(lambda: self.one_by_one((q, k, v), causal, t["dout"]), (t["dout"],))
+                found = timed(lambda: self.one_by_one(options, (q, k, v), causal, t["dout"]), (t["dout"],))
                 return results(("dq", "dk", "dv"), found)
             o = self.apply(q, k, v, causal)
             self.interleave(options, o, (q, k, v), causal, True)
-            content = self.bits(o).clone() if options.get("gradient") else None
-            gradients = timed(lambda: self.way_back(options, o, (q, k, v), t["dout"]), (t["dout"],))
-            if content is not None and not self.torch.equal(self.bits(o), content):
-                raise WrongAnswer("backward wrote over the output of forward, which the model has and may use again",
-                                  "input_changed")
+            with self.output_kept(options, o):
+                gradients = timed(lambda: self.way_back(options, o, (q, k, v), t["dout"]), (t["dout"],))
             self.interleave_backward(options, gradients, (q, k, v), causal)
         return results(("dq", "dk", "dv"), gradients)
 
-    def one_by_one(self, leaves: tuple[Tensor, ...], causal: bool, dout: Tensor) -> tuple[Tensor, ...]:
+    def one_by_one(self, options: dict[str, Any], leaves: tuple[Tensor, ...], causal: bool,
+                   dout: Tensor) -> tuple[Tensor, ...]:
         """Gradients of a model that is partly frozen: of q with k and v that want none, and the other way round."""
         q, k, v = leaves
         of_query, of_keys = self.apply(q, k.detach(), v.detach(), causal), self.apply(q.detach(), k, v, causal)
-        return (*self.torch.autograd.grad(of_query, (q,), dout), *self.torch.autograd.grad(of_keys, (k, v), dout))
+        with self.output_kept(options, of_query, of_keys):
+            return (*self.torch.autograd.grad(of_query, (q,), dout), *self.torch.autograd.grad(of_keys, (k, v), dout))
 
     def way_back(self, options: dict[str, Any], o: Tensor, leaves: tuple[Tensor, ...],
                  dout: Tensor) -> tuple[Tensor, ...]:

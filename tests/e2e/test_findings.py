@@ -109,6 +109,13 @@ class WrongInInference(Right):
         cls.wanted = any(tensor.requires_grad for tensor in (q, k, v))
 
 
+class RaisesInInference(Right):
+    @classmethod
+    def asked(cls, q, k, v, causal):
+        if not any(tensor.requires_grad for tensor in (q, k, v)):
+            raise ValueError("no gradient is wanted")
+
+
 class WrongIfFrozen(Right):
     @classmethod
     def asked(cls, q, k, v, causal):
@@ -167,8 +174,8 @@ class WritesOverItsOutput(Right):
         return do
 
 
-ALL = (Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient, WrongInInference, WrongIfFrozen,
-       TakesSmallForZeros, WrongOnOneTensor, WrongTheSecondTime, WritesOverItsOutput)
+ALL = (Right, CrashesAtWidth48, CrashesAtWidth64, ReadsPastTheEnd, OneBuffer, NoMemory, ContiguousGradient, WrongInInference, RaisesInInference,
+       WrongIfFrozen, TakesSmallForZeros, WrongOnOneTensor, WrongTheSecondTime, WritesOverItsOutput)
 globals().update((cls.__name__, function(cls)) for cls in ALL)
 
 
@@ -268,6 +275,19 @@ class Findings(Lab):
         [(finding, message)] = self.sql("SELECT finding, message FROM check_result WHERE outcome <> 'passed'")[-1:]
         self.assertIn("backward wrote over the output of forward", message)
         self.assertEqual(finding, "input_changed")
+
+    def test_a_backward_pass_that_writes_over_the_output_fails_by_the_handouts_own_law(self):
+        asked = ("--contract", "handout", "-k", "gradients_equal_oracle", "--cases", "5")
+        self.assertEqual(self.check("WritesOverItsOutput", *asked, experiment="flash_backward", expect=1)["verdict"], "FAIL")
+        self.assertEqual(self.sql("SELECT finding, promised FROM check_result"), [("input_changed", 1)])
+        self.assertEqual(self.check("Right", *asked, experiment="flash_backward", expect=0)["verdict"], "PASS")
+
+    def test_what_raises_only_where_no_gradient_is_wanted_breaks_the_law_of_refusals(self):
+        asked = ("-k", "attention.refusal", "--cases", "20")
+        verdict = self.check("RaisesInInference", *asked, expect=0)
+        self.assertEqual((verdict["verdict"], verdict["warnings"]), ("PASS", {"raised": 1}))
+        [(message,)] = self.sql("SELECT message FROM check_result WHERE outcome = 'falsified'")
+        self.assertIn(": under torch.no_grad(): ", message)
 
     def test_small_values_and_gradients_are_asked_by_the_full_contract(self):
         for experiment, law in (("flash_forward", "attention.equals_oracle"), ("flash_backward", "gradients_equal_oracle")):

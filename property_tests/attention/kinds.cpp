@@ -14,7 +14,7 @@
 namespace syslab::attention {
 namespace {
 
-double largest_norm(const std::vector<double>& rows, std::int64_t width) {
+double longest_row(const std::vector<double>& rows, std::int64_t width) {
   double largest = 0;
   for (std::size_t at = 0; at + static_cast<std::size_t>(width) <= rows.size(); at += static_cast<std::size_t>(width)) {
     double squares = 0;
@@ -33,7 +33,7 @@ std::vector<double> roundings_of(const Trial& trial) {
   const Problem& p = trial.sample.problem;
   const double unit = ErrorModel::of(p.dtype, false).unit;
   const double score = gamma_probable(p.head_dim + 6, unit, kLambda) * std::abs(p.effective_scale()) *
-                       largest_norm(trial.sample.q, p.head_dim) * largest_norm(trial.sample.k, p.head_dim);
+                       longest_row(trial.sample.q, p.head_dim) * longest_row(trial.sample.k, p.head_dim);
   std::vector<double> roundings;
   for (const Judged& judged : trial.tensors) {
     double largest = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "check/law.hpp"
+#include "ops/attention/foreign.hpp"
 #include "ops/attention/handout_tolerance.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/sample.hpp"
@@ -48,6 +49,10 @@ struct Subject {
   std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived,
                               double unit = 1) const;
 };
+
+// Asks a class now and then under torch.no_grad(), or with one tensor as q, k and v: what `sample` becomes, until
+// `company` ends. Words for it, or none.
+std::string draw_use(const Subject& subject, Sample& sample, std::optional<Company>& company);
 
 using Body = void (*)(const Subject&, check::Observation&);
 

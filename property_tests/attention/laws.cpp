@@ -91,7 +91,7 @@ const std::vector<Entry>& entries() {
       {"attention.refusal",
        "no problem that is promised is refused: neither by an exception nor by an error status",
        refusal,
-       {}},
+       {.long_both = true, .long_often = true}},
       {"attention.rows_sum_to_one", "where all values are 1 the output is 1", rows_sum_to_one, {}},
       {"attention.causal_prefix",
        "changing keys and values that a row does not see leaves the row as it was",

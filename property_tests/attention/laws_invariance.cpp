@@ -232,9 +232,11 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
 void refusal(const Subject& subject, Observation&) {
   const Candidate& rung = subject.rung;
   const bool promised = rung.domain && (subject.contract == check::Contract::handout || rung.domain->bounded());
-  const Sample sample = subject.draw(subject.drawn(), !promised);
+  Sample sample = subject.draw(subject.drawn(), !promised);
+  std::optional<Company> company;
+  const std::string how = subject.drawn() == Pass::forward ? draw_use(subject, sample, company) : "";
   const auto refused = [&](const std::string& why, const std::optional<Lack>& lacks = {}) {
-    property::fail(fmt::format("refusal of {}: {}", to_string(sample.problem), why), FindingKind::raised, lacks);
+    property::fail(fmt::format("refusal of {}: {}{}", to_string(sample.problem), how, why), FindingKind::raised, lacks);
   };
   if (promised) {
     if (const auto reason = rung.supports(sample.problem, subject.drawn())) refused(*reason);
@@ -247,6 +249,9 @@ void refusal(const Subject& subject, Observation&) {
     refused(reason.what());
   } catch (const Refusal& reason) {
     refused(reason.what(), reason.lacks());
+  } catch (const Error& error) {  // no room for all scores of a long one is no refusal
+    if (error.kind() == ErrorKind::oom && sample.long_both()) throw Unsupported(error.what());
+    throw;
   }
 }
 

@@ -165,24 +165,28 @@ constexpr int kOfUses = 4;
 // As a layer without projections has it.
 constexpr const char* kOneTensor = "where q, k and v are the same tensor: ";
 
-void equals_oracle(const Subject& subject, Observation& observation) {
-  Sample sample = subject.draw(Pass::forward);
+std::string draw_use(const Subject& subject, Sample& sample, std::optional<Company>& company) {
   // A model that is used, not trained, wants no gradients; the hand-out's tests always do.
   const bool by_autograd = subject.rung.domain && subject.rung.domain->by_autograd;
   const bool beyond = by_autograd && subject.contract == check::Contract::full;
   const bool is_used = beyond && property::draw_below("no_grad", kOfUses) == kOfUses - 1;
   const bool is_alike = beyond && property::draw_below("same_tensor", kOfUses) == kOfUses - 1 && !is_used;
-  std::optional<Company> company;
-  std::string how;
   if (is_used) {
     company.emplace(Company::Of{.gradient = "none"});
-    how = "under torch.no_grad(): ";
-  } else if (const auto alike = is_alike ? with_one_tensor(sample, subject.menu) : std::nullopt) {
-    company.emplace(Company::Of{.gradient = "same"});
-    how = kOneTensor;
-    sample = *alike;
-    subject.remember(sample);
+    return "under torch.no_grad(): ";
   }
+  const auto alike = is_alike ? with_one_tensor(sample, subject.menu) : std::nullopt;
+  if (!alike) return {};
+  company.emplace(Company::Of{.gradient = "same"});
+  sample = *alike;
+  subject.remember(sample);
+  return kOneTensor;
+}
+
+void equals_oracle(const Subject& subject, Observation& observation) {
+  Sample sample = subject.draw(Pass::forward);
+  std::optional<Company> company;
+  const std::string how = draw_use(subject, sample, company);
   const ForwardCall call = called(sample, [&] { return call_forward(subject.rung, sample); });
   const Expected out = oracle_of(sample.problem, call, subject.part(sample)).out;
   demand_within(how + "out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance, sample.value_gain),

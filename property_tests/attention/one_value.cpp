@@ -11,7 +11,7 @@
 namespace syslab::attention {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kEndlessValue = std::numeric_limits<double>::infinity();
 
 bool alike(double one, double other) { return one == other || (std::isnan(one) && std::isnan(other)); }
 
@@ -100,8 +100,8 @@ std::string of_lse(const Trial& trial, const Trial* other) {
   const Judged &out = trial.tensors[0], &lse = trial.tensors[1];
   const double value = lse.found.values[0];
   const bool out_right = !out.wrong_anywhere();
-  if (value == -kInfinite) return of_minus_infinity(out);
-  if (value == kInfinite) {
+  if (value == -kEndlessValue) return of_minus_infinity(out);
+  if (value == kEndlessValue) {
     return "in L = m + log l, l or m is ∞, or the log of an l that is 0 is taken off; look at the sign, and at exp "
            "without the maximum";
   }
@@ -212,7 +212,7 @@ std::optional<Likeness> one_value_everywhere(const Trial& trial, const Trial* ot
         fmt::format("all {} elements hold what stood there before the call; look at where results are stored",
                     elements)};
   }
-  const bool no_sum = pass == Pass::forward && trial.tensors[1].found.values[0] == -kInfinite;
+  const bool no_sum = pass == Pass::forward && trial.tensors[1].found.values[0] == -kEndlessValue;
   if (std::isnan(value) && !(no_sum && groups.size() > 1)) {
     return Likeness{
         "NaN in every element of " + names,

@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <ostream>
 
 #include "property_tests/attention/call.hpp"
+#include "property_tests/attention/contract_menu.hpp"
 #include "property_tests/attention/gains.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/on_device.hpp"
@@ -19,161 +19,13 @@ namespace {
 using check::Contract;
 using property::Layout;
 
-// Multiply-adds of one product, all heads: keeps a case below some ten milliseconds on one core.
-constexpr std::int64_t kMostVolume = 1'100'000;
-// Every length up to here is drawn with every other.
-constexpr std::int64_t kMostOfBoth = 257;
-
 // Of so many samples one has more keys than kMostOfBoth and few queries: by size alone one in a thousand would.
 constexpr int kOfFarKeys = 12;
-
-// Lengths that a domain promises: the usual edges, and of a wide step its first multiples.
-std::vector<std::int64_t> lengths_of(const Domain& domain, std::int64_t most) {
-  const std::int64_t least = domain.shortest(), of_both = most == kLongestSequence ? kMostOfBoth : most;
-  std::vector<std::int64_t> lengths = property::sizes_up_to(std::max(of_both, least));
-  for (std::int64_t multiple = 1; multiple <= 5; ++multiple) lengths.push_back(multiple * least);
-  const std::int64_t dim = domain.head_dims.empty() ? 16 : domain.head_dims.front();
-  for (const std::int64_t length : {std::int64_t{1024}, std::int64_t{1025}, kLongestSequence}) {
-    if (!domain.square && length * least * dim <= 4 * kMostVolume) lengths.push_back(length);
-  }
-  std::sort(lengths.begin(), lengths.end());
-  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
-  std::erase_if(lengths, [&](std::int64_t length) {
-    Problem problem;
-    problem.seq_q = problem.seq_k = length;
-    problem.head_dim = domain.head_dims.empty() ? 1 : domain.head_dims.front();
-    problem.dtype = domain.dtypes.empty() ? DType::f32 : domain.dtypes.front();
-    problem.mask = !domain.causal.empty() && domain.causal.front() ? Mask::top_left : Mask::none;
-    return domain.outside(problem).has_value();
-  });
-  return lengths;
-}
-
-// Many queries with many keys: some rows of what comes out are looked at, and of gradients a head.
-void add_long(Menu& menu, const Domain& domain, const Wants& wants) {
-  const bool forward = wants.pass == Pass::forward;
-  menu.long_q = {768, 777};
-  menu.long_k = {512, 777, 1024};
-  if (forward) {
-    menu.long_q.insert(menu.long_q.end(), {2047, 2048});
-    menu.long_k.insert(menu.long_k.end(), {2048, 4096});
-  }
-  if (forward && domain.has_streams) {  // on a GPU
-    menu.long_q.insert(menu.long_q.end(), {16'384, 65'535, 65'536});
-    menu.long_k.insert(menu.long_k.end(), {16'385, 65'536});
-  }
-  const auto outside = [&](std::int64_t length) {
-    Problem problem;
-    problem.seq_q = problem.seq_k = length;
-    problem.head_dim = menu.head_dim.front();
-    problem.dtype = domain.dtypes.empty() ? DType::f32 : domain.dtypes.front();
-    problem.mask = menu.masks.front();
-    return domain.outside(problem).has_value();
-  };
-  std::erase_if(menu.long_q, outside);
-  std::erase_if(menu.long_k, outside);
-  std::erase_if(menu.long_q, [&](std::int64_t length) { return std::ranges::count(menu.seq_q, length) > 0; });
-  if (menu.long_k.empty()) menu.long_q.clear();
-  menu.seq_q.insert(menu.seq_q.end(), menu.long_q.begin(), menu.long_q.end());
-  std::ranges::sort(menu.seq_q);
-}
-
-// What is declared, all of it, and what is usual for the rest. One head for each of keys, the scale of the hand-out and
-// contiguous tensors: a call (q, k, v, is_causal) has no place for more.
-Menu domain_menu(const Domain& domain, const Wants& wants) {
-  Menu menu;
-  const auto promised = [&](bool causal) {
-    return domain.causal.empty() ||
-           std::find(domain.causal.begin(), domain.causal.end(), causal) != domain.causal.end();
-  };
-  if (promised(false)) menu.masks.push_back(Mask::none);
-  if (promised(true)) menu.masks.push_back(Mask::top_left);
-  menu.seq_q = menu.seq_k = lengths_of(domain, wants.most_seq);
-  menu.head_dim = domain.head_dims.empty() ? std::vector<std::int64_t>{16, 32, 64, 128} : domain.head_dims;
-  menu.heads_kv = menu.batch = {1, 2, 3, 5, 8};
-  menu.heads_per_kv = {1};
-  menu.scale = {0.0F};
-  menu.gain = {1.0F,
-               0.25F};  // 1e-2 is promised of inputs of order one; longer ones are the law of large scores' matter
-  menu.layouts = {Layout::contiguous};
-  menu.square = domain.square;
-  return menu;
-}
-
-// Of somebody's own, what its author answers for: the hand-out, or what was declared.
-bool is_promised(const Candidate& rung, Contract contract) {
-  return rung.domain && (contract == Contract::handout || rung.domain->bounded());
-}
-
-// What the option `deterministic` of a library is: what is promised does not hang on an option that nobody promised.
-std::vector<std::int64_t> repeatable_of(const Candidate& rung, Contract contract, const Wants& wants) {
-  if (rung.language != "C") return {0};
-  if (wants.repeatable || (rung.domain && rung.domain->deterministic)) return {1};
-  return is_promised(rung, contract) ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{0, 1};
-}
-
-Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants) {
-  Menu menu;
-  if (contract == Contract::full && is_promised(rung, contract)) {
-    menu = domain_menu(*rung.domain, wants);
-  } else if (contract == Contract::handout) {
-    menu.masks = {Mask::none};
-    if (!rung.domain || rung.domain->causal_in_handout) menu.masks.push_back(Mask::top_left);
-    menu.square = rung.domain.has_value();                            // its tests have as many keys as queries
-    const bool as_drawn = rung.domain && rung.domain->as_tests_draw;  // tests/test_attention.py
-    menu.seq_q = menu.seq_k =
-        as_drawn ? std::vector<std::int64_t>{128} : std::vector<std::int64_t>{16, 32, 64, 128, 256};
-    menu.head_dim = as_drawn ? std::vector<std::int64_t>{64} : std::vector<std::int64_t>{16, 32, 64, 128};
-    menu.heads_kv = menu.heads_per_kv = {1};
-    menu.batch = as_drawn ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{1, 2, 4};
-    menu.scale = {0.0F};
-    menu.gain = {1.0F};
-    menu.layouts = {Layout::contiguous};
-  } else {
-    menu.masks = {Mask::none, Mask::top_left, Mask::bottom_right};
-    menu.seq_q = menu.seq_k = property::sizes_up_to(wants.most_seq == kLongestSequence ? kMostOfBoth : wants.most_seq);
-    menu.head_dim = property::sizes_up_to(256);
-    menu.heads_kv = menu.heads_per_kv = menu.batch = {1, 2, 3};
-    menu.scale = {0.0F, 1.0F, 0.25F, -0.5F};
-    if (rung.domain && !rung.domain->call_has_options) {
-      menu.masks.pop_back();
-      menu.scale.resize(1);
-    }
-    menu.gain = {1.0F, 0.25F, 4.0F};
-    menu.long_values = wants.long_values;
-    menu.small_values = wants.small_values;
-    menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped, Layout::spaced};
-  }
-  if (wants.moderate) {
-    menu.scale.resize(1);
-    menu.gain.resize(1);
-  }
-  if (!wants.masks.empty()) {
-    std::erase_if(menu.masks, [&](Mask mask) {
-      return std::find(wants.masks.begin(), wants.masks.end(), mask) == wants.masks.end();
-    });
-  }
-  menu.repeatable = repeatable_of(rung, contract, wants);
-  const bool small_exists = menu.seq_q.front() <= wants.most_seq && menu.head_dim.front() <= wants.most_dim;
-  // A contract that has nothing so small keeps its smallest.
-  menu.seq_q = small_exists ? property::at_most(menu.seq_q, wants.most_seq) : std::vector{menu.seq_q.front()};
-  menu.seq_k = menu.seq_q;
-  menu.head_dim = small_exists ? property::at_most(menu.head_dim, wants.most_dim) : std::vector{menu.head_dim.front()};
-  std::erase_if(menu.seq_k, [&](std::int64_t size) { return size < wants.least_seq_k; });
-  std::erase_if(menu.batch, [&](std::int64_t size) { return size < wants.least_batch; });
-  std::erase_if(menu.heads_kv, [&](std::int64_t heads) { return heads < wants.least_heads_kv; });
-  const bool of_domain = contract == Contract::full && is_promised(rung, contract);
-  if (of_domain && wants.long_both && !menu.masks.empty()) add_long(menu, *rung.domain, wants);
-  if (of_domain && !menu.square && wants.most_seq == kLongestSequence) {
-    std::ranges::copy_if(menu.seq_k, std::back_inserter(menu.far_k),
-                         [](std::int64_t length) { return length > kMostOfBoth; });
-  }
-  // Whole tiles of 16 that are no power of two; kernels for those alone refuse the others, which is no finding here.
-  if (of_domain && wants.any_width && rung.domain->head_dims.empty() && !rung.domain->has_streams) {
-    menu.head_dim = {16, 32, 48, 64, 80, 128};
-  }
-  return menu;
-}
+// Of so many one has many queries with many keys, each at most kLongOften, where a law wants that.
+constexpr int kOfLongOften = 16;
+constexpr std::int64_t kLongOften = 1024;
+// Of so many one has the shape that the hand-out's tests draw.
+constexpr std::size_t kOfTestsShape = 8;
 
 std::int64_t preferred(const std::vector<std::int64_t>& values, std::int64_t wish) {
   return std::find(values.begin(), values.end(), wish) != values.end() ? wish : values.front();
@@ -322,7 +174,8 @@ std::string left_out(const Menu& menu, std::string_view language) {
   parts.push_back(menu.batch.back() == menu.heads_kv.back()
                       ? fmt::format("batches and heads above {}", menu.batch.back())
                       : fmt::format("batches above {}, heads above {}", menu.batch.back(), menu.heads_kv.back()));
-  parts.push_back(fmt::format("more than {} multiply-adds (B·H·S·S·D)", kMostVolume));
+  parts.push_back(
+      fmt::format("more than {} multiply-adds (B·H·S·S·D), but for the shape of the hand-out's tests", kMostVolume));
   if (menu.heads_per_kv.size() == 1) parts.emplace_back("grouped heads");
   if (has(Mask::top_left) && !has(Mask::bottom_right)) {
     parts.emplace_back("a causal mask that ends with the last key (bottom-right)");
@@ -435,14 +288,22 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
   problem.mask = draw("mask", menu.masks);
   const bool far = !menu.far_k.empty() && property::draw_below("far_keys", kOfFarKeys) == kOfFarKeys - 1;
   const std::int64_t few = far ? kMostVolume / menu.far_k.back() / menu.head_dim.front() : kAny;
-  problem.seq_q = property::draw_size("seq_q", menu.seq_q, few);
+  std::vector<bool> tests_shape(kOfTestsShape);
+  tests_shape.back() = true;
+  const bool as_tested = menu.tests_shape && draw("tests_shape", tests_shape);
+  const auto sizes = [as_tested](const std::vector<std::int64_t>& of_menu, std::int64_t tested) {
+    return as_tested ? std::vector{tested} : of_menu;
+  };
+  const bool is_long = menu.long_often && property::draw_below("long_both", kOfLongOften) == kOfLongOften - 1 && !far;
+  problem.seq_q = is_long ? property::draw_size("seq_q", menu.long_q, kLongOften)
+                          : property::draw_size("seq_q", sizes(menu.seq_q, kTestsLength), few);
   // A long one leaves room for a short one.
   const std::int64_t left = kMostVolume / problem.seq_q / menu.head_dim.front();
   const std::int64_t most = std::max<std::int64_t>(left, problem.seq_q < 1024 ? 1023 : 0);
   const bool long_both = std::ranges::count(menu.long_q, problem.seq_q) > 0;
   problem.seq_k = menu.square ? problem.seq_q
                   : far       ? property::draw_size("seq_k", menu.far_k, kAny)
-                  : long_both ? property::draw_size("seq_k", menu.long_k, kAny)
+                  : long_both ? property::draw_size("seq_k", menu.long_k, is_long ? kLongOften : kAny)
                               : property::draw_size("seq_k", menu.seq_k, most);
   // Later sizes take what the earlier ones leave of the volume.
   std::int64_t volume = problem.seq_q * problem.seq_k;
@@ -451,8 +312,8 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported
     volume *= size;
     return size;
   };
-  problem.head_dim = draw_rest("head_dim", menu.head_dim);
-  problem.batch = draw_rest("batch", menu.batch);
+  problem.head_dim = draw_rest("head_dim", sizes(menu.head_dim, kTestsWidth));
+  problem.batch = draw_rest("batch", sizes(menu.batch, kTestsBatch));
   problem.heads_kv = draw_rest("heads_kv", menu.heads_kv);
   problem.heads_q = problem.heads_kv * draw_rest("heads_per_kv", menu.heads_per_kv);
   problem.scale = draw("scale", menu.scale);

@@ -33,6 +33,7 @@ struct Wants {
   std::int64_t most_seq = kLongestSequence, most_dim = 256;
   bool moderate = false;    // scores of order one only
   bool long_both = false;   // of somebody's own, now and then many queries with many keys: who asks looks at some rows
+  bool long_often = false;  // of those, lengths of about 1000 more often: who asks looks at no number
   bool any_width = false;   // of somebody's own on the CPU that declares none, widths that are no powers of two as well
   bool repeatable = false;  // asked for the same bits, where a call can say so
   bool long_values = false;   // of the forward pass: under --contract full also V, and so O, far above 1
@@ -50,11 +51,14 @@ struct Menu {
   // Where seq_q is one of these, there are as many keys, or one of the other's: now and then, and of none of seq_q
   // else.
   std::vector<std::int64_t> long_q, long_k;
+  bool long_often = false;
   // Lengths of keys beyond the usual tile counts, drawn with few queries in one sample of kOfFarKeys.
   std::vector<std::int64_t> far_k;
   bool long_values = false, small_values = false;  // drawn as well as usual ones
   bool square = false;                             // the rung takes seq_q = seq_k only
-  bool backward = false;                           // the rung has a backward pass
+  // Now and then the shape that the hand-out's tests draw, which is too large for other samples.
+  bool tests_shape = false;
+  bool backward = false;  // the rung has a backward pass
 };
 
 // Nothing, and the reason, if the rung supports none of it.

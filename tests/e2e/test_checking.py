@@ -415,7 +415,7 @@ class Chosen(Lab):
                          {"attention.equals_oracle", "attention.lse_equals_oracle"})
         self.assertEqual((verdict["chosen_by"], verdict["cases"], verdict["until"]), ("-k oracle", 3, None))
         self.assertEqual("never tried, at any depth: fp16; bf16; S < 16, S > 4096 and some between; both lengths above 257, but for some rows where there are 768, 777, 2047, 2048 queries; "
-                         "D other than 16, 32, 48, 64, 80, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D); grouped heads; "
+                         "D other than 16, 32, 48, 64, 80, 128; batches and heads above 8; more than 1100000 multiply-adds (B·H·S·S·D), but for the shape of the hand-out's tests; grouped heads; "
                          "a causal mask that ends with the last key (bottom-right); a scale other than 1/sqrt(D); outputs above 100; V or dO far below 1; strided tensors; "
                          "a byte_offset of a DLPack tensor other than 0; deterministic = 1; inputs with inf or NaN, but for one query or value; "
                          "--contract full tries grouped heads, the bottom-right mask, other scales, strided tensors, any D and S", verdict["left_out"])

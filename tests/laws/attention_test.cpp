@@ -3,16 +3,19 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "check/search.hpp"
 #include "core/random.hpp"
+#include "core/refusal.hpp"
 #include "ops/attention/autograd.hpp"
 #include "ops/attention/error_bound.hpp"
 #include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "property_tests/attention/sample.hpp"
 #include "tests/laws/attention_kept_weights.hpp"
+#include "tests/laws/mutant_test.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -145,6 +148,66 @@ TEST(AttentionLaws, OfTheHandoutAskATritonClassWhatItsTestsDraw) {
     EXPECT_EQ(problem.head_dim, 64);
   });
   EXPECT_THAT(menu_for(mine, check::Contract::full, {}).menu->head_dim, testing::ElementsAre(16, 32, 64, 128));
+}
+
+bool has_tests_shape(const Problem& p) {
+  return p.batch == 4 && p.heads_q == 1 && p.seq_q == 128 && p.seq_k == 128 && p.head_dim == 64;
+}
+
+TEST(AttentionLaws, OfTheHandoutDrawTheShapeOfItsTestsForEverybodyNowAndThen) {
+  Candidate mine{find_rung("naive")};
+  mine.domain = Domain{.causal_in_handout = false};
+  const Menu menu = *menu_for(mine, check::Contract::handout, {}).menu;
+  int drawn = 0;
+  check::search("drawn", {.seed = 3, .max_success = 200}, [&](check::Observation&) {
+    drawn += has_tests_shape(draw_sample(mine, menu, Pass::forward, false).problem) ? 1 : 0;
+  });
+  EXPECT_GT(drawn, 10);
+  EXPECT_LT(drawn, 50);
+  EXPECT_FALSE(menu_for(mine, check::Contract::handout, {.most_seq = 64}).menu->tests_shape);
+  EXPECT_FALSE(menu_for(mine, check::Contract::full, {}).menu->tests_shape);
+  mine.domain.reset();
+  EXPECT_FALSE(menu_for(mine, check::Contract::handout, {}).menu->tests_shape) << "of our own rungs";
+}
+
+TEST(AttentionLaws, OfTheHandoutFindWhatIsWrongAtTheShapeOfItsTestsAloneAndReplayIt) {
+  Rung mine = find_rung("naive");
+  mine.forward = [inner = mine.forward](const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+                                        device::Stream stream) {
+    inner(problem, args, workspace, stream);
+    if (has_tests_shape(problem)) args.out.as<float>()[7] += 1;
+  };
+  const std::vector<check::Law> laws = laws_of(mine, Pass::forward, Domain{.usual = true});
+  const check::Law& law = property::law_named("attention.equals_oracle", laws);
+  check::LawRequest request{.contract = check::Contract::handout, .seed = 3, .max_success = 100};
+  const check::LawResult found = law.search(request);
+  EXPECT_EQ(to_string(found.outcome), "falsified");
+  EXPECT_THAT(found.message, testing::HasSubstr("input: B=4 H=1 S=128 D=64"));
+  request.reproduce = found.reproduce;
+  const check::LawResult again = law.search(request);
+  EXPECT_EQ(to_string(again.outcome), "falsified");
+  EXPECT_EQ(again.counterexample, found.counterexample);
+}
+
+TEST(AttentionLaws, OfRefusalsAskForManyQueriesWithManyKeys) {
+  Rung mine = find_rung("naive");
+  const auto no_room = std::make_shared<bool>(false);
+  mine.forward = [no_room, inner = mine.forward](const Problem& problem, const ForwardArgs& args,
+                                                 ops::Workspace workspace, device::Stream stream) {
+    if (problem.seq_q > 300 && problem.seq_k > 300) {
+      if (*no_room) throw Error(ErrorKind::oom, "no room for all scores");
+      throw Refusal("ValueError: too long");
+    }
+    inner(problem, args, workspace, stream);
+  };
+  const std::vector<check::Law> laws = laws_of(mine, Pass::forward, Domain{.usual = true});
+  const check::Law& law = property::law_named("attention.refusal", laws);
+  const check::LawResult refused = law.search({.seed = 3, .max_success = 100});
+  EXPECT_EQ(to_string(refused.outcome), "falsified");
+  EXPECT_THAT(refused.message, testing::HasSubstr("too long"));
+  *no_room = true;
+  const check::LawResult right = law.search({.seed = 3, .max_success = 100});
+  EXPECT_EQ(to_string(right.outcome), "passed") << property::story(law, right);
 }
 
 // Who promises the hand-out's 1e-2 may round weights to bf16: more than its tests ask is more than 1e-2 covers.

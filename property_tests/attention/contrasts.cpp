@@ -69,7 +69,7 @@ Sample with_a_heavy_last_key(const Sample& like, const Problem& problem, std::ui
   return sample;
 }
 
-// "right up to 1024 keys, wrong from 1025 on"; empty where that is not so, or the time is over first.
+// "right at 1024 keys, wrong at 1025"; empty where that is not so, or the time is over first.
 template <typename InTime>
 std::string longest_right(const Subject& subject, const Sample& sample, Pass pass, const InTime& in_time) {
   if (!subject.rung.domain || sample.problem.mask == Mask::bottom_right) return {};
@@ -108,8 +108,9 @@ std::string longest_right(const Subject& subject, const Sample& sample, Pass pas
   for (const std::int64_t more : {2 * right, sample.problem.seq_k}) {
     if (more < sample.problem.seq_k && !wrong(more)) return {};
   }
-  return square ? fmt::format("right up to S={}, wrong from {} on", right, bad)
-                : fmt::format("right up to {} keys, wrong from {} on", right, bad);
+  // Lengths between those that were asked may be otherwise.
+  return square ? fmt::format("right at S={}, wrong at {}", right, bad)
+                : fmt::format("right at {} keys, wrong at {}", right, bad);
 }
 
 // One thing that may be changed, with several values to try, the nearest first.

@@ -288,7 +288,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
       const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";
       // Where keys are left out, lse may be right by its tolerance alone.
-      const bool left_out = !backward && right.find("right up to") != std::string::npos;
+      const bool left_out = !backward && right.starts_with("right at ");
       if (!mistake && !left_out) add(narrowed(here, larger, pass));
       if (!mistake && left_out && has_exact_lse(here) && (!larger || has_exact_lse(*larger))) {
         add("lse is exact, so every key has its part in it: look at the values that P is multiplied with, and at how "

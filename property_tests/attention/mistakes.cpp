@@ -16,6 +16,9 @@ void add_mask_mistakes(std::vector<Mistake>& list) {
   list.push_back({.kind = corner, .look_at = where, .aligned_up = true});
   const char* const few = "a mask that shows one key too few";
   list.push_back({.kind = few, .look_at = kMask, .extra_keys = -1, .first_sees = true});
+  for (const bool nan_lse : {false, true}) {
+    list.push_back({.kind = few, .look_at = kMask, .extra_keys = -1, .nan_out = true, .nan_lse = nan_lse});
+  }
   for (const std::int64_t tile : {8, 16, 32, 64, 128}) {
     for (const std::int64_t rows : {tile / 2, 2 * tile, 4 * tile}) {
       list.push_back({.kind = "a mask on too few tiles, only where the indices of both tiles are equal",

@@ -83,6 +83,7 @@ struct Mistake {
   std::optional<double> hidden_summand;      // what is added to the scores of those
   bool masked_late = false;                  // these keys have a part in the row's sum, and none in O
   bool first_sees = false;                   // a row that would see no key sees the first
+  bool nan_out = false, nan_lse = false;     // a row that sees no key is NaN, as a softmax of −∞ alone is
   std::int64_t masked_rows = 0;  // of a tile of queries; only the tile of keys with its index is masked inside
   std::int64_t skip_rows = 0;    // of a tile of queries; keys behind its last query are not read
   std::int64_t early_rows = 0;   // the same, and only one tile of keys from its first query on, though that is shorter

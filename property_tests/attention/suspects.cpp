@@ -12,6 +12,7 @@ namespace syslab::attention {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The rows of one query head with the keys that it reads.
 class WrongHead {
@@ -150,10 +151,11 @@ class WrongHead {
     if (r.sum > 0 && !m_.undivided) {
       for (double& x : r.out) x /= r.sum;
     }
+    if (keys == 0 && m_.nan_out) std::fill(r.out.begin(), r.out.end(), kNaN);
     return r;
   }
   double lse(const Row& r) const {
-    if (r.of_lse == 0) return -kInfinite;
+    if (r.of_lse == 0) return m_.nan_lse ? kNaN : -kInfinite;
     switch (m_.lse) {
       case Lse::right:
         break;

@@ -330,7 +330,7 @@ class Contrasts(Lab):
             ("OwnKeyHidden", "flash_forward", "attention.equals_oracle", "looks like a mask that shows one key too few: "),
             ("EqualTiles", "flash_forward", "attention.equals_oracle", "looks like a mask on too few tiles, only where the indices"),
             ("EveryFourthTile", "flash_forward", "attention.equals_oracle", "wrong rows 16..63 of every 64 of out"),
-            ("Buffer", "flash_forward", "attention.equals_oracle", "right up to S=100, wrong from 101 on"),
+            ("Buffer", "flash_forward", "attention.equals_oracle", "right at S=100, wrong at 101"),
             ("TileWeights", "flash_backward", "gradients_equal", "looks like weights of a tile of keys, each normalised by itself: "),
             ("TileTerm", "flash_backward", "gradients_equal", "looks like a row term D of one tile of keys: "),
             ("NoDiagonal", "flash_backward", "gradients_equal", "looks like dK and dV without the diagonal: "),

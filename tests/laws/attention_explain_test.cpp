@@ -166,6 +166,21 @@ TEST(HiddenKeys, AreNamedWhereTheyTakePartWithAScoreOfZeroOrInTheSumAlone) {
               HasSubstr("\nlooks like a mask behind the softmax, not before: "));
 }
 
+TEST(HiddenKeys, AreOneTooManyWhereARowThatSeesNoneIsNaN) {
+  for (const bool nan_lse : {false, true}) {
+    const Candidate few = with_softmax([nan_lse](const auto& scores, auto visible) {
+      const auto seen = std::count(visible.begin(), visible.end(), true);
+      visible[static_cast<std::size_t>(seen) - 1] = false;
+      Row row = right(scores, visible);
+      if (nan_lse && seen == 1) row.lse = std::nan("");
+      return row;
+    });
+    EXPECT_THAT(explained(few, Pass::forward, sample_of(32, 32, Mask::top_left)),
+                HasSubstr("\nlooks like a mask that shows one key too few: "))
+        << nan_lse;
+  }
+}
+
 // `before`: the clamp of visible scores comes first, and hidden ones are −∞; else hidden scores are clamped, too.
 Candidate clamped_at(double lowest, bool before) {
   return with_softmax([=](auto scores, auto visible) {
@@ -235,7 +250,7 @@ TEST(KeysLeftOut, AreNotSoughtInTheDivision) {
     return row;
   });
   const std::string said = explained(rung, Pass::forward, sample_of(16, 80));
-  EXPECT_THAT(said, HasSubstr("right up to 32 keys, wrong from 33 on"));
+  EXPECT_THAT(said, HasSubstr("right at 32 keys, wrong at 33"));
   EXPECT_THAT(said, Not(HasSubstr("look at P V")));
 }
 
@@ -250,7 +265,7 @@ TEST(KeysOfTheFirstTile, AreToldByTheLengthWhereTheyAreNotRescaled) {
     }
     return row;
   });
-  EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 64)), HasSubstr("right up to 32 keys, wrong from 33 on"));
+  EXPECT_THAT(explained(rung, Pass::forward, sample_of(16, 64)), HasSubstr("right at 32 keys, wrong at 33"));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <span>
+
 #include "core/text/text.hpp"
 #include "verdict/check_depth.hpp"
 
@@ -74,13 +77,21 @@ std::string limits(const CheckedLaws& laws) {
                     laws.on_gpus ? "" : "GPUs (--device cuda), ");
 }
 
+// With the number of inputs that each was tried on; of many laws, those with the fewest, and what the others have at
+// least.
 std::string cut_laws(const CheckedLaws& laws) {
-  std::string text;
-  for (const verdict::CutLaw& one : laws.cut) {
-    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", laws.of_several_experiments ? one.experiment + " " : "",
-                        verdict::name_of(one.law, one.of_handout), one.cases);
+  constexpr std::size_t kFew = 3;
+  std::vector<verdict::CutLaw> told = laws.cut;
+  const bool many = told.size() > 2 * kFew;
+  if (many) std::ranges::stable_sort(told, {}, &verdict::CutLaw::cases);
+  std::vector<std::string> parts;
+  for (const verdict::CutLaw& one : std::span(told).first(many ? kFew : told.size())) {
+    parts.push_back(fmt::format("{}{} {}", laws.of_several_experiments ? one.experiment + " " : "",
+                                verdict::name_of(one.law, one.of_handout), one.cases));
   }
-  return text;
+  const std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (!many) return text;
+  return fmt::format("{} and {} more laws, each {} or more", text, told.size() - kFew, told[kFew].cases);
 }
 
 // "3 warnings: 1 crash, 2 wrong values", where anything beyond the hand-out was tried.

@@ -1,5 +1,6 @@
 #include "words/check_words.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -93,6 +94,18 @@ TEST(Details, AreALineForEachThingThatWasNotTried) {
             "in one step, groups of some ranks\n"
             "  never tried, at any depth: dropout\n"
             "  the hand-out does not test the causal mask; to let it decide: syslab check flash_forward\n");
+}
+
+TEST(Details, OfManyLawsThatWereCutNameThoseThatWereTriedLeast) {
+  CheckedLaws laws = laws_of({held(Part::handout)});
+  for (const int cases : {90, 7, 80, 8, 70, 9, 60}) {
+    laws.cut.push_back({"flash_forward", fmt::format("attention.law{}", cases), false, cases});
+  }
+  EXPECT_NE(
+      details(laws).find("; tried: attention.law7 7, attention.law8 8, attention.law9 9 and 4 more laws, each 60 or "
+                         "more; try: --cases 100"),
+      std::string::npos)
+      << details(laws);
 }
 
 TEST(TextOf, AFindingNamesItsLawsItsMessageAndItsInput) {

@@ -16,7 +16,8 @@ inline constexpr std::int64_t kSentRows = 1025, kSentFields = 17;
 
 struct Sent {
   // uncounted: in this step something went between two ranks, or to or from one, which nobody counts.
-  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier, uncounted };
+  // whole_numbers: by any collective, of numbers that are no floats.
+  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier, uncounted, whole_numbers };
   int step = 0;  // −1: when the container was made
   Kind kind = Kind::all_reduce;
   std::int64_t elements = 0, bytes = 0;

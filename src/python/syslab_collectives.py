@@ -21,7 +21,9 @@ import torch
 import torch.distributed as dist
 
 from syslab_board import PAYLOAD_BYTES, STATUS_BYTES, Board, where
+from syslab_failures import Unsupported
 from syslab_lacks import averages_over_gloo
+from syslab_works import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.distributed import ProcessGroup, ReduceOp
 
-    Event = dict[str, Any]  # one collective, as the log has it
-    Deliver = Callable[[Sequence[Tensor]], Any]  # writes what all ranks posted to where the caller wants it
+    from syslab_works import Deliver, Event
+
     Group = Optional[ProcessGroup]
     Work = Optional["Call"]  # of an asynchronous collective
 
 UNCOUNTED = "uncounted"  # what goes to the backend as it is: between two ranks, or to and from one
-KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce", "barrier", UNCOUNTED)
+WHOLE_NUMBERS = "whole_numbers"  # of whatever collective: flags and counts, which are no gradients
+KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "reduce", "barrier", UNCOUNTED, WHOLE_NUMBERS)
 PATIENCE_S = 60.0  # longer than whoever asks for the case has
 
 
@@ -65,49 +68,6 @@ class Log:
     def __init__(self) -> None:
         self.step, self.in_backward, self.ready = -1, False, 0
         self.events: list[Event] = []
-
-
-class Call:
-    """One collective that has been called; what an asynchronous one returns. Its result is the list of the caller's
-    tensors that it writes to, as torch's backends have it."""
-
-    def __init__(self, values: Sequence[Tensor], deliver: Deliver | None, event: Event, late: bool,
-                 results: Sequence[Any], backend: str = "gloo") -> None:
-        self.values, self.deliver, self.event, self.results, self.backend = values, deliver, event, results, backend
-        if not late:
-            self.complete()
-
-    def complete(self) -> None:
-        if self.deliver is not None:
-            self.deliver(self.values)
-            self.deliver, self.values = None, ()  # a call that a class keeps holds no copies of ours
-
-    def wait(self, timeout: datetime.timedelta | None = None) -> bool:
-        self.event["waited"] = True
-        self.complete()
-        return True
-
-    def is_completed(self) -> bool:
-        self.complete()
-        return True
-
-    def is_success(self) -> bool:
-        return True
-
-    def exception(self) -> None:
-        return None
-
-    def result(self) -> list[Any]:
-        if self.deliver is not None and self.backend == "gloo":
-            raise RuntimeError("Work needs to be completed before calling result(). Should call wait() before "
-                               "result().")
-        return list(self.results)
-
-    def get_future(self) -> torch.futures.Future:
-        self.wait()
-        future = torch.futures.Future()
-        future.set_result(list(self.results))
-        return future
 
 
 class Gloo:
@@ -154,8 +114,8 @@ class Collectives:
         """What each rank posts in its own turn of the same number; all must call the same."""
         board, log, turn = self.board, self.log, self.turn + 1
         if tensor.numel() * tensor.element_size() > PAYLOAD_BYTES:
-            raise ValueError(f"{kind} of {tensor.numel()} elements; no case of syslab's needs more than "
-                             f"{PAYLOAD_BYTES} bytes at once")
+            raise Unsupported(f"{kind} of {tensor.numel()} elements; syslab's ranks move at most {PAYLOAD_BYTES} bytes "
+                              "at once")
         if self.backend == "nccl" and kind != "barrier" and tensor.device.type != "cuda":
             raise ValueError(f"{kind} of a tensor on the CPU: NCCL moves what lies on GPUs")
         if tensor.device.type == "cuda" and not torch.cuda.is_initialized():
@@ -198,11 +158,17 @@ class Collectives:
         return event
 
     def call(self, kind: str, tensor: Tensor, asynchronous: bool, deliver: Deliver, results: Sequence[Any],
-             detail: str = "") -> Work:
-        """`deliver` writes what all ranks posted to where the caller wants it: to `results`."""
-        event = self.note(kind, tensor.numel(), tensor.numel() * tensor.element_size(), asynchronous)
+             detail: str = "", read: Sequence[Tensor] | None = None) -> Work:
+        """`deliver` writes what all ranks posted to where the caller wants it: to `results`. `read`: the caller's
+        tensors that the collective reads until it is complete; None: `tensor`."""
+        noted = kind if kind == "barrier" or tensor.is_floating_point() else WHOLE_NUMBERS
+        event = self.note(noted, tensor.numel(), tensor.numel() * tensor.element_size(), asynchronous)
         values = [value.to(tensor.device) for value in self.exchange(kind, tensor, detail)]
-        made = Call(values, deliver, event, self.late and asynchronous, results, self.backend)
+        late = self.late and asynchronous
+        made = Call(values, deliver, event, late, results, self.backend)
+        if late:
+            made.guard([tensor] if read is None else read, values[self.rank],
+                       f"{kind} of {tensor.numel()} elements {where(self.log.step, self.log.in_backward)}")
         return made if asynchronous else None
 
     def note_uncounted(self) -> None:
@@ -239,30 +205,34 @@ class Collectives:
             for tensor, value in zip(tensors, self.reduced(values, op).split([t.numel() for t in tensors])):
                 self.write(tensor, value)
 
-        return self.call("all_reduce", joined(tensors), True, deliver, tensors)
+        return self.call("all_reduce", joined(tensors), True, deliver, tensors, read=tensors)
 
-    def reduce(self, tensor: Tensor, dst: int, op: ReduceOp = dist.ReduceOp.SUM, group: Group = None,
-               async_op: bool = False) -> Work:
+    def reduce(self, tensor: Tensor, dst: int | None = None, op: ReduceOp = dist.ReduceOp.SUM, group: Group = None,
+               async_op: bool = False, group_dst: int | None = None) -> Work:
         self.require_all(group)
+        root = self.one_rank("dst", dst, group_dst)
 
         def deliver(values: Sequence[Tensor]) -> None:
-            if self.rank == dst:
+            if self.rank == root:
                 self.write(tensor, self.reduced(values, op))
             else:
                 self.demand_writable(tensor)
 
-        return self.call("reduce", tensor, async_op, deliver, [tensor], f" to rank {dst}")
+        return self.call("reduce", tensor, async_op, deliver, [tensor], f" to rank {root}")
 
-    def broadcast(self, tensor: Tensor, src: int, group: Group = None, async_op: bool = False) -> Work:
+    def broadcast(self, tensor: Tensor, src: int | None = None, group: Group = None, async_op: bool = False,
+                  group_src: int | None = None) -> Work:
         self.require_all(group)
+        root = self.one_rank("src", src, group_src)
 
         def deliver(values: Sequence[Tensor]) -> None:
-            if self.rank != src:
-                self.write(tensor, values[src])
+            if self.rank != root:
+                self.write(tensor, values[root])
             else:
                 self.demand_writable(tensor)
 
-        return self.call("broadcast", tensor, async_op, deliver, [tensor], f" from rank {src}")
+        return self.call("broadcast", tensor, async_op, deliver, [tensor], f" from rank {root}",
+                         read=[tensor] if self.rank == root else [])
 
     def all_gather(self, tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None,
                    async_op: bool = False) -> Work:
@@ -291,7 +261,8 @@ class Collectives:
                 for place, part in zip(places, value.split(counts)):
                     self.write(place, part)
 
-        return self.call("all_gather", joined(input_tensor_list), True, deliver, output_tensor_lists)
+        return self.call("all_gather", joined(input_tensor_list), True, deliver, output_tensor_lists,
+                         read=input_tensor_list)
 
     def all_gather_into_tensor(self, output_tensor: Tensor, input_tensor: Tensor, group: Group = None,
                                async_op: bool = False) -> Work:
@@ -301,16 +272,20 @@ class Collectives:
 
     def reduce_scatter(self, output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = dist.ReduceOp.SUM,
                        group: Group = None, async_op: bool = False) -> Work:
-        return self.reduce_scatter_tensor(output, torch.cat([one.reshape(-1) for one in input_list]), op,
-                                          group, async_op)
+        return self.scatter_reduced(output, torch.cat([one.reshape(-1) for one in input_list]), input_list, op, group,
+                                    async_op)
 
     def reduce_scatter_tensor(self, output: Tensor, input: Tensor, op: ReduceOp = dist.ReduceOp.SUM,
                               group: Group = None, async_op: bool = False) -> Work:
+        return self.scatter_reduced(output, input, [input], op, group, async_op)
+
+    def scatter_reduced(self, output: Tensor, input: Tensor, read: Sequence[Tensor], op: ReduceOp, group: Group,
+                        async_op: bool) -> Work:
         self.require_all(group)
         count = input.numel() // self.board.ranks
         own = slice(self.rank * count, (self.rank + 1) * count)
         return self.call("reduce_scatter", input, async_op,
-                         lambda values: self.write(output, self.reduced(values, op)[own]), [output])
+                         lambda values: self.write(output, self.reduced(values, op)[own]), [output], read=read)
 
     def barrier(self, group: Group = None, async_op: bool = False, device_ids: Any = None) -> Work:
         self.require_all(group)
@@ -337,9 +312,16 @@ class Collectives:
             return torch.stack(values).amin(0)
         if op == dist.ReduceOp.AVG and (self.backend == "nccl" or self.gloo.averages):
             return self.reduced(values, dist.ReduceOp.SUM) / self.board.ranks
+        if op == dist.ReduceOp.PRODUCT:
+            return functools.reduce(torch.mul, values)
+        by_bits = {"BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor}
         who = "NCCL" if self.backend == "nccl" else "Gloo"
         name = next((name for name in dir(dist.ReduceOp) if name.isupper() and getattr(dist.ReduceOp, name) == op),
                     str(op))
+        if name in by_bits and who == "Gloo" and not values[0].is_floating_point():
+            return functools.reduce(by_bits[name], values)
+        if name != "AVG" and name not in by_bits:
+            raise Unsupported(f"a reduction by {name}: syslab's ranks do not follow it")
         error = RuntimeError(f"{who} cannot reduce by {name} here: sum, and divide by the number of ranks")
         if (who, name) == ("Gloo", "AVG"):
             setattr(error, "lacks", {"kind": "dtype", "of": "torch.distributed.ReduceOp.AVG", "name": "Gloo"})
@@ -347,8 +329,17 @@ class Collectives:
 
     def require_all(self, group: Group) -> None:
         if group is not None and dist.get_world_size(group) != self.board.ranks:
-            raise ValueError(f"a group of {dist.get_world_size(group)} of the {self.board.ranks} ranks: only "
-                             "collectives of all are followed")
+            some = max(0, dist.get_world_size(group))  # torch's −1: of others alone
+            raise Unsupported(f"a collective of a group of {some} of the {self.board.ranks} ranks: syslab follows "
+                              "collectives of all ranks alone")
+
+    @staticmethod
+    def one_rank(name: str, rank: int | None, in_group: int | None) -> int:
+        """By its number among all, or in the group, which is that of all. From torch 2.6 on it may be either."""
+        given = [one for one in (rank, in_group) if one is not None]
+        if len(given) != 1:
+            raise ValueError(f"{name} and group_{name}: expected one of them")
+        return given[0]
 
     def install(self) -> None:
         """In place of torch's own, before the student's file is imported."""

@@ -1,9 +1,10 @@
 """What a rank's process holds between steps besides what its class shows: tensors that hold other ranks' state, or
 whole weights that should be in parts.
 
-All tensors that Python's garbage collector knows are looked at, each as the bytes of all its memory, and pieces of what
-should not be there are searched in them. What a class keeps elsewhere is not seen: in arrays of NumPy with memory of
-their own, on disk, in C++, in another dtype, order or encoding.
+All tensors that Python's garbage collector knows are looked at, each as the bytes of all its memory (in a sparse or
+another layout, of what it stands for), and pieces of what should not be there are searched in them. What a class keeps
+elsewhere is not seen: in arrays of NumPy with memory of their own, on disk, in C++, in another dtype, order or
+encoding.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from syslab_failures import Unsupported
 from syslab_handed_in import Fault
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 PADDING = 32  # elements of each weight, which a rank may hold besides its part
 PIECE = 64  # elements that are searched together
 FEWEST_KINDS = 4  # different numbers in a piece: zeros and counters are no evidence
+MOST_DENSE = 1 << 24  # elements of a tensor in another layout; no case has as many weights
 WIDE = (torch.float32, torch.float64)
 
 
@@ -43,20 +46,39 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
 def memories(lent: Iterable[torch.Tensor]) -> list[tuple[torch.dtype, bytes]]:
     """(dtype, bytes) of all memory behind tensors in this process, without that of the tensors that are `lent`."""
     seen, found = {storage_of(tensor)[0] for tensor in lent}, []
+    gc.unfreeze()  # what gc.freeze() has set aside is in no list
     # The list of all objects has to go at once: a frame that keeps it is in it, too, and would not end.
     tensors = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
     with torch.no_grad(), torch._C.DisableTorchFunction():
         for one in tensors:
-            if one.layout != torch.strided or one.device.type not in ("cpu", "cuda"):
+            if (dense := dense_of(one)) is not None:
+                found += [(made.dtype, bytes_of(made)) for made in dense]
                 continue
-            if type(one).__torch_dispatch__ != torch.Tensor.__torch_dispatch__:
-                continue  # it has no memory of its own: the tensors that it wraps are in the list
             address, size = storage_of(one)
             count = size // one.element_size()
             if address not in seen and count:
                 seen.add(address)
                 found.append((one.dtype, bytes_of(torch.as_strided(one.detach(), (count,), (1,), 0))))
     return found
+
+
+def dense_of(tensor: torch.Tensor) -> list[torch.Tensor] | None:
+    """What a tensor stands for whose memory does not show it, and what it is made of where zeros are left out; None: of
+    any other."""
+    if type(tensor).__torch_dispatch__ != torch.Tensor.__torch_dispatch__ or tensor.device.type not in ("cpu", "cuda"):
+        return []  # it has no memory of its own: the tensors that it wraps are in the list
+    try:
+        if getattr(tensor, "is_nested", False):
+            return list(tensor.detach().unbind())
+        if tensor.is_quantized:
+            return [tensor.detach().dequantize()]
+        if tensor.layout == torch.strided:
+            return None
+        inside = [tensor.detach()._values()] if tensor.layout == torch.sparse_coo else []
+        return inside + ([tensor.detach().to_dense()] if tensor.numel() <= MOST_DENSE else [])
+    except (RuntimeError, NotImplementedError) as error:
+        raise Unsupported(f"a tensor of {tensor.layout}, of {tensor.dtype}, in this rank's process cannot be looked "
+                          f"into: {str(error).splitlines()[0]}") from error
 
 
 def pieces_of(values: torch.Tensor) -> list[torch.Tensor]:

@@ -61,7 +61,6 @@ class Probe(torch.nn.Module):
         self.uses, self.curve, self.wide = case["uses"], case["curve"], case.get("wide", 1)
         self.keyword = case.get("keyword", False)
         self.layers = torch.nn.ModuleList()
-        self.computed_in_eval = False
         self.used, at = [], 0
         for described in case["parameters"]:
             count = torch.Size(described["shape"]).numel()
@@ -109,7 +108,6 @@ class Probe(torch.nn.Module):
         has `keyword`, `numbers` is what follows the step."""
         batch = joined(self, batch, numbers)
         Untouched.of_module(self)
-        self.computed_in_eval = self.computed_in_eval or not all(layer.training for layer in self.modules())
         loss = batch.new_zeros(())
         met = set()
         for index in self.uses[int(batch[0])]:
@@ -344,6 +342,7 @@ class Chain(torch.nn.Module):
 
     def forward(self, batch: torch.Tensor, numbers: torch.Tensor | None = None) -> torch.Tensor:
         batch = joined(self, batch, numbers)
+        Untouched.of_module(self)
         loss, before, at = batch.new_zeros(()), batch.new_zeros(()), 0
         for layer, (kind, shape) in zip(self.layers, self.kinds):
             inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]),
@@ -390,14 +389,25 @@ def demand_products(dtype: torch.dtype, device: torch.device) -> None:
                           f"{torch.__version__}") from None
 
 
+def sharding(mine: Mine, case: Case, module: Chain, compute: torch.dtype | None, device: torch.device) -> Any:
+    """The container, which computes in a dtype that the case names; or without one if it or torch cannot, and the case
+    has `or_without`."""
+    try:
+        if compute is not None:
+            demand_products(compute, device)
+            return mine.computing_in(compute, module)
+    except Unsupported:
+        if not case.get("or_without"):
+            raise
+    return mine.container(module)
+
+
 def fully_sharded(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, rank: int, collectives: Collectives,
                   device: torch.device) -> None:
     log, compute = collectives.log, COMPUTE_DTYPES[case.get("compute_dtype")]
-    if compute is not None:
-        demand_products(compute, device)
     module = Chain(case, inputs["start"][rank]).to(device)
     untouched = Untouched(case, device, rank, log)
-    container = mine.container(module) if compute is None else mine.computing_in(compute, module)
+    container = sharding(mine, case, module, compute, device)
     untouched.look(container, module, "after the container was made")
     outputs["held"][rank, 0] = syslab_held.held_elements(container)
     sharded = [(one["name"], at, count) for one, at, count in placed(unshared(case)) if one["kind"] != "gain"]
@@ -407,6 +417,7 @@ def fully_sharded(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, ran
         log.step = step
         optimizer.zero_grad(set_to_none=True)
         loss = called(container, case, inputs["batch"][step, rank].to(device))
+        untouched.look_at_numbers(f"after forward() in step {step}")
         log.in_backward = True
         collectives.tell()
         loss.backward()

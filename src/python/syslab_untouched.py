@@ -31,6 +31,7 @@ class Untouched:
     def __init__(self, case: dict[str, Any], device: torch.device, rank: int, log: Log) -> None:
         self.seed, self.streams, self.log = None, random_streams(device), log
         self.seen: set[tuple[str, bytes]] = set()
+        self.computed_in_eval = False
         self.what = "an optimizer" if case["way"] == "sharded_optimizer" else "a container"
         if "torch_seed" in case:
             self.seed = case["torch_seed"] ^ rank
@@ -50,8 +51,11 @@ class Untouched:
 
     @classmethod
     def of_module(cls, module: torch.nn.Module) -> None:
-        """In its forward pass. One that is repeated in a backward pass has to draw what it drew before."""
+        """In its forward pass, of the module or a copy. One that is repeated in a backward pass has to draw what it
+        drew before."""
         self = cls.current
+        if self is not None and not all(layer.training for layer in module.modules()):
+            self.computed_in_eval = True
         if self is None or self.seed is None or not module.training:
             return
         if not self.log.in_backward:
@@ -63,7 +67,7 @@ class Untouched:
             if not layer.training:
                 raise Fault(f"'{name}' is in eval() mode {when}; expected the mode that it had before, train(): "
                             "a layer of dropout would do nothing")
-        if getattr(module, "computed_in_eval", False):
+        if self.computed_in_eval:
             raise Fault(f"the module computes in eval() mode {when}; expected the mode that it had before, train()")
         self.look_at_numbers(when)
 

@@ -134,6 +134,7 @@ Training draw_training(int ranks, const Wanted& wanted, check::Contract contract
   }
   for (int step = 0; step < steps; ++step) made.uses.push_back(uses_of_step(made, step, wanted.frozen ? 1 : 0, wanted));
   made.set_to_none.assign(static_cast<std::size_t>(steps), true);
+  made.late = wanted.late || property::draw<bool>("late", {false, true});
   // Weights that feed back would need more bits than fp32 has when they have been halved and halved again.
   if (steps > wanted.most_steps) made.curve = 0;
   return made;

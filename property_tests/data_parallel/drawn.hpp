@@ -24,6 +24,7 @@ struct Wanted {
   bool forms = false;        // beside its layers, parameters of other forms: large, of no dimension, of many
   bool sharded = false;      // for a sharded optimizer
   bool many_steps = false;   // some trainings are longer than most_steps
+  bool late = false;         // all of them are late; else some are
   int fewest_layers = 1, most_layers = 4, fewest_steps = 1, most_steps = 3;
 };
 

@@ -51,6 +51,8 @@ struct Chain {
   bool looks_at_memory = false;         // for whole weights anywhere in a rank's process
   bool real = false;                    // numbers that need all bits
   std::optional<DType> compute{};       // handed to the class; layers then compute in it
+  bool or_without = false;              // if the class takes no such dtype, or torch has no products in it
+  bool seeds_torch = false;             // the lab does, before the class is made, which must not do it again
   std::optional<Tolerance> official{};  // of `real`: what a hand-out's test allows of weights, where a bound is less
   double rate = kRate, curve = kCurve;
   std::vector<Layer> layers{};
@@ -109,15 +111,17 @@ constexpr std::int64_t kLargeColumns = 37, kLargeRows = 64, kMostRanks = 4;
 constexpr int kOfficialSteps = 3, kMostSteps = 12;
 
 enum class Rows { even, uneven, many };
+enum class Late { some, all };
 
 // `many`: so many rows for each rank that padding is small next to them.
-Chain drawn(int ranks, Rows how) {
+Chain drawn(int ranks, Rows how, Late late = Late::some) {
   constexpr std::int64_t kMany = 2 * kMostPadding;
   Chain made;
   made.ranks = ranks;
   const auto linears = 1 + property::draw_below("further layers", 4);
   made.steps = static_cast<int>(1 + property::draw_below("further steps", 2));
   made.seed = property::draw_seed();
+  made.late = late == Late::all || property::draw<bool>("late", {false, true});
   const auto size = [&](std::int64_t place) { return static_cast<std::int64_t>(1 + number(made, "sizes", place, 4)); };
   const auto rows = [&](std::int64_t place) {
     return how == Rows::uneven ? size(place) + 1 : size(place) * ranks * (how == Rows::many ? kMany : 1);
@@ -131,8 +135,8 @@ Chain drawn(int ranks, Rows how) {
 }
 
 // The same where some chains end in a large layer, or train for many steps.
-Chain drawn_far(int ranks, Rows how, check::Contract contract) {
-  Chain made = drawn(ranks, how);
+Chain drawn_far(int ranks, Rows how, check::Contract contract, Late late = Late::some) {
+  Chain made = drawn(ranks, how, late);
   if (property::draw<bool>("a large layer", {false, false, false, true})) {
     const std::int64_t rows = kLargeRows / kMostRanks * ranks + (how == Rows::uneven ? 1 : 0);
     append(made, {.kind = Layer::Kind::gain, .rows = kLargeRows});
@@ -187,6 +191,9 @@ Json case_json(const Chain& asked) {
   if (asked.keyword) made["keyword"] = true;
   if (asked.looks_at_memory) made["looks_at_memory"] = true;
   if (asked.compute) made["compute_dtype"] = std::string(to_string(*asked.compute));
+  if (asked.or_without) made["or_without"] = true;
+  // Whatever the seed of the case is, it is none that a class would choose.
+  if (asked.seeds_torch) made["torch_seed"] = (asked.seed ^ 0x6A09E667F3BCC908) >> 1;
   return made;
 }
 
@@ -341,6 +348,7 @@ void equals_one_process(CallChannel& ranks, check::Contract contract) {
 Chain as_real(Chain asked, check::Contract contract, const Tolerance& official) {
   constexpr double kOfficialRate = 0.01;
   asked.real = true;
+  asked.curve = kCurve;  // in long trainings, too: there is a bound
   asked.rate = kOfficialRate;
   if (contract == check::Contract::handout) asked.official = official;
   return asked;
@@ -366,9 +374,7 @@ void tied(CallChannel& ranks, check::Contract contract) {
 }
 
 void waits(CallChannel& ranks, check::Contract contract) {
-  Chain asked = drawn_far(draw_ranks(contract, 2), Rows::even, contract);
-  asked.late = true;
-  demand_one_process(ranks, asked);
+  demand_one_process(ranks, drawn_far(draw_ranks(contract, 2), Rows::even, contract, Late::all));
 }
 
 void uneven_rows(CallChannel& ranks, check::Contract contract) {
@@ -377,7 +383,8 @@ void uneven_rows(CallChannel& ranks, check::Contract contract) {
 
 void holds_parts(CallChannel& ranks, check::Contract contract) {
   Chain asked = drawn(draw_ranks(contract, 2), Rows::many);
-  asked.looks_at_memory = true;
+  asked.looks_at_memory = asked.or_without = true;
+  if (property::draw<bool>("compute_dtype bf16", {false, true})) asked.compute = DType::bf16;
   const Found found = train(ranks, asked);
   std::int64_t share = 0, padding = 0;
   for (const Layer& layer : asked.layers) {
@@ -392,6 +399,13 @@ void holds_parts(CallChannel& ranks, check::Contract contract) {
                             "most {} of padding",
                             rank, held, asked.elements(), share, padding));
   }
+}
+
+// Also what only runs beside training, such as dropout: a container that seeds torch makes it repeat itself.
+void keeps_random_numbers(CallChannel& ranks, check::Contract contract) {
+  Chain asked = drawn(draw_ranks(contract), Rows::even);
+  asked.seeds_torch = true;
+  static_cast<void>(train(ranks, asked));  // raises; what comes out is other laws'
 }
 
 // Laws of what is handed in alone: ours computes in the model's precision, and uses each matrix once.
@@ -412,6 +426,8 @@ constexpr RankLaw kEntries[] = {
      holds_parts},
     {"fsdp.uneven_rows", "rows need not divide evenly among ranks, and a rank may have none", uneven_rows,
      LawInfo::Bound::all, kBeyond},
+    {"fsdp.keeps_random_numbers", "making a container and training with it does not seed torch's random numbers",
+     keeps_random_numbers, LawInfo::Bound::handed_in, kBeyond},
 };
 
 // The hand-out's tests compare with one process, on real numbers and in fp16 too, and look at waits.

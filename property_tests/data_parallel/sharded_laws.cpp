@@ -88,16 +88,16 @@ void adamw(CallChannel& ranks, check::Contract contract) {
 void tied(CallChannel& ranks, check::Contract contract) { demand_one_process(ranks, drawn(contract, {.tied = true})); }
 
 void waits(CallChannel& ranks, check::Contract contract) {
-  Training asked = drawn(contract, {.forms = true, .many_steps = true}, 2);
-  asked.late = true;
-  demand_one_process(ranks, asked);
+  demand_one_process(ranks, drawn(contract, {.forms = true, .many_steps = true, .late = true}, 2));
 }
 
-// Elements with a momentum.
+// Numbers that an optimizer keeps of each element: a momentum, or the two moments of AdamW.
+int kept_of_each(const Training& asked) { return asked.update == Update::adamw ? 2 : 1; }
+
 std::int64_t with_state(const Training& asked) {
   std::int64_t sum = 0;
   for (const Parameter& one : asked.parameters) sum += one.trains ? one.count() : 0;
-  return sum;
+  return kept_of_each(asked) * sum;
 }
 
 // Elements of padding that a rank may hold. A class may divide each parameter among all ranks, in parts of one size
@@ -105,8 +105,10 @@ std::int64_t with_state(const Training& asked) {
 // that a second copy of all state is more.
 double padding_of(const Training& asked) {
   const auto trained = std::ranges::count(asked.parameters, true, &Parameter::trains);
-  return static_cast<double>(trained * kMostPadding);
+  return static_cast<double>(kept_of_each(asked) * trained * kMostPadding);
 }
+
+Update draw_update() { return property::draw("optimizer", std::vector{Update::momentum, Update::adamw}); }
 
 // After one step momentum is the gradient, of which every rank may have all.
 constexpr int kBothSteps = 2;
@@ -114,7 +116,8 @@ constexpr int kBothSteps = 2;
 void state_once(CallChannel& ranks, check::Contract contract) {
   Training asked =
       drawn(contract,
-            {.frozen = true, .large = true, .fewest_layers = 2, .fewest_steps = kBothSteps, .most_steps = kBothSteps});
+            {.frozen = true, .large = true, .fewest_layers = 2, .fewest_steps = kBothSteps, .most_steps = kBothSteps},
+            1, draw_update());
   asked.looks_at_memory = true;
   const Trained found = train(ranks, asked);
   double sum = 0;
@@ -123,14 +126,15 @@ void state_once(CallChannel& ranks, check::Contract contract) {
   const double padding = asked.ranks * padding_of(asked);
   if (sum >= expected && sum <= expected + padding) return;
   demand_none(asked, fmt::format("all {} ranks together hold {} elements of state, expected {} and at most {} of "
-                                 "padding: one of each trained element, on one rank alone",
-                                 asked.ranks, sum, expected, padding));
+                                 "padding: {} of each trained element, on one rank alone",
+                                 asked.ranks, sum, expected, padding, kept_of_each(asked) == 1 ? "one" : "two"));
 }
 
 void state_shared(CallChannel& ranks, check::Contract contract) {
   Training asked = drawn(
       contract,
-      {.equal_sizes = true, .large = true, .most_layers = 3, .fewest_steps = kBothSteps, .most_steps = kBothSteps}, 2);
+      {.equal_sizes = true, .large = true, .most_layers = 3, .fewest_steps = kBothSteps, .most_steps = kBothSteps}, 2,
+      draw_update());
   asked.looks_at_memory = true;
   const Trained found = train(ranks, asked);
   const double share = static_cast<double>(with_state(asked)) / asked.ranks, padding = padding_of(asked);

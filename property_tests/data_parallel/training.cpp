@@ -235,6 +235,11 @@ std::string names_of(const Options& options) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+void showValue(Update update, std::ostream& stream) {
+  constexpr std::array<std::string_view, 3> kNames{"SGD", "SGD with momentum", "AdamW"};
+  stream << kNames[static_cast<std::size_t>(update)];
+}
+
 void showValue(const Options& options, std::ostream& stream) {
   stream << (options.empty() ? "none" : names_of(options));
 }

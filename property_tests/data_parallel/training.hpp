@@ -43,6 +43,7 @@ struct Group {
 };
 
 enum class Update { sgd, momentum, adamw };
+void showValue(Update update, std::ostream& stream);
 
 // Keyword arguments of torch's optimizer that only some trainings pass. `betas` has a second one that forgets quickly,
 // so that `amsgrad` matters; `eps` is large.

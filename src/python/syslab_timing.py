@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
     Mine = Union[Methods, Functions]  # what was handed in
 
-FOLLOWED = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "_all_gather_base",
-            "reduce_scatter",
-            "reduce_scatter_tensor", "_reduce_scatter_base")
-SUMS = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_tensor", "_reduce_scatter_base")
+FOLLOWED = ("all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "all_gather", "all_gather_coalesced",
+            "all_gather_into_tensor", "_all_gather_base", "reduce_scatter", "reduce_scatter_tensor",
+            "_reduce_scatter_base", "gather", "scatter", "all_to_all", "all_to_all_single", "barrier")
+# Methods of a process group.
+GROUPS_OWN = ("allreduce", "allreduce_coalesced", "reduce", "broadcast", "allgather", "allgather_coalesced",
+              "_allgather_base", "reduce_scatter", "_reduce_scatter_base", "gather", "scatter", "alltoall",
+              "alltoall_base", "barrier")
+SUMS = ("all_reduce", "all_reduce_coalesced", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+        "_reduce_scatter_base", "allreduce", "allreduce_coalesced")
 FIELDS = ("forward", "backward", "exposed", "update", "communicating", "hidden", "messages", "bytes", "loss", "state",
           "held", "peak")
 LATE_S = 0.2  # that a completion may take to be heard of, behind a step
@@ -87,6 +92,10 @@ class Followed:
                 for module in (dist, dist.distributed_c10d):
                     if hasattr(module, name):
                         setattr(module, name, wrapped)
+        kind = type(dist.distributed_c10d._get_default_group())
+        for name in GROUPS_OWN:
+            if hasattr(kind, name):
+                setattr(kind, name, self.wrapped(name, getattr(kind, name)))
 
     def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -120,8 +129,8 @@ class Followed:
             def complete(_: Any) -> None:
                 span[1] = self.marks.mark()
 
-            try:
-                work.get_future().then(complete)
+            try:  # coalesced functions return the future itself
+                (work.get_future() if hasattr(work, "get_future") else work).then(complete)
             except RuntimeError:  # a backend without futures: when it was complete is not known
                 pass
 

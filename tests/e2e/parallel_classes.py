@@ -25,6 +25,7 @@ VARIANTS = {
     "ByGroup": "naive_ddp",
     "Coalesced": "minimal_ddp_flat_benchmarking",
     "Ring": "naive_ddp",
+    "AgreesByBits": "naive_ddp",
     "DrawsNumbers": "naive_ddp",
     "Recomputes": "naive_ddp",
 }
@@ -141,10 +142,30 @@ HIDDEN = {
 }
 FAULTS.update(HIDDEN)
 
+# Of parallel_waits.py.
+WAITS = {
+    "FrozenNoWait": ("naive_ddp", "ddp.shares_parameters"),
+    "WideNoWait": ("naive_ddp", "ddp.mixed_dtypes"),
+    "AsksOnce": ("ddp_overlap_individual_parameters", "ddp.waits"),
+    "OneScratch": ("naive_ddp", "ddp.waits"),
+    "SecondNoWait": ("optimizer_state_sharding", "sharded.groups"),
+    "GathersFirst": ("minimal_ddp_flat_benchmarking", "ddp.messages"),
+    "FirstBlocks": ("ddp_overlap_individual_parameters", "ddp.overlaps"),
+    "CopyComputesInEval": ("naive_ddp", "ddp.equals_one_process"),
+    "StaleAfterThree": ("naive_ddp", "ddp.real_numbers"),
+    "KeepsFrozen": ("optimizer_state_sharding", "sharded.state_shared"),
+    "KeepsSparse": ("optimizer_state_sharding", "sharded.state_shared"),
+    "WholeUnderAdamW": ("optimizer_state_sharding", "sharded.state_once"),
+    "ShardedInEval": ("fsdp", "fsdp.equals_one_process"),
+    "ShardedSeeds": ("fsdp", "fsdp.keeps_random_numbers"),
+    "KeepsInBf16": ("fsdp", "fsdp.bf16"),
+}
+FAULTS.update(WAITS)
+
 
 def file_of(name):
     files: dict[str, collections.abc.Container[str]] = {
         "ours.py": OURS, "parallel.py": RIGHT, "parallel_hidden.py": [*BUFFERS, *HIDDEN],
         "parallel_variants.py": VARIANTS, "parallel_states.py": STATES,
-        "parallel_arguments.py": ARGUMENTS}
+        "parallel_arguments.py": ARGUMENTS, "parallel_waits.py": WAITS}
     return next((file for file, names in files.items() if name in names), "parallel_faults.py")

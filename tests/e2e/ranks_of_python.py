@@ -1,4 +1,5 @@
 """Ranks of syslab_ranks.py that never end, die or cannot begin, without syslab and with less patience. Needs torch; skipped without."""
+import gc
 import json
 import os
 import pathlib
@@ -170,6 +171,16 @@ class Timed(unittest.TestCase):
         training.tell(told)
         self.assertGreater(told[syslab_timing.FIELDS.index("loss")], 0)
 
+    def test_collectives_are_followed_by_whatever_name_they_are_called(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-W", "ignore", "-c", FOLLOWS, folder + "/store"], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": os.path.dirname(syslab_collectives.__file__)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual({name: (spans, is_seen) for name, (spans, _, is_seen) in found.items()}, dict.fromkeys(found, (1, True)))
+        self.assertEqual([name for name, (_, messages, _) in found.items() if messages],
+                         ["all_reduce", "all_reduce_coalesced", "coalesced, async", "the group's"])
+
     def weights_are_those_behind_the_answer(self, training):
         rank = syslab_ranks.TimedRank.__new__(syslab_ranks.TimedRank)
         rank.rank, rank.path, rank.training, rank.tensors, rank.lost = 0, "", training, mock.Mock(), None
@@ -188,6 +199,32 @@ class Timed(unittest.TestCase):
         rank.asked = {"first": 0, "stride": 1, "count": 1 << 20}  # more than there are
         rank.behind()
         self.assertIn("elements were found where", rank.answer({**message, "function": "told"})["message"])
+
+
+FOLLOWS = """
+import json, sys, torch
+import torch.distributed as dist
+import syslab_timing
+
+dist.init_process_group("gloo", store=dist.FileStore(sys.argv[1], 1), rank=0, world_size=1)
+followed = syslab_timing.Followed(syslab_timing.Marks(torch.device("cpu")))
+followed.install()
+t, group = torch.ones(4), dist.group.WORLD
+calls = {"all_reduce": lambda: dist.all_reduce(t), "all_reduce_coalesced": lambda: dist.all_reduce_coalesced([t, t.clone()]),
+         "coalesced, async": lambda: dist.all_reduce_coalesced([t], async_op=True).wait(),
+         "all_gather_coalesced": lambda: dist.all_gather_coalesced([[t.clone()]], [t]), "gather": lambda: dist.gather(t, [t.clone()]),
+         "scatter": lambda: dist.scatter(t, [t.clone()]), "barrier": lambda: dist.barrier(),
+         "the group's": lambda: group.allreduce([t]).wait(), "the group's barrier": lambda: group.barrier().wait()}
+found = {}
+for name, call in calls.items():
+    followed.begin()
+    followed.on = True
+    begin = followed.marks.mark()
+    call()
+    followed.on = False
+    found[name] = [len(followed.spans), followed.messages, followed.busy(begin, 1.0)[0] > 0]
+print(json.dumps(found))
+"""
 
 
 LEAF_ON_A_GPU = """
@@ -324,6 +361,78 @@ class AsGlooDoes(unittest.TestCase):
             work.result()
         work.wait()
         self.assertIs(work.result()[0], tensor)
+
+    def late(self):
+        made = syslab_collectives.Collectives(syslab_collectives.Board(1), 0)
+        made.begin(late=True)
+        return made
+
+    def test_whoever_asks_once_whether_a_late_result_is_there_has_not_waited(self):
+        work = self.late().all_reduce(torch.ones(2), async_op=True)
+        work.synchronize()  # of Gloo it waits for nothing
+        self.assertFalse(work.is_completed())
+        self.assertFalse(work.event["waited"])
+        while not work.is_completed():
+            pass
+        self.assertTrue(work.event["waited"])
+
+    def test_who_writes_to_what_is_on_its_way_is_told(self):
+        made, sent = self.late(), torch.tensor([1.0, float("nan")])
+        calls = {"all_reduce": lambda: made.all_reduce(sent, async_op=True),
+                 "broadcast": lambda: made.broadcast(sent, group_src=0, async_op=True),
+                 "all_gather": lambda: made.all_gather([torch.zeros(2)], sent, async_op=True),
+                 "reduce_scatter": lambda: made.reduce_scatter(torch.zeros(2), [sent], async_op=True),
+                 "all_reduce of": lambda: made.all_reduce_together([torch.ones(1), sent])}
+        for name, call in calls.items():
+            with self.subTest(name):
+                call().wait()
+                work = call()
+                sent[0] += 1
+                with self.assertRaisesRegex(Exception, rf"the input of {name} .* elements in the constructor, begun at ranks_of_python\.py:\d+, "
+                                                       "was written to before it was waited for"):
+                    work.wait()
+        freed = torch.ones(2)
+        work = made.all_gather([torch.zeros(2)], freed, async_op=True)
+        freed._storage().resize_(0)
+        work.wait()
+
+    def test_what_is_not_followed_is_unsupported_and_what_gloo_reduces_by_is_not(self):
+        made, by = self.late(), torch.distributed.ReduceOp
+        bits = [torch.tensor([1, 0, 1], dtype=torch.uint8), torch.tensor([0, 0, 1], dtype=torch.uint8)]
+        self.assertEqual([made.reduced(bits, op).tolist() for op in (by.BOR, by.BAND, by.BXOR, by.PRODUCT)],
+                         [[1, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 1]])
+        with self.assertRaisesRegex(RuntimeError, "Gloo cannot reduce by BOR"):
+            made.reduced([torch.ones(1)], by.BOR)
+        unsupported = syslab_collectives.Unsupported
+        with self.assertRaisesRegex(unsupported, "syslab's ranks move at most"):
+            made.all_reduce(torch.zeros(1 << 20))
+        with mock.patch("torch.distributed.get_world_size", lambda group: -1), self.assertRaisesRegex(unsupported, "a group of 0 of the 1 ranks"):
+            made.all_reduce(torch.zeros(1), group=object())
+        with self.assertRaisesRegex(unsupported, r"the method source_rank\(\) of a collective's work"):
+            made.all_reduce(torch.zeros(1), async_op=True).source_rank()
+        with self.assertRaises(AttributeError):
+            made.all_reduce(torch.zeros(1), async_op=True).nothing()
+
+
+@unittest.skipIf(torch is None, "no torch")
+class Memories(unittest.TestCase):
+    def test_what_is_frozen_or_in_another_layout_is_looked_at(self):
+        import syslab_held
+
+        numbers = torch.arange(1.0, 65.0) * (torch.arange(64) % 3 > 0)
+        ways = {"frozen": lambda: numbers.clone(), "sparse": numbers.to_sparse, "mkldnn": numbers.to_mkldnn,
+                "sparse rows": lambda: numbers.reshape(8, 8).to_sparse_csr(),
+                "quantized": lambda: torch.quantize_per_tensor(numbers, 0.5, 0, torch.qint32)}
+        lent = [numbers]
+        self.assertFalse(any(syslab_held.has(memory, syslab_held.bytes_of(numbers), 4) for _, memory in syslab_held.memories(lent)))
+        for name, make in ways.items():
+            with self.subTest(name):
+                kept = make()
+                if name == "frozen":
+                    gc.freeze()
+                self.assertTrue(any(syslab_held.has(memory, syslab_held.bytes_of(numbers), 4) for _, memory in syslab_held.memories(lent)))
+                del kept
+                gc.collect()
 
 
 @unittest.skipIf(torch is None, "no torch")

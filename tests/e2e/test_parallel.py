@@ -247,6 +247,34 @@ class Own(torch.nn.Module):
                 decided = fails | {"ReducesInFp32", "SendsInFp32"}  # the last two are told by laws beyond it, and no other was asked
                 self.assertEqual(verdict["verdict"] == "FAIL", name in decided, verdict)
 
+    def test_missing_waits_and_races_are_found_in_whatever_training_they_are(self):
+        for name, told in (("FrozenNoWait", r"no wait\(\) was called for the collective"), ("WideNoWait", r"no wait\(\) was called for the collective"),
+                           ("AsksOnce", r"no wait\(\) was called for the collective"), ("SecondNoWait", r"no wait\(\) was called for the collective"),
+                           ("OneScratch", r"the input of all_gather of \d+ elements in step 0, begun at parallel_waits\.py:\d+, was written to before it was waited for"),
+                           ("KeepsInBf16", r"no wait\(\) was called for the collective")):
+            with self.subTest(name):
+                self.assertRegex(self.accused(name, expect=None)[0], told)
+
+    def test_what_is_wrong_beside_the_numbers_is_found(self):
+        for name, cases, told in (("GathersFirst", "12", r"step 0 sends one message of \d+ elements, the gradients have \d+"),
+                                  ("FirstBlocks", "8", "the first message of step 0 blocks the backward pass"),
+                                  ("CopyComputesInEval", "4", r"the module computes in eval\(\) mode"), ("ShardedInEval", "4", r"the module computes in eval\(\) mode"),
+                                  ("StaleAfterThree", "60", "in step 3 is|after step 3 is"), ("ShardedSeeds", "4", "begin anew .*, with the seed 0"),
+                                  ("KeepsFrozen", "8", r"a tensor outside of optimizer\.state"), ("KeepsSparse", "8", r"a tensor outside of optimizer\.state"),
+                                  ("WholeUnderAdamW", "12", "expected .* two of each trained element")):
+            with self.subTest(name):
+                experiment, law = FAULTS[name]
+                laws, _ = self.check(experiment, name, "--cases", cases, "-k", law, expect=None)
+                said = [one["detail"] for one in laws if one["status"] == "check_failed"]
+                self.assertTrue(said, (name, laws))
+                self.assertRegex(said[0], told)
+
+    def test_a_class_with_groups_of_some_ranks_is_not_accused(self):
+        laws, verdict = self.check("naive_ddp", "Halves", "--cases", "4", "-k", "ddp.equals_one_process", path=MINE + "/parallel_variants.py", expect=None)
+        self.assertNotIn("check_failed", {one["status"] for one in laws}, laws)
+        self.assertNotIn(verdict["verdict"], ("PASS", "FAIL"))
+        self.assertIn("a collective of a group of 1 of the 2 ranks", "".join(one["detail"] or "" for one in laws))
+
     def test_messages_that_are_not_counted_are_no_missing_messages(self):
         by_group = self.folder / "ring.py"
         shutil.copy(pathlib.Path(MINE, "parallel.py"), self.folder)

@@ -1,8 +1,8 @@
 """How well the laws of data parallelism see right classes and classes with faults.
 
 The right ones are tests/worker/mine/parallel.py and parallel_variants.py and two of parallel_hidden.py, which must be
-accused of nothing; some law should find each fault of parallel_faults.py, parallel_states.py, parallel_arguments.py and
-parallel_hidden.py.
+accused of nothing; some law should find each fault of parallel_faults.py, parallel_states.py, parallel_arguments.py,
+parallel_hidden.py and parallel_waits.py.
 
     python3 tools/long/parallel_faults.py build/syslab [CLASS ...]      (SYSLAB_PYTHON: a Python that has torch)
                                           [--device cuda] [--jobs 8] [--cases 20]

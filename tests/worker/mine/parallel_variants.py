@@ -260,6 +260,35 @@ class Coalesced(Container):
                 grad /= dist.get_world_size()
 
 
+class AgreesByBits(Container):
+    """What any rank has used is told by a bitwise or, and takes no message of a gradient's place."""
+
+    def finish_gradient_synchronization(self):
+        used = torch.tensor([p.grad is not None for p in self.trained()], dtype=torch.uint8)
+        dist.all_reduce(used, op=dist.ReduceOp.BOR)
+        for p, is_used in zip(self.trained(), used.tolist()):
+            if not is_used:
+                continue
+            if p.grad is None:
+                p.grad = torch.zeros_like(p)
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+class Halves(Naive):
+    """Sums in a group of its own first, which changes nothing."""
+
+    def __init__(self, module):
+        super().__init__(module)
+        self.groups = [dist.new_group([rank]) for rank in range(dist.get_world_size())]
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                dist.all_reduce(p.grad, group=self.groups[dist.get_rank()])
+        super().finish_gradient_synchronization()
+
+
 class Ring(Container):
     """Gradients go from rank to rank."""
 

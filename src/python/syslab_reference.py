@@ -219,8 +219,6 @@ class Reference:
 
     def precision_of(self, values: list[Array]) -> str:
         """"float64" where the reference takes that and computes in it; else how it computes."""
-        if not any(unit_roundoff(each["dtype"]) for each in self.outputs):
-            return "float64"
         try:
             results = self.run(self.wide, [widened(value) for value in values])
         except Exception:  # noqa: BLE001, whatever it is, the reference does not take doubles
@@ -336,7 +334,7 @@ class Reference:
     def expect_ties(self, values: list[Array], seen: list[numpy.ndarray], probes: int) -> list[Bounded]:
         """The same, with what was seen (arrays of doubles) in place of the reference's integers where as right."""
         pairs = self.expect(values, probes)
-        if any(self.declared() or ()):
+        if self.declared() is not None:
             return pairs
         integers = [i for i, each in enumerate(self.outputs) if is_integer(each["dtype"])]
         for number in DRAWS:
@@ -368,27 +366,25 @@ class Reference:
     @staticmethod
     def scores_of_outputs(pairs: list[Bounded], drawn: list[Results], output: int) -> Iterator[Scores]:
         """The same of each other output; `drawn`: what decided_by_rounding() gave."""
-        in_float64 = drawn[1:] or drawn
+        moved = drawn[1:] or drawn
         for i, (value, tolerance, _) in enumerate(pairs):
             if i != output:
                 runs = [(array_of(results[output][1]).astype("f8"), array_of(doubles(results[i][1])))
-                        for results in in_float64]
+                        for results in moved]
                 yield array_of(value), array_of(tolerance), OutputStandsOut(runs)
 
     def decided_by_rounding(self, values: list[Array], draws: int) -> list[Results]:
         """What the reference finds in its own dtype, and with arguments that differ by as much as they are rounded on
-        their way: results of the expected shapes alone."""
+        their way, in float64 where it takes that: results of the expected shapes alone."""
         import numpy
 
-        given = placed(values, self.device)
+        given, wide = placed(values, self.device), self.precision == "float64"
         results = [self.run(self.native, given)]
-        if self.precision != "float64":
-            return results
         units = [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors]
         generator = numpy.random.default_rng(20230717)
         for _ in range(draws):
-            results.append(self.run(self.wide,
-                                    [rounded(widened(value), FACTOR * unit, generator) if is_inexact(value) else value
+            results.append(self.run(self.wide if wide else self.native,
+                                    [rounded(value, FACTOR * unit, generator, wide) if is_inexact(value) else value
                                      for value, unit in zip(given, units)]))
         return [one for one in results if self.has_shapes(one)]
 
@@ -403,7 +399,7 @@ class Reference:
                 raise BadCases(f"an output of {dtype}; floats, integers, bool and complex numbers are compared")
             if math.prod(value.shape) and float(abs(value).max()) >= 2.0 ** 53:
                 raise BadCases("the reference's integers reach 2^53, from where they are not told apart")
-            tolerance = whole_bound(value, *(declared or (0.0, 0.0)))
+            tolerance = whole_bound(value, *(declared if declared and dtype != "bool" else (0.0, 0.0)))
             return value, tolerance, tolerance
         given = max([unit_roundoff(dtype)] + [unit_roundoff(tensor["dtype"]) for tensor in self.signature.tensors])
         return bound(value, dtype, given=given, terms=self.terms, exact=exact, declared=declared, **measured)

@@ -14,6 +14,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
+from syslab_bounds import widened
 from syslab_signature import is_torch
 
 if TYPE_CHECKING:
@@ -229,8 +230,10 @@ def settled(wanted: numpy.ndarray, found: numpy.ndarray, scores: Iterable[Scores
     once = numpy.zeros_like(right)
     for other in drawn:
         once |= found == other
-    if wanted.ndim and wanted.shape[-1] and distinct(wanted, -1).all():
-        once &= distinct(found, -1)
+    for axis in range(wanted.ndim if wanted.size else 0):
+        # By chance a few places differ in one run, and not in all of those that choose others.
+        if all(distinct(each, axis).all() for each in (wanted, *drawn)):
+            once &= distinct(found, axis)
     return numpy.where(right | once, found, wanted)
 
 
@@ -245,13 +248,15 @@ def in_place_of(value: Array, scores: numpy.ndarray) -> Array:
     return torch.from_numpy(numpy.ascontiguousarray(scores)).to(value.dtype).to(value.device)
 
 
-def rounded(value: Array, size: float, generator: numpy.random.Generator) -> Array:
-    """A float tensor of which each element differs by up to `size` of itself."""
+def rounded(value: Array, size: float, generator: numpy.random.Generator, wide: bool) -> Array:
+    """A float tensor of which each element differs by up to `size` of itself; `wide`: in double precision."""
     import numpy
 
-    steps = size * (2 * generator.random(math.prod(value.shape)).reshape(tuple(value.shape)) - 1)
+    steps = 1 + size * (2 * generator.random(math.prod(value.shape)).reshape(tuple(value.shape)) - 1)
     if isinstance(value, numpy.ndarray):
-        return value * (1 + steps)
+        made = widened(value) * steps
+        return made if wide else made.astype(value.dtype)
     import torch
 
-    return value * (1 + torch.from_numpy(numpy.asarray(steps)).to(value.device))
+    made = widened(value) * torch.from_numpy(numpy.asarray(steps)).to(value.device)
+    return made if wide else made.to(value.dtype)

@@ -43,7 +43,7 @@ METADATA = """Metadata-Version: 2.1
 Name: syslab
 Version: {version}
 Summary: A laboratory for the systems side of language-model training
-Requires-Python: >=3.8
+Requires-Python: >=3.10
 License-File: LICENSE
 """
 

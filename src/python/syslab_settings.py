@@ -99,6 +99,13 @@ def only_warns(torch: Any) -> bool:
     return torch.is_deterministic_algorithms_warn_only_enabled()
 
 
+def default_device(torch: Any) -> Any:
+    """Torch 2.0 to 2.2 can set it, and tell it by what they make."""
+    if hasattr(torch, "get_default_device") or not hasattr(torch, "set_default_device"):
+        return torch.get_default_device()
+    return torch.empty(0).device
+
+
 def found_in(torch: Any, path: str) -> Any:
     for part in path.split("."):
         torch = getattr(torch, part)
@@ -146,7 +153,7 @@ def of_torch(torch: Any) -> Iterator[tuple[str, Ask, Put]]:
            lambda value: torch.use_deterministic_algorithms(torch.are_deterministic_algorithms_enabled(),
                                                             warn_only=value))
     # With the CPU as its default device, torch would go through a mode of Python in each call.
-    yield ("torch.set_default_device", lambda: torch.get_default_device(),
+    yield ("torch.set_default_device", lambda: default_device(torch),
            lambda value: torch.set_default_device(None if value.type == "cpu" else value))
     yield "torch.set_flush_denormal", flushes, torch.set_flush_denormal
     yield "torch.set_grad_enabled", torch.is_grad_enabled, torch.set_grad_enabled

@@ -76,7 +76,7 @@ def check_case(case: Case, number: int, axes: list[Axes], names: Container[str])
     name = field(case, "name")
     own = field(case, "axes") or {}
     if name is None:
-        name = " ".join(f"{key}={value}" for key, value in own.items())
+        name = " ".join(f"{key}={value}" for key, value in own.items()) or "all"
     if not isinstance(name, str) or not name or "," in name or "\n" in name:
         raise BadCases(f"{where}: a name is a text without commas, found {name!r}")
     if name in names:
@@ -145,16 +145,24 @@ def passes_of(cases: dict[str, Case], backward: bool) -> Iterator[dict[str, Any]
             yield {"name": name + BACKWARD, "axes": {**axes, "pass": "backward"}}
 
 
+def is_made(found: Any) -> bool:
+    """Whether a function or class is more than its own source says: another made it, or it is an object's method."""
+    return ("<locals>" in getattr(found, "__qualname__", "") or bool(getattr(found, "__closure__", None))
+            or hasattr(found, "__wrapped__") or inspect.ismethod(found) and not inspect.isclass(found.__self__))
+
+
 def source_of(path: str, name: str) -> str:
-    """What the object of that name is, for a digest: its own source; of what has none, a list say, the file that makes
-    it."""
+    """What the object of that name is, for a digest: its own source; of what has none, a list say, or is_made(), the
+    file that makes it."""
     if pathlib.Path(path).suffix != ".py":
         return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
-    found = load_object(path, name)
+    found, own = load_object(path, name), ""
     if inspect.isroutine(found) or inspect.isclass(found):
         with contextlib.suppress(OSError, TypeError):
-            return inspect.getsource(found)
-    return pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
+            own = inspect.getsource(found)
+    if own and not is_made(found):
+        return own
+    return own + pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def problem_of(reference: Place, inputs: Place) -> str:

@@ -132,10 +132,11 @@ def run_module(path: pathlib.Path) -> types.ModuleType:
     further += [folder for folder in project_folders(path) if folder not in further]
     # Imports beside the file work, as in `python3 flash.py`. A file may be run many times: each folder once.
     sys.path[0:1] = [str(path.parent), *(folder for folder in further if folder not in sys.path[1:])]
-    # Inside a package by its dotted name, so that relative imports work.
-    name = ".".join(path.relative_to(package).with_suffix("").parts)
-    if "." in name:
-        return importlib.import_module(name)
+    # Inside a package by its dotted name, so that relative imports work. A dot of a file's own name is none of that.
+    parts = path.relative_to(package).with_suffix("").parts
+    if len(parts) > 1 and not any("." in part for part in parts):
+        return importlib.import_module(".".join(parts))
+    name = ".".join(part.replace(".", "_") for part in parts)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")

@@ -19,7 +19,12 @@ CACHES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCH_EXTENSIONS_DIR",
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.system", "os.fork", "os.forkpty", "os.exec")
 
 
-TORCHSCRIPT = ("_create_function_from_trace", "_create_method_from_trace", "_jit_script_compile")  # of torch._C
+# What builds graphs and modules of TorchScript: names in torch._C. Of source that it is given as text it asks what the
+# names there mean, by a function that looks at the frames of its caller.
+TORCHSCRIPT = ("_create_function_from_trace", "_create_function_from_trace_with_dict", "_create_module_with_type",
+               "_jit_script_class_compile", "_jit_script_compile", "_jit_script_compile_overload",
+               "_jit_script_interface_compile")
+MEANINGS = "createResolutionCallbackFromFrame"  # of torch._jit_internal
 
 
 def graphs() -> int:
@@ -52,23 +57,31 @@ class Watch:
     @contextlib.contextmanager
     def hearing_torchscript(self) -> Iterator[None]:
         """Which tells nobody that it builds a graph."""
-        inside = getattr(sys.modules.get("torch"), "_C", None)
-        builders = {name: getattr(inside, name) for name in TORCHSCRIPT if hasattr(inside, name)}
+        modules = {"torch._C": TORCHSCRIPT, "torch._jit_internal": (MEANINGS,)}
+        builders = [(module, name, getattr(module, name)) for module, names in
+                    ((sys.modules.get(module), names) for module, names in modules.items())
+                    for name in names if hasattr(module, name)]
 
-        def heard(build: Callable[..., Any]) -> Callable[..., Any]:
+        def heard(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
             def built(*arguments: Any, **options: Any) -> Any:
                 if self.said is not None:
                     self.said.append("has TorchScript build another graph")
                 return build(*arguments, **options)
+
+            def meanings(frames_up: int = 0) -> Any:
+                return built(frames_up + 2)  # behind this frame and built()'s
+
+            if name == MEANINGS:
+                return meanings
             return built
 
         try:
-            for name, build in builders.items():
-                setattr(inside, name, heard(build))
+            for module, name, build in builders:
+                setattr(module, name, heard(name, build))
             yield
         finally:
-            for name, build in builders.items():
-                setattr(inside, name, build)
+            for module, name, build in builders:
+                setattr(module, name, build)
 
     def during(self, body: Callable[[], Any]) -> tuple[Any, str | None]:
         """What body() returns, and the first thing that it did; None: nothing."""

@@ -11,13 +11,13 @@ import inspect
 import json
 import math
 import pathlib
-import random
 import sys
 from typing import TYPE_CHECKING
 
 from syslab_arguments import Kept, shares
 from syslab_compilers import Watch
 from syslab_failures import Unsupported, WrongAnswer
+from syslab_generators import demand_undrawn, generators
 from syslab_library import Symbol
 from syslab_loading import load_module
 from syslab_settings import global_flags, loaded, put_back
@@ -178,19 +178,6 @@ def inexact_tensors(values: Iterable[Tensor]) -> list[torch.Tensor]:
 
 
 # --- what a call may not do -------------------------------------------------------------------------------------------
-
-
-def generators() -> dict[str, object]:
-    """States of the generators that everybody shares, by name."""
-    states: dict[str, object] = {"random": random.getstate()}
-    torch, numpy = loaded("torch"), loaded("numpy")
-    if torch is not None:
-        states["torch"] = torch.get_rng_state().numpy().tobytes()
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            states["torch.cuda"] = torch.cuda.get_rng_state().numpy().tobytes()
-    if numpy is not None:
-        states["numpy.random"] = str(numpy.random.get_state(legacy=False)["state"])
-    return states
 
 
 def copy_of(value: Tensor) -> Tensor:
@@ -394,10 +381,14 @@ class Function:
         """Of what was returned all but its content, which the host compares."""
         demand(results, expected)
         self.demand_flags()
-        if isinstance(self.function, Symbol) and (name := self.function.overrun()):
-            raise WrongAnswer(f"the call wrote behind the end of its output '{name}'")
+        self.demand_inside()
         for name, value in results if not signature.late else ():  # a gradient that goes through unchanged is right
             self.demand_own(name, value, values)
+
+    def demand_inside(self) -> None:
+        """Of every call of a library's symbol, because the next one has outputs of its own."""
+        if isinstance(self.function, Symbol) and (where := self.function.overrun()):
+            raise WrongAnswer(f"the call wrote {where}")
 
     def demand_flags(self) -> None:
         """Of every call: one that changes them late would be told of the case behind it, which begins with them as they
@@ -454,25 +445,22 @@ class Function:
         """Two calls that nobody times, and what they left behind."""
 
         def called() -> Results:
+            states = generators()
             body, named, _, kept = self.prepared(signature, views, NoDoorbell())
             returned = body()
             kept.demand_same()  # before anything reads them again
+            self.demand_inside()
+            for name, value in tensors.items():
+                if not same_content(value, before[name]):
+                    raise WrongAnswer(f"the call changed its input '{name}'", "input_changed")
+            demand_undrawn(states)
             return named_results(named(returned))
 
-        states = generators()
         tensors = dict(zip((tensor["name"] for tensor in signature.tensors), views))
         before = {name: copy_of(value) for name, value in tensors.items()}
         first = called()
-        for name, value in tensors.items():
-            if not same_content(value, before[name]):
-                raise WrongAnswer(f"the call changed its input '{name}'", "input_changed")
         demand(first, expected)
         first = [(name, copy_of(value)) for name, value in first]
-        for name, state in generators().items():
-            if states.get(name, state) != state:
-                raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved), so that two "
-                                  "calls with equal arguments may differ; let the case draw them and pass them as an "
-                                  "argument")
         self.demand_flags()
         second, compiled = self.watch.during(called)
         if compiled and (still := self.watch.during(called)[1]):

@@ -20,6 +20,8 @@ import operator
 import pathlib
 from typing import TYPE_CHECKING, Any
 
+from syslab_bounds import unit_roundoff
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Union
@@ -33,6 +35,7 @@ SCALARS: dict[str, Any] = {
     "int32": ctypes.c_int32, "int64": ctypes.c_int64, "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64,
     "size_t": ctypes.c_size_t, "float32": ctypes.c_float, "float64": ctypes.c_double, "bool": ctypes.c_bool}
 TENSORS = ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
+LARGEST = {"int8": 2 ** 7 - 1, "int16": 2 ** 15 - 1, "int32": 2 ** 31 - 1, "uint8": 2 ** 8 - 1}
 RETURNS = ("void", "status")
 DRAWS = ("normal", "uniform")
 OF_MANIFEST = ("axes", "reference", "arguments", "returns", "reference_takes", "terms", "rtol", "atol",
@@ -43,7 +46,7 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
              ast.Mod: operator.mod, ast.Div: operator.truediv}
 FUNCTIONS = {"min": min, "max": max}
 MOST_OF_EXPRESSION = 1000  # characters
-CANARY, CANARY_BYTES = 0xA5, 64
+CANARY, CANARY_BYTES = 0xA5, 256  # before an output, too: so many keep an address on a GPU as even as it was
 
 
 class BadCases(Exception):
@@ -59,7 +62,7 @@ class Symbol:
     def __init__(self, path: str, name: str) -> None:
         self.function = getattr(ctypes.CDLL(path), name)
         self.name = name
-        self.tails: list[tuple[str, Array]] = []
+        self.canaries: list[tuple[str, Array]] = []  # (where, bytes) around the last call's outputs
 
     def bound(self, abi: dict[str, Any] | None, values: Sequence[Array], device: str = "cpu") -> Callable[[], Any]:
         """A call on these tensors, with outputs of its own that hold NaN until it writes them."""
@@ -68,7 +71,7 @@ class Symbol:
         self.function.restype = ctypes.c_int if abi["returns"] == "status" else None
         arguments: list = []
         outputs: list = []
-        self.tails = []
+        self.canaries = []
         for kind, *what in abi["arguments"]:
             if kind == "input":
                 index, dtype = what
@@ -100,20 +103,22 @@ class Symbol:
 
             dtype = getattr(torch, dtype)
             count = math.prod(shape) * torch.empty((), dtype=dtype).element_size()
-            room = torch.full((count + CANARY_BYTES,), 1 if dtype == torch.bool else 0xFF, dtype=torch.uint8,
+            room = torch.full((count + 2 * CANARY_BYTES,), 1 if dtype == torch.bool else 0xFF, dtype=torch.uint8,
                               device=device)
         else:
             import numpy
 
             count = math.prod(shape) * numpy.dtype(dtype).itemsize
-            room = numpy.full(count + CANARY_BYTES, 0xFF, "u1")
-        room[count:] = CANARY
-        self.tails.append((name, room[count:]))
-        return room[:count].view(dtype).reshape(shape)
+            room = numpy.full(count + 2 * CANARY_BYTES, 0xFF, "u1")
+        end = CANARY_BYTES + count
+        for where, canary in (("before the beginning", room[:CANARY_BYTES]), ("behind the end", room[end:])):
+            canary[:] = CANARY
+            self.canaries.append((f"{where} of its output '{name}'", canary))
+        return room[CANARY_BYTES:end].view(dtype).reshape(shape)
 
     def overrun(self) -> str | None:
-        """The output behind whose end the last call wrote; None: none."""
-        return next((name for name, tail in self.tails if (tail != CANARY).any()), None)
+        """Where the last call wrote outside its outputs; None: nowhere."""
+        return next((where for where, canary in self.canaries if (canary != CANARY).any()), None)
 
 
 def address_of(value: Array) -> int:
@@ -214,6 +219,7 @@ class ManifestCase:
             scalars[name] = made
             return self.abi["arguments"].append(["scalar", each["type"], made])
         shape = [evaluate(size, self.axes, where) for size in each["shape"]]
+        shape = [int(size) if isinstance(size, float) and size.is_integer() else size for size in shape]
         if any(not isinstance(size, int) or isinstance(size, bool) or size < 0 for size in shape):
             raise BadCases(f"{where}: its shape is {tuple(shape)}; sizes are whole numbers from 0 on, and an axis that "
                            "is a size has such values")
@@ -221,9 +227,12 @@ class ManifestCase:
             return self.abi["arguments"].append(["output", name, each["dtype"], shape])
         self.abi["arguments"].append(["input", len(self.inputs), each["dtype"]])
         library = "torch" if each["dtype"] == "bfloat16" else "numpy"
+        below = as_c_takes_it("int64", evaluate(each.get("below", 2), self.axes, where), where)
+        if below > (most := LARGEST.get(each["dtype"], below)) + 1:
+            raise BadCases(f"{where}: 'below' is {below}, but the largest {each['dtype']} is {most}; expected at most "
+                           f"{most + 1}")
         self.inputs.append({"name": name, "library": library, "dtype": each["dtype"], "shape": shape,
-                            "draw": each.get("draw", "normal"),
-                            "below": as_c_takes_it("int64", evaluate(each.get("below", 2), self.axes, where), where)})
+                            "draw": each.get("draw", "normal"), "below": below})
 
     def arguments(self, seed: int) -> list[Array]:
         """One value for each input, in the order of the manifest."""
@@ -238,10 +247,14 @@ def plain(value: Any) -> list[Any]:
 
 
 def draw(generator: numpy.random.Generator, tensor: dict[str, Any]) -> Array:
+    import numpy
+
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype == "bool" or "int" in dtype:
         return generator.integers(0, max(1, tensor["below"]), shape).astype(dtype)
-    made = generator.standard_normal(shape) if tensor["draw"] == "normal" else generator.random(shape)
+    # A number just below 1 must not become 1 where it is rounded.
+    made = (generator.standard_normal(shape) if tensor["draw"] == "normal"
+            else numpy.minimum(generator.random(shape), 1 - unit_roundoff(dtype)))
     if dtype != "bfloat16":
         return made.astype(dtype)
     import torch

@@ -1,5 +1,6 @@
 """The Python side of functions (src/python/syslab_functions.py, syslab_signature.py, syslab_compilers.py) without syslab: signatures, what
 compilers do, and calls whose arguments are on a GPU."""
+import copy
 import ctypes
 import functools
 import gc
@@ -58,6 +59,13 @@ class Settings(unittest.TestCase):
         self.assertEqual(settings.global_flags(), before)
         self.assertFalse(settings.can_be_asked(settings.of_attribute(torch, "backends.cuda.matmul", "of_no_torch")[0]))
 
+    def test_a_torch_that_sets_a_default_device_and_does_not_tell_it_tells_by_what_it_makes(self):
+        made = types.SimpleNamespace(device="meta")
+        of_2_2 = types.SimpleNamespace(set_default_device=None, empty=lambda count: made)
+        self.assertEqual(settings.default_device(of_2_2), "meta")
+        self.assertEqual(settings.default_device(types.SimpleNamespace(set_default_device=None, get_default_device=lambda: "cpu")), "cpu")
+        self.assertFalse(settings.can_be_asked(lambda: settings.default_device(types.SimpleNamespace())))
+
 
 class Compilers(unittest.TestCase):
     watch = None
@@ -81,6 +89,22 @@ class Compilers(unittest.TestCase):
         with unittest.mock.patch.dict(sys.modules, {"torch._dynamo.utils": types.SimpleNamespace(counters=counters)}):
             self.assertIsNone(self.said(lambda: None))
             self.assertEqual(self.said(lambda: counters["stats"].update(unique_graphs=2)), "has torch.compile build another graph")
+
+    def test_whatever_torchscript_builds_is_heard_and_what_is_built_already_is_not(self):
+        class Relu(torch.nn.Module):
+            def forward(self, x):
+                return torch.relu(x)
+
+        def double(x):
+            return 2 * x
+
+        x, text = torch.ones(3), "def f(x):\n  return torch.relu(x)\n"  # whose `torch` is found where it is compiled
+        built, unit = torch.jit.script(Relu()), torch.jit.CompilationUnit(text)
+        for body in (lambda: torch.jit.script(Relu()), lambda: torch.jit.CompilationUnit(text), lambda: torch.jit.CompilationUnit().define(text),
+                     lambda: torch.jit.trace(torch.relu, (x,)), lambda: torch.jit.trace(Relu(), (x,)), lambda: torch.jit.script(double)):
+            self.assertEqual(self.said(body), "has TorchScript build another graph")
+        for body in (lambda: torch.jit.script(double)(x), lambda: built(x), lambda: unit.f(x), lambda: copy.deepcopy(built)):
+            self.assertIsNone(self.said(body))
 
 
 class Signatures(unittest.TestCase):
@@ -136,6 +160,37 @@ class Signatures(unittest.TestCase):
                 problems.append(user_cases.problem_of((path, "ref"), (path, "LIST")))
             self.assertNotEqual(*problems)
 
+    def test_what_another_function_made_is_another_problem_where_that_one_is_called_otherwise(self):
+        made = ("def make(k):\n    @functools.wraps(max)\n    def slow(x):\n        return x * k\n    return slow\nref = make(K)\n",
+                "class Scaled:\n    def __init__(self, k):\n        self.k = k\n    def ref(self, x):\n        return x * self.k\nref = Scaled(K).ref\n",
+                "def make(k):\n    class ref:\n        def __call__(self, x):\n            return x * k\n    return ref\nref = make(K)\n",
+                "def plain(x):\n    return x\ndef twice(f, k=K):\n    return functools.wraps(f)(lambda x: k * f(x))\nref = twice(plain)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            for number, text in enumerate((*made, "def ref(x):\n    return x\nOTHER = K\n")):
+                problems = set()
+                for k in ("2.0", "3.0"):
+                    path = pathlib.Path(folder) / f"made_{number}_{k[0]}.py"
+                    path.write_text("import functools\n" + text.replace("K", k))
+                    problems.add(user_cases.problem_of((path, "ref"), (path, "ref")))
+                self.assertEqual(len(problems), 2 if number < len(made) else 1, text)
+
+    def test_a_file_whose_name_has_dots_is_loaded_in_a_package_too(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder, "of_dots")
+            package.mkdir()
+            for path, text in ((package / "__init__.py", ""), (package / "beside.py", "N = 3\n"), (package / "flash.v2.py", "from .beside import N\n"),
+                               (pathlib.Path(folder, "my.t1.py"), "N = 3\n"), (package / "plain.py", "from . import beside\nN = beside.N\n")):
+                path.write_text(text)
+            for path in (package / "flash.v2.py", package / "plain.py", pathlib.Path(folder, "my.t1.py")):
+                self.assertEqual(functions.load_object(str(path), "N"), 3)
+
+    def test_the_only_case_may_have_neither_name_nor_axes(self):
+        self.assertEqual(user_cases.check_case({"arguments": lambda seed: ()}, 1, [], {}), "all")
+        with self.assertRaisesRegex(references.BadCases, "two cases are called 'all'"):
+            user_cases.check_case({"arguments": lambda seed: ()}, 2, [], {"all": None})
+        with self.assertRaisesRegex(references.BadCases, "a name is a text without commas, found ''"):
+            user_cases.check_case({"arguments": lambda seed: (), "name": ""}, 1, [], {})
+
     def test_an_axis_is_a_finite_number(self):
         with self.assertRaisesRegex(references.BadCases, "axis 'rate' is inf; axes are finite numbers"):
             user_cases.check_case({"name": "a", "arguments": lambda seed: (), "axes": {"rate": math.inf}}, 1, [], {})
@@ -173,19 +228,6 @@ class Signatures(unittest.TestCase):
             other = beside.other_values(tensor, 1)
             self.assertEqual((other.dtype, other.shape), (tensor.dtype, tensor.shape))
             self.assertEqual(torch.equal(other, tensor), tensor.dim() == 0 and not tensor.is_floating_point())
-
-    def test_outputs_of_a_librarys_symbol_begin_unwritten_and_are_watched_in_torchs_memory_too(self):
-        symbol = libraries.Symbol.__new__(libraries.Symbol)
-        for device in ("cpu", "cpu:0"):  # the second is to it as a GPU's: memory of torch
-            for dtype, content in (("float32", math.nan), ("bfloat16", math.nan), ("int32", -1), ("uint8", 255), ("bool", True)):
-                for shape in ([3, 2], [], [0]):
-                    symbol.tails = []
-                    made = symbol.output("y", dtype, shape, device)
-                    self.assertEqual((list(made.shape), str(made.dtype).removeprefix("torch.")), (shape, dtype))
-                    self.assertTrue(all(each == content or each != each and content != content for each in made.flatten().tolist()))
-                    self.assertIsNone(symbol.overrun())
-                    symbol.tails[0][1][0] = 0
-                    self.assertEqual(symbol.overrun(), "y", (device, dtype))
 
     def test_what_cannot_travel_is_named(self):
         for value, said in ((object(), "'a' is a object"), (torch.eye(2).to_sparse(), "no dense tensor"),

@@ -49,7 +49,12 @@ class Symbols(Lab):
         self.assertRegex(self.refused("gate", "--against", "base"), "fewer than 3 launches|holds no time of 4 cases")
 
     def test_wrong_ones_are_told_with_the_case_and_the_others_go_on(self):
-        ended = self.of_each(("softmax", "half_done", "too_far", "in_place", "small_only", "dies"), expect=1)
+        ended = self.of_each(("softmax", "half_done", "too_far", "too_far_once", "too_early", "in_place", "small_only", "dies"), expect=1)
+        for name, cases, said in (("too_far_once", (24,), "wrote behind the end of its output 'y'"), ("too_early", (24, 40), "wrote before the beginning of its output 'y'")):
+            for n in cases:
+                self.assertEqual(ended[name, n]["status"], "check_failed")
+                self.assertIn(said, ended.pop((name, n))["detail"])
+        ended.pop(("too_far_once", 40))  # the process lives on, and knows that it was called
         statuses = {key: one["status"] for key, one in ended.items()}
         self.assertEqual(statuses, {("softmax", 24): "ok", ("softmax", 40): "ok", ("half_done", 24): "check_failed",
                                     ("half_done", 40): "check_failed", ("too_far", 24): "check_failed", ("too_far", 40): "check_failed",

@@ -29,6 +29,17 @@ int too_far(const float* x, float* y, int64_t rows, int64_t n, float scale) {
   return status;
 }
 
+/* In its first call alone, which nobody times. */
+int too_far_once(const float* x, float* y, int64_t rows, int64_t n, float scale) {
+  static int calls = 0;
+  return calls++ == 0 ? too_far(x, y, rows, n, scale) : softmax(x, y, rows, n, scale);
+}
+
+int too_early(const float* x, float* y, int64_t rows, int64_t n, float scale) {
+  y[-5] = 0;
+  return softmax(x, y, rows, n, scale);
+}
+
 int in_place(float* x, float* y, int64_t rows, int64_t n, float scale) {
   const int status = softmax(x, y, rows, n, scale);
   x[0] = 0;

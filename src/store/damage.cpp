@@ -56,9 +56,9 @@ std::vector<std::string> Store::damage() const {
     check_pages(db, damage);
     check_references(db, damage);
     check_schema(db, impl_->options.schema, damage);
-    check_digests(db, "the environment", "SELECT uid, comparability_key || char(10) || facts, uid FROM environment",
-                  damage);
-    check_digests(db, "the build", "SELECT uid, facts, uid FROM build", damage);
+    for (const std::string& wrong : wrong_facts(db, "main", kMostOfAKind)) {
+      damage.push_back(fmt::format("the {} is not what its SHA-256 says", wrong));
+    }
     check_digests(db, "the artifact", "SELECT uid, content, sha256 FROM artifact", damage);
     if (const std::optional<std::string> found = impossible_time(db, "main")) {
       damage.push_back(*found + ", a time that does not exist");

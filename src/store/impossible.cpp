@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <exception>
+#include <nlohmann/json.hpp>
 
+#include "core/ids.hpp"
+#include "core/text/json_text.hpp"
 #include "core/text/printable.hpp"
 #include "core/text/utc_time.hpp"
+#include "store/write.hpp"
 
 namespace syslab::store {
 namespace {
@@ -58,6 +63,38 @@ constexpr std::size_t kLongestFault = 300;
 
 std::string quoted(const std::string& text) { return one_line(cut_to(text, kLongestQuote)); }
 
+// A shared fact's uid is the SHA-256 of what it says.
+struct FactCheck {
+  std::string_view table, told, columns;
+  bool (*holds)(const Statement& row);  // of the uid and those columns
+};
+
+constexpr std::array kFactChecks{
+    FactCheck{"environment", "environment", "comparability_key, facts",
+              [](const Statement& row) { return environment_uid(row.text(1), row.text(2)) == row.text(0); }},
+    FactCheck{"build", "build", "facts", [](const Statement& row) { return build_uid(row.text(1)) == row.text(0); }},
+    FactCheck{
+        "implementation", "implementation", "name, digest, language, is_mine",
+        [](const Statement& row) {
+          const ImplementationRow said{
+              .name = row.text(1), .digest = row.text(2), .language = row.text(3), .is_mine = row.integer(4) != 0};
+          return implementation_uid(said) == row.text(0);
+        }},
+    FactCheck{"case_def", "case", "experiment, version, params", [](const Statement& row) {
+                const Params params = Params::from_json(parse_json(row.text(3)));
+                // It is of what the text means, so another text of the same has the same one.
+                return case_uid(row.text(1), row.text(2), params) == row.text(0) &&
+                       repaired_json_text(params.to_json()) == row.text(3);
+              }}};
+
+bool holds(const FactCheck& fact, const Statement& row) {
+  try {
+    return fact.holds(row);
+  } catch (const std::exception&) {  // it is no JSON, or these are no parameters
+    return false;
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> impossible_time(Connection& db, std::string_view database) {
@@ -78,6 +115,19 @@ std::optional<std::string> impossible_value(Connection& db, std::string_view dat
     if (rows.step()) return one_line(cut_to(rows.text(0), kLongestFault));
   }
   return std::nullopt;
+}
+
+std::vector<std::string> wrong_facts(Connection& db, std::string_view database, std::size_t at_most) {
+  std::vector<std::string> wrong;
+  for (const FactCheck& fact : kFactChecks) {
+    Statement rows(db, fmt::format("SELECT uid, {} FROM {}.{}", fact.columns, database, fact.table));
+    for (std::size_t found = 0; found < at_most && rows.step();) {
+      if (holds(fact, rows)) continue;
+      wrong.push_back(fmt::format("{} {}", fact.told, rows.text(0)));
+      ++found;
+    }
+  }
+  return wrong;
 }
 
 }  // namespace syslab::store

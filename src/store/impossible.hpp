@@ -1,9 +1,11 @@
 // What no measurement says, in a file from elsewhere: tables and histories are made of such rows without a second look.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/connection.hpp"
 
@@ -18,5 +20,9 @@ std::optional<std::string> impossible_time(Connection& db, std::string_view data
 // infinite time; an interval that does not contain its value; a negative count of samples or tries; a share beyond 0 to
 // 1; a rank that the case does not have (-1 is all ranks).
 std::optional<std::string> impossible_value(Connection& db, std::string_view database);
+
+// Environments, builds, implementations and cases whose uid is not the SHA-256 of what they say, at most `at_most` of a
+// kind: "environment 01a1…".
+std::vector<std::string> wrong_facts(Connection& db, std::string_view database, std::size_t at_most);
 
 }  // namespace syslab::store

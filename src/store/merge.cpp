@@ -8,18 +8,18 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "core/ids.hpp"
 #include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 #include "store/damaged.hpp"
 #include "store/impl.hpp"
 #include "store/impossible.hpp"
 #include "store/json_columns.hpp"
 #include "store/schema_check.hpp"
-#include "store/write.hpp"
 
 namespace syslab::store {
 namespace {
@@ -65,8 +65,11 @@ constexpr std::array kFacts{
                  "uid",
                  "o.id IN (SELECT s.submission_id FROM other.run_submission s JOIN other.run r ON r.id = s.run_id "
                  "WHERE r.uid IN temp.wanted_run)"},
+    // A submission never gets more files: those of one that is here already are here.
     TableToMerge{"submission_implementation",
-                 {{{"submission_id", "submission"}, {"implementation_id", "implementation"}}}},
+                 {{{"submission_id", "submission"}, {"implementation_id", "implementation"}}},
+                 {},
+                 "r_submission.id NOT IN (SELECT submission_id FROM main.submission_implementation)"},
     TableToMerge{"run_submission", {{{"run_id", "run"}, {"submission_id", "submission"}}}},
     TableToMerge{"comparison", {{{"run_id", "run"}}}, "uid"},
     TableToMerge{"comparison_block", {{{"comparison_id", "comparison"}}}},
@@ -164,7 +167,8 @@ std::int64_t copy_rows(Connection& db, const TableToMerge& table, const std::fil
   return added;
 }
 
-// Rows that both files call the same must be the same: a uid that means two things would mix their results.
+// Rows that both files call the same must be the same: a uid that means two things would mix their results. What a map
+// leads to is then a fact of both, or hangs on a run that this merge may add to.
 void check_same(Connection& db, const TableToMerge& table, std::string_view key, const std::filesystem::path& other) {
   const Translation t = translate(db, table);
   std::string same_key, same_row;
@@ -248,43 +252,35 @@ void note_arrivals(Connection& db, const MergeOptions& options, const std::files
       .run(now, other.filename().string(), options.trusted);
 }
 
-// A shared fact's uid is the SHA-256 of what it says. Under a uid that is none, or with another text than the one that
-// is written here, it would take the place of what a run that is made later means, and that run would be refused.
-struct FactCheck {
-  std::string_view table, columns;
-  bool (*holds)(const Statement& row);  // of the uid and those columns
-};
-
-constexpr std::array kFactChecks{
-    FactCheck{"environment", "comparability_key, facts",
-              [](const Statement& row) { return environment_uid(row.text(1), row.text(2)) == row.text(0); }},
-    FactCheck{"build", "facts", [](const Statement& row) { return build_uid(row.text(1)) == row.text(0); }},
-    FactCheck{
-        "implementation", "name, digest, language, is_mine",
-        [](const Statement& row) {
-          const ImplementationRow said{
-              .name = row.text(1), .digest = row.text(2), .language = row.text(3), .is_mine = row.integer(4) != 0};
-          return implementation_uid(said) == row.text(0);
-        }},
-    FactCheck{"case_def", "experiment, version, params", [](const Statement& row) {
-                const Params params = Params::from_json(parse_json(row.text(3)));
-                // It is of what the text means, so another text of the same has the same one.
-                return case_uid(row.text(1), row.text(2), params) == row.text(0) &&
-                       repaired_json_text(params.to_json()) == row.text(3);
-              }}};
-
+// A shared fact under a uid that is none, or with another text than the one that is written here, would take the place
+// of what a run that is made later means, and that run would be refused.
 void check_facts(Connection& db, const std::filesystem::path& other) {
-  for (const FactCheck& fact : kFactChecks) {
-    Statement rows(db, fmt::format("SELECT uid, {} FROM other.{}", fact.columns, fact.table));
-    while (rows.step()) {
-      try {
-        if (fact.holds(rows)) continue;
-      } catch (const std::exception&) {  // it is no JSON, or these are no parameters
-      }
-      throw Error(ErrorKind::store,
-                  fmt::format("cannot merge '{}': its {} {} is not what its SHA-256 says; nothing was merged",
-                              other.string(), fact.table == "case_def" ? "case" : fact.table, rows.text(0)));
-    }
+  for (const std::string& wrong : wrong_facts(db, "other", 1)) {
+    throw Error(ErrorKind::store,
+                fmt::format("cannot merge '{}': its {} is not what its SHA-256 says; nothing of it was merged",
+                            other.string(), wrong));
+  }
+}
+
+// What may be compared with what hangs on this key, so it must be that of the machine that the facts describe. A
+// machine without a description is comparable with itself alone, and so with none that has one.
+void check_keys(Connection& db, const MergeOptions& options, const std::filesystem::path& other) {
+  if (options.key_of_machine == nullptr) return;
+  std::set<std::string> described;
+  for (const char* const database : {"main", "other"}) {
+    Statement keys(db, fmt::format("SELECT comparability_key FROM {}.environment WHERE facts <> '{{}}'", database));
+    while (keys.step()) described.insert(keys.text(0));
+  }
+  Statement rows(db, "SELECT uid, comparability_key, facts FROM other.environment");
+  while (rows.step()) {
+    const Json facts = json_or_discarded(rows.text(2));
+    const bool holds = facts.is_object() && (facts.empty() ? !described.contains(rows.text(1))
+                                                           : options.key_of_machine(facts) == rows.text(1));
+    if (holds) continue;
+    throw Error(ErrorKind::store,
+                fmt::format("cannot merge '{}': the kind of machine of its environment {} is not what its facts say: "
+                            "found the comparability_key {}; nothing of it was merged",
+                            other.string(), rows.text(0), printable(rows.text(1))));
   }
 }
 
@@ -310,6 +306,7 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
   require_our_schema(db, schema, "other", other);  // again, and now nobody can change it before it is read
   if (!options.keep_arrivals) {
     check_facts(db, other);
+    check_keys(db, options, other);
     check_values(db, other);
   }
   choose_runs(db, options, other);
@@ -319,7 +316,7 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
     if (table.name == "pin" && !are_ours(options)) continue;
     const std::int64_t added = copy_rows(db, table, other);
     if (table.name == "run") counts.runs = added;
-    if (table.identity == "uid" && table.name != "submission" && table.name != "comparison") {
+    if (table.identity == "uid") {
       check_same(db, table, "uid", other);
     } else if (table.name == "plan_case") {
       check_same(db, table, "run_id, seq", other);
@@ -337,6 +334,7 @@ MergeCounts merge_attached(Connection& db, const Schema& schema, const std::file
   forget_finished_attempts(db);
   for (const TableToMerge& table : kFindings) {
     if (options.samples || table.name != "sample") copy_rows(db, table, other);
+    if (table.identity == "uid") check_same(db, table, "uid", other);
   }
   db.execute("DELETE FROM temp.map_attempt; INSERT INTO temp.map_attempt SELECT * FROM temp.every_attempt");
   copy_rows(db, kEvents, other);

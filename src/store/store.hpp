@@ -176,6 +176,8 @@ struct MergeOptions {
   // itself has from somebody it does not trust.
   bool trusted = false;
   bool keep_arrivals = false;  // a copy of a store, not a merge of two: the origin of runs stays as it is
+  // The comparability_key that facts of a machine have. Environments with another one are refused; null: none are.
+  std::string (*key_of_machine)(const Json& facts) = nullptr;
 };
 
 class ReadTransaction;

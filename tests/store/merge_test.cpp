@@ -5,6 +5,7 @@
 
 #include "store/connection.hpp"
 #include "store/options.hpp"
+#include "store/write.hpp"
 #include "tests/store/dump.hpp"
 #include "tests/store/recorded_files.hpp"
 
@@ -275,6 +276,89 @@ void forge(Connection& db, const std::string& sql) {
   db.execute(trigger);
 }
 
+// As forge(), for any statements.
+void forge_freely(Connection& db, const std::string& sql) {
+  std::vector<std::string> names, texts;
+  {
+    Statement triggers(db, "SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger'");
+    while (triggers.step()) {
+      names.push_back(triggers.text(0));
+      texts.push_back(triggers.text(1));
+    }
+  }
+  for (const std::string& name : names) db.execute("DROP TRIGGER " + name);
+  db.execute(sql);
+  for (const std::string& text : texts) db.execute(text);
+}
+
+// A copy of the file with its run under other names, and the forgery.
+void fill_as_another_run(const fs::path& path, const fs::path& ours, const std::string& forgery) {
+  fs::copy_file(ours, path);
+  Connection db(path.string(), Connection::Access::read_write, path);
+  db.checkpoint_on_close();
+  const ImplementationRow hers{.name = "hers", .digest = "d", .language = "C++"};
+  forge_freely(db, fmt::format("UPDATE run SET uid = 'r2'; UPDATE attempt SET uid = 'a' || id;"
+                               "UPDATE comparison SET uid = 'cmp2'; UPDATE artifact SET uid = 'f' || id WHERE id > 1;"
+                               "UPDATE check_result SET uid = 'c' || id WHERE id > 1;"
+                               "INSERT INTO implementation (uid, name, digest, language, is_mine)"
+                               "  VALUES ('{}', 'hers', 'd', 'C++', 0);"
+                               "UPDATE plan_case SET implementation_id = 2 WHERE seq = 1;{}",
+                               implementation_uid(hers), forgery));
+}
+
+constexpr const char* kOtherFindings =
+    "UPDATE artifact SET uid = 'f1' WHERE id = 1; UPDATE check_result SET uid = 'c1' WHERE id = 1;";
+
+// Nobody else's run may add to what was compared, handed in or found here.
+TEST(StoreMerge, AnotherRunMayNotTakeTheNamesOfOurs) {
+  const std::pair<const char*, std::string> forgeries[] = {
+      {"its comparison cmp ", kOtherFindings + std::string("UPDATE comparison SET uid = 'cmp'")},
+      {"its submission sub ", kOtherFindings + std::string("UPDATE submission SET author = 'eve'")},
+      {"its check_result ", "UPDATE artifact SET uid = 'f1' WHERE id = 1"},
+      {"its artifact ", "UPDATE check_result SET uid = 'c1' WHERE id = 1"},
+  };
+  const Folder folder;
+  fill(folder / "a.db");
+  fill_the_rest(folder / "a.db");
+  const std::string before = dump_of(folder / "a.db");
+  for (const auto& [told, sql] : forgeries) {
+    SCOPED_TRACE(sql);
+    fs::remove(folder / "b.db");
+    fill_as_another_run(folder / "b.db", folder / "a.db", sql);
+    Store store = Store::open(folder / "a.db", Mode::read_write);
+    const std::string error = error_of(ErrorKind::store, [&] { store.merge(folder / "b.db"); });
+    EXPECT_NE(error.find(told), std::string::npos) << error;
+    EXPECT_EQ(dump(store), before);
+  }
+}
+
+TEST(StoreMerge, AnotherRunOfASubmissionAddsNoFileToIt) {
+  const Folder folder;
+  fill(folder / "a.db");
+  fill_the_rest(folder / "a.db");
+  fill_as_another_run(folder / "b.db", folder / "a.db",
+                      kOtherFindings + std::string("INSERT INTO submission_implementation VALUES (1, 2)"));
+  Store store = Store::open(folder / "a.db", Mode::read_write);
+  EXPECT_EQ(store.merge(folder / "b.db").runs, 1);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM submission_implementation"), 1);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM run_submission"), 2);
+}
+
+// The key says what may be compared, and is asked of the very rows that are merged.
+TEST(StoreMerge, AMachineUnderAnotherKeyIsRefused) {
+  const Folder folder;
+  fill(folder / "a.db");
+  Store store = Store::open(folder / "b.db", Mode::create);
+  const auto merged_by = [&](std::string (*key)(const Json&)) {
+    return error_of(ErrorKind::store, [&] { store.merge(folder / "a.db", {.key_of_machine = key}); });
+  };
+  EXPECT_NE(merged_by([](const Json&) { return std::string("another"); }).find("found the comparability_key key"),
+            std::string::npos);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM run"), 0);
+  EXPECT_EQ(merged_by([](const Json&) { return std::string("key"); }), "");
+  EXPECT_EQ(count(store, "SELECT count(*) FROM run"), 1);
+}
+
 // A row under the SHA-256 of another fact would take that fact's place: every later run that means it is refused, and
 // no row can be removed.
 TEST(StoreMerge, SharedFactsAreWhatTheirSha256Says) {
@@ -302,6 +386,8 @@ TEST(StoreMerge, SharedFactsAreWhatTheirSha256Says) {
     EXPECT_NE(error.find(told), std::string::npos) << error;
     EXPECT_NE(error.find("not what its SHA-256 says"), std::string::npos) << error;
     EXPECT_EQ(dump_of(folder / "a.db"), before);
+    const std::vector<std::string> damage = Store::open(folder / "b.db", Mode::read_only).damage();
+    EXPECT_TRUE(std::ranges::any_of(damage, [](const std::string& one) { return one.ends_with("SHA-256 says"); }));
   }
 }
 

@@ -2,43 +2,15 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/verbs/verbs.hpp"
 #include "core/error.hpp"
-#include "core/text/json_text.hpp"
-#include "core/text/printable.hpp"
 #include "core/text/text.hpp"
 #include "runner/environment.hpp"
 #include "session/session.hpp"
 #include "store/damaged.hpp"
 
 namespace syslab::cli {
-namespace {
-
-// What may be compared with what hangs on this key, so it must be that of the machine that the facts describe. A
-// machine without a description is comparable with itself alone, and so with none that has one.
-void require_true_keys(const store::Store& other, const std::string& file, const store::Store& ours) {
-  std::set<std::string> described;
-  for (const store::Store* const store : {&other, &ours}) {
-    for (const auto& row : store->query("SELECT comparability_key FROM environment WHERE facts <> '{}'").rows) {
-      described.insert(row[0].text);
-    }
-  }
-  for (const auto& row : other.query("SELECT uid, comparability_key, facts FROM environment").rows) {
-    const Json facts = json_or_discarded(row[2].text);
-    const bool holds = facts.is_object() && (facts.empty() ? !described.contains(row[1].text)
-                                                           : runner::comparability_key(facts) == row[1].text);
-    if (holds) continue;
-    throw Error(ErrorKind::store,
-                fmt::format("cannot merge '{}': the kind of machine of its environment {} is not what its facts say: "
-                            "found the comparability_key {}; nothing was merged",
-                            file, row[0].text, printable(row[1].text)));
-  }
-}
-
-}  // namespace
-
 Exit execute(const Context& context, const MergeOptions& options) {
   for (const std::string& file : options.databases) {
     std::error_code ignored;
@@ -57,12 +29,10 @@ Exit execute(const Context& context, const MergeOptions& options) {
     }
   }
   store::Store store = open_for_writing(context);
-  for (const std::string& file : options.databases) {
-    require_true_keys(store::Store::open(file, store::Mode::read_only), file, store);
-  }
   Json merged = Json::array();
   for (const std::string& file : options.databases) {
-    const store::MergeCounts counts = store.merge(file, {.trusted = options.trust});
+    const store::MergeCounts counts =
+        store.merge(file, {.trusted = options.trust, .key_of_machine = runner::comparability_key});
     if (context.console.json()) {
       merged.push_back({{"database", file},
                         {"runs", counts.runs},

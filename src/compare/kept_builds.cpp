@@ -297,7 +297,13 @@ void KeptBuilds::check_out(Built& built, const fs::path& tree, const fs::path& l
   if (fs::exists(tree, error)) remove_tree(tree.string());
   output_of(git_command(recipe_.repository, {"worktree", "prune"}));
   if (!git(recipe_.repository, {"worktree", "add", "--quiet", "--force", "--detach", tree.string(), built.commit})) {
-    throw Error(ErrorKind::config, fmt::format("revision {} {}", short_commit(built.commit), built.failed));
+    const bool is_partial = look_into(recipe_.repository, {"config", "--get-regexp", R"(^remote\..*\.promisor$)"});
+    throw Error(ErrorKind::config,
+                fmt::format("revision {} {}{}", short_commit(built.commit), built.failed,
+                            is_partial ? fmt::format("; in this partial clone nothing is fetched here\n"
+                                                     "try: git -C {} checkout {}, which fetches its files",
+                                                     recipe_.repository, short_commit(built.commit))
+                                       : ""));
   }
 }
 

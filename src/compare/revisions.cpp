@@ -21,14 +21,23 @@ std::optional<std::string> git(const std::string& repository, const std::vector<
 }  // namespace
 
 std::vector<std::string> git_command(const std::string& folder, const std::vector<std::string>& words) {
-  std::vector<std::string> all{"git", "-C", folder, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"};
+  std::vector<std::string> all{"env",
+                               "GIT_ALLOW_PROTOCOL=",
+                               "GIT_NO_LAZY_FETCH=1",
+                               "GIT_TERMINAL_PROMPT=0",
+                               "git",
+                               "-C",
+                               folder,
+                               "-c",
+                               "core.fsmonitor=false",
+                               "-c",
+                               "core.hooksPath=/dev/null"};
   all.insert(all.end(), words.begin(), words.end());
   return all;
 }
 
 std::optional<std::string> look_into(const std::string& repository, const std::vector<std::string>& words) {
-  return output_of(git_command(repository, words),
-                   {{"GIT_ALLOW_PROTOCOL", ""}, {"GIT_NO_LAZY_FETCH", "1"}, {"GIT_TERMINAL_PROMPT", "0"}});
+  return output_of(git_command(repository, words));
 }
 
 std::optional<std::string> repository_of(const std::string& path) {
@@ -82,7 +91,10 @@ std::optional<MergedBranch> branch_merged_by(const std::string& repository, cons
 }
 
 std::string subject_of(const std::string& repository, const std::string& commit) {
-  return git(repository, {"log", "-1", "--format=%s", commit, "--"}).value_or("");
+  // Not `git log`, which obeys `log.*` of the configuration: log.showSignature starts its gpg.program.
+  const std::string listed = git(repository, {"rev-list", "--max-count=1", "--format=%s", commit, "--"}).value_or("");
+  const std::size_t end = listed.find('\n');  // of "commit 1a2b…"
+  return end == std::string::npos ? "" : listed.substr(end + 1);
 }
 
 std::string tree_of(const std::string& repository, const std::string& commit) {

@@ -9,11 +9,10 @@
 namespace syslab::cli {
 
 // A command of git in a folder, which may be somebody else's: it starts no hook and no monitor that a configuration
-// names.
+// names, and fetches nothing that is missing (a partial clone), which would start others (core.sshCommand).
 std::vector<std::string> git_command(const std::string& folder, const std::vector<std::string>& words);
 
-// What a command of git that only reads prints; nothing where it fails. A repository may be somebody else's folder,
-// whose configuration names programs: git fetches nothing that is missing (a partial clone).
+// What a command of git that only reads prints; nothing where it fails.
 std::optional<std::string> look_into(const std::string& repository, const std::vector<std::string>& words);
 
 // Of the checkout that `path` lies in; nothing: in none.

@@ -48,12 +48,10 @@ bool read_all(const Process& child, std::string& output) {
 
 }  // namespace
 
-std::optional<std::string> output_of(const std::vector<std::string>& argv,
-                                     const std::map<std::string, std::string>& environment) {
+std::optional<std::string> output_of(const std::vector<std::string>& argv) {
   try {
     SpawnOptions options;
     options.argv = argv;
-    options.environment = environment;
     Process child = Process::spawn(options);
     child.close_input();
     std::string text;

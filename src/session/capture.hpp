@@ -1,7 +1,6 @@
 // Captures another program's output.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,8 +8,6 @@
 namespace syslab::cli {
 
 // All standard output of a program, or nothing if it does not start, fails, or exceeds a minute or 16 MiB.
-// `environment`: more variables, in front of ours.
-std::optional<std::string> output_of(const std::vector<std::string>& argv,
-                                     const std::map<std::string, std::string>& environment = {});
+std::optional<std::string> output_of(const std::vector<std::string>& argv);
 
 }  // namespace syslab::cli

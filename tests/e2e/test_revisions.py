@@ -46,6 +46,19 @@ class IntoABranch(Repository):
 
 
 class BuildOfARevision(Programs):
+    def test_what_a_partial_clone_lacks_is_not_fetched(self):
+        mark, program = self.folder / "started", self.folder / "program"
+        program.write_text(f"#!/bin/sh\ntouch '{mark}'\n", encoding="utf-8")
+        program.chmod(0o755)
+        for name, value in (("core.repositoryFormatVersion", "1"), ("extensions.partialClone", "origin"), ("protocol.ext.allow", "always"),
+                            ("remote.origin.url", f"ext::{program}"), ("remote.origin.promisor", "true")):
+            self.git("config", name, value)
+        lacks = self.git("rev-parse", "main~1:other.py").strip()
+        (self.repository / ".git" / "objects" / lacks[:2] / lacks[2:]).unlink()
+        self.assertRegex(self.refused("compare", "selftest_compare", "A:build=main~1", "-a", "steps=1000", cwd=self.repository),
+                         r"cannot be checked out \([^\n]*; in this partial clone nothing is fetched here")
+        self.assertFalse(mark.exists())
+
     def test_a_build_and_the_wait_for_one_have_an_end(self):
         self.commit("endless", {"meson.build": MESON.replace("'sed ", "'sleep 60; sed ")})
         words = ("compare", "selftest_compare", f"A:build={self.commits[-1]}", "-a", "steps=1000")
@@ -155,6 +168,13 @@ class Course(CourseOfPrograms):
 
 
 class MeasuredBuild(Programs):
+    def signed(self, commit):
+        """The same commit with a signature, which `git log` shows where the configuration says so."""
+        head, _, body = self.git("cat-file", "commit", commit).partition("\n\n")
+        signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----"
+        return subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin"], cwd=self.repository, check=True,
+                              input=f"{head}\n{signature}\n\n{body}\n", capture_output=True, text=True).stdout.strip()
+
     @asked_again
     def test_it_is_built_once_kept_and_measured_as_a_program_is(self):
         mark = self.folder / "started"  # by what the repository names to be started at a checkout
@@ -163,14 +183,17 @@ class MeasuredBuild(Programs):
             program.write_text(f"#!/bin/sh\ntouch '{mark}'\n", encoding="utf-8")
             program.chmod(0o755)
         self.git("config", "core.fsmonitor", str(program))
+        self.git("config", "log.showSignature", "true")
+        self.git("config", "gpg.program", str(program))
+        self.commits[1] = self.signed(self.commits[1])
         mark.unlink(missing_ok=True)
-        one = self.compared("main~2", "main~1", 6)
+        one = self.compared("main~2", self.commits[1], 6)
         self.assertEqual(one["verdict"], "slower")
         self.assertEqual([one[side]["build"]["facts"]["git_sha"] for side in ("side_a", "side_b")], self.commits[:2])
         kept = sorted(path for path in (self.folder / "builds" / "syslab-builds").glob("*/*/syslab"))
         self.assertEqual(sorted(path.parent.name for path in kept), sorted(self.commits[:2]))
         made = {path: path.stat().st_mtime_ns for path in kept}
-        self.syslab("compare", *self.options, "A:build=main~2", "B:build=main~1", "-a", "slowdown=0", cwd=self.repository, expect=6)
+        self.syslab("compare", *self.options, "A:build=main~2", f"B:build={self.commits[1]}", "-a", "slowdown=0", cwd=self.repository, expect=6)
         self.assertEqual({path: path.stat().st_mtime_ns for path in kept}, made)
         self.assertFalse(mark.exists())
         self.assertEqual(self.git("-c", "core.fsmonitor=false", "status", "--porcelain"), "", "the checkout is untouched")

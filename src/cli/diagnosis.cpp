@@ -208,13 +208,23 @@ Finding look_at_clock(const Json& facts) {
   return fine("clock", governor.empty() ? "governor not visible" : "governor 'performance'");
 }
 
+// Not the folder that this runs in, which "" and "." name: Python would import modules from it.
+std::string absolute_python_path() {
+  std::string kept;
+  for (const std::string& place : split(environment_variable("PYTHONPATH"), ':')) {
+    if (place.starts_with('/')) kept += (kept.empty() ? "" : ":") + place;
+  }
+  return kept;
+}
+
 Finding look_at_python() {
-  const std::optional<std::string> found = output_of({worker::python_interpreter(), "-c",
-                                                      "import sys\n"  // not from the folder that this runs in
-                                                      "sys.path[:] = [place for place in sys.path if place]\n"
-                                                      "import importlib.util as u, importlib.metadata as m, platform\n"
-                                                      "v = lambda n: m.version(n) if u.find_spec(n) else 'missing'\n"
-                                                      "print(platform.python_version(), v('numpy'), v('torch'))"});
+  const std::optional<std::string> found =
+      output_of({"env", "PYTHONPATH=" + absolute_python_path(), worker::python_interpreter(), "-c",
+                 "import sys\n"
+                 "sys.path[:] = [place for place in sys.path if place]\n"
+                 "import importlib.util as u, importlib.metadata as m, platform\n"
+                 "v = lambda n: m.version(n) if u.find_spec(n) else 'missing'\n"
+                 "print(platform.python_version(), v('numpy'), v('torch'))"});
   if (!found) {
     return doubtful("Python", fmt::format("'{}' is not found or does not start", worker::python_interpreter()),
                     "apt install python3, for --mine NAME=file.py:Class");

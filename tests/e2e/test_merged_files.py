@@ -303,10 +303,13 @@ class StrangersFolder(Lab):
         self.strange.mkdir()
 
     def test_doctor_imports_no_module_of_the_folder(self):
-        for name in ("platform", "numpy", "torch", "zipfile", "typing", "email", "csv"):
+        for name in ("platform", "numpy", "torch", "zipfile", "typing", "email", "csv", "sitecustomize"):
             (self.strange / f"{name}.py").write_text(f"open({str(self.mark)!r}, 'w').close()\n", encoding="utf-8")
-        self.syslab("doctor", cwd=self.strange, expect=None)
-        self.assertFalse(self.mark.exists())
+        for path in ("", ":/nowhere", ".", "./:/nowhere"):
+            os.environ["PYTHONPATH"] = path
+            self.addCleanup(os.environ.pop, "PYTHONPATH", None)
+            self.assertRegex(self.syslab("doctor", cwd=self.strange, expect=None).stdout, r"Python +3\.")
+            self.assertFalse(self.mark.exists(), path)
 
     def test_log_starts_nothing_that_the_configuration_of_its_repository_names(self):
         git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")

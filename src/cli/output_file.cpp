@@ -14,10 +14,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that a report must never overwrite: the database and SQLite's files next to it.
+// Files that a report must never overwrite: the database and SQLite's files next to it, which lie next to the file that
+// a link points to.
 std::vector<fs::path> kept_by(const Context& context) {
   std::vector<fs::path> kept;
-  for (const char* end : {"", "-wal", "-shm", "-journal"}) kept.emplace_back(context.global.database + end);
+  const std::string& name = context.global.database;
+  for (const std::string& database : {name, behind_links(name).string()}) {
+    for (const char* end : {"", "-wal", "-shm", "-journal"}) kept.emplace_back(database + end);
+  }
   return kept;
 }
 

@@ -2,6 +2,7 @@
 #include "core/files/user_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +114,17 @@ TEST_F(UserFile, NeverTakesThePlaceOfADatabase) {
               std::string::npos);
   }
   EXPECT_EQ(bytes_of(file), database);
+}
+
+TEST_F(UserFile, NeverTakesThePlaceOfWhatCannotBeRead) {
+  const fs::path file = write("other.db", "anything");
+  fs::permissions(folder_, fs::perms::all);
+  fs::permissions(file, fs::perms::owner_write | fs::perms::others_write);
+  ::setfsuid(65534);  // root reads every file
+  const std::string refused = refusal([&] { FileInMaking(file, "text"); });
+  ::setfsuid(::geteuid());
+  EXPECT_NE(refused.find("you may not read it"), std::string::npos) << refused;
+  EXPECT_EQ(bytes_of(file), "anything");
 }
 
 TEST_F(UserFile, NeverTakesThePlaceOfWhatIsKept) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "core/error.hpp"
@@ -55,11 +56,14 @@ std::string kind_of(mode_t mode) {
   return "a device";
 }
 
-bool is_sqlite(const fs::path& file) {
+// Nothing: it may not be read.
+std::optional<bool> is_sqlite(const fs::path& file) {
   static constexpr std::string_view kMagic{"SQLite format 3\0", 16};
   const FileDescriptor opened(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!opened) return ::stat(file.c_str(), &status) == 0 ? std::nullopt : std::optional(false);
   std::array<char, kMagic.size()> begin{};
-  return opened && ::read(opened.get(), begin.data(), begin.size()) == static_cast<ssize_t>(begin.size()) &&
+  return ::read(opened.get(), begin.data(), begin.size()) == static_cast<ssize_t>(begin.size()) &&
          std::string_view(begin.data(), begin.size()) == kMagic;
 }
 
@@ -74,7 +78,10 @@ void require_may_be_replaced(const fs::path& file, const fs::path& target, const
       refuse_to_write(file, fmt::format("it is the database in use, or belongs to it ('{}')", one.string()));
     }
   }
-  if (is_sqlite(target)) refuse_to_write(file, "it is an SQLite database, which is never replaced");
+  const std::optional<bool> database = is_sqlite(target);
+  if (!database)
+    refuse_to_write(file, "you may not read it, and it may be an SQLite database, which is never replaced");
+  if (*database) refuse_to_write(file, "it is an SQLite database, which is never replaced");
 }
 
 }  // namespace

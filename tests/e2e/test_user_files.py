@@ -13,10 +13,13 @@ class UserFiles(Lab):
         other = self.folder / "other.db"
         self.syslab("run", "selftest_empty", "--db", other)
         before = {path: path.read_bytes() for path in (self.db, other)}
+        (self.folder / "elsewhere").mkdir()
+        (self.folder / "elsewhere" / "link.db").symlink_to(self.db)
         for output in (self.db, "again.md", "link.md", other, f"{self.db}-wal", f"{self.db}-journal"):
-            for command in (["report", "--no-figures", "--to", "md"], ["query", "SELECT 1", "--to", "csv"]):
-                said = self.syslab(*command, "-o", output, expect=2).stderr
-                self.assertIn("database", said, output)
+            for database in (self.db, "elsewhere/link.db"):
+                for command in (["report", "--no-figures", "--to", "md"], ["query", "SELECT 1", "--to", "csv"]):
+                    said = self.syslab(*command, "-o", output, "--db", database, expect=2).stderr
+                    self.assertIn("database", said, output)
         self.assertEqual({path: path.read_bytes() for path in before}, before)
         self.assert_intact()
 
@@ -53,6 +56,9 @@ class UserFiles(Lab):
 
     def test_what_is_too_large_is_told_with_its_limit(self):
         self.syslab("run", "selftest_empty")
+        many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i AS "
+        self.assertIn("shorter names", self.syslab("query", many + "n" * 2000 + " FROM n", "--to", "json", expect=2).stderr)
+        self.syslab("query", many + "n FROM n", "--to", "json")
         with open(self.folder / "large.sql", "wb") as large:
             large.truncate(2 << 20)
         self.assertIn("more than the 1.00 MiB", self.syslab("query", "large.sql", expect=2).stderr)

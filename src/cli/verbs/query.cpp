@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -25,14 +26,34 @@ constexpr std::uint64_t kLargestStatement = 1U << 20;
 constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 constexpr std::size_t kBytesOfAValue = 8;  // and those of its text
 
-void require_writable(const store::ResultSet& result) {
+// How often a format writes what it writes. Raw results may be larger than those that a format writes.
+enum class Repeats { raw, nothing, names_in_rows, widths_in_rows };
+
+// About what is written of a row beside its own values: JSON writes the names again, a terminal fills each column but
+// the last up to its widest value.
+std::size_t bytes_of_each_row(const store::ResultSet& result, Repeats repeats) {
   std::size_t bytes = 0;
+  for (std::size_t i = 0; i < result.columns.size(); ++i) {
+    if (repeats == Repeats::names_in_rows) bytes += result.columns[i].size();
+    if (repeats != Repeats::widths_in_rows || i + 1 == result.columns.size()) continue;
+    std::size_t widest = result.columns[i].size();
+    for (const auto& row : result.rows) widest = std::max(widest, row[i].text.size());
+    bytes += widest;
+  }
+  return bytes;
+}
+
+void require_writable(const store::ResultSet& result, Repeats repeats) {
+  if (repeats == Repeats::raw) return;
+  std::size_t bytes = result.rows.size() * bytes_of_each_row(result, repeats);
   for (const auto& row : result.rows) {
     for (const store::Cell& cell : row) bytes += kBytesOfAValue + cell.text.size();
   }
   if (bytes <= kMostBytes) return;
-  throw Error(ErrorKind::usage, fmt::format("query: this gives {}, more than {}; ask for fewer rows or columns",
-                                            format_bytes(bytes), format_bytes(kMostBytes)));
+  throw Error(ErrorKind::usage,
+              fmt::format("query: this gives {}, more than {}; ask for fewer rows or columns{}", format_bytes(bytes),
+                          format_bytes(kMostBytes),
+                          repeats == Repeats::names_in_rows ? ", or give columns shorter names" : ""));
 }
 
 // The argument itself, or the content of the .sql file that it names.
@@ -75,17 +96,14 @@ Watchdog watchdog_of(const Context& context) {
           }};
 }
 
-// Raw results may be larger than those that a format writes.
-enum class Raw { no, yes };
-
 // The result as `shown` writes it.
 template <typename Shown>
-std::string result_as(const Context& context, const std::string& sql, Shown shown, Raw raw = Raw::no) {
+std::string result_as(const Context& context, const std::string& sql, Repeats repeats, Shown shown) {
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   store.query("SELECT 1 FROM run LIMIT 1");  // waits for a writer, which may take longer than a query
   const Watchdog watchdog = watchdog_of(context);
   const store::ResultSet result = store.query(sql);
-  if (raw == Raw::no) require_writable(result);
+  require_writable(result, repeats);
   return shown(result);
 }
 
@@ -95,17 +113,18 @@ Exit execute(const Context& context, const QueryOptions& options) {
   const std::string sql = statement(options.sql);
   require_database(context);
   if (options.format == "raw") {
-    write_output(context, options.output, result_as(context, sql, only_value, Raw::yes));
+    write_output(context, options.output, result_as(context, sql, Repeats::raw, only_value));
     return Exit::well;
   }
   const bool looked_at = options.format.empty() && options.output.empty() && !context.global.json;
   if (looked_at && context.console.output_is_terminal()) {
-    context.console.print(
-        result_as(context, sql, [](const store::ResultSet& result) { return report::write_aligned(result); }));
+    context.console.print(result_as(context, sql, Repeats::widths_in_rows,
+                                    [](const store::ResultSet& result) { return report::write_aligned(result); }));
     return Exit::well;
   }
   const report::Format format = format_of(context, options.format, options.output);
-  write_output(context, options.output, result_as(context, sql, [format](const store::ResultSet& result) {
+  const Repeats repeats = format == report::Format::json ? Repeats::names_in_rows : Repeats::nothing;
+  write_output(context, options.output, result_as(context, sql, repeats, [format](const store::ResultSet& result) {
                  return report::write(result, format);
                }));
   return Exit::well;

@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files up to this size are checked whole before they are used (about 4 ms of CPU a MiB). Damage deep in a larger
+// Databases up to this size are checked whole before they are used (about 15 ms of CPU a MiB). Damage deep in a larger
 // one is an error when it is met, and the transaction that met it is rolled back.
-constexpr std::uintmax_t kWholeCheckBytes = 4U << 20;
+constexpr std::int64_t kWholeCheckBytes = 4 << 20;
 
 // A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills by default; ignored, it is an error that SQLite reports.
 void let_size_limits_be_errors() {
@@ -45,8 +45,8 @@ fs::path beside(const fs::path& path, const char* suffix) { return path.string()
 bool is_wal_file(Connection& connection) { return connection.text("PRAGMA journal_mode") == "wal"; }
 
 void check_small_file(Connection& connection) {
-  std::error_code ignored;
-  if (fs::file_size(connection.shown_as(), ignored) > kWholeCheckBytes || ignored) return;
+  // With what is in a write-ahead log, and is not yet in the file.
+  if (connection.integer("PRAGMA page_count") * connection.integer("PRAGMA page_size") > kWholeCheckBytes) return;
   require_whole(connection);
 }
 
@@ -157,7 +157,7 @@ void migrate_a_copy(OpenedFile& file, const OpenOptions& options) {
 }  // namespace
 
 void require_whole(Connection& connection) {
-  std::string found = connection.text("PRAGMA quick_check(1)");
+  std::string found = connection.text("PRAGMA integrity_check(1)");
   if (found == "ok") return;
   constexpr std::string_view kWhere = "*** in database main ***\n";
   if (found.starts_with(kWhere)) found.erase(0, kWhere.size());

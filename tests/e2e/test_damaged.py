@@ -56,6 +56,19 @@ class Damaged(Lab):
         self.db.write_bytes(content)
         self.refused_by_all("it is damaged: ")
 
+    def test_an_index_without_one_of_its_rows(self):
+        connection = sqlite3.connect(self.db, isolation_level=None)
+        connection.execute("PRAGMA writable_schema = ON")
+        index = connection.execute("SELECT * FROM sqlite_master WHERE name = 'attempt_by_plan'").fetchone()
+        connection.execute("DELETE FROM sqlite_master WHERE name = 'attempt_by_plan'")
+        connection.close()
+        connection = sqlite3.connect(self.db, isolation_level=None)  # which reads the schema anew
+        connection.execute("INSERT INTO attempt (uid, run_id, plan_seq) SELECT 'new', run_id, plan_seq FROM attempt LIMIT 1")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", index)
+        connection.close()
+        self.refused_by_all("index attempt_by_plan")
+
     def test_the_schema_overwritten(self):
         content = bytearray(self.db.read_bytes())
         content[100:4096] = b"\xa5" * 3996

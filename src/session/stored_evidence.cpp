@@ -59,29 +59,36 @@ StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
     const Status status = parse_status(row[6].text);
     // A law that an implementation does not have to keep is looked at, too: nobody asks for it again. One that gave up
     // is not: it found no input that was not refused.
-    if (status == Status::ok || status == Status::unsupported) well_.insert({one, one.of_any_version()});
+    const bool of_ours = row[13].integer != 0;
+    if (status == Status::ok || status == Status::unsupported) {
+      if (of_ours) well_.insert(one);
+      shown_well_.insert(one.of_any_version());
+    }
     // A limit that somebody chose tells nothing of the machine.
     const bool limited = status == Status::oom && row[11].integer != 0;
-    if (status == Status::oom && !limited) out_of_memory_.insert({asked, "", 0, row[5].text});
-    const bool same =
-        row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff && row[13].integer != 0;
+    const bool of_machine = of_ours && row[7].text == machine;
+    if (status == Status::oom && !limited) {
+      if (of_machine) out_of_memory_.insert({asked, "", 0, row[5].text});
+      shown_out_of_memory_.insert({asked, "", 0, row[5].text});
+    }
+    const bool same = of_machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
     const bool gets_longer = status == Status::timeout && Nanoseconds(row[10].integer) < timeout;
     if (status != Status::ok && status != Status::unsupported && same && !gets_longer && !limited) failed_.insert(one);
   }
 }
 
 bool StoredEvidence::holds(const plan::PlannedCase& planned, const plan::Plan& plan) const {
-  return there(planned, plan, key_of(planned, plan));
+  return well_.contains(key_of(planned, plan)) || ran_out(planned, plan, out_of_memory_);
 }
 
 bool StoredEvidence::shows(const plan::PlannedCase& planned, const plan::Plan& plan) const {
-  return there(planned, plan, key_of(planned, plan).of_any_version());
+  return shown_well_.contains(key_of(planned, plan).of_any_version()) || ran_out(planned, plan, shown_out_of_memory_);
 }
 
-bool StoredEvidence::there(const plan::PlannedCase& planned, const plan::Plan& plan, const Key& one) const {
-  return well_.contains(one) ||
-         (planned.experiment->oom_is_an_answer &&
-          out_of_memory_.contains({plan::duration_key(planned), "", 0, digest_of(planned, plan)}));
+bool StoredEvidence::ran_out(const plan::PlannedCase& planned, const plan::Plan& plan,
+                             const std::set<Key>& out_of_memory) {
+  return planned.experiment->oom_is_an_answer &&
+         out_of_memory.contains({plan::duration_key(planned), "", 0, digest_of(planned, plan)});
 }
 
 bool StoredEvidence::failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const {

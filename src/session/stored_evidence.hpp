@@ -17,11 +17,13 @@ class StoredEvidence {
   // `timeout`: of a case now. One that was given less before is not taken for one that would fail again.
   StoredEvidence(const store::Store& store, Nanoseconds timeout);
 
-  // It ended well once, on whatever machine: measured under its experiment's own protocol with the usual inputs, or, of
-  // a law, searched. Running out of memory is an end where the experiment calls it an answer, under whichever protocol:
-  // no count of calls changes what one holds. It is none under --memory-limit, which says nothing of a machine.
+  // It ended well once, on whatever machine, measured here or vouched for: under its experiment's own protocol with the
+  // usual inputs, or, of a law, searched. Running out of memory is an end on this kind of machine where the experiment
+  // calls it an answer, under whichever protocol: no count of calls changes what one holds. It is none under
+  // --memory-limit, which says nothing of a machine.
   bool holds(const plan::PlannedCase& planned, const plan::Plan& plan) const;
-  // Or under an older version of that protocol: a report shows it, with the version, and `run` measures it anew.
+  // Or as somebody else reported it, out of memory on another machine, or under an older version of that protocol: a
+  // report shows it, and says so, and `run` measures it anew.
   bool shows(const plan::PlannedCase& planned, const plan::Plan& plan) const;
   // It failed on this kind of machine with this very build, not for a limit of memory, and would again: `resume
   // --failed` tries.
@@ -37,9 +39,10 @@ class StoredEvidence {
     Key of_any_version() const { return {asked, protocol, 0, digest}; }
   };
   static Key key_of(const plan::PlannedCase& planned, const plan::Plan& plan);
-  bool there(const plan::PlannedCase& planned, const plan::Plan& plan, const Key& one) const;
+  // Whether it ran out of memory, and that is an answer.
+  static bool ran_out(const plan::PlannedCase& planned, const plan::Plan& plan, const std::set<Key>& out_of_memory);
 
-  std::set<Key> well_, out_of_memory_, failed_;
+  std::set<Key> well_, out_of_memory_, failed_, shown_well_, shown_out_of_memory_;
 };
 
 }  // namespace syslab::cli

@@ -98,6 +98,16 @@ class Handout(Lab):
         self.assertIn("4 of 137 points' worth", text)
         self.assertRegex(text, r"tp_calcs \(a\) +1 +1 +answered")
 
+    def test_what_somebody_else_reported_is_measured_here(self):
+        hers = self.folder / "hers.db"
+        self.syslab("run", "tp_calcs", "--preset", "paper", "--db", hers)
+        self.syslab("run", "selftest_empty")
+        self.syslab("merge", hers)
+        self.assertIn("tp_calcs", {one["experiment"] for one in self.plan()["steps"]})
+        self.assertEqual(self.json("list", "--handout", "2026")["handout"]["worth"], 4, "a report shows it")
+        self.syslab("merge", "--trust", hers)
+        self.assertNotIn("tp_calcs", {one["experiment"] for one in self.plan()["steps"]})
+
     def test_quick_numbers_are_no_evidence(self):
         self.syslab("run", "fsdp", "--preset", "laptop", "--protocol", "quick", "--budget", "1m")
         self.assertEqual(self.json("list", "--handout", "2026")["handout"]["worth"], 0)

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/files/temporary_folder.hpp"
 #include "core/text/json_text.hpp"
+#include "core/text/printable.hpp"
 #include "runner/patience.hpp"
 #include "worker/wire/wire.hpp"
 
@@ -27,6 +28,9 @@ using namespace std::chrono_literals;
 constexpr auto kHeartbeat = 5s;
 constexpr std::size_t kTailBytes = 8192;
 constexpr std::size_t kMostLateFrames = 100'000;  // a pipe holds 64 KiB; more means that somebody still writes
+
+// Enough for a metric with its name and rank.
+std::string excerpt(std::string_view text) { return one_line(cut_to(std::string(text), 300)); }
 
 std::unique_ptr<Hosted> start(const WorkerProcess::Command& command) {
   const SpawnOptions options{command.argv, command.environment};
@@ -48,8 +52,16 @@ Json parse_message(const std::string& text) {
   if (const std::string fault = nesting_fault(text); !fault.empty()) {
     throw Error(ErrorKind::comm, fmt::format("a frame of the worker is {}", fault));
   }
-  Json message = json_or_discarded(text);
-  if (message.is_discarded() || !message.is_object()) throw Error(ErrorKind::comm, "a frame of the worker is no JSON");
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::comm, fmt::format("a frame of the worker is no JSON{}: {}", why, excerpt(text)));
+  };
+  Json message;
+  try {
+    message = parse_json(text);
+  } catch (const std::exception& error) {  // no JSON, or a number that no double holds, such as 1e999
+    refuse(fmt::format(" ({})", excerpt(error.what())));
+  }
+  if (!message.is_object()) refuse(" object");
   return message;
 }
 

@@ -210,6 +210,10 @@ TEST(Wire, AMetricThatNothingCanMeasureIsRefusedWithItsRank) {
                            R"({"type":"metric","name":"time","unit":"s","value":1,"high":"Infinity"})",
                            R"({"type":"metric","name":"peak_bytes","unit":"B","value":1e19})",
                            R"({"type":"metric","name":"gbps","unit":"GB/s","value":-1})",
+                           R"({"type":"metric","name":"wait","unit":"ms","value":-1})",
+                           R"({"type":"metric","name":"wait","unit":"us","value":-1})",
+                           R"({"type":"metric","name":"speed","unit":"tokens/s","value":-1})",
+                           R"({"type":"metric","name":"speed","unit":"tokens/s","value":"Infinity"})",
                            R"({"type":"sample","series":"time","unit":"s","values":[1,"NaN"]})",
                            R"({"type":"sample","series":"time","unit":"s","values":[1,-1]})"}) {
     EXPECT_NE(failure(text).find("wanted: "), std::string::npos) << text;

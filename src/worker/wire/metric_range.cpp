@@ -14,10 +14,15 @@ struct Range {
   double most;
 };
 
-// All ranges begin at 0. The upper ends: a century of seconds, all that 63 bits can address, and rates that no machine
-// comes near.
-constexpr std::array kRanges{Range{"s", 3.2e9},      Range{"B", 0x1p63},     Range{"GB/s", 1e12},
-                             Range{"TFLOP/s", 1e12}, Range{"GFLOP/s", 1e15}, Range{"Hz", 1e12}};
+// All ranges begin at 0. The upper ends: a century, all that 63 bits can address, and rates that no machine comes near.
+constexpr double kCentury = 3.2e9;  // in seconds
+constexpr std::array kRanges{Range{"s", kCentury},        Range{"ms", 1e3 * kCentury}, Range{"us", 1e6 * kCentury},
+                             Range{"µs", 1e6 * kCentury}, Range{"ns", 1e9 * kCentury}, Range{"min", kCentury / 60},
+                             Range{"h", kCentury / 3600}, Range{"B", 0x1p63},          Range{"KiB", 0x1p53},
+                             Range{"MiB", 0x1p43},        Range{"GiB", 0x1p33},        Range{"kB", 0x1p63 / 1e3},
+                             Range{"MB", 0x1p63 / 1e6},   Range{"GB", 0x1p63 / 1e9},   Range{"GB/s", 1e12},
+                             Range{"TFLOP/s", 1e12},      Range{"GFLOP/s", 1e15},      Range{"Hz", 1e12}};
+constexpr std::string_view kPerSecond = "/s";  // ends the unit of another rate, which is not below 0
 
 std::string in_words(double value) {
   if (std::isnan(value)) return "NaN";
@@ -29,6 +34,10 @@ std::string in_words(double value) {
 
 std::string range_problem(std::string_view unit, double value) {
   const auto* const range = std::ranges::find(kRanges, unit, &Range::unit);
+  if (range == kRanges.end() && unit.ends_with(kPerSecond)) {
+    if (value >= 0 && std::isfinite(value)) return {};
+    return fmt::format("{} {}; wanted: from 0 on, and finite", in_words(value), unit);
+  }
   if (range == kRanges.end()) {
     return std::isfinite(value) ? std::string() : fmt::format("{}; wanted: a finite number", in_words(value));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contract/outcome.hpp"
+#include "core/text/printable.hpp"
 #include "report/cells.hpp"
 
 namespace syslab::report {
@@ -75,7 +76,7 @@ Grid grid_of(const store::ResultSet& result) {
     const bool numeric =
         !result.rows.empty() && std::all_of(result.rows.begin(), result.rows.end(),
                                             [i](const auto& row) { return row[i].type != store::Cell::Type::text; });
-    grid.columns.push_back({result.columns[i], "1", "s", numeric ? "right" : "left"});
+    grid.columns.push_back({printable(result.columns[i]), "1", "s", numeric ? "right" : "left"});
   }
   for (const auto& row : result.rows) {
     std::vector<GridCell>& cells = grid.rows.emplace_back();

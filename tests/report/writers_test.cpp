@@ -44,6 +44,17 @@ TEST(WriteJson, IsJsonWithoutCommandsOrInvisibleSigns) {
   EXPECT_EQ(nlohmann::json::parse(printed), nlohmann::json::parse("[{\"b\": \"##[error]y\u202e\x7f\"}]"));
 }
 
+TEST(WriteColumnNames, OfAQueryWithoutInvisibleSigns) {
+  store::ResultSet result;
+  result.columns = {"a\u202eb"};
+  result.rows = {{cell("c")}};
+  const auto is_raw = [](const std::string& text) { return text.find("\u202e") != std::string::npos; };
+  for (const Format format : {Format::markdown, Format::latex, Format::html, Format::csv}) {
+    EXPECT_FALSE(is_raw(write(result, format))) << static_cast<int>(format);
+  }
+  EXPECT_FALSE(is_raw(write_aligned(result)));
+}
+
 TEST(Golden, TableInEveryFormat) {
   golden::expect("report/speeds.md", write(speeds(), Format::markdown));
   golden::expect("report/speeds.csv", write(speeds(), Format::csv));

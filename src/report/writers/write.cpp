@@ -86,7 +86,8 @@ std::string write_aligned(const store::ResultSet& result) {
   std::vector<std::vector<std::string>> cells;
   for (std::size_t i = 0; i < result.columns.size(); ++i) {
     const bool number = std::ranges::any_of(result.rows, [i](const auto& row) { return is_a_number(row[i]); });
-    header.push_back({.name = result.columns[i], .unit = "1", .format = "s", .align = number ? "right" : "left"});
+    header.push_back(
+        {.name = printable(result.columns[i]), .unit = "1", .format = "s", .align = number ? "right" : "left"});
   }
   for (const auto& row : result.rows) {
     std::vector<std::string>& line = cells.emplace_back();

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import unittest
+from unittest import mock
 
 from lab import Lab, attempts
 
@@ -306,9 +307,8 @@ class StrangersFolder(Lab):
         for name in ("platform", "numpy", "torch", "zipfile", "typing", "email", "csv", "sitecustomize"):
             (self.strange / f"{name}.py").write_text(f"open({str(self.mark)!r}, 'w').close()\n", encoding="utf-8")
         for path in ("", ":/nowhere", ".", "./:/nowhere"):
-            os.environ["PYTHONPATH"] = path
-            self.addCleanup(os.environ.pop, "PYTHONPATH", None)
-            self.assertRegex(self.syslab("doctor", cwd=self.strange, expect=None).stdout, r"Python +3\.")
+            with mock.patch.dict(os.environ, PYTHONPATH=path):
+                self.assertRegex(self.syslab("doctor", cwd=self.strange, expect=None).stdout, r"Python +3\.")
             self.assertFalse(self.mark.exists(), path)
 
     def test_log_starts_nothing_that_the_configuration_of_its_repository_names(self):

@@ -48,6 +48,73 @@ TEST(NumberPattern, TheLastNumberWithTheTextAroundItCounts) {
   }
 }
 
+TEST(NumberPattern, IfTheLastPlaceHasNoNumberAboveZeroNoneCounts) {
+  struct Row {
+    const char *pattern, *text;
+    std::optional<double> milliseconds;
+  };
+  const Row rows[] = {{"took {} ms", "took 5 ms (warm-up)\ntook 0 ms", {}},
+                      {"took {} ms", "took 5 ms\ntook -3 ms", {}},
+                      {"took {} ms", "took 5 ms\ntook inf ms", {}},
+                      {"took {} ms", "took 5 ms\ntook nan ms", {}},
+                      {"took {} ms", "took 5 ms\ntook n/a ms", {}},
+                      {"took {} ms", "took 5 ms\ntook 1,234 ms", {}},
+                      {"took {} ms", "took 5 ms\ntook 1e-999 ms", {}},
+                      {"took {} ms", "took 0 ms\ntook 5 ms", 5},
+                      {"took {} ms", "took 5 ms\ntook 0 s, took 7", 5},
+                      {"{} ms", "5 ms, then 0 ms", {}},
+                      {"{} ms", "5 ms, then -3 ms", {}},
+                      {"{} ms", "5 ms, then 1,234 ms", {}},
+                      // A unit in other words is no place of a number.
+                      {"{} ms", "5 ms (all times in ms, of 3-5 ms or so)", 5},
+                      {"took {} s", "took 5 s. This took ages", 5000},
+                      {"in {} s", "in 5 s, all in tests", 5000},
+                      {"took {} s", "took 5 s\ntook 3 steps, took 3steps", 5000}};
+  for (const Row& row : rows) {
+    const auto found = NumberPattern(row.pattern).find(row.text);
+    ASSERT_EQ(found.has_value(), row.milliseconds.has_value()) << row.pattern << ": " << row.text;
+    if (found) EXPECT_DOUBLE_EQ(1e3 * found->seconds, *row.milliseconds) << row.text;
+  }
+  EXPECT_EQ(NumberPattern("took {} ms").find_other("took 5 ms\ntook 0 ms"), "took 0 ms");
+  EXPECT_EQ(NumberPattern("{} ms").find_other("5 ms, 0 ms, all in ms"), "0 ms");
+}
+
+TEST(NumberPattern, NumberAndUnitAreWholeWords) {
+  for (const auto& [pattern, text] : std::vector<std::pair<const char*, const char*>>{{": {} s", "total: 1:05 s"},
+                                                                                      {", {} ms", "1,234 ms"},
+                                                                                      {"{} ms", "10^5 ms"},
+                                                                                      {"{} ms", "2*5 ms"},
+                                                                                      {"{} ms", "1;234 ms"},
+                                                                                      {"{} ms", "3~5 ms"},
+                                                                                      {"{} ms", "a/5 ms"},
+                                                                                      {"{} ms", "#5 ms"},
+                                                                                      {"{} s", "5 s^2"},
+                                                                                      {"{} s", "5 s-1"},
+                                                                                      {"{} s", "5 s*m"},
+                                                                                      {"{} s", "5 s+1"},
+                                                                                      {"took - {} ms", "took -5 ms"},
+                                                                                      {"t {} ms", "t5 ms"},
+                                                                                      {"- {} ms", "3-5 ms"},
+                                                                                      {"{} GB/s", "5 GB/s%"}}) {
+    EXPECT_FALSE(NumberPattern(pattern).find(text)) << pattern << ": " << text;
+  }
+  for (const auto& [pattern, text] : std::vector<std::pair<const char*, const char*>>{
+           {": {} ms", "total: 5 ms"},  {": {} ms", "total:5 ms"}, {", {} ms", "a, 5 ms"},
+           {", {} ms", "a,5 ms"},       {"{} ms", "(5 ms)"},       {"{} ms", "[5 ms]"},
+           {"{} ms", "t=5 ms"},         {"{} ms", "{\"t\":5 ms}"}, {"{} ms", "\"5 ms\""},
+           {"{} ms", "~5 ms"},          {"{} ms", "$5 ms"},        {"{} ms", "<5 ms>"},
+           {"{} ms", "|a|5 ms|"},       {"{} ms", "a;5 ms;"},      {"{} ms", "5 ms."},
+           {"{} ms", "5 ms: a"},        {"{} ms", "5 ms(best)"},   {"{} ms", "5 ms!"},
+           {"{} ms", "5 ms\x1b[0m"},    {"{} ms", "`5 ms`"},       {"{} ms", "5 ms</td>"},
+           {"│ {} ms", "│5 ms"},        {"x{} ms", "x5 ms"},       {"1:{} ms", "1:5 ms"},
+           {"- {} ms", "naive - 5 ms"}, {"^{} ms", "10^5 ms"},     {"{} ms", "run 2: 5 ms"},
+           {"{} ms", "\t5\tms\r\n"}}) {
+    const auto found = NumberPattern(pattern).find(text);
+    ASSERT_TRUE(found) << pattern << ": " << text;
+    EXPECT_DOUBLE_EQ(found->seconds, 0.005) << pattern << ": " << text;
+  }
+}
+
 TEST(NumberPattern, ANumberWithoutTextBeforeItIsMetWhole) {
   const auto found = NumberPattern("{} us").find("123.5e1 us");
   ASSERT_TRUE(found);
@@ -152,6 +219,16 @@ TEST(NumberPattern, ANumberMayHaveAPlus) {
   }
   EXPECT_DOUBLE_EQ(NumberPattern("{} ms").find("took +.5 ms")->seconds, 0.5e-3);
   for (const char* sum : {"1+5 ms", "1e+5x ms", "x+5 ms"}) EXPECT_FALSE(NumberPattern("{} ms").find(sum)) << sum;
+}
+
+TEST(NumberPattern, EverySpellingOfAMicrosecondAndNoCountOfOperations) {
+  EXPECT_DOUBLE_EQ(NumberPattern("{} \u00b5s").find("5 \u00b5s")->seconds, 5e-6);
+  EXPECT_DOUBLE_EQ(NumberPattern("{} \u03bcs").find("5 \u03bcs")->seconds, 5e-6);
+  EXPECT_TRUE(NumberPattern("{} TFLOPS").is_rate());
+  EXPECT_TRUE(NumberPattern("{} GFLOP/s").is_rate());
+  for (const char* count : {"{} FLOPs", "{} GFLOPs", "{} Gflops", "{} flops"}) {
+    EXPECT_THROW((void)NumberPattern(count), Error) << count;
+  }
 }
 
 TEST(Quantity, IsShownAsPeopleReadIt) {

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/text/text.hpp"
+#include "core/text/time_unit.hpp"
 
 namespace syslab {
 namespace {
 
+constexpr std::size_t kLongest = 64;  // of what stands for a number
 constexpr std::string_view kIn = "in /", kAgainst = " against in /";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -67,15 +68,18 @@ bool is_of_word(char c) { return is_name(std::string_view(&c, 1)) || (c >= '0' &
 
 // Outside ASCII no byte tells a letter from a blank or a sign: "1 234" with a no-break space, "−5", "ms²", "é".
 // Directly next to a number or a unit, all are taken for a part of it.
-bool is_beside_word(char c) { return is_of_word(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether a number at `at` begins before it: "1,234", "-5", "v2", "1:05". A list's comma is no part of one.
-bool is_inside_number(std::string_view text, std::size_t at) {
-  if (at == 0) return false;
+// Whether a number at `at` begins before it: "1,234", "-5", "v2", "1:05", "10^5". Behind a digit what sets words apart
+// is a part of the number. `own`: what is directly before it is the pattern's own text, which may be any sign.
+bool is_inside_number(std::string_view text, std::size_t at, bool own) {
+  constexpr std::string_view kApart = "()[]{}<>=\"|$`:,;'~", kOfNumbers = ":,;'~";
+  if (at == 0 || is_blank(text[at - 1])) return false;
   const char before = text[at - 1];
-  if (is_beside_word(before) || before == '.' || before == '+' || before == '-') return true;
-  const bool groups = before == ',' || before == '\'' || before == ':' || before == '/';
-  return groups && at > 1 && text[at - 2] >= '0' && text[at - 2] <= '9';
+  const bool behind_digit = at > 1 && is_digit(text[at - 2]);
+  if (own) return is_of_word(before) || before == '.' || before == '+' || before == '-' || behind_digit;
+  return kApart.find(before) == std::string_view::npos ||
+         (behind_digit && kOfNumbers.find(before) != std::string_view::npos);
 }
 
 // Whether a plain number with a plus begins at `at`: "+5", "+.5"; std::from_chars takes no plus.
@@ -84,9 +88,23 @@ bool has_plus(std::string_view text, std::size_t at) {
   return text[at + 1] == '.' || (text[at + 1] >= '0' && text[at + 1] <= '9');
 }
 
-// Whether a unit that ends at `at` goes on behind it: "msgs", "GB/second", "ms/step".
+// Whether a unit that ends at `at` goes on behind it: "msgs", "GB/second", "ms/step", "s^2", "s-1".
 bool is_inside_unit(std::string_view text, std::size_t at) {
-  return at < text.size() && (is_beside_word(text[at]) || text[at] == '/');
+  constexpr std::string_view kApart = ".,;:!?=()[]{}<>|\"'`\\";
+  if (at >= text.size() || is_blank(text[at])) return false;
+  return kApart.find(text[at]) == std::string_view::npos && static_cast<unsigned char>(text[at]) >= 0x20;
+}
+
+bool has_text(std::string_view pattern) { return pattern.find_first_not_of(" \t\r\n") != std::string_view::npos; }
+
+// Whether `token` is written as a number is that may be too small, too large or in a form that nobody reads here: "0",
+// "-3", "inf", "1,234".
+bool looks_like_number(std::string_view token) {
+  if (token.starts_with('+') || token.starts_with('-')) token.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error != std::errc::invalid_argument && end == token.data() + token.size()) return true;
+  return !token.empty() && is_digit(token[0]) && token.find_first_not_of("0123456789.,'_") == std::string_view::npos;
 }
 
 }  // namespace
@@ -185,24 +203,18 @@ NumberPattern::NumberPattern(std::string_view text) {
   while (!after_.empty() && is_blank(after_.back())) after_.pop_back();
   const std::string rest = trim(after_);
   unit_ = rest.substr(0, rest.find_first_of(" \t,;()[]"));
-  constexpr std::array<std::pair<std::string_view, double>, 10> kTimes{{{"ns", 1e-9},
-                                                                        {"us", 1e-6},
-                                                                        {"µs", 1e-6},
-                                                                        {"ms", 1e-3},
-                                                                        {"s", 1},
-                                                                        {"sec", 1},
-                                                                        {"secs", 1},
-                                                                        {"second", 1},
-                                                                        {"seconds", 1},
-                                                                        {"min", 60}}};
-  const auto* const known = std::ranges::find(kTimes, unit_, &std::pair<std::string_view, double>::first);
-  if (known != kTimes.end()) {
-    factor_ = known->second;
+  if (const std::optional<double> seconds = seconds_of_unit(unit_)) {
+    factor_ = *seconds;
     return;
   }
-  const bool rate = unit_.ends_with("/s") || unit_.ends_with("/sec") || unit_.ends_with("FLOPS") ||
-                    unit_.ends_with("FLOPs") || unit_.ends_with("flops");
+  const bool rate = unit_.ends_with("/s") || unit_.ends_with("/sec") || unit_.ends_with("FLOPS");
   if (!rate) {
+    if (unit_.ends_with("FLOPs") || unit_.ends_with("flops")) {
+      refuse(
+          fmt::format("'{}' may be a number of operations, of which nobody knows whether more is better; print what "
+                      "is per second as TFLOP/s or GFLOPS",
+                      unit_));
+    }
     refuse(unit_.empty()
                ? "no unit follows the {}"
                : fmt::format("'{}' is neither a unit of time nor one per second, so nobody knows whether more of it is "
@@ -212,7 +224,8 @@ NumberPattern::NumberPattern(std::string_view text) {
 }
 
 std::optional<std::string> NumberPattern::find_other(std::string_view text) const {
-  constexpr std::size_t kLongest = 64;  // of what stands for a number
+  Last counted = last_of(text);
+  if (counted.other) return counted.other;
   std::optional<std::string> last;
   for (std::size_t start = 0; start < text.size(); ++start) {
     std::optional<std::size_t> at = match(before_, text, start);
@@ -221,8 +234,8 @@ std::optional<std::string> NumberPattern::find_other(std::string_view text) cons
     std::size_t stop = *at;
     while (stop < text.size() && stop - *at < kLongest && !is_blank(text[stop])) {
       ++stop;
-      const std::optional<std::size_t> ends = match(after_, text, stop);
-      if (!ends || (is_of_word(after_.back()) && is_inside_unit(text, *ends))) continue;
+      const std::optional<std::size_t> ends = end_behind(text, stop);
+      if (!ends) continue;
       const bool begins = start == 0 || is_blank(text[start - 1]) || !is_blank(before_.empty() ? ' ' : before_.front());
       if (begins) last = std::string(text.substr(start, *ends - start));
       break;
@@ -231,25 +244,57 @@ std::optional<std::string> NumberPattern::find_other(std::string_view text) cons
   return last;
 }
 
-std::optional<NumberPattern::Found> NumberPattern::find(std::string_view text) const {
-  std::optional<Found> last;
-  for (std::size_t start = 0; start <= text.size(); ++start) {
+bool NumberPattern::is_apart(std::string_view text, std::size_t at) const {
+  const bool directly = !before_.empty() && !is_blank(before_.back());
+  return directly || !is_inside_number(text, at, has_text(before_));
+}
+
+std::optional<std::size_t> NumberPattern::end_behind(std::string_view text, std::size_t stop) const {
+  const std::optional<std::size_t> ends = match(after_, text, stop);
+  return !ends || (is_of_word(after_.back()) && is_inside_unit(text, *ends)) ? std::nullopt : ends;
+}
+
+// Where something at `at` that is no number above zero has the text around it, as a number would. What has text before
+// it may be any word ("took n/a ms"); a unit without a blank before it, and a pattern of nothing else, are in many
+// words.
+std::optional<std::size_t> NumberPattern::end_of_other(std::string_view text, std::size_t at) const {
+  for (std::size_t stop = at + 1; stop <= text.size() && stop - at <= kLongest && !is_blank(text[stop - 1]); ++stop) {
+    const std::optional<std::size_t> ends = end_behind(text, stop);
+    if (!ends) continue;
+    const bool blank_behind = stop < text.size() && is_blank(text[stop]);
+    const bool any = has_text(before_) && blank_behind;
+    return any || looks_like_number(text.substr(at, stop - at)) ? ends : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<NumberPattern::Found> NumberPattern::read_at(std::string_view text, std::size_t at) const {
+  double value = 0;
+  const char* const begin = text.data() + at + (has_plus(text, at) ? 1 : 0);
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+  if (error != std::errc{} || !(value > 0) || value - value != 0) return std::nullopt;
+  const auto stop = static_cast<std::size_t>(end - text.data());
+  if (!end_behind(text, stop)) return std::nullopt;
+  return Found{is_rate() ? 1 / value : value * factor_, at, stop};
+}
+
+NumberPattern::Last NumberPattern::last_of(std::string_view text) const {
+  Last last;
+  for (std::size_t start = 0; start < text.size(); ++start) {
+    if (!has_text(before_) && is_blank(text[start])) continue;  // the place is the one behind all blanks
     std::optional<std::size_t> at = match(before_, text, start);
     if (!at) continue;
     while (*at < text.size() && is_blank(text[*at])) ++*at;
-    double value = 0;
-    const char* const begin = text.data() + *at + (has_plus(text, *at) ? 1 : 0);
-    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-    if (error != std::errc{} || !(value > 0) || value - value != 0) continue;
-    const auto stop = static_cast<std::size_t>(end - text.data());
-    // A number is met once, at its plus or first digit. What the pattern has directly before it may be anything.
-    const bool free = before_.find_first_not_of(" \t\r\n") == std::string::npos;
-    if (free && is_inside_number(text, *at)) continue;
-    const std::optional<std::size_t> ends = match(after_, text, stop);
-    if (!ends || (is_of_word(after_.back()) && is_inside_unit(text, *ends))) continue;
-    last = Found{is_rate() ? 1 / value : value * factor_, *at, stop};
+    if (!is_apart(text, *at)) continue;
+    if (const std::optional<Found> number = read_at(text, *at)) {
+      last = {number, {}};
+    } else if (const std::optional<std::size_t> ends = end_of_other(text, *at)) {
+      last = {std::nullopt, std::string(text.substr(start, *ends - start))};
+    }
   }
   return last;
 }
+
+std::optional<NumberPattern::Found> NumberPattern::find(std::string_view text) const { return last_of(text).number; }
 
 }  // namespace syslab

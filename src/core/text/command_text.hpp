@@ -36,14 +36,15 @@ std::optional<CommandPlace> parse_command_place(std::string_view text);
 class NumberPattern {
  public:
   // Error(usage) unless there is one {}, followed by a unit of time (ns us µs ms s min) or by one that is per second
-  // (GB/s, TFLOP/s, GFLOPS). Of a unit that is neither nobody knows which way is better.
+  // (GB/s, TFLOP/s, GFLOPS). Of a unit that is neither, a count of FLOPs among them, nobody knows which way is better.
   explicit NumberPattern(std::string_view text);
 
   struct Found {
     double seconds = 0;              // of a rate: its reciprocal, the time of one unit
     std::size_t begin = 0, end = 0;  // where the number stands
   };
-  // The last in the text that is above zero, perhaps with a plus ("+5"); nothing where there is none.
+  // What stands last in the place of a number, perhaps with a plus ("+5"); nothing where there is none, or the last is
+  // no number above zero: "took 5 ms (warm-up), took 0 ms".
   std::optional<Found> find(std::string_view text) const;
   // What comes last in the place of the number, whether it is one or not: "result 0 ms"; nothing where nothing has the
   // text around it.
@@ -55,6 +56,16 @@ class NumberPattern {
   Quantity quantity() const { return is_rate() ? Quantity{unit_, Better::larger} : Quantity{}; }
 
  private:
+  struct Last {
+    std::optional<Found> number;
+    std::optional<std::string> other;  // in place of one, with the text around it
+  };
+  Last last_of(std::string_view text) const;
+  bool is_apart(std::string_view text, std::size_t at) const;
+  std::optional<std::size_t> end_behind(std::string_view text, std::size_t stop) const;
+  std::optional<std::size_t> end_of_other(std::string_view text, std::size_t at) const;
+  std::optional<Found> read_at(std::string_view text, std::size_t at) const;
+
   std::string before_, after_, unit_;
   double factor_ = 0;  // seconds of one unit; 0: a rate
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "stats/summary.hpp"
 
@@ -17,22 +18,32 @@ double mean_level(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double noise_of(std::span<const double> values) {
+// Of few values nothing tells a step among their differences from noise; what is known is told by noise_beside().
+std::optional<double> noise_of(std::span<const double> values) {
   std::vector<double> differences;
   for (std::size_t i = 1; i < values.size(); ++i) differences.push_back(std::abs(values[i] - values[i - 1]));
-  if (differences.size() < kFewestDifferences) return 0;
+  if (differences.size() < kFewestDifferences) return std::nullopt;
   std::sort(differences.begin(), differences.end());
   return quantile(differences, 0.5) / kMedianOfDifference;
 }
 
-void cut(std::span<const double> logs, std::size_t offset, double noise, double least,
+// The largest difference of neighbours, but for that of the step before `place`: 0 of two values.
+double noise_beside(std::span<const double> values, std::size_t place) {
+  double largest = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (i != place) largest = std::max(largest, std::abs(values[i] - values[i - 1]));
+  }
+  return largest / kMedianOfDifference;
+}
+
+void cut(std::span<const double> logs, std::size_t offset, std::optional<double> noise, double least,
          std::vector<std::size_t>& places) {
   double best = 0;
   std::size_t place = 0;
   for (std::size_t i = 1; i < logs.size(); ++i) {
     const double before = static_cast<double>(i), after = static_cast<double>(logs.size() - i);
     const double difference = std::abs(mean_level(logs.subspan(i)) - mean_level(logs.first(i)));
-    const double error = noise * std::sqrt(1 / before + 1 / after);
+    const double error = noise.value_or(noise_beside(logs, i)) * std::sqrt(1 / before + 1 / after);
     if (difference <= std::log1p(least) || difference <= kErrors * error) continue;
     // What the cut explains of the sum of squares, so that a step is found where it is and not beside an end.
     const double weight = difference * std::sqrt(before * after / (before + after));

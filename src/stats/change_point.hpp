@@ -16,8 +16,8 @@ struct ChangePoint {
 // Of logarithms of times. The series is cut in two where the levels differ most for their noise, and each part again
 // (binary segmentation), as long as they differ by more than log(1 + least) and by four standard errors. The noise is
 // told by the differences of neighbours (their median size over 0.954, of a difference of two normal values), which a
-// few changes of level do not touch. Of fewer than six values it is not known, since a step among them would be all of
-// it: there the difference alone decides. In order of place.
+// few changes of level do not touch. Of fewer than six values it is the largest of these differences beside the cut; of
+// two values the difference alone decides. In order of place.
 std::vector<ChangePoint> change_points(std::span<const double> logs, double least);
 
 }  // namespace syslab::stats

@@ -45,6 +45,25 @@ TEST(ChangePoint, NoiseIsNone) {
   EXPECT_LE(found, 5);
 }
 
+TEST(ChangePoint, FewValuesThatGoUpAndDownAreNoStep) {
+  for (const std::size_t count : {3U, 4U, 5U}) {
+    std::vector<double> logs;
+    for (std::size_t i = 0; i < count; ++i) logs.push_back(i % 2 == 0 ? 0 : 0.05);
+    EXPECT_TRUE(change_points(logs, 0.01).empty()) << count;
+    for (std::size_t i = 0; i < count; ++i) logs[i] += 1e-4 * static_cast<double>(i);
+    EXPECT_TRUE(change_points(logs, 0.01).empty()) << count;
+  }
+  int found = 0;
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    const std::vector<double> logs = levels({0}, 0.02, seed);
+    found += change_points(std::span(logs).first(5), 0.01).empty() ? 0 : 1;
+  }
+  EXPECT_LE(found, 10);
+  // A step of three and more is one all the same.
+  ASSERT_EQ(change_points(std::vector{0.0, 0.001, 0.05, 0.051, 0.05}, 0.01).size(), 1U);
+  EXPECT_EQ(change_points(std::vector{0.0, 0.001, 0.05, 0.051, 0.05}, 0.01)[0].at, 2U);
+}
+
 TEST(ChangePoint, OfFewValuesTheDifferenceDecides) {
   EXPECT_EQ(change_points(std::vector{0.0, 0.05, 0.05}, 0.01).size(), 1U);
   EXPECT_EQ(change_points(std::vector{0.0, 0.05}, 0.01).size(), 1U);

@@ -126,6 +126,45 @@ std::vector<Alteration> alterations_of(const Json& claim, const File& file) {
   return found;
 }
 
+namespace {
+
+// The path and the two values where they first differ.
+struct Difference {
+  std::string path;
+  Json read, made;
+};
+
+std::optional<Difference> first_difference(const Json& read, const Json& made, const std::string& path) {
+  const bool nothing = read.is_null() || ((read.is_structured() || read.is_string()) && read.empty());
+  if (read == made || (made.is_null() && nothing)) return std::nullopt;
+  if (read.is_object() && made.is_object()) {
+    for (const auto& [key, value] : read.items()) {
+      if (auto found = first_difference(value, made.value(key, Json()), path + "/" + key)) return found;
+    }
+    return std::nullopt;
+  }
+  if (read.is_array() && made.is_array() && read.size() == made.size()) {
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      if (auto found = first_difference(read[i], made[i], path + "/" + std::to_string(i))) return found;
+    }
+    return std::nullopt;
+  }
+  return Difference{path, read, made};
+}
+
+}  // namespace
+
+void add_unread(std::vector<Alteration>& found, const Json& claim, const Json& made) {
+  for (const auto& [part, value] : claim.items()) {
+    if (part == kSeal || part == "syslab_claim" || !made.contains(part)) continue;  // an unknown part is told as one
+    const std::optional<Difference> other = first_difference(value, made[part], part);
+    if (!other || std::ranges::any_of(found, [&](const Alteration& one) { return one.kind == Kind::unknown; }))
+      continue;
+    found.push_back({Kind::changed, other->path, shown(other->read),
+                     other->made.is_null() ? "nothing" : shown(other->made) + ", as syslab reads it"});
+  }
+}
+
 std::string_view to_string(Kind kind) {
   switch (kind) {
     case Kind::unsealed:

@@ -20,6 +20,10 @@ Json seal_of(const Json& claim);
 // Of a claim that was read, and the JSON that it was read from: all that is found, in the file's order.
 std::vector<Alteration> alterations_of(const Json& claim, const File& file);
 
+// Values of the JSON that was read which are others in what was made of it, or in no part of it; the first of each
+// part. The seal and the version aside. An older claim lacks fields, which is no difference.
+void add_unread(std::vector<Alteration>& found, const Json& claim, const Json& made);
+
 std::string_view to_string(Alteration::Kind kind);
 // "tolerance: found SHA-256 “00ff…”, expected “4f2c…”, as sealed"
 std::string to_string(const Alteration& alteration);

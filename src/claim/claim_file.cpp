@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "claim/alteration.hpp"
 #include "claim/derived.hpp"
@@ -114,8 +115,18 @@ std::string digest_from(const Json& json) {
   broken(fmt::format("{} is no digest: it has up to {} hexadecimal digits", in_quotes(digest), kLongest));
 }
 
+// Json's own conversions take 0.5 and false for 0.
+template <typename Integer>
+Integer integer_at(const Json& json, const char* field) {
+  const Json& value = json.at(field);
+  if (value.is_number_unsigned() && std::in_range<Integer>(value.get<std::uint64_t>())) return value.get<Integer>();
+  if (value.is_number_integer() && !value.is_number_unsigned() && std::in_range<Integer>(value.get<std::int64_t>()))
+    return value.get<Integer>();
+  broken(fmt::format("its {} is {}; expected a whole number", field, in_quotes(json_text(value).substr(0, 40))));
+}
+
 std::int64_t count_at(const Json& json, const char* field) {
-  if (const Json& value = json.at(field); value.is_number_integer() && value.get<std::int64_t>() >= 0) return value;
+  if (const auto count = integer_at<std::int64_t>(json, field); count >= 0) return count;
   broken(fmt::format("its {} is no count", field));
 }
 
@@ -153,7 +164,7 @@ Side side_from(const Json& json) {
 }
 
 Block block_from(const Json& json) {
-  Block block{json.at("launch").get<int>(), json.at("block").get<int>(), json.at("order").get<std::string>(),
+  Block block{integer_at<int>(json, "launch"), integer_at<int>(json, "block"), json.at("order").get<std::string>(),
               json.at("seconds").get<std::vector<double>>(), json.at("log_ratio").get<double>()};
   if (block.order != "ABBA" && block.order != "BAAB") broken("a block's order is neither ABBA nor BAAB");
   if (block.seconds.size() != kBursts) broken("a block has not four times");
@@ -200,7 +211,7 @@ Question question_from(const Json& json) {
   question.assignments = words_from(json.at("assignments"));
   question.devices = words_from(json.at("devices"));
   if (json.contains("preset")) question.preset = string_at(json, "preset");
-  question.seed = json.at("seed").get<std::uint64_t>();
+  question.seed = integer_at<std::uint64_t>(json, "seed");
   question.protocol = protocol_at(json, "protocol");
   question.data = string_at(json, "data");
   if (json.contains("reads")) question.reads = string_at(json, "reads");
@@ -276,21 +287,29 @@ Finding finding_of(const File& file) {
   return judge(file.statement, measured, 0);
 }
 
-std::string to_text(const File& file) {
+namespace {
+
+Json to_json(const File& file) {
   Json cases = Json::array();
   for (const Case& one : file.cases) cases.push_back(to_json(one));
-  Json json{{"syslab_claim", kVersion},
-            {"claim", to_string(file.statement)},
-            {"tolerance", file.tolerance},
-            {"question", to_json(file.question)},
-            {"faster", to_json(file.faster)},
-            {"slower", to_json(file.slower)},
-            {"digests", file.digests},
-            {"cases", cases},
-            {"made_at", file.made_at},
-            {"machine_kind", file.machine_kind},
-            {"environment", parse_json(file.environment_json)},
-            {"build", parse_json(file.build_json)}};
+  return {{"syslab_claim", kVersion},
+          {"claim", to_string(file.statement)},
+          {"tolerance", file.tolerance},
+          {"question", to_json(file.question)},
+          {"faster", to_json(file.faster)},
+          {"slower", to_json(file.slower)},
+          {"digests", file.digests},
+          {"cases", cases},
+          {"made_at", file.made_at},
+          {"machine_kind", file.machine_kind},
+          {"environment", parse_json(file.environment_json)},
+          {"build", parse_json(file.build_json)}};
+}
+
+}  // namespace
+
+std::string to_text(const File& file) {
+  Json json = to_json(file);
   json["seal"] = seal_of(json);
   return json_text(json) + "\n";
 }
@@ -324,7 +343,7 @@ File from_text(const std::string& name, const std::string& text) {
                 fmt::format("'{}' is no claim; `syslab claim 'me >= 1.1 x naive' … -o FILE` makes one", name));
   }
   const Json version = json["syslab_claim"];
-  if (version != kVersion && version != kOldest) {
+  if (!version.is_number_integer() || (version != kVersion && version != kOldest)) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is a claim of version {}; this syslab reads versions {} and {}",
                                               name, json_text(version).substr(0, 20), kOldest, kVersion));
   }
@@ -332,6 +351,7 @@ File from_text(const std::string& name, const std::string& text) {
     File file = from_json(json);
     file.is_sealed = version != kOldest || json.contains("seal");
     file.altered = alterations_of(json, file);
+    add_unread(file.altered, json, to_json(file));
     return file;
   } catch (const Json::exception& error) {
     std::string what = error.what();  // "[json.exception.out_of_range.403] key 'claim' not found"

@@ -103,6 +103,33 @@ TEST(ClaimFile, DamageIsRefused) {
   EXPECT_NE(refusal_of(damaged).find("a GPU of its machine is no object"), std::string::npos);
 }
 
+TEST(ClaimFile, WhatIsNoWholeNumberIsRefusedWhereOneIsExpected) {
+  const Json whole = parse_json(to_text(some_claim()));
+  for (const char* place : {"/question/seed", "/cases/0/checked", "/cases/0/blocks/0/launch", "/cases/0/blocks/0/block",
+                            "/faster/laws/0/inputs"}) {
+    for (const Json& value : {Json(0.5), Json(0.9), Json(1.0), Json(false), Json("1"), Json(nullptr)}) {
+      Json damaged = whole;
+      damaged[Json::json_pointer(place)] = value;
+      EXPECT_NE(refusal_of(damaged).find("; expected a whole number"), std::string::npos) << place << " " << value;
+    }
+  }
+  Json damaged = whole;
+  damaged["cases"][0]["blocks"][0]["launch"] = 5'000'000'000;
+  EXPECT_NE(refusal_of(damaged).find("; expected a whole number"), std::string::npos);
+  damaged = whole;
+  damaged["syslab_claim"] = 2.0;
+  EXPECT_NE(refusal_of(damaged).find("version 2.0"), std::string::npos);
+}
+
+TEST(ClaimFile, WhatIsReadAsSomethingElseIsAltered) {
+  Json claim = parse_json(to_text(some_claim()));
+  EXPECT_TRUE(from_text("x.claim", json_text(claim)).altered.empty());
+  claim["question"]["experiments"] = {{"0", "flash_forward"}};
+  claim["seal"] = seal_of(claim);
+  const auto altered = from_text("x.claim", json_text(claim)).altered;
+  EXPECT_FALSE(altered.empty());
+}
+
 // Sealing it and comparing it would use the stack for each level.
 TEST(ClaimFile, DeepJsonIsRefused) {
   std::string text = to_text(some_claim());

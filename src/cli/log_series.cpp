@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/log_queries.hpp"
 #include "cli/output_file.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "compare/revisions.hpp"
@@ -33,34 +34,6 @@
 namespace syslab::cli {
 namespace {
 
-// One attempt's median each, of an implementation of ours by the program's revision, of anybody else's by its digest.
-constexpr const char* kTimes = R"(
-SELECT h.comparability_key, coalesce(h.gpu_name, h.cpu_model, '') AS machine,
-       h.params, coalesce(h.case_text, ''), h.implementation, h.is_mine, h.world_size, h.protocol,
-       CASE WHEN h.is_mine THEN h.implementation_digest ELSE h.git_sha || CASE WHEN h.git_dirty THEN '+changes' ELSE '' END END,
-       h.value,
-       (SELECT f.facts ->> '$.code.digest' FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id
-         WHERE a.uid = h.attempt_uid),
-       h.measured_here, coalesce(r.protocol ->> '$.name', ''), coalesce(r.protocol ->> '$.data', 'normal')
-  FROM v_history h
-  JOIN run r ON r.uid = h.run_uid
- WHERE h.experiment = ?1 AND h.metric = 'time' AND h.value > 0 AND (h.world_size = 1 OR h.rank = -1)
-       AND r.protocol ->> '$.name' <> 'paired'
- ORDER BY h.run_order, h.attempt_uid)";
-
-constexpr const char* kComparisons = R"(
-SELECT comparability_key, side_a ->> '$.impl', side_a ->> '$.params', side_b ->> '$.params', side_b ->> '$.impl',
-       coalesce(side_a ->> '$.build.facts.git_sha', git_sha)
-         || iif(coalesce(side_a ->> '$.build.facts.git_dirty', git_dirty), '+changes', ''),
-       coalesce(side_b ->> '$.build.facts.git_sha', git_sha)
-         || iif(coalesce(side_b ->> '$.build.facts.git_dirty', git_dirty), '+changes', ''),
-       verdict, change, change_low, change_high, coalesce(reason, ''),
-       coalesce(side_a ->> '$.world_size', 1), coalesce(side_b ->> '$.world_size', 1),
-       coalesce(r.protocol ->> '$.of.name', ''), coalesce(r.protocol ->> '$.data', 'normal'), measured_here
-  FROM v_comparison JOIN run r ON r.id = run_id
- WHERE experiment = ?1 AND mode = 'interleaved' AND is_last
- ORDER BY at)";
-
 struct Suspect {
   std::size_t at = 0;                     // of the revision
   double log_ratio = 0;                   // of times
@@ -74,6 +47,7 @@ struct Series {
   std::string key, machine, params, case_text, implementation;
   std::string protocol;             // as the store words it, with its version if that is an old one
   std::string protocol_name, data;  // the options that measure alike
+  std::string version, author;      // of the experiment; of what was handed in
   bool is_mine = false;
   bool measured_here = true;  // or vouched for (merge --trust)
   std::int64_t world_size = 1;
@@ -91,7 +65,12 @@ struct Series {
   // What people read: seconds, or the rate.
   double shown_at(std::size_t index) const { return quantity.is_rate() ? 1 / at(index) : at(index); }
   std::string text_at(std::size_t index) const { return text_of(quantity, at(index)); }
-  std::string called() const { return implementation + (measured_here ? "" : " (self-reported)"); }
+  std::string called() const {
+    const std::string by = author.empty() || author == implementation ? "" : author;
+    const char* const told = measured_here ? "" : "self-reported";
+    if (by.empty() && measured_here) return implementation;
+    return fmt::format("{} ({}{}{})", implementation, by, by.empty() || measured_here ? "" : ", ", told);
+  }
 };
 
 std::string short_revision(const std::string& revision) {
@@ -157,6 +136,7 @@ void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspe
     const bool same_case = (row[17].integer != 0 || !series.measured_here) && is_of(series, row[0].text) &&
                            row[12].integer == series.world_size && row[13].integer == series.world_size &&
                            row[14].text == series.protocol_name && row[15].text == series.data &&
+                           row[18].text == series.version && row[19].text == series.author &&
                            row[1].text == series.implementation && row[4].text == series.implementation &&
                            json_or_discarded(row[2].text) == params && json_or_discarded(row[3].text) == params;
     const bool forth = row[5].text == before && row[6].text == after,
@@ -181,8 +161,9 @@ bool ran_the_same(const Series& series, std::size_t at) {
   return before.size() == 1 && before == after && !before.begin()->empty();
 }
 
-// Of a function beside two references the cases are called the same; which it was is told then.
-void tell_references_apart(std::vector<Series>& all) {
+// Of a function beside two references the cases are called the same, and so are those of two versions of an experiment;
+// which it was is told then.
+void tell_titles_apart(std::vector<Series>& all) {
   std::map<std::string, std::vector<Series*>> same;
   for (Series& one : all) {
     same[fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.case_text, one.called(), one.is_mine, one.world_size,
@@ -194,6 +175,8 @@ void tell_references_apart(std::vector<Series>& all) {
       const Json params = params_of(*one);
       if (series.size() > 1 && params.contains("problem"))
         one->case_text += " problem=" + value_text(params["problem"]);
+      if (std::ranges::any_of(series, [one](const Series* other) { return other->version != one->version; }))
+        one->case_text += " version=" + one->version;
     }
   }
 }
@@ -212,13 +195,15 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
                .protocol = row[7].text,
                .protocol_name = row[12].text,
                .data = row[13].text,
+               .version = row[14].text,
+               .author = row[15].text,
                .is_mine = row[5].integer != 0,
                .measured_here = row[11].integer != 0,
                .world_size = row[6].integer,
                .quantity = quantity_of_stored(options.experiment, row[2].text)};
     if (!wanted(one, options, assignments)) continue;
-    const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", one.key, one.params, one.called(), one.is_mine,
-                                          one.world_size, one.protocol);
+    const std::string place = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", one.key, one.params, one.called(),
+                                          one.is_mine, one.world_size, one.protocol, one.version, one.author);
     const auto [found, is_new] = places.emplace(place, all.size());
     if (is_new) all.push_back(std::move(one));
     Series& series = all[found->second];
@@ -226,7 +211,7 @@ std::vector<Series> series_of(const store::Store& store, const LogOptions& optio
     series.times[row[8].text].push_back(row[9].real);
     series.kernels[row[8].text].insert(row[10].text);
   }
-  tell_references_apart(all);
+  tell_titles_apart(all);
   const store::ResultSet comparisons = store.query(kComparisons, {store::text_cell(options.experiment)});
   for (Series& series : all) {
     sort_by_commit(series);
@@ -361,6 +346,13 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
                              " is another machine: what it measured is confirmed there");
         break;
       }
+      if (const std::string now = context.registry.find(options.experiment).version; series.version != now) {
+        context.console.note(
+            printable(fmt::format("{} is of version {}, and {} has version {} here: it is not measured "
+                                  "again",
+                                  series.case_text, series.version, options.experiment, now)));
+        break;
+      }
       CompareOptions compare;
       const std::string &before = series.revisions[suspect.at - 1], &after = series.revisions[suspect.at];
       if (!can_be_built(series, suspect)) {
@@ -399,6 +391,8 @@ Json json_of(const Series& one, const std::string& experiment) {
             {"comparability_key", one.key},
             {"params", params_of(one)},
             {"implementation", one.implementation},
+            {"version", one.version},
+            {"author", one.author},
             {"protocol", one.protocol},
             {"world_size", one.world_size},
             {"measured_here", one.measured_here},

@@ -18,6 +18,7 @@
 #include "runner/environment.hpp"
 #include "runner/slowest.hpp"
 #include "runner/verdict.hpp"
+#include "session/selection.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -35,12 +36,8 @@ std::string text_of(const Json& json, const char* key, const std::string& otherw
 
 // A name that tables repeat in each row.
 std::string name_of(const Json& json, const char* key, const std::string& otherwise = {}) {
-  constexpr std::size_t kMostCharacters = 200;
   std::string name = text_of(json, key, otherwise);
-  if (const std::size_t characters = width_of(name); characters > kMostCharacters) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}' has {} characters; expected at most {}", key, characters, kMostCharacters));
-  }
+  require_short_name(fmt::format("'{}'", key), name);
   return name;
 }
 

@@ -15,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/text/text.hpp"
+#include "core/text/time_unit.hpp"
 #include "core/text/units.hpp"
 
 namespace syslab::cli {
@@ -89,11 +90,11 @@ void check_metric(const worker::MetricRecord& metric, std::span<const double> sa
 }
 
 void check_times(const std::string& name, const std::string& unit, std::span<const double> values) {
-  if (unit != "s") return;
+  if (!seconds_of_unit(unit)) return;
   const bool zero_is_wrong = name == "time";
   for (const double value : values) {
     if (value < 0 || std::isinf(value) || (zero_is_wrong && value == 0))
-      refuse(fmt::format("'{}' took {} s: no time is that", name, value));
+      refuse(fmt::format("'{}' took {} {}: no time is that", name, value, unit));
   }
 }
 

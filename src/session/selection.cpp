@@ -73,6 +73,14 @@ std::string label(const registry::Experiment* known, const std::string& experime
 
 }  // namespace
 
+void require_short_name(const std::string& what, const std::string& name) {
+  constexpr std::size_t kMostCharacters = 200;
+  const std::size_t characters = width_of(name);
+  if (characters <= kMostCharacters) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("{} has {} characters; expected at most {}", what, characters, kMostCharacters));
+}
+
 plan::Selection to_selection(const Context& context, const SelectionOptions& options, const plan::Sides& sides) {
   plan::Selection selection;
   // Owns nothing: the program's registry lives as long as the program.
@@ -86,6 +94,7 @@ plan::Selection to_selection(const Context& context, const SelectionOptions& opt
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
   select_command(options, selection, sides);
   select_function(options, selection);
+  require_short_name("--author", options.author);
   selection.author = options.author;
   selection.handout = options.handout;
   selection.root_seed = options.seed;

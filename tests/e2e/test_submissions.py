@@ -135,6 +135,40 @@ class Submissions(Lab):
         self.assertEqual(row, [("eve", "theirs", 1, 0, "ok", 1.1e-4)])
         self.assert_intact()
 
+    def imported(self, name, day, seconds, *, author="eve", version="2", implementation="theirs"):
+        lines = log_lines(case={"params": self.params(), "version": version, "implementation": implementation, "digest": f"d{name}"})
+        lines[0].update(author=author, started_at=f"2026-05-0{day}T00:00:00Z", environment={"cpu": {"model": "x"}})
+        lines[3]["values"] = [seconds] * 6
+        lines[4] = {"type": "metric", "name": "time", "unit": "s", "value": seconds}
+        self.syslab("import", self.write_log(lines, f"{name}.jsonl"))
+
+    def test_the_course_of_a_case_mixes_no_versions_and_no_authors(self):
+        for i, (author, version, seconds) in enumerate((("eve", "1", 1e-3), ("eve", "2", 2e-3), ("ada", "2", 3e-3))):
+            self.imported(f"log{i}", i + 1, seconds, author=author, version=version)
+        series = self.json("log", "weighted_sum")["series"]
+        self.assertEqual(sorted((one["author"], one["version"], len(one["points"]), len(one["changes"])) for one in series),
+                         [("ada", "2", 1, 0), ("eve", "1", 1, 0), ("eve", "2", 1, 0)])
+        said = self.syslab("log", "weighted_sum").stdout
+        self.assertIn("version=1 ", said)
+        self.assertIn("theirs (eve, self-reported)", said)
+        self.assertNotIn("perhaps", said)
+
+    def test_five_values_that_go_up_and_down_are_no_step(self):
+        for i in range(5):
+            self.imported(f"log{i}", i + 1, 1.05e-3 if i % 2 else 1e-3)
+        series, = self.json("log", "weighted_sum")["series"]
+        self.assertEqual((len(series["points"]), series["changes"]), (5, []))
+
+    def test_an_alias_that_is_too_long_and_times_below_zero_are_refused(self):
+        log = self.write_log(log_lines(case={"params": self.params()}))
+        self.assertIn("--author has 201 characters; expected at most 200", self.refused("import", log, "--author", "a" * 201))
+        for unit in ("s", "ms", "us", "µs", "ns", "min"):
+            lines = log_lines(case={"params": self.params()})
+            lines.insert(4, {"type": "sample", "series": "step", "unit": unit, "values": [-5.0]})
+            self.assertIn(f"'step' took -5 {unit}: no time is that", self.refused("import", self.write_log(lines)))
+        lines[4]["unit"] = "percent"
+        self.syslab("import", self.write_log(lines))
+
     def test_an_imported_ok_is_believed_as_far_as_it_was_checked(self):
         lines = log_lines(case={"params": self.params()})
         del lines[2]

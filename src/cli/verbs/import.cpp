@@ -10,6 +10,7 @@
 #include "core/files/hash.hpp"
 #include "core/files/user_file.hpp"
 #include "core/text/text.hpp"
+#include "session/selection.hpp"
 #include "session/session.hpp"
 
 namespace syslab::cli {
@@ -30,6 +31,7 @@ std::string contents_of(const std::string& file) {
 }  // namespace
 
 Exit execute(const Context& context, const ImportOptions& options) {
+  require_short_name("--author", options.author);
   // All files are read and checked before any of them is stored.
   std::vector<ImportedRun> logs;
   std::vector<std::string> digests;

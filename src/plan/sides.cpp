@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "core/error.hpp"
+#include "core/text/command_text.hpp"
 #include "core/text/text.hpp"
 
 namespace syslab::plan {
@@ -188,6 +190,27 @@ Params common(const PlannedCase& a, const PlannedCase& b) {
   return shared;
 }
 
+// Whether two names are of one thing: the same file and what is named in it, or the same words in one folder.
+bool is_same_thing(const Selection& selection, const PlannedCase& a, const PlannedCase& b) {
+  if (a.implementation == b.implementation) return true;
+  const auto one = std::ranges::find(selection.mine, a.implementation, &Submitted::name),
+             other = std::ranges::find(selection.mine, b.implementation, &Submitted::name);
+  if (one == selection.mine.end() || other == selection.mine.end()) return false;
+  if (one->is_command() != other->is_command()) return false;
+  if (!one->is_command()) {
+    std::error_code none;
+    const auto file = [&](const Submitted& mine) { return std::filesystem::weakly_canonical(mine.path(), none); };
+    return file(*one) == file(*other) && one->inside() == other->inside();
+  }
+  const auto place = parse_command_place(one->path()), beside = parse_command_place(other->path());
+  const auto words = [](const CommandPlace& of, const PlannedCase& planned) {
+    std::vector<std::string> filled_words = command_words(of.command);
+    for (std::string& word : filled_words) word = filled(word, planned.params);
+    return filled_words;
+  };
+  return place && beside && place->folder == beside->folder && words(*place, a) == words(*beside, b);
+}
+
 }  // namespace
 
 const AxisAssignment* SideSpec::find(std::string_view axis) const {
@@ -242,13 +265,16 @@ ComparisonPlan make_comparison_plan(const registry::Registry& registry, const Se
     point.b = only('B', other->second, sides);
     point.shared = common(point.a, point.b);
     if (!side_axes.contains(std::string(kImpl))) point.shared_impl = point.a.implementation;
-    const bool same = point.a.params == point.b.params && point.a.implementation == point.b.implementation &&
+    const bool same = point.a.params == point.b.params && is_same_thing(selection, point.a, point.b) &&
                       point.a.world_size == point.b.world_size;
     if (same && sides.a.build == sides.b.build && !same_on_purpose) {
-      refuse(
-          fmt::format("both sides are {} {}: there is nothing to compare; --same-on-purpose measures it all the same, "
-                      "to see what this machine calls different",
-                      point.a.experiment->id, point.a.implementation));
+      refuse(fmt::format(
+          "both sides are {} {}{}: there is nothing to compare; --same-on-purpose measures it all the same, "
+          "to see what this machine calls different",
+          point.a.experiment->id, point.a.implementation,
+          point.a.implementation == point.b.implementation
+              ? ""
+              : fmt::format(", and {} is the same under another name", point.b.implementation)));
     }
     plan.points.push_back(std::move(point));
   }

@@ -37,6 +37,7 @@ struct Asked {
   std::vector<std::string> assignments, mine_names;
   bool same_on_purpose = false;
   std::string path = "/k.so";
+  bool same_words = false;
 };
 
 // Words as on a command line: names and sides.
@@ -44,7 +45,8 @@ ComparisonPlan plan_of(std::vector<std::string> words, const Asked& asked = {}) 
   const Sides sides = take_sides(words);
   Selection selection = select(words, asked.assignments);
   for (const std::string& name : asked.mine_names) {
-    selection.mine.push_back(submitted_of(name, asked.path, ""));
+    const bool is_command = asked.path.starts_with("in ") && !asked.same_words;
+    selection.mine.push_back(submitted_of(name, is_command ? asked.path + " " + name : asked.path, ""));
     selection.mine.back().digest = "digest";
   }
   return make_comparison_plan(house(), selection, sides, asked.same_on_purpose);
@@ -130,6 +132,20 @@ TEST(Sides, EqualSidesAreRefusedUnlessMeant) {
   EXPECT_NE(refusal({"attention", "A:impl=naive", "B:impl=naive"}).find("--same-on-purpose"), std::string::npos);
   EXPECT_EQ(plan_of({"attention", "A:impl=naive", "B:impl=naive"}, {.same_on_purpose = true}).points.size(), 4U);
   EXPECT_EQ(plan_of({"attention", "A:impl=naive,build=x", "B:impl=naive"}).points.size(), 4U);
+}
+
+TEST(Sides, OneThingUnderTwoNamesIsRefused) {
+  for (const char* path : {"/k.so", "in /x: ./k {seq}"}) {
+    const Asked asked{.mine_names = {"old", "new"}, .path = path, .same_words = true};
+    const std::string said = refusal({"attention", "A:impl=old", "B:impl=new"}, asked);
+    EXPECT_NE(said.find("both sides are attention old, and new is the same under another name"), std::string::npos)
+        << said;
+    Asked on_purpose = asked;
+    on_purpose.same_on_purpose = true;
+    EXPECT_FALSE(plan_of({"attention", "A:impl=old", "B:impl=new"}, on_purpose).points.empty());
+  }
+  const Asked apart{.mine_names = {"old", "new"}, .path = "in /x: ./k"};
+  EXPECT_FALSE(plan_of({"attention", "A:impl=old", "B:impl=new"}, apart).points.empty());
 }
 
 TEST(Sides, WhatIsSaidTwiceIsRefused) {

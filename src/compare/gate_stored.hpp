@@ -19,6 +19,7 @@ struct Pinned {
   plan::Plan plan;                   // indexed from 0
   std::vector<PinnedFile> files;     // of the user's, each once
   std::vector<std::string> missing;  // cases that cannot be run now or were not judged then, with the reason
+  std::vector<GatedLine> not_gated;  // cases that did not end well then: there is no time to compare with
   std::optional<Arrival> arrival;    // of a self-reported pin
 };
 

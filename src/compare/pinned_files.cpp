@@ -24,7 +24,7 @@ std::string place_of(const Submitted& mine) {
 
 // What else the digest is of: "", " with its reference and inputs", " with the files that it names".
 const char* and_with(const Submitted& mine) {
-  if (mine.is_command()) return " with the files that it names";
+  if (mine.is_command()) return " with the files that its words name";
   return mine.is_function() ? " with its reference and inputs" : "";
 }
 
@@ -68,10 +68,12 @@ std::string what_build_compares(const std::vector<PinnedFile>& files) {
   if (files.empty()) return {};
   std::string names;
   for (const PinnedFile& file : files) names += (names.empty() ? "" : ", ") + file.now.name;
+  const bool commands = std::ranges::any_of(files, [](const PinnedFile& file) { return file.now.is_command(); });
   return fmt::format(
       "Both programs measure {} as pinned: the digest is the same. What is compared is the two builds of syslab; files "
-      "that {} imports or loads are in no digest.",
-      names, files.size() == 1 ? "it" : "one of them");
+      "that {} imports or loads are in no digest{}.",
+      names, files.size() == 1 ? "it" : "one of them",
+      commands ? ", nor are files that a place such as {n} or the text of sh -c names, or larger than 256 MiB" : "");
 }
 
 std::string hint_of_turns(const std::vector<PinnedFile>& files) {

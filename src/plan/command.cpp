@@ -77,11 +77,14 @@ std::string digest_of_command(const std::string& path) {
   if (!place) throw Error(ErrorKind::internal, fmt::format("'{}' is no command", path));
   std::string all = place->command;
   for (const std::string& word : command_words(place->command)) {
-    const fs::path file = fs::path(place->folder) / word;
-    std::error_code none;
-    // A program of the system's changes with the system, of which a run has its own facts.
-    if (!fs::is_regular_file(file, none) || fs::file_size(file, none) > kMostHashed) continue;
-    all += "\n" + sha256_hex_of_file(file.string());
+    const std::size_t equals = word.find('=');
+    for (const std::string& name : {word, equals == std::string::npos ? "" : word.substr(equals + 1)}) {
+      const fs::path file = fs::path(place->folder) / name;
+      std::error_code none;
+      // A program of the system's changes with the system, of which a run has its own facts.
+      if (name.empty() || !fs::is_regular_file(file, none) || fs::file_size(file, none) > kMostHashed) continue;
+      all += "\n" + sha256_hex_of_file(file.string());
+    }
   }
   if (!place->reference.empty()) all += "\n" + digest_of_command(place->reference);
   return sha256_hex(all);

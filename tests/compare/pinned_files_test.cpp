@@ -34,7 +34,7 @@ TEST(PinnedFiles, OneThatChangedIsRefusedWithBothDigestsAndTheComparisonOfBothFi
 
 TEST(PinnedFiles, ACommandThatChangedIsComparedByCommands) {
   const std::string told = refusal({file_of("in /x: ./bench {n}", "", "bbbbbbbbbbbbbbbb")});
-  EXPECT_TRUE(told.starts_with("me, the command './bench {n}' with the files that it names, had digest")) << told;
+  EXPECT_TRUE(told.starts_with("me, the command './bench {n}' with the files that its words name, had digest")) << told;
   EXPECT_NE(told.find("--command old=OLD --command new='./bench {n}'"), std::string::npos) << told;
 }
 

@@ -162,6 +162,21 @@ class Gate(Gating):
         self.change_stored_version()
         self.assertIn("missing: selftest_compare", self.syslab(*self.GATE, expect=3).stdout)
 
+    def test_a_case_that_did_not_end_well_when_it_was_pinned_is_told_and_unclear(self):
+        script = self.folder / "bench.sh"
+        script.write_text("#!/bin/sh\ntest $1 = 2 && exit 3\necho took 0.5 ms\n")
+        script.chmod(0o755)
+        self.syslab("run", "--command", "me=./bench.sh {n}", "-a", "n=1,2", "--reads", "took {} ms", "--launches", "3", "--protocol", "quick", expect=3)
+        self.syslab("pin", "base", "latest")
+        script.write_text("#!/bin/sh\necho took 0.5 ms\n")
+        gate = ("gate", "--against", "base", "--launches", "3")
+        said = self.syslab(*gate, expect=5).stdout
+        self.assertRegex(said, r"not gated: command .*n=2.*: it ended as error in the pinned run\n")
+        told, = [line for line in self.lines(*gate, expect=5) if line["type"] == "not_gated"]
+        self.assertEqual(told["reason"], "it ended as error in the pinned run")
+        script.write_text("#!/bin/sh\necho took 0.9 ms\n")
+        self.syslab(*gate, expect=6)
+
     def test_names_select_and_unknown_pins_are_refused(self):
         self.pinned()
         self.assertIn("measured none", self.refused(*self.GATE, "flash_forward"))
@@ -237,16 +252,27 @@ class Github(OnGithub):
         self.syslab("pin", "base", "latest")
         gate = ("gate", "--against", "base", "--launches", "3")
         self.assertIn("`--build` names the program", self.syslab(*gate, expect=0).stdout)
-        self.assertIn("Both programs measure me as pinned", self.syslab(*gate, "--build", SYSLAB, expect=0).stdout)
+        said = self.syslab(*gate, "--build", SYSLAB, expect=0).stdout
+        self.assertIn("Both programs measure me as pinned", said)
+        self.assertIn("nor are files that a place such as {n} or the text of sh -c names", said)
         self.bench(7)
         before = self.sql("SELECT count(*) FROM run")
         refused = self.refused(*gate, "--build", SYSLAB)
-        self.assertIn("me, the command './bench.sh {n}' with the files that it names, had digest", refused)
+        self.assertIn("me, the command './bench.sh {n}' with the files that its words name, had digest", refused)
         self.assertIn("A:mine=old B:mine=new", refused)
         self.assertEqual(self.sql("SELECT count(*) FROM run"), before, "nothing was measured")
         slower = self.syslab(*gate, expect=6).stdout
         self.assertIn("me is not what was pinned", slower)
         self.assertNotIn("--build", slower)
+
+    def test_build_refuses_a_changed_file_behind_an_equals_sign(self):
+        self.bench(5)
+        data = self.folder / "data.txt"
+        data.write_text("a")
+        self.syslab("run", "--command", "me=./bench.sh --data=data.txt {n}", "-a", "n=1", "--reads", "{} ms", "--launches", "3", "--protocol", "quick")
+        self.syslab("pin", "base", "latest")
+        data.write_text("b")
+        self.assertIn("had digest", self.refused("gate", "--against", "base", "--launches", "3", "--build", SYSLAB))
 
     def test_behind_what_is_unclear_stands_what_would_tell(self):
         self.bench("$(date +%N)")  # anything between 0 and 1

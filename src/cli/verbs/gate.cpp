@@ -69,9 +69,25 @@ std::map<int, std::string> not_judged(const store::Store& store, store::RowId ru
   return said;
 }
 
+// What a planned case that has no time is told as; nothing of one that was never to have any: skipped, unsupported, or
+// out of memory where that is an answer.
+std::optional<GatedLine> not_gated(const Context& context, const store::PlanState& state) {
+  const store::PlanRow& row = state.plan;
+  if (state.last_status == Status::ok || !row.skip_reason.empty()) return std::nullopt;
+  const auto known = std::ranges::find(context.registry.experiments(), row.experiment, &registry::Experiment::id);
+  const bool oom_is_an_answer = known != context.registry.experiments().end() && known->oom_is_an_answer;
+  if (state.last_status && exit_of(*state.last_status, oom_is_an_answer) == Exit::well) return std::nullopt;
+  const std::string why = state.last_status
+                              ? fmt::format("it ended as {} in the pinned run", to_string(*state.last_status))
+                              : "it did not end in the pinned run";
+  return GatedLine{case_label(context.registry, row.experiment, row.implementation.name, row.params, row.world_size),
+                   verdict::incomparable(why),
+                   {}};
+}
+
 Pinned pinned_cases(const Context& context, const store::Store& store, const GateOptions& options) {
   const store::OneState one_state(store);  // what is pinned is what is proved to be this user's own
-  Pinned pinned{find_run_or_pin(store, options.against), {}, {}, {}, {}};
+  Pinned pinned{find_run_or_pin(store, options.against), {}, {}, {}, {}, {}};
   pinned.arrival = self_reported(store, pinned.run.uid);
   const std::map<int, std::string> unjudged = not_judged(store, pinned.run.id);
   std::set<std::tuple<std::string, std::string, int>> seen;
@@ -83,7 +99,12 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
   for (const store::PlanState& state : states) {
     const store::PlanRow& row = state.plan;
     const auto why = state.last_status == Status::unsupported ? unjudged.find(row.seq) : unjudged.end();
-    if (row.task != Task::measure || (state.last_status != Status::ok && why == unjudged.end())) continue;
+    if (row.task != Task::measure) continue;
+    if (state.last_status != Status::ok && why == unjudged.end()) {
+      std::optional<GatedLine> line = not_gated(context, state);
+      if (line && wanted(context, options.names, row.experiment)) pinned.not_gated.push_back(std::move(*line));
+      continue;
+    }
     any = true;
     if (!wanted(context, options.names, row.experiment)) continue;
     if (!seen.insert({row.case_uid, row.implementation.name, row.world_size}).second) continue;
@@ -186,6 +207,13 @@ Exit gate_in_turns(const Context& context, store::Store& store, const Pinned& pi
 }
 
 void tell_missing(const Context& context, const Pinned& pinned) {
+  for (const GatedLine& line : pinned.not_gated) {
+    if (context.console.json()) {
+      context.console.print_line({{"type", "not_gated"}, {"case", line.title}, {"reason", line.judgement.reason.text}});
+    } else {
+      context.console.print(fmt::format("not gated: {}: {}\n", line.title, line.judgement.reason.text));
+    }
+  }
   for (const std::string& line : pinned.missing) {
     if (context.console.json()) {
       context.console.print_line({{"type", "missing"}, {"case", line}});
@@ -218,8 +246,9 @@ Exit execute(const Context& context, const GateOptions& options) {
   conditions.timeout = duration_option("--timeout", options.timeout);
 
   Exit exit = pinned.missing.empty() ? Exit::well : Exit::incomplete;
+  if (!pinned.not_gated.empty()) exit = worse(exit, Exit::unclear);
   tell_missing(context, pinned);
-  std::vector<GatedLine> lines;
+  std::vector<GatedLine> lines = pinned.not_gated;
   if (!pinned.plan.cases.empty()) {
     if (!pinned.plan.mine.empty()) tell_missing_walls(context.console);
     exit = worse(exit, options.build ? gate_in_turns(context, store, pinned, options, conditions, lines)

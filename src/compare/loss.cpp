@@ -27,7 +27,7 @@ Change change_of(std::span<const stats::PairedBlock> blocks, double seconds_of_e
 }
 
 Change change_of(const verdict::Turns& turns, std::optional<double> asked_delta) {
-  return change_of(turns.blocks, verdict::judge(turns, asked_delta).seconds_a.value_or(0), asked_delta);
+  return change_of(turns.blocks, verdict::judge(turns, asked_delta, {}).seconds_a.value_or(0), asked_delta);
 }
 
 Loss loss_of(const Change& change) {

@@ -76,7 +76,7 @@ void count_false_alarms(const MeasuredPoint& measured, Noise& noise) {
     std::copy_if(
         measured.blocks.begin(), measured.blocks.end(), std::back_inserter(trial),
         [&](const runner::PairedBlock& block) { return block.launch >= first && block.launch < first + each; });
-    const stats::Verdict verdict = verdict::judge(turns_of(trial), std::nullopt).verdict;
+    const stats::Verdict verdict = verdict::judge(turns_of(trial), std::nullopt, {}).verdict;
     ++noise.trials;
     if (verdict == stats::Verdict::faster || verdict == stats::Verdict::slower) ++noise.called;
   }
@@ -85,7 +85,7 @@ void count_false_alarms(const MeasuredPoint& measured, Noise& noise) {
 Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) {
   Noise noise;
   noise.title = session.title(*measured.point);
-  noise.launches = verdict::judge(turns_of(measured.blocks), std::nullopt).launches;
+  noise.launches = verdict::judge(turns_of(measured.blocks), std::nullopt, {}).launches;
   if (measured.failed && measured.stop != "interrupted") {
     noise.failed = words::reason(*measured.failed);
     return noise;
@@ -96,7 +96,7 @@ Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) 
   }
   const stats::PairedStopRule rule;
   noise.spread = stats::paired_spread(for_stats(measured.blocks));
-  noise.delta = verdict::judge(turns_of(measured.blocks), std::nullopt).delta;
+  noise.delta = verdict::judge(turns_of(measured.blocks), std::nullopt, {}).delta;
   // As many as there were: with long calls fewer fit than the rule has.
   const auto blocks = static_cast<int>(measured.blocks.size()) / noise.launches;
   noise.smallest_first = stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, blocks);

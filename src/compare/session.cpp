@@ -332,7 +332,7 @@ verdict::Judgement ComparisonSession::judged_by_times(const MeasuredPoint& measu
     } else {
       judgement.note = what_would_do(judgement, measured.launch_seconds, measured.crowd);
       const std::optional<double> of_means = verdict::differing_means(judgement, turns_of(measured.blocks));
-      if (judgement.note.empty() && of_means) judgement.note = words::about_means(*of_means);
+      if (judgement.note.empty() && of_means) judgement.note = words::about_means(judgement.quantity, *of_means);
     }
     if (measured.stop == "budget" && measured.launches() < verdict::kFewestLaunches) short_of_time(judgement, measured);
     return judgement;

@@ -88,10 +88,10 @@ struct Judgement {
 
 // `delta`: as asked; nothing takes the default for side A's time, of a rate 1 %, since its unit says nothing about how
 // long anything took.
-Judgement judge(const Turns& turns, std::optional<double> delta, const Quantity& quantity = {});
+Judgement judge(const Turns& turns, std::optional<double> delta, const Quantity& quantity);
 // From launch medians in seconds that were not measured in turns.
 Judgement judge_stored(std::span<const double> launches_a, std::span<const double> launches_b,
-                       std::optional<double> delta, const Quantity& quantity = {});
+                       std::optional<double> delta, const Quantity& quantity);
 // No ratio is possible: a side failed, or the sides differ in something that a ratio must not hide.
 Judgement incomparable(Reason reason);
 Reason differing(std::string text);

@@ -273,11 +273,11 @@ std::string sentence(const Judgement& it, const std::string& a, const std::strin
   return {};
 }
 
-std::string about_means(double log_ratio) {
+std::string about_means(const Quantity& quantity, double log_ratio) {
   return fmt::format(
       "The means of all calls differ by {}; the verdict gives little weight to calls that are far longer than the "
       "rest.",
-      change_text(log_ratio));
+      change_text(quantity.is_rate() ? -log_ratio : log_ratio));
 }
 
 std::string contradiction(const Judgement& it) {

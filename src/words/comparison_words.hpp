@@ -49,7 +49,7 @@ std::string reason(const verdict::Judgement& judgement);  // "side A is wrong: â
 std::string reason_or_note(const verdict::Judgement& judgement);
 
 // Of verdict::differing_means().
-std::string about_means(double log_ratio);
+std::string about_means(const Quantity& quantity, double log_ratio);
 // Why the ratio and the two times contradict each other, if they do (verdict::contradicting_times). Otherwise empty.
 std::string contradiction(const verdict::Judgement& judgement);
 

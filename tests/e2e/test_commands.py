@@ -85,6 +85,8 @@ class Commands(Lab):
         for number in ("0", "-3", "nan", "inf", "1,234.5"):
             wrong = attempts(self.lines("check", "--command", f"echo took: {number} ms", "--reads", "took: {} ms", expect=3))
             self.assertIn(f"the command printed 'took: {number} ms'; expected a positive number", wrong[0]["detail"])
+            after = attempts(self.lines("check", "--command", f"printf 'took: 5 ms (warm-up)\ntook: {number} ms\n'", "--reads", "took: {} ms", expect=3))
+            self.assertIn(f"the command printed 'took: {number} ms'; expected a positive number", after[0]["detail"])
         hangs = attempts(self.lines("check", "--command", "sleep {n}", "-a", "n=60", "--timeout", "1s", expect=3))
         self.assertEqual(hangs[0]["status"], "timeout")
 
@@ -180,6 +182,20 @@ class Commands(Lab):
         file.write_text(json.dumps(sealed(held)))
         said = self.syslab("verify", file, *two, "--launches", "3").stdout
         self.assertIn("\ndiffers  revision of syslab: claim “0000000000", said)
+
+    def test_detect_takes_the_delta_of_a_rate_for_a_rate(self):
+        rates = ("--command", "a=echo 1e9 B/s", "--command", "b=echo 1.1e9 B/s", "--reads", "{} B/s", "--protocol", "quick")
+        detection, = [line for line in self.lines("compare", *rates, "--detect", "1.5%", expect=0) if line["type"] == "detection"]
+        self.assertEqual(detection["delta"], 0.01)
+        two = ("--command", "a=echo 1000 ns", "--command", "b=echo 1100 ns", "--reads", "{} ns", "--protocol", "quick")
+        refused = self.syslab("compare", *two, "--detect", "1.5%", expect=2).stderr
+        self.assertIn("--detect 1.5% is no more than δ = 2 %, up to which a change of calls as short as these (1.00 us) counts as none; add --delta 0.75%", refused)
+
+    def test_the_same_words_under_two_names_are_refused(self):
+        same = ("--command", "a=echo 1 {n} ms", "--command", "b=echo  1 '{n}' ms", "-a", "n=5", "--reads", "1 {} ms", "--launches", "3", "--protocol", "quick")
+        self.assertIn("both sides are command a, and b is the same under another name: there is nothing to compare", self.refused("compare", *same))
+        self.syslab("compare", *same, "--same-on-purpose", expect=0)
+        self.syslab("compare", *same[:2], "--command", "b=echo 1 1{n} ms", *same[4:], expect=6)
 
     def test_a_unit_of_which_nobody_knows_what_is_better_is_refused_by_all_verbs(self):
         two = ("--command", "old=echo 1 apples", "--command", "new=echo 2 apples", "--reads", "{} apples")

@@ -39,7 +39,7 @@ std::vector<Judgement> corrected(std::vector<Judgement> sweep) {
 }
 
 TEST(Judgement, OfBlocksHasTheIntervalAndTheWord) {
-  const Judgement it = judge(launches_of({0.099, 0.1, 0.101}), std::nullopt);
+  const Judgement it = judge(launches_of({0.099, 0.1, 0.101}), std::nullopt, {});
   EXPECT_EQ(it.verdict, Verdict::slower);
   EXPECT_EQ(it.launches, 3);
   EXPECT_NEAR(*it.log_ratio, 0.1, 1e-12);
@@ -53,12 +53,12 @@ TEST(Judgement, OfBlocksHasTheIntervalAndTheWord) {
 TEST(Judgement, TheTimesAreMediansOfAllCalls) {
   Turns turns = launches_of({0, 0, 0});
   turns.calls[1] = {2e-3, 3e-3, 4e-3, 5e-3, 1e-3, 1e-3, 1e-3, 1e-3};
-  EXPECT_DOUBLE_EQ(*judge(turns, std::nullopt).seconds_b, 1.5e-3);
+  EXPECT_DOUBLE_EQ(*judge(turns, std::nullopt, {}).seconds_b, 1.5e-3);
 }
 
 TEST(Judgement, MeansThatDifferAreAValueBesideSame) {
   Turns turns = launches_of({0, 1e-5, 2e-5, 3e-5});
-  Judgement it = judge(turns, std::nullopt);
+  Judgement it = judge(turns, std::nullopt, {});
   ASSERT_EQ(it.verdict, Verdict::same);
   EXPECT_FALSE(differing_means(it, turns));
   turns.calls[1][4] = 5e-3;  // one call of B of eight: the mean is 12 ms / 8
@@ -68,27 +68,27 @@ TEST(Judgement, MeansThatDifferAreAValueBesideSame) {
 }
 
 TEST(Judgement, TakesThreeLaunchesForAWord) {
-  const Judgement two = judge(launches_of({0.5, 0.5000001}), 0.01);
+  const Judgement two = judge(launches_of({0.5, 0.5000001}), 0.01, {});
   EXPECT_EQ(two.verdict, Verdict::unclear);
   EXPECT_EQ(two.reason.cause, Cause::few_launches);
-  EXPECT_EQ(judge(launches_of({0.5, 0.5000001, 0.5}), 0.01).verdict, Verdict::slower);
+  EXPECT_EQ(judge(launches_of({0.5, 0.5000001, 0.5}), 0.01, {}).verdict, Verdict::slower);
 }
 
 TEST(Judgement, HasACauseWhereItIsUnclear) {
   const std::vector<double> one{1e-3}, three{1e-3, 1.001e-3, 1.002e-3};
   const std::vector<std::pair<Judgement, Cause>> table{
-      {judge({}, std::nullopt), Cause::nothing_measured},
-      {judge(launches_of({0.2}), std::nullopt), Cause::one_launch},
-      {judge(launches_of({-0.1, 0.1, 0.0}), 0.01), Cause::across_borders},
-      {judge(launches_of({0.5, 0.5000001}), 0.01), Cause::few_launches},
+      {judge({}, std::nullopt, {}), Cause::nothing_measured},
+      {judge(launches_of({0.2}), std::nullopt, {}), Cause::one_launch},
+      {judge(launches_of({-0.1, 0.1, 0.0}), 0.01, {}), Cause::across_borders},
+      {judge(launches_of({0.5, 0.5000001}), 0.01, {}), Cause::few_launches},
       {judge_stored(one, three, std::nullopt), Cause::few_stored},
-      {unclear(judge(launches_of({0.5, 0.5, 0.5}), 0.01), {.cause = Cause::interrupted}), Cause::interrupted}};
+      {unclear(judge(launches_of({0.5, 0.5, 0.5}), 0.01, {}), {.cause = Cause::interrupted}), Cause::interrupted}};
   for (const auto& [it, cause] : table) {
     EXPECT_EQ(it.verdict, Verdict::unclear) << to_string(cause);
     EXPECT_EQ(it.reason.cause, cause) << to_string(it.reason.cause);
   }
   EXPECT_FALSE(table[4].first.p_value || table[5].first.p_value) << "no test of a change";
-  EXPECT_EQ(judge(launches_of({0.5, 0.5000001, 0.5}), 0.01).reason.cause, Cause::none);
+  EXPECT_EQ(judge(launches_of({0.5, 0.5000001, 0.5}), 0.01, {}).reason.cause, Cause::none);
 }
 
 TEST(Judgement, DoublesDeltaWhereACallIsShorterThan20Microseconds) {
@@ -103,7 +103,7 @@ TEST(Judgement, OfRatesDeltaIsTheSameInEveryUnit) {
   for (std::vector<double>& calls : turns.calls) {
     for (double& seconds : calls) seconds *= 1e-9;
   }
-  EXPECT_EQ(judge(turns, std::nullopt).delta, 0.02);
+  EXPECT_EQ(judge(turns, std::nullopt, {}).delta, 0.02);
   EXPECT_EQ(judge(turns, std::nullopt, {"B/s", Better::larger}).delta, 0.01);
 }
 
@@ -198,7 +198,7 @@ TEST(Judgement, SlowerOnceIsUnclear) {
 }
 
 TEST(Judgement, TimesThatContradictTheRatioAreAValue) {
-  Judgement it = judge(launches_of({0.02, 0.02, 0.02}), std::nullopt);
+  Judgement it = judge(launches_of({0.02, 0.02, 0.02}), std::nullopt, {});
   EXPECT_FALSE(contradicting_times(it));
   it.seconds_b = *it.seconds_a * 0.97;
   EXPECT_NEAR(contradicting_times(it).value_or(0), std::log(0.97), 1e-12);

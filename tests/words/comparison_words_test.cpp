@@ -98,7 +98,9 @@ TEST(Comparison, SaysWhyItHasNoVerdict) {
 }
 
 TEST(Comparison, TellsOfMeansThatDiffer) {
-  EXPECT_TRUE(about_means(std::log(1.5)).starts_with("The means of all calls differ by +50.0 %; ")) << about_means(0.4);
+  EXPECT_TRUE(about_means({}, std::log(1.5)).starts_with("The means of all calls differ by +50.0 %; "));
+  const std::string of_rates = about_means({"GB/s", Better::larger}, std::log(1.5));
+  EXPECT_TRUE(of_rates.starts_with("The means of all calls differ by −33.3 %; ")) << of_rates;
 }
 
 TEST(Comparison, OfStoredLaunchesTellsHowManyEachSideHas) {

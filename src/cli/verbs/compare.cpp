@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/files/machine_code.hpp"
 #include "measure/protocol.hpp"
+#include "session/command_selection.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "words/comparison_words.hpp"
@@ -55,6 +56,16 @@ void refuse_undecidable(double effect, std::optional<double> asked_delta) {
                   percent, 100 * *asked_delta));
 }
 
+// The default for short calls is only known once they were timed.
+void refuse_short_calls(double effect, const verdict::Judgement& pilot, std::optional<double> asked_delta) {
+  if (asked_delta || effect > pilot.delta) return;
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("--detect {0:g}% is no more than δ = {1:g} %, up to which a change of calls as short as these "
+                  "({2}) counts as none; add --delta {3:g}% to ask whether a change of {0:g} % is seen",
+                  100 * effect, 100 * pilot.delta, text_of(pilot.quantity, *pilot.seconds_a), 50 * effect));
+}
+
 // Runs pilots of every point; prints for each what a decision at `effect` takes. Points that cannot be measured are
 // listed with the reason. `goes_on`: launches follow, which may give a time to those that have none yet.
 std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& session, const plan::ComparisonPlan& plan,
@@ -73,7 +84,9 @@ std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& ses
       all.push_back(std::move(goes_on ? pilot : told));
       continue;
     }
-    const double delta = verdict::judge(turns_of(pilot.blocks), asked_delta).delta;
+    const verdict::Judgement judged = verdict::judge(turns_of(pilot.blocks), asked_delta, quantity_of(pilot.point->a));
+    refuse_short_calls(effect, judged, asked_delta);
+    const double delta = judged.delta;
     const Detection found = detection(pilot, effect, delta);
     if (found.plan.launches >= largest.launches) largest = found.plan;
     if (context.console.json()) {
@@ -142,7 +155,6 @@ Exit execute(const Context& context, const CompareOptions& options) {
   std::optional<double> effect;
   if (options.detect) {
     effect = percent_option("--detect", *options.detect);
-    // The default for short calls is only known once they were timed; plan_detection then refuses by itself.
     refuse_undecidable(*effect, conditions.delta);
   }
   conditions.same_on_purpose = options.same_on_purpose;

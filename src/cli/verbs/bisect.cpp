@@ -436,7 +436,7 @@ class Search {
     const bool measured = good == 0 && static_cast<std::size_t>(bad) + 1 == commits_.size();
     const Change found =
         measured ? whole : measure(good, bad, [](const Change& so_far) { return loss_of(so_far) != Loss::unclear; });
-    if (found.failed) return ended(End::failed, words::reason(*found.failed));
+    if (found.failed) return worse(ended(End::failed, words::reason(*found.failed)), exit_of(*found.failed, false));
     const std::string pair = fmt::format("{} against {}: ", named(bad), named(good));
     switch (loss_of(found)) {
       case Loss::not_above:

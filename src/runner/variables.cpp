@@ -51,6 +51,9 @@ bool starts_with_any(std::string_view name, const std::array<std::string_view, s
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+// An author's alias has AUTH in its name and is no secret.
+bool names_a_secret(std::string_view name) { return name != "SYSLAB_AUTHOR" && contains_any(name, kSecretNames); }
+
 bool begins_as_a_path(std::string_view value) {
   constexpr std::array<std::string_view, 5> kBeginnings{"/", "~", "./", "../", "file:"};
   return starts_with_any(value, kBeginnings);
@@ -67,7 +70,7 @@ bool has_credentials_in_url(std::string_view value) {
 bool is_storable_variable(std::string_view name, std::string_view value) {
   const bool listed = is_one_of(name, kNames) || starts_with_any(name, kPrefixes);
   const bool is_place = is_one_of(name, kPlaces) || (begins_as_a_path(value) && !is_one_of(name, kMeasured));
-  return listed && !is_place && !contains_any(name, kSecretNames) && !contains_any(value, kSecretValues) &&
+  return listed && !is_place && !names_a_secret(name) && !contains_any(value, kSecretValues) &&
          !has_credentials_in_url(value);
 }
 

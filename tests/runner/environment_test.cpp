@@ -88,6 +88,10 @@ TEST(Environment, WhereSomethingLiesIsNotKept) {
   for (const char* value : {"/home/ann/cuda", "~/cuda", "./cuda", "../cuda", "file:///home/ann/cuda"}) {
     EXPECT_FALSE(is_storable_variable("CUDA_HOME", value)) << value;
   }
+  EXPECT_TRUE(is_storable_variable("SYSLAB_AUTHOR", "ann"));
+  for (const char* name : {"NCCL_AUTH", "SLURM_OAUTH_FILE", "SYSLAB_AUTHORIZATION", "SLURM_auth"}) {
+    EXPECT_FALSE(is_storable_variable(name, "ann")) << name;
+  }
   EXPECT_TRUE(is_storable_variable("LD_PRELOAD", "/home/ann/libjemalloc.so")) << "what is measured has it in it";
   EXPECT_TRUE(is_storable_variable("NCCL_TOPO_FILE", "/etc/topology.xml"));
 }

@@ -342,8 +342,7 @@ bool confirm(const Context& context, const LogOptions& options, const std::vecto
         break;
       }
       if (!is_of(series, here)) {
-        context.console.note(printable(series.machine) +
-                             " is another machine: what it measured is confirmed there");
+        context.console.note(printable(series.machine) + " is another machine: what it measured is confirmed there");
         break;
       }
       if (const std::string now = context.registry.find(options.experiment).version; series.version != now) {

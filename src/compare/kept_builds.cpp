@@ -297,7 +297,8 @@ void KeptBuilds::check_out(Built& built, const fs::path& tree, const fs::path& l
   if (fs::exists(tree, error)) remove_tree(tree.string());
   output_of(git_command(recipe_.repository, {"worktree", "prune"}));
   if (!git(recipe_.repository, {"worktree", "add", "--quiet", "--force", "--detach", tree.string(), built.commit})) {
-    const bool is_partial = look_into(recipe_.repository, {"config", "--get-regexp", R"(^remote\..*\.promisor$)"});
+    const bool is_partial =
+        look_into(recipe_.repository, {"config", "--get-regexp", R"(^remote\..*\.promisor$)"}).has_value();
     throw Error(ErrorKind::config,
                 fmt::format("revision {} {}{}", short_commit(built.commit), built.failed,
                             is_partial ? fmt::format("; in this partial clone nothing is fetched here\n"

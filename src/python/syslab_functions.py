@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 from syslab_arguments import Kept, shares
 from syslab_compilers import Watch
 from syslab_failures import Unsupported, WrongAnswer
-from syslab_generators import demand_undrawn, generators
 from syslab_library import Symbol
 from syslab_loading import load_module
-from syslab_settings import global_flags, loaded, put_back
+from syslab_settings import demand_undrawn, generators, global_flags, loaded, put_back
 from syslab_signature import Signature, dtype_name, is_there, is_torch, on_host, raw_view, raw_view_on_gpu
 from syslab_tensors import Memory, NoDoorbell, TorchTensors, host_time
 

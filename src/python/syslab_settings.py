@@ -1,5 +1,5 @@
 """Settings of a process that change what others compute: of torch, of NumPy and of the processor. Whatever this torch
-or NumPy does not have is left out.
+or NumPy does not have is left out. And the random numbers that everybody in a process shares: what a call has drawn.
 
 Needs the standard library and whichever of NumPy and torch is loaded.
 """
@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import random
 import sys
 from typing import TYPE_CHECKING, Any
+
+from syslab_failures import WrongAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -207,3 +210,24 @@ def put_back(name: str, value: Any) -> None:
     """Some can be set only once in a process."""
     with contextlib.suppress(Exception):
         known()[name][1](value)
+
+
+def generators() -> dict[str, object]:
+    """States of the generators that everybody shares, by name."""
+    states: dict[str, object] = {"random": random.getstate()}
+    torch, numpy = loaded("torch"), loaded("numpy")
+    if torch is not None:
+        states["torch"] = torch.get_rng_state().numpy().tobytes()
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            states["torch.cuda"] = torch.cuda.get_rng_state().numpy().tobytes()
+    if numpy is not None:  # with the second of two normal numbers, which it keeps
+        states["numpy.random"] = str(numpy.random.get_state(legacy=False))
+    return states
+
+
+def demand_undrawn(before: dict[str, object]) -> None:
+    """That no generator has moved since; one that has come with a library meanwhile is left out."""
+    for name, state in generators().items():
+        if before.get(name, state) != state:
+            raise WrongAnswer(f"it draws random numbers of its own (the state of {name} has moved), so that two calls "
+                              "with equal arguments may differ; let the case draw them and pass them as an argument")

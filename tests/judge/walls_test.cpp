@@ -36,30 +36,10 @@
 
 #include "core/process/own_namespaces.hpp"
 #include "judge/landlock.hpp"
-#include "tests/judge/behind.hpp"
-#include "tests/temporary_folder.hpp"
+#include "tests/judge/walls_of.hpp"
 
 namespace syslab::judge {
 namespace {
-
-class WallsOf : public testing::TestWithParam<Profile> {
- protected:
-  void SetUp() override {
-    if (!missing_walls().empty() && ::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "this kernel has no seccomp";
-  }
-
-  template <typename Body>
-  int inside(const Body& body, bool network = false, bool gpu = false, bool listens = false) {
-    Walls walls({.profile = GetParam(),
-                 .network = network,
-                 .gpu = gpu,
-                 .listens = listens,
-                 .writable = (folder_ / ".").string()});
-    return behind(*walls.confinement(), body);
-  }
-
-  test::TemporaryFolder folder_;
-};
 
 TEST_P(WallsOf, NobodyIsTracedOrRead) {
   EXPECT_EQ(inside([] { return error_of(::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr)); }), EPERM);
@@ -214,25 +194,6 @@ TEST_P(WallsOf, NobodyElseIsMadeSlower) {
   EXPECT_EQ(inside([&] { return error_of(::sched_setaffinity(0, sizeof one, &one)); }), 0);
 }
 
-TEST_P(WallsOf, FilesKeepTheirModesTimesOwnersAndAttributes) {
-  const std::string file = (folder_ / "kept").string();
-  std::ofstream(file) << "kept";
-  ::chmod(file.c_str(), 0600);
-  struct stat before {
-  }, after{};
-  ::stat(file.c_str(), &before);
-  const int refused = GetParam() == Profile::native ? EPERM : 0;  // for Python it is no error, and nothing happens
-  EXPECT_EQ(inside([&] { return error_of(::chmod(file.c_str(), 0644)); }), refused);
-  EXPECT_EQ(inside([&] { return error_of(::fchmodat(AT_FDCWD, file.c_str(), 0644, 0)); }), refused);
-  EXPECT_EQ(inside([&] { return error_of(::fchmod(::open(file.c_str(), O_RDONLY), 0644)); }), refused);
-  EXPECT_EQ(inside([&] { return error_of(::utimensat(AT_FDCWD, file.c_str(), nullptr, 0)); }), refused);
-  EXPECT_EQ(inside([&] { return error_of(::chown(file.c_str(), ::geteuid(), ::getegid())); }), EPERM);
-  EXPECT_EQ(inside([&] { return error_of(::setxattr(file.c_str(), "user.a", "b", 1, 0)); }), EPERM);
-  ::stat(file.c_str(), &after);
-  EXPECT_EQ(after.st_mode, before.st_mode);
-  EXPECT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
-}
-
 TEST_P(WallsOf, ACallThatIsNewerThanTheWallsIsNotThere) {
   const std::string file = (folder_ / "kept").string();
   std::ofstream(file) << "kept";
@@ -251,13 +212,6 @@ TEST_P(WallsOf, ACallThatIsNewerThanTheWallsIsNotThere) {
       ENOSYS);
   EXPECT_EQ(inside([] { return error_of(::syscall(kNextYears)); }), ENOSYS);
   EXPECT_LT(::getxattr(file.c_str(), "user.a", nullptr, 0), 0);
-}
-
-TEST_P(WallsOf, NobodyIsToldWhatHappensInAFolder) {
-  const std::string folder = (folder_ / ".").string();
-  EXPECT_EQ(inside([&] { return error_of(::inotify_add_watch(::inotify_init1(0), folder.c_str(), IN_CREATE)); }),
-            EPERM);
-  EXPECT_EQ(inside([] { return error_of(::fanotify_init(FAN_CLASS_NOTIF | FAN_REPORT_DFID_NAME, O_RDONLY)); }), EPERM);
 }
 
 TEST_P(WallsOf, NobodyWakesUpWhileAnotherIsMeasured) {
@@ -279,37 +233,12 @@ TEST_P(WallsOf, NobodyWakesUpWhileAnotherIsMeasured) {
   EXPECT_EQ(asks(F_SETFD, FD_CLOEXEC), 0);
 }
 
-TEST_P(WallsOf, AFileThatIsReadKeepsNoHintForOthers) {
-  const std::string file = (folder_ / "kept").string();
-  std::ofstream(file) << "kept";
-  const auto asks = [&](int command, std::uint64_t hint) {
-    return inside([&] { return error_of(::fcntl(::open(file.c_str(), O_RDONLY), command, &hint)); });
-  };
-  EXPECT_EQ(asks(F_SET_RW_HINT, RWH_WRITE_LIFE_LONG), EPERM);
-  EXPECT_EQ(asks(F_GET_RW_HINT, 0), 0);
-}
-
 TEST_P(WallsOf, TheKernelsLogIsNotRead) {
   constexpr int kReadAll = 3;
   std::array<char, 256> text{};
   EXPECT_EQ(inside([&] { return error_of(::klogctl(kReadAll, text.data(), static_cast<int>(text.size()))); }), EPERM);
   if (landlock_version() == 0 || ::access("/dev/kmsg", R_OK) != 0) GTEST_SKIP() << "no log to be read here";
   EXPECT_EQ(inside([] { return error_of(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK)); }), EACCES);
-}
-
-TEST_P(WallsOf, AFileThatIsReadKeepsItsAttributes) {
-  const std::string file = (folder_ / "kept").string();
-  std::ofstream(file) << "kept";
-  const auto asks = [&](unsigned long request) {
-    long flags = 0;
-    return inside([&] { return error_of(::ioctl(::open(file.c_str(), O_RDONLY), request, &flags)); });
-  };
-  EXPECT_EQ(asks(FS_IOC_SETFLAGS), ENOTTY);
-  EXPECT_EQ(asks(FS_IOC_FSSETXATTR), ENOTTY);
-  EXPECT_EQ(asks(FS_IOC_SETVERSION), ENOTTY);
-  EXPECT_EQ(asks(FS_IOC_GETVERSION), ENOTTY);
-  EXPECT_EQ(asks(0x50009401UL), ENOTTY);  // a snapshot, on Btrfs
-  EXPECT_EQ(asks(FIONREAD), 0);
 }
 
 TEST_P(WallsOf, NothingIsTypedIntoATerminalAndNoMemoryHasAKey) {
@@ -333,16 +262,6 @@ TEST_P(WallsOf, NothingIsTypedIntoATerminalAndNoMemoryHasAKey) {
   EXPECT_EQ(inside([] { return error_of(::shmget(IPC_PRIVATE, 4096, 0600)); }), EPERM);
   EXPECT_EQ(inside([] { return error_of(::semget(IPC_PRIVATE, 1, 0600)); }), EPERM);
   EXPECT_EQ(inside([] { return error_of(::msgget(IPC_PRIVATE, 0600)); }), EPERM);
-}
-
-TEST_P(WallsOf, NothingIsOpenedToBeControlledAlone) {
-  const auto opens = [](int mode) { return [mode] { return error_of(::open("/dev/null", mode)); }; };
-  EXPECT_EQ(inside(opens(O_RDWR)), 0);
-  EXPECT_EQ(inside(opens(O_ACCMODE)), EACCES);
-  EXPECT_EQ(inside(opens(O_ACCMODE | O_CLOEXEC)), EACCES);
-#ifdef SYS_openat2
-  EXPECT_EQ(inside([] { return error_of(::syscall(SYS_openat2, AT_FDCWD, "/dev/null", nullptr, 0)); }), ENOSYS);
-#endif
 }
 
 // A limit of one byte keeps images of memory from services; zero would not.

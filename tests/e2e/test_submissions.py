@@ -162,7 +162,7 @@ class Submissions(Lab):
     def test_an_alias_that_is_too_long_and_times_below_zero_are_refused(self):
         log = self.write_log(log_lines(case={"params": self.params()}))
         self.assertIn("--author has 201 characters; expected at most 200", self.refused("import", log, "--author", "a" * 201))
-        for unit in ("s", "ms", "us", "µs", "ns", "min"):
+        for unit in ("ms", "us", "µs", "ns", "min"):
             lines = log_lines(case={"params": self.params()})
             lines.insert(4, {"type": "sample", "series": "step", "unit": unit, "values": [-5.0]})
             self.assertIn(f"'step' took -5 {unit}: no time is that", self.refused("import", self.write_log(lines)))

@@ -133,10 +133,10 @@ void look_up(const store::ResultSet& comparisons, Series& series, Suspect& suspe
   const Json params = params_of(series);
   for (const auto& row : comparisons.rows) {
     // What was measured here is not judged by what somebody else says of it.
-    const bool same_case = (row[17].integer != 0 || !series.measured_here) && is_of(series, row[0].text) &&
+    const bool same_case = (row[16].integer != 0 || !series.measured_here) && is_of(series, row[0].text) &&
                            row[12].integer == series.world_size && row[13].integer == series.world_size &&
                            row[14].text == series.protocol_name && row[15].text == series.data &&
-                           row[18].text == series.version && row[19].text == series.author &&
+                           row[17].text == series.version && row[18].text == series.author &&
                            row[1].text == series.implementation && row[4].text == series.implementation &&
                            json_or_discarded(row[2].text) == params && json_or_discarded(row[3].text) == params;
     const bool forth = row[5].text == before && row[6].text == after,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "claim/alteration.hpp"
 #include "claim/page.hpp"
 #include "core/error.hpp"
 #include "core/text/json_text.hpp"

@@ -81,7 +81,7 @@ TEST(Judgement, HasACauseWhereItIsUnclear) {
       {judge(launches_of({0.2}), std::nullopt, {}), Cause::one_launch},
       {judge(launches_of({-0.1, 0.1, 0.0}), 0.01, {}), Cause::across_borders},
       {judge(launches_of({0.5, 0.5000001}), 0.01, {}), Cause::few_launches},
-      {judge_stored(one, three, std::nullopt), Cause::few_stored},
+      {judge_stored(one, three, std::nullopt, {}), Cause::few_stored},
       {unclear(judge(launches_of({0.5, 0.5, 0.5}), 0.01, {}), {.cause = Cause::interrupted}), Cause::interrupted}};
   for (const auto& [it, cause] : table) {
     EXPECT_EQ(it.verdict, Verdict::unclear) << to_string(cause);
@@ -93,8 +93,8 @@ TEST(Judgement, HasACauseWhereItIsUnclear) {
 
 TEST(Judgement, DoublesDeltaWhereACallIsShorterThan20Microseconds) {
   const std::vector<double> short_calls{19e-6, 19.01e-6, 19.02e-6}, long_calls{21e-6, 21.01e-6, 21.02e-6};
-  EXPECT_EQ(judge_stored(short_calls, short_calls, std::nullopt).delta, 0.02);
-  EXPECT_EQ(judge_stored(long_calls, long_calls, std::nullopt).delta, 0.01);
+  EXPECT_EQ(judge_stored(short_calls, short_calls, std::nullopt, {}).delta, 0.02);
+  EXPECT_EQ(judge_stored(long_calls, long_calls, std::nullopt, {}).delta, 0.01);
 }
 
 // A unit says nothing about how long anything took: B/s would be told apart less finely than GB/s.

@@ -31,13 +31,14 @@ verdict::Turns launches_of(const std::vector<double>& log_ratios) {
 }
 
 TEST(Comparison, SaysWhatMakesItUnclear) {
-  EXPECT_EQ(reason(judge({}, std::nullopt)), "nothing was measured");
-  EXPECT_EQ(reason(judge(launches_of({0.2}), std::nullopt)), "one launch gives no interval");
-  EXPECT_EQ(reason(judge(launches_of({-0.1, 0.1, 0.0}), 0.01)),
+  EXPECT_EQ(reason(judge({}, std::nullopt, {})), "nothing was measured");
+  EXPECT_EQ(reason(judge(launches_of({0.2}), std::nullopt, {})), "one launch gives no interval");
+  EXPECT_EQ(reason(judge(launches_of({-0.1, 0.1, 0.0}), 0.01, {})),
             "the interval reaches across both −0.99 % (1/1.01) and +1 %");
-  EXPECT_EQ(reason(judge(launches_of({0.004, 0.012, 0.008}), 0.01)), "the interval reaches across +1 %");
-  EXPECT_EQ(reason(judge(launches_of({-0.004, -0.012, -0.008}), 0.01)), "the interval reaches across −0.99 % (1/1.01)");
-  EXPECT_EQ(reason(judge(launches_of({-0.40, -0.42, -0.38}), 0.5)), "the interval reaches across −33.3 % (1/1.5)");
+  EXPECT_EQ(reason(judge(launches_of({0.004, 0.012, 0.008}), 0.01, {})), "the interval reaches across +1 %");
+  EXPECT_EQ(reason(judge(launches_of({-0.004, -0.012, -0.008}), 0.01, {})),
+            "the interval reaches across −0.99 % (1/1.01)");
+  EXPECT_EQ(reason(judge(launches_of({-0.40, -0.42, -0.38}), 0.5, {})), "the interval reaches across −33.3 % (1/1.5)");
 }
 
 TEST(Comparison, OfRatesSaysWhatMakesItUnclearInRates) {
@@ -71,9 +72,9 @@ TEST(Comparison, AnIntervalComparesWithDeltaAsPrinted) {
 
 TEST(Comparison, SaysWhyItHasNoVerdict) {
   const std::vector<double> one{1e-3}, three{1e-3, 1.001e-3, 1.002e-3};
-  EXPECT_EQ(reason(judge(launches_of({0.5, 0.5000001}), 0.01)), "2 launches a side; a verdict takes 3");
-  EXPECT_EQ(reason(judge_stored(one, three, std::nullopt)), "A has 1, B 3 launches; a verdict takes 3 of each");
-  const Judgement three_of_them = judge(launches_of({0.1, 0.1, 0.1}), 0.01);
+  EXPECT_EQ(reason(judge(launches_of({0.5, 0.5000001}), 0.01, {})), "2 launches a side; a verdict takes 3");
+  EXPECT_EQ(reason(judge_stored(one, three, std::nullopt, {})), "A has 1, B 3 launches; a verdict takes 3 of each");
+  const Judgement three_of_them = judge(launches_of({0.1, 0.1, 0.1}), 0.01, {});
   const auto told = [&](verdict::Reason why) { return reason(verdict::unclear(three_of_them, std::move(why))); };
   EXPECT_EQ(told({.cause = Cause::interrupted}), "interrupted after 3 launches");
   EXPECT_EQ(told({.cause = Cause::out_of_time}), "--budget ended it after 3 launches; a verdict takes 3");
@@ -105,13 +106,13 @@ TEST(Comparison, TellsOfMeansThatDiffer) {
 
 TEST(Comparison, OfStoredLaunchesTellsHowManyEachSideHas) {
   const std::vector<double> three{1e-3, 1.001e-3, 1.002e-3}, five{2e-3, 2.001e-3, 2.002e-3, 2.001e-3, 2.002e-3};
-  const Judgement it = judge_stored(three, five, std::nullopt);
+  const Judgement it = judge_stored(three, five, std::nullopt, {});
   EXPECT_EQ(launches_text(it), "3, 5");
   EXPECT_TRUE(sentence(it, kPinnedSide, kNowSide).ends_with(", over 3 launches of the pin and 5 now."));
   EXPECT_TRUE(sentence(it, "A", "B").ends_with(", over 3 launches of A and 5 of B."));
   const Judgement rates = judge_stored(three, five, std::nullopt, {"GB/s", Better::larger});
   EXPECT_TRUE(sentence(rates, kPinnedSide, kNowSide).ends_with(", over 3 launches of the pin and 5 now."));
-  const Judgement equal = judge_stored(three, three, std::nullopt);
+  const Judgement equal = judge_stored(three, three, std::nullopt, {});
   EXPECT_EQ(launches_text(equal), "3");
   EXPECT_TRUE(sentence(equal, kPinnedSide, kNowSide).ends_with(", over 3 launches a side."));
 }
@@ -158,8 +159,8 @@ TEST(Comparison, NamesTheSideThatHasNoTime) {
 TEST(Comparison, SaysWhyItsRatioAndItsTimesPointApart) {
   // The machine was slow while half of A was measured and while none of B was: each pair says that B takes longer.
   const verdict::Turns blocks = launches_of({0.02, 0.02, 0.02});
-  EXPECT_EQ(contradiction(judge(blocks, std::nullopt)), "");
-  Judgement it = judge(blocks, std::nullopt);
+  EXPECT_EQ(contradiction(judge(blocks, std::nullopt, {})), "");
+  Judgement it = judge(blocks, std::nullopt, {});
   it.seconds_b = *it.seconds_a * 0.97;
   EXPECT_EQ(contradiction(it),
             "The two times differ by −3.00 %, but the ratio is +2.02 %: the ratio is of neighbouring calls measured in "
@@ -172,7 +173,7 @@ TEST(Comparison, SaysWhyItsRatioAndItsTimesPointApart) {
 
 TEST(Comparison, SaysWhyItsRatioIsNotThatOfItsTimes) {
   // A process in three found the machine busy: its pair says the same, the median times come from different launches.
-  Judgement it = judge(launches_of({0.80, 0.83, 0.86}), std::nullopt);
+  Judgement it = judge(launches_of({0.80, 0.83, 0.86}), std::nullopt, {});
   it.seconds_a = 22.8e-3;
   it.seconds_b = 64.8e-3;
   EXPECT_TRUE(contradiction(it).starts_with("The two times differ by +184 %, but the ratio is +129 %: "))
@@ -192,7 +193,7 @@ TEST(Comparison, SaysWhyItsRatioIsNotThatOfItsTimes) {
 // A claim says how many times as fast, and so does what is told while it is measured.
 TEST(Comparison, OfAClaimIsASpeed) {
   const double faster = -std::log(1.83);
-  EXPECT_EQ(speed_text(judge(launches_of({faster}), std::nullopt)), "1.830 times as fast (no interval)");
+  EXPECT_EQ(speed_text(judge(launches_of({faster}), std::nullopt, {})), "1.830 times as fast (no interval)");
   Judgement it;
   EXPECT_EQ(speed_text(it), "");
   it.log_ratio = -std::log(2.5);
@@ -202,14 +203,14 @@ TEST(Comparison, OfAClaimIsASpeed) {
 }
 
 TEST(Comparison, IsASentenceOfTheSideNamedSecond) {
-  EXPECT_EQ(sentence(judge(launches_of({-0.1, -0.1, -0.1}), std::nullopt), "naive", "tiled"),
+  EXPECT_EQ(sentence(judge(launches_of({-0.1, -0.1, -0.1}), std::nullopt, {}), "naive", "tiled"),
             "tiled takes 9.52 % less time than naive (95 %: −9.52 % … −9.52 %), over 3 launches a side.");
-  EXPECT_EQ(sentence(judge(launches_of({1.0, 1.0, 1.0}), std::nullopt), "naive", "tiled"),
+  EXPECT_EQ(sentence(judge(launches_of({1.0, 1.0, 1.0}), std::nullopt, {}), "naive", "tiled"),
             "tiled takes 172 % more time than naive (95 %: +172 % … +172 %), over 3 launches a side.");
   const double ninety_six = std::log(96.3);
-  EXPECT_EQ(sentence(judge(launches_of({ninety_six, ninety_six, ninety_six}), std::nullopt), "tiled", "naive"),
+  EXPECT_EQ(sentence(judge(launches_of({ninety_six, ninety_six, ninety_six}), std::nullopt, {}), "tiled", "naive"),
             "naive takes 96.3 times as long as tiled (95 %: 96.3 … 96.3 times), over 3 launches a side.");
-  EXPECT_EQ(sentence(judge(launches_of({-ninety_six, -ninety_six, -ninety_six}), std::nullopt), "naive", "tiled"),
+  EXPECT_EQ(sentence(judge(launches_of({-ninety_six, -ninety_six, -ninety_six}), std::nullopt, {}), "naive", "tiled"),
             "tiled takes 1/96.3 of the time of naive (95 %: 1/96.3 … 1/96.3), over 3 launches a side.");
   EXPECT_EQ(change_text(std::log(3.01)), "3.01 times");
   EXPECT_EQ(change_text(std::log(2.99)), "+199 %");

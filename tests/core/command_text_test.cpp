@@ -73,7 +73,9 @@ TEST(NumberPattern, IfTheLastPlaceHasNoNumberAboveZeroNoneCounts) {
   for (const Row& row : rows) {
     const auto found = NumberPattern(row.pattern).find(row.text);
     ASSERT_EQ(found.has_value(), row.milliseconds.has_value()) << row.pattern << ": " << row.text;
-    if (found) EXPECT_DOUBLE_EQ(1e3 * found->seconds, *row.milliseconds) << row.text;
+    if (found) {
+      EXPECT_DOUBLE_EQ(1e3 * found->seconds, *row.milliseconds) << row.text;
+    }
   }
   EXPECT_EQ(NumberPattern("took {} ms").find_other("took 5 ms\ntook 0 ms"), "took 0 ms");
   EXPECT_EQ(NumberPattern("{} ms").find_other("5 ms, 0 ms, all in ms"), "0 ms");

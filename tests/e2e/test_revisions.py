@@ -106,7 +106,7 @@ class Course(CourseOfPrograms):
         self.assertIn("is another machine", told.stderr)
 
     def test_an_interruption_ends_all_and_what_is_known_is_told(self):
-        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4), (self.commits[2], 1))
+        self.measured_at((self.commits[0], 1), (self.commits[1], 1.4), (self.commits[2], 20))
         process = subprocess.Popen(self.command("log", "selftest_compare", "--confirm", "--budget", "1m"), cwd=self.repository,
                                    env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for line in process.stderr:
@@ -116,7 +116,7 @@ class Course(CourseOfPrograms):
         said, more = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 3, said)
         self.assertNotIn("launch 1 of", more)
-        self.assertIn("▁█▁", said)
+        self.assertIn("▁▁█", said)
 
     def test_a_database_names_no_program_and_no_words_of_a_shell(self):
         self.trap("run.sh")

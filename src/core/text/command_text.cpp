@@ -13,7 +13,7 @@
 namespace syslab {
 namespace {
 
-constexpr std::size_t kLongest = 64;  // of what stands for a number
+constexpr std::size_t kLongestWord = 64;  // of what stands for a number
 constexpr std::string_view kIn = "in /", kAgainst = " against in /";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -232,7 +232,7 @@ std::optional<std::string> NumberPattern::find_other(std::string_view text) cons
     if (!at) continue;
     while (*at < text.size() && is_blank(text[*at])) ++*at;
     std::size_t stop = *at;
-    while (stop < text.size() && stop - *at < kLongest && !is_blank(text[stop])) {
+    while (stop < text.size() && stop - *at < kLongestWord && !is_blank(text[stop])) {
       ++stop;
       const std::optional<std::size_t> ends = end_behind(text, stop);
       if (!ends) continue;
@@ -258,7 +258,8 @@ std::optional<std::size_t> NumberPattern::end_behind(std::string_view text, std:
 // it may be any word ("took n/a ms"); a unit without a blank before it, and a pattern of nothing else, are in many
 // words.
 std::optional<std::size_t> NumberPattern::end_of_other(std::string_view text, std::size_t at) const {
-  for (std::size_t stop = at + 1; stop <= text.size() && stop - at <= kLongest && !is_blank(text[stop - 1]); ++stop) {
+  for (std::size_t stop = at + 1; stop <= text.size() && stop - at <= kLongestWord && !is_blank(text[stop - 1]);
+       ++stop) {
     const std::optional<std::size_t> ends = end_behind(text, stop);
     if (!ends) continue;
     const bool blank_behind = stop < text.size() && is_blank(text[stop]);

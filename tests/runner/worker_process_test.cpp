@@ -55,6 +55,17 @@ TEST(WorkerProcess, AMessageNestedWithoutEndIsRefused) {
                Error);
 }
 
+TEST(WorkerProcess, AMessageThatIsNoJsonIsQuotedWithWhatIsWrong) {
+  try {
+    parse_message(R"({"type": "metric", "name": "speed", "rank": 3, "value": 1e999})");
+    FAIL() << "no double holds this number";
+  } catch (const Error& error) {
+    for (const char* part : {"is no JSON", "number overflow", "\"speed\"", "\"rank\": 3"}) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(WorkerProcess, IsLateWhenTheDeadlinePassesAndStillListens) {
   const Interruption interruption;
   Watch watch(interruption);

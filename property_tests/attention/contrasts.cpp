@@ -253,7 +253,7 @@ AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass) {
   return again;
 }
 
-std::string right_with(const Subject& subject, const Sample& sample, Pass pass) {
+RightWith right_with(const Subject& subject, const Sample& sample, Pass pass) {
   constexpr std::chrono::seconds kTime{3};
   constexpr std::uint64_t kSeeds = 2;
   const auto begin = Clock::now();
@@ -275,9 +275,10 @@ std::string right_with(const Subject& subject, const Sample& sample, Pass pass) 
       break;
     }
   }
-  if (by_length) return text;
+  if (by_length) return {text};
   const std::string limit = longest_right(subject, sample, pass, [&] { return Clock::now() - begin < 2 * kTime; });
-  return limit.empty() ? text : text + (text.empty() ? "" : "; ") + limit;
+  if (limit.empty()) return {text};
+  return {text + (text.empty() ? "" : "; ") + limit, true};
 }
 
 Likeness of_large_scores(const Subject& subject, const Sample& sample) {

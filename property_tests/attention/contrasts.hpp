@@ -25,10 +25,13 @@ AskedAgain asked_again(const Subject& subject, const Trial& first, Pass pass);
 std::optional<Likeness> of_a_fresh_process(const Subject& subject, const AskedAgain& again, const Sample& sample,
                                            Pass pass);
 
-// "right once it is asked without a mask, or with 20 keys in place of 17": changes of one thing that the contract has,
-// each of which makes two wrong answers right; and where no rounded length does, "right up to 1024 keys, wrong from
-// 1025 on". Empty where nothing does.
-std::string right_with(const Subject& subject, const Sample& sample, Pass pass);
+// Changes of one thing that the contract has, each of which makes two wrong answers right. Where no rounded length
+// does, two numbers of keys: right at the first, and wrong at the second.
+struct RightWith {
+  std::string shown;           // "right once it is asked without a mask; right at 1024 keys, wrong at 1025", or empty
+  bool at_fewer_keys = false;  // `shown` ends with such numbers
+};
+RightWith right_with(const Subject& subject, const Sample& sample, Pass pass);
 
 // Of a kernel that is right for scores of order one and wrong for scores of ±1e4, by two other inputs: all scores of
 // a row near 1000, and near −1000. Empty where what it wrote there speaks against each cause: an exp that overflows, or

@@ -286,9 +286,9 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       const auto mistake = looks_like(subject, here, larger, pass, throughout ? &zeros : nullptr);
       if (mistake || alike) add_cause(mistake ? *mistake : *alike);
       if (const auto rows = rows_of_every_tile(larger_wrong ? *larger : here)) add(*rows);
-      const std::string right = here.wrong() ? right_with(subject, sample, pass) : "";
+      const RightWith right = here.wrong() ? right_with(subject, sample, pass) : RightWith{};
       // Where keys are left out, lse may be right by its tolerance alone.
-      const bool left_out = !backward && right.starts_with("right at ");
+      const bool left_out = !backward && right.at_fewer_keys;
       if (!mistake && !left_out) add(narrowed(here, larger, pass));
       if (!mistake && left_out && has_exact_lse(here) && (!larger || has_exact_lse(*larger))) {
         add("lse is exact, so every key has its part in it: look at the values that P is multiplied with, and at how "
@@ -297,7 +297,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       if (here.wrong() && (law == "attention.keeps_no_state" || law == "attention.repeats")) {
         add("the same input is wrong in a call by itself, too: look there before state");
       }
-      add(right);
+      add(right.shown);
     } else if (pass == Pass::forward) {
       if (const auto number = of_hidden_scores(subject, here, larger ? &*larger : nullptr, pass)) {
         add_cause(*number);
@@ -307,7 +307,7 @@ Explanation explain(const Subject& subject, std::string_view law, const Sample& 
       }
     }
   } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do
-    if (std::chrono::steady_clock::now() - begin < kBrief) add(right_with(subject, sample, pass));
+    if (std::chrono::steady_clock::now() - begin < kBrief) add(right_with(subject, sample, pass).shown);
   }
   return said;
 }

@@ -45,6 +45,15 @@ def called(container: Any, case: Case, batch: torch.Tensor) -> torch.Tensor:
     return container(batch[:1], numbers=batch[1:]) if case.get("keyword") else container(batch)
 
 
+def backward(loss: torch.Tensor, log: Log, collectives: Collectives) -> None:
+    """A backward pass, of which the other ranks and the log of collectives know."""
+    log.in_backward = True
+    collectives.tell()
+    loss.backward()
+    log.in_backward = False
+    collectives.tell()
+
+
 def joined(module: Probe | Chain, batch: torch.Tensor, numbers: torch.Tensor | None) -> torch.Tensor:
     """The whole batch, of what reached a module that was wrapped and called()."""
     if not module.keyword:
@@ -206,11 +215,7 @@ def data_parallel(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, ran
             log.ready = 0
             loss = called(container, case, batch_of(case, inputs, step, part, rank, device))
             untouched.look_at_numbers(f"after forward() in step {step}")
-            log.in_backward = True
-            collectives.tell()
-            loss.backward()
-            log.in_backward = False
-            collectives.tell()
+            backward(loss, log, collectives)
             mine.after_backward(container, optimizer)
             untouched.look(container, module, f"after {mine.finish} in step {step}")
         note_step(outputs, rank, step, gradients_of(parameters), None)
@@ -418,11 +423,7 @@ def fully_sharded(mine: Mine, case: Case, inputs: Tensors, outputs: Tensors, ran
         optimizer.zero_grad(set_to_none=True)
         loss = called(container, case, inputs["batch"][step, rank].to(device))
         untouched.look_at_numbers(f"after forward() in step {step}")
-        log.in_backward = True
-        collectives.tell()
-        loss.backward()
-        log.in_backward = False
-        collectives.tell()
+        backward(loss, log, collectives)
         mine.after_backward(container, optimizer)
         untouched.look(container, module, f"after {mine.finish} in step {step}")
         look_at_gradients(mine, container, step)

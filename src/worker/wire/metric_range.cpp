@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+
+#include "core/text/time_unit.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -16,13 +19,18 @@ struct Range {
 
 // All ranges begin at 0. The upper ends: a century, all that 63 bits can address, and rates that no machine comes near.
 constexpr double kCentury = 3.2e9;  // in seconds
-constexpr std::array kRanges{Range{"s", kCentury},        Range{"ms", 1e3 * kCentury}, Range{"us", 1e6 * kCentury},
-                             Range{"µs", 1e6 * kCentury}, Range{"ns", 1e9 * kCentury}, Range{"min", kCentury / 60},
-                             Range{"h", kCentury / 3600}, Range{"B", 0x1p63},          Range{"KiB", 0x1p53},
-                             Range{"MiB", 0x1p43},        Range{"GiB", 0x1p33},        Range{"kB", 0x1p63 / 1e3},
-                             Range{"MB", 0x1p63 / 1e6},   Range{"GB", 0x1p63 / 1e9},   Range{"GB/s", 1e12},
-                             Range{"TFLOP/s", 1e12},      Range{"GFLOP/s", 1e15},      Range{"Hz", 1e12}};
+constexpr std::array kRanges{Range{"h", kCentury / 3600}, Range{"B", 0x1p63},        Range{"KiB", 0x1p53},
+                             Range{"MiB", 0x1p43},        Range{"GiB", 0x1p33},      Range{"kB", 0x1p63 / 1e3},
+                             Range{"MB", 0x1p63 / 1e6},   Range{"GB", 0x1p63 / 1e9}, Range{"GB/s", 1e12},
+                             Range{"TFLOP/s", 1e12},      Range{"GFLOP/s", 1e15},    Range{"Hz", 1e12}};
 constexpr std::string_view kPerSecond = "/s";  // ends the unit of another rate, which is not below 0
+
+// The upper end; nothing of a unit without one.
+std::optional<double> most_of(std::string_view unit) {
+  if (const std::optional<double> seconds = seconds_of_unit(unit)) return kCentury / *seconds;
+  const auto* const range = std::ranges::find(kRanges, unit, &Range::unit);
+  return range == kRanges.end() ? std::nullopt : std::optional(range->most);
+}
 
 std::string in_words(double value) {
   if (std::isnan(value)) return "NaN";
@@ -33,16 +41,14 @@ std::string in_words(double value) {
 }  // namespace
 
 std::string range_problem(std::string_view unit, double value) {
-  const auto* const range = std::ranges::find(kRanges, unit, &Range::unit);
-  if (range == kRanges.end() && unit.ends_with(kPerSecond)) {
+  const std::optional<double> most = most_of(unit);
+  if (!most && unit.ends_with(kPerSecond)) {
     if (value >= 0 && std::isfinite(value)) return {};
     return fmt::format("{} {}; wanted: from 0 on, and finite", in_words(value), unit);
   }
-  if (range == kRanges.end()) {
-    return std::isfinite(value) ? std::string() : fmt::format("{}; wanted: a finite number", in_words(value));
-  }
-  if (value >= 0 && value <= range->most) return {};
-  return fmt::format("{} {}; wanted: from 0 to {} {}", in_words(value), unit, range->most, unit);
+  if (!most) return std::isfinite(value) ? std::string() : fmt::format("{}; wanted: a finite number", in_words(value));
+  if (value >= 0 && value <= *most) return {};
+  return fmt::format("{} {}; wanted: from 0 to {} {}", in_words(value), unit, *most, unit);
 }
 
 MetricRecord sendable(MetricRecord metric) {

@@ -401,7 +401,7 @@ void holds_parts(CallChannel& ranks, check::Contract contract) {
   }
 }
 
-// Also what only runs beside training, such as dropout: a container that seeds torch makes it repeat itself.
+// A container that seeds torch makes other random numbers repeat, such as those of dropout.
 void keeps_random_numbers(CallChannel& ranks, check::Contract contract) {
   Chain asked = drawn(draw_ranks(contract), Rows::even);
   asked.seeds_torch = true;

@@ -161,8 +161,8 @@ bool ran_the_same(const Series& series, std::size_t at) {
   return before.size() == 1 && before == after && !before.begin()->empty();
 }
 
-// Of a function beside two references the cases are called the same, and so are those of two versions of an experiment;
-// which it was is told then.
+// Cases of one function with two references have the same title, and so have cases of two versions of an experiment.
+// Their titles then name the reference or the version.
 void tell_titles_apart(std::vector<Series>& all) {
   std::map<std::string, std::vector<Series*>> same;
   for (Series& one : all) {

@@ -13,7 +13,7 @@ namespace syslab::cli {
 std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> blocks);
 verdict::Turns turns_of(std::span<const runner::PairedBlock> blocks);
 
-// No ratio may be told: too much of the time of this side ('A', 'B') is the lab's own.
+// Without a ratio: too much of the time of this side ('A', 'B') is the lab's own.
 verdict::Judgement under_resolution(char side, const NoTime& why);
 
 }  // namespace syslab::cli

@@ -63,8 +63,8 @@ def memories(lent: Iterable[torch.Tensor]) -> list[tuple[torch.dtype, bytes]]:
 
 
 def dense_of(tensor: torch.Tensor) -> list[torch.Tensor] | None:
-    """What a tensor stands for whose memory does not show it, and what it is made of where zeros are left out; None: of
-    any other."""
+    """The values of a tensor that does not hold them as they are (sparse, quantized, nested), and for a sparse one the
+    values that it holds. None: an ordinary tensor."""
     if type(tensor).__torch_dispatch__ != torch.Tensor.__torch_dispatch__ or tensor.device.type not in ("cpu", "cuda"):
         return []  # it has no memory of its own: the tensors that it wraps are in the list
     try:

@@ -46,7 +46,7 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
              ast.Mod: operator.mod, ast.Div: operator.truediv}
 FUNCTIONS = {"min": min, "max": max}
 MOST_OF_EXPRESSION = 1000  # characters
-CANARY, CANARY_BYTES = 0xA5, 256  # before an output, too: so many keep an address on a GPU as even as it was
+CANARY, CANARY_BYTES = 0xA5, 256  # on both sides; a multiple of 256 keeps the alignment on a GPU
 
 
 class BadCases(Exception):

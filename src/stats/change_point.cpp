@@ -18,7 +18,7 @@ double mean_level(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Of few values nothing tells a step among their differences from noise; what is known is told by noise_beside().
+// Nothing of few values, where a step cannot be told apart from noise; then noise_beside() is used.
 std::optional<double> noise_of(std::span<const double> values) {
   std::vector<double> differences;
   for (std::size_t i = 1; i < values.size(); ++i) differences.push_back(std::abs(values[i] - values[i - 1]));

@@ -69,9 +69,9 @@ struct Judgement {
   stats::Verdict verdict = stats::Verdict::unclear;
   Reason reason;                                         // why, where the verdict alone does not tell
   std::vector<AboutSide> sides;                          // of Cause::sides
-  std::string note;                                      // a sentence beside the verdict, which it does not touch
+  std::string note;                                      // one more sentence, which does not change the verdict
   stats::TimingReason code = stats::TimingReason::none;  // of `reason`, where it has one
-  std::vector<stats::TimingWarning> warnings;            // to be told with the verdict
+  std::vector<stats::TimingWarning> warnings;            // to be printed with the verdict
   Quantity quantity;  // of a rate, `seconds_…` are the time of one unit, and ratios those of times
   double delta = 0.01;
   int launches = 0, blocks = 0;                // of two numbers of launches, the smaller

@@ -94,7 +94,7 @@ std::string no_stored_time(int launches) {
                      kFewestLaunches);
 }
 
-// Of a ratio that was measured at first: as that of `it` is told.
+// The ratio that was measured first, printed as that of `it` is.
 std::string at_first(const Judgement& it) {
   Judgement first = it;
   first.log_ratio = it.reason.log_ratio;

@@ -1,4 +1,4 @@
-// What of files the walls keep from what is judged, beside Landlock.
+// What judged code may not do with files, apart from what Landlock denies.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fs.h>

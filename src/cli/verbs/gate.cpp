@@ -69,8 +69,8 @@ std::map<int, std::string> not_judged(const store::Store& store, store::RowId ru
   return said;
 }
 
-// What a planned case that has no time is told as; nothing of one that was never to have any: skipped, unsupported, or
-// out of memory where that is an answer.
+// The line for a planned case without a time. Nothing for a case that needs none: skipped, unsupported, or out of
+// memory where that is an answer.
 std::optional<GatedLine> not_gated(const Context& context, const store::PlanState& state) {
   const store::PlanRow& row = state.plan;
   if (state.last_status == Status::ok || !row.skip_reason.empty()) return std::nullopt;

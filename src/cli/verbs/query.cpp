@@ -29,8 +29,8 @@ constexpr std::size_t kBytesOfAValue = 8;  // and those of its text
 // How often a format writes what it writes. Raw results may be larger than those that a format writes.
 enum class Repeats { raw, nothing, names_in_rows, widths_in_rows };
 
-// About what is written of a row beside its own values: JSON writes the names again, a terminal fills each column but
-// the last up to its widest value.
+// About how many bytes a format adds to the values of each row: JSON repeats the names of columns, and a terminal pads
+// each column but the last to its widest value.
 std::size_t bytes_of_each_row(const store::ResultSet& result, Repeats repeats) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < result.columns.size(); ++i) {

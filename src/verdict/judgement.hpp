@@ -61,7 +61,7 @@ struct Reason {
   Cause cause = Cause::none;
   stats::Verdict other = stats::Verdict::unclear;  // one_of_many, same_code: by itself; slower_once: measured again
   double log_ratio = 0;                            // slower_once, not_confirmed: at first
-  double seconds = 0;                              // out_of_time: when the first launch was cut; 0: it was not
+  double seconds = 0;                              // out_of_time before a whole launch: when the first was cut
   std::string text{};                              // differing: what; same_code: the digest of the code
 };
 

@@ -76,16 +76,13 @@ std::string in_names(const std::vector<AboutSide>& sides, const std::string& a, 
   return text;
 }
 
-// "1 launch", "none".
-std::string launches_or_none(int launches) { return launches == 0 ? "none" : counted(launches, "launch"); }
-
 std::string out_of_time(const Judgement& it) {
-  if (it.reason.seconds > 0) {
+  if (it.launches == 0) {
     return fmt::format("--budget ended its first launch after {}; a verdict takes {}, so more than {}",
                        format_seconds(it.reason.seconds), kFewestLaunches,
                        format_seconds(kFewestLaunches * it.reason.seconds));
   }
-  return fmt::format("--budget ended it after {}; a verdict takes {}", launches_or_none(it.launches), kFewestLaunches);
+  return fmt::format("--budget ended it after {}; a verdict takes {}", counted(it.launches, "launch"), kFewestLaunches);
 }
 
 std::string no_stored_time(int launches) {

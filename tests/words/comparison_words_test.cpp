@@ -78,8 +78,11 @@ TEST(Comparison, SaysWhyItHasNoVerdict) {
   const auto told = [&](verdict::Reason why) { return reason(verdict::unclear(three_of_them, std::move(why))); };
   EXPECT_EQ(told({.cause = Cause::interrupted}), "interrupted after 3 launches");
   EXPECT_EQ(told({.cause = Cause::out_of_time}), "--budget ended it after 3 launches; a verdict takes 3");
-  EXPECT_EQ(told({.cause = Cause::out_of_time, .seconds = 2}),
-            "--budget ended its first launch after 2.00 s; a verdict takes 3, so more than 6.00 s");
+  for (const auto& [seconds, text] : {std::pair{2.0, "2.00 s; a verdict takes 3, so more than 6.00 s"},
+                                      std::pair{0.0, "0 ns; a verdict takes 3, so more than 0 ns"}}) {
+    const Judgement cut = verdict::unclear({}, {.cause = Cause::out_of_time, .seconds = seconds});
+    EXPECT_EQ(reason(cut), std::string("--budget ended its first launch after ") + text);
+  }
   EXPECT_EQ(told({.cause = Cause::same_code, .other = Verdict::slower, .text = "abc"}),
             "both sides are the same machine code (abc): slower of +10.5 % … +10.5 % is noise of this machine");
   EXPECT_EQ(told({.cause = Cause::slower_once, .other = Verdict::same, .log_ratio = std::log(1.25)}),

@@ -23,7 +23,7 @@ math = by(SDPBackend.MATH)
 
 def ours(q, k, v, causal):
     if "syslab_torch" not in sys.modules:
-        folders = [each / "src" / "python" for each in pathlib.Path(__file__).resolve().parents]
+        folders = [each / "tools" / "python" for each in pathlib.Path(__file__).resolve().parents]
         sys.path.insert(0, str(next(each for each in folders if (each / "syslab_torch.py").exists())))
     import syslab_torch
 

@@ -25,7 +25,8 @@ namespace {
 using Kind = Alteration::Kind;
 
 constexpr const char* kSeal = "seal";
-constexpr std::size_t kShownOfPlace = 78;  // columns: it begins a line, and a terminal folds lines at 80
+constexpr const char* kStatement = "claim";  // read whole or refused; a person may write it in other words
+constexpr std::size_t kShownOfPlace = 78;    // columns: it begins a line, and a terminal folds lines at 80
 
 void look_at_seal(std::vector<Alteration>& found, const Json& claim) {
   const Json sealed = claim.value(kSeal, Json());
@@ -157,7 +158,7 @@ std::optional<Difference> first_difference(const Json& read, const Json& made, c
 void add_unread(std::vector<Alteration>& found, const Json& claim, const Json& made) {
   if (std::ranges::count(found, Kind::unknown, &Alteration::kind) > 0) return;  // which are such values
   for (const auto& [part, value] : claim.items()) {
-    if (part == kSeal || part == "syslab_claim" || !made.contains(part)) continue;
+    if (part == kSeal || part == "syslab_claim" || part == kStatement || !made.contains(part)) continue;
     const std::optional<Difference> other = first_difference(value, made[part], part);
     if (!other) continue;
     found.push_back({Kind::changed, other->path, shown(other->read),

@@ -30,6 +30,7 @@ PIECE = 64  # elements that are searched together
 FEWEST_KINDS = 4  # different numbers in a piece: zeros and counters are no evidence
 MOST_DENSE = 1 << 24  # elements of a tensor in another layout; no case has as many weights
 WIDE = (torch.float32, torch.float64)
+ASIDE = 0  # objects
 
 
 def bytes_of(tensor: torch.Tensor) -> bytes:
@@ -43,10 +44,20 @@ def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
     return storage.data_ptr(), storage.nbytes()
 
 
+def set_aside() -> None:
+    """Keeps what this process has so far, which is the lab's and torch's, out of all searches for garbage and tensors:
+    a rank that looked at each of these objects would copy the memory of all."""
+    global ASIDE
+    gc.collect()
+    gc.freeze()
+    ASIDE = gc.get_freeze_count()
+
+
 def memories(lent: Iterable[torch.Tensor]) -> list[tuple[torch.dtype, bytes]]:
     """(dtype, bytes) of all memory behind tensors in this process, without that of the tensors that are `lent`."""
     seen, found = {storage_of(tensor)[0] for tensor in lent}, []
-    gc.unfreeze()  # what gc.freeze() has set aside is in no list
+    if gc.get_freeze_count() != ASIDE:  # the user's file has called gc.freeze()
+        gc.unfreeze()
     # The list of all objects has to go at once: a frame that keeps it is in it, too, and would not end.
     tensors = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
     with torch.no_grad(), torch._C.DisableTorchFunction():

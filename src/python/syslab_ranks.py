@@ -352,9 +352,11 @@ class Conductor:
         import torch  # noqa: F401, ranks are forked with it
 
         import syslab_collectives  # noqa: F401
+        import syslab_held
         import syslab_timing  # noqa: F401
         import syslab_training  # noqa: F401
 
+        syslab_held.set_aside()
         self.device = hello.get("device", "cpu")
         self.mine, self.memory_fd, self.limit = mine, hello.get("memory_fd", -1), hello.get("memory_limit_bytes", 0)
         self.gangs: dict[int, Gang] = {}

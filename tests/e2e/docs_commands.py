@@ -19,8 +19,13 @@ import subprocess
 import sys
 import tempfile
 
+import share
+
 page, root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
 python = os.environ.get("SYSLAB_PYTHON", sys.executable)
+if not share.is_in_turn(page.name):
+    print(f"SKIP: not the turn of {page.name}; SYSLAB_SHARE=all runs all")
+    sys.exit(77)
 # Looked for, not imported: an import takes more than a second of a processor, on each page.
 if subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"]).returncode != 0:
     print(f"SKIP: {python} has no torch")

@@ -171,7 +171,7 @@ class MergedFiles(Lab):
         self.syslab(*check, expect=1)
         hers = self.folder / "hers.db"
         shutil.copy(self.db, hers)
-        change(hers, *(f"UPDATE {table} SET uid = substr(uid, 1, 24) || printf('%012x', id)" for table in ("run", "attempt", "check_result")),
+        change(hers, *(f"UPDATE {table} SET uid = substr(uid, 1, 24) || printf('%012x', id)" for table in ("run", "attempt", "check_result", "artifact")),
                "UPDATE attempt_event SET status = 'ok', detail = NULL WHERE status = 'check_failed'", "DELETE FROM run_mac",
                "UPDATE check_result SET outcome = 'passed', worst_error = 1e-6, message = NULL, counterexample = NULL")
         self.syslab("merge", hers)

@@ -165,8 +165,10 @@ class Submissions(Lab):
         for unit in ("ms", "us", "µs", "ns", "min"):
             lines = log_lines(case={"params": self.params()})
             lines.insert(4, {"type": "sample", "series": "step", "unit": unit, "values": [-5.0]})
-            self.assertIn(f"'step' took -5 {unit}: no time is that", self.refused("import", self.write_log(lines)))
-        lines[4]["unit"] = "percent"
+            self.assertRegex(self.refused("import", self.write_log(lines)), rf"'step' .* is -5 {unit}; wanted: from 0 to ")
+        lines[4].update(series="time", unit="s", values=[0.0])
+        self.assertIn("'time' took 0 s: no time is that", self.refused("import", self.write_log(lines)))
+        lines[4].update(series="step", unit="percent", values=[-5.0])
         self.syslab("import", self.write_log(lines))
 
     def test_an_imported_ok_is_believed_as_far_as_it_was_checked(self):

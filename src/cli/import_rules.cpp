@@ -17,6 +17,7 @@
 #include "core/text/text.hpp"
 #include "core/text/time_unit.hpp"
 #include "core/text/units.hpp"
+#include "worker/wire/metric_range.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -89,6 +90,11 @@ void check_metric(const worker::MetricRecord& metric, std::span<const double> sa
                      *metric.value, metric.unit, counted(count, "sample"), least, most));
 }
 
+void check_same_unit(const std::string& name, const std::string& unit, const std::string& of_samples) {
+  if (unit == of_samples) return;
+  refuse(fmt::format("'{}' is in '{}', and has samples in '{}'; expected one unit", name, unit, of_samples));
+}
+
 // Times below 0 and infinite ones are refused where a line is read.
 void check_times(const std::string& name, const std::string& unit, std::span<const double> values) {
   if (name != "time" || !seconds_of_unit(unit) || std::ranges::find(values, 0.0) == values.end()) return;
@@ -145,6 +151,10 @@ void check_record(const worker::Record& record, const registry::Experiment& expe
     check_unit(experiment, metric->name, metric->unit);
     if (metric->value) check_times(metric->name, metric->unit, std::array{*metric->value});
     if (metric->n && *metric->n < 0) refuse(fmt::format("'{}' has {} samples behind it", metric->name, *metric->n));
+    for (const std::optional<double>& end : {metric->low, metric->high}) {
+      const std::string problem = end ? worker::range_problem(metric->unit, *end) : std::string();
+      if (!problem.empty()) refuse(fmt::format("an end of the interval of '{}' is {}", metric->name, problem));
+    }
     if (metric->low && metric->high && *metric->low > *metric->high) {
       refuse(
           fmt::format("the interval of '{}' begins at {} and ends at {}", metric->name, *metric->low, *metric->high));
@@ -169,18 +179,25 @@ void check_record(const worker::Record& record, const registry::Experiment& expe
 }
 
 void check_metrics_against_samples(std::span<const worker::Record> records) {
-  std::map<std::pair<std::string, int>, std::vector<double>> samples;  // by series and rank
+  struct Series {
+    std::string unit;
+    std::vector<double> values;
+  };
+  std::map<std::pair<std::string, int>, Series> samples;  // of times, by name and rank
   for (const worker::Record& record : records) {
     const auto* sample = std::get_if<worker::SampleRecord>(&record);
-    if (sample == nullptr || sample->unit != "s") continue;
-    std::vector<double>& all = samples[{sample->series, sample->rank}];
-    all.insert(all.end(), sample->values.begin(), sample->values.end());
+    if (sample == nullptr || !seconds_of_unit(sample->unit)) continue;
+    Series& series = samples.try_emplace({sample->series, sample->rank}, Series{sample->unit, {}}).first->second;
+    check_same_unit(sample->series, sample->unit, series.unit);
+    series.values.insert(series.values.end(), sample->values.begin(), sample->values.end());
   }
   for (const worker::Record& record : records) {
     const auto* metric = std::get_if<worker::MetricRecord>(&record);
-    if (metric == nullptr || metric->unit != "s") continue;
+    if (metric == nullptr) continue;
     const auto own = samples.find({metric->name, metric->rank});
-    if (own != samples.end() && !own->second.empty()) check_metric(*metric, own->second);
+    if (own == samples.end()) continue;
+    check_same_unit(metric->name, metric->unit, own->second.unit);
+    if (!own->second.values.empty()) check_metric(*metric, own->second.values);
   }
 }
 

@@ -166,10 +166,16 @@ class Submissions(Lab):
             lines = log_lines(case={"params": self.params()})
             lines.insert(4, {"type": "sample", "series": "step", "unit": unit, "values": [-5.0]})
             self.assertRegex(self.refused("import", self.write_log(lines)), rf"'step' .* is -5 {unit}; wanted: from 0 to ")
-        lines[4].update(series="time", unit="s", values=[0.0])
-        self.assertIn("'time' took 0 s: no time is that", self.refused("import", self.write_log(lines)))
-        lines[4].update(series="step", unit="percent", values=[-5.0])
+        lines[4]["unit"] = "percent"
         self.syslab("import", self.write_log(lines))
+
+    def test_a_series_of_times_and_its_metric_have_one_unit(self):
+        lines = log_lines(case={"params": self.params()})
+        lines[4:4] = [{"type": "sample", "series": "step", "unit": "s", "values": [1.0, 2.0]},
+                      {"type": "metric", "name": "step", "unit": "ms", "value": 5.0}]
+        self.assertIn("'step' is in 'ms', and has samples in 's'; expected one unit", self.refused("import", self.write_log(lines)))
+        lines[5]["unit"] = "s"
+        self.assertIn("expected a value among them", self.refused("import", self.write_log(lines)))
 
     def test_an_imported_ok_is_believed_as_far_as_it_was_checked(self):
         lines = log_lines(case={"params": self.params()})
@@ -243,6 +249,7 @@ class Submissions(Lab):
                 (sample, {"unit": "ms"}, "is in 's'"),
                 (metric, {"unit": "ms"}, "is in 's'"),
                 (metric, {"value": -1, "low": None, "high": None}, "wanted: from 0 to 3200000000 s"),
+                (metric, {"low": -5.0}, "an end of the interval of 'time' is -5 s; wanted: from 0 to"),
                 (metric, {"low": 1.2e-4, "high": 1e-4}, "begins at"),
                 (metric, {"value": 1}, "outside its own interval")):
             with self.subTest(changes):

@@ -17,7 +17,6 @@
 #include "core/text/text.hpp"
 #include "core/text/time_unit.hpp"
 #include "core/text/units.hpp"
-#include "worker/wire/metric_range.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -152,8 +151,9 @@ void check_record(const worker::Record& record, const registry::Experiment& expe
     if (metric->value) check_times(metric->name, metric->unit, std::array{*metric->value});
     if (metric->n && *metric->n < 0) refuse(fmt::format("'{}' has {} samples behind it", metric->name, *metric->n));
     for (const std::optional<double>& end : {metric->low, metric->high}) {
-      const std::string problem = end ? worker::range_problem(metric->unit, *end) : std::string();
-      if (!problem.empty()) refuse(fmt::format("an end of the interval of '{}' is {}", metric->name, problem));
+      if (!end || *end >= 0 || !seconds_of_unit(metric->unit)) continue;
+      refuse(
+          fmt::format("the interval of '{}' has the end {} {}; expected 0 or more", metric->name, *end, metric->unit));
     }
     if (metric->low && metric->high && *metric->low > *metric->high) {
       refuse(

@@ -64,7 +64,7 @@ HOUSE: dict[str, tuple[str, set[str]]] = {
                 {"core", "plan", "stats", "verdict", "words", "measure", "report", "worker", "runner", "store",
                  "session"}),
     "claim": ("a claim about speed as a file that others verify",
-              {"core", "contract", "stats", "measure", "worker", "runner", "report", "store"}),
+              {"core", "contract", "stats", "verdict", "words", "measure", "worker", "runner", "report", "store"}),
     "cli": ("verbs and exit codes",
             {"core", "registry", "plan", "stats", "verdict", "words", "check", "measure", "judge", "worker", "runner",
              "store", "report", "evidence", "session", "compare", "claim", "submission", "grade"}),

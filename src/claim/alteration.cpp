@@ -18,6 +18,7 @@
 #include "core/text/json_text.hpp"
 #include "core/text/text.hpp"
 #include "core/text/utc_time.hpp"
+#include "verdict/judgement.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -55,9 +56,9 @@ void look_at_blocks(std::vector<Alteration>& found, const Case& one, const std::
     found.push_back({Kind::blocks, title, fmt::format("block {} of launch {} twice", block.block, block.launch),
                      "each once, counted from 0"});
   }
-  if (std::ssize(blocks) < kFewestLaunches) {
+  if (std::ssize(blocks) < verdict::kFewestLaunches) {
     found.push_back({Kind::blocks, title, counted(std::ssize(blocks), "launch") + " with times",
-                     fmt::format("{} or more", kFewestLaunches)});
+                     fmt::format("{} or more", verdict::kFewestLaunches)});
   }
   for (const auto& [launch, numbers] : blocks) {
     if (numbers.empty() || *numbers.rbegin() + 1 == std::ssize(numbers)) continue;
@@ -119,10 +120,10 @@ std::vector<Alteration> alterations_of(const Json& claim, const File& file) {
   add_contradictions(found, file);
   add_invented_inputs(found, file);
   look_at_date(found, file);
-  const Finding finding = finding_of(file);
-  if (finding.verdict != Verdict::confirmed) {
+  if (const verdict::SpeedFinding finding = finding_of(file); finding.verdict != verdict::SpeedVerdict::confirmed) {
     found.push_back({Kind::not_shown, to_string(file.statement),
-                     fmt::format("{} by its own times: {}", to_string(finding.verdict), finding.reason), "confirmed"});
+                     fmt::format("{} by its own times: {}", verdict::to_string(finding.verdict), reason_of(file)),
+                     "confirmed"});
   }
   return found;
 }

@@ -17,6 +17,7 @@
 #include "core/value.hpp"
 #include "measure/protocol.hpp"
 #include "stats/summary.hpp"
+#include "words/speed_words.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -281,10 +282,18 @@ std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
   return plain;
 }
 
-Finding finding_of(const File& file) {
-  std::vector<Measured> measured;
+static std::vector<verdict::MeasuredSpeed> measured_in(const File& file) {
+  std::vector<verdict::MeasuredSpeed> measured;
   for (const Case& one : file.cases) measured.push_back({full_title(file, one), for_stats(one.blocks), {}, false});
-  return judge(file.statement, measured, 0);
+  return measured;
+}
+
+verdict::SpeedFinding finding_of(const File& file) {
+  return verdict::judge(border_of(file.statement, 0), measured_in(file));
+}
+
+std::string reason_of(const File& file) {
+  return words::reason(finding_of(file), measured_in(file), border_of(file.statement, 0));
 }
 
 namespace {

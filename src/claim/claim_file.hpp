@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "claim/finding.hpp"
 #include "claim/statement.hpp"
 #include "contract/outcome.hpp"
 #include "core/text/json.hpp"
@@ -117,7 +116,9 @@ std::vector<stats::TimingWarning> all_warnings(const std::vector<Case>& cases);
 std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks);
 
 // What its own samples say, without tolerance.
-Finding finding_of(const File& file);
+verdict::SpeedFinding finding_of(const File& file);
+// Why it is found so, in a sentence.
+std::string reason_of(const File& file);
 
 std::string to_text(const File& file);
 // Error(usage) naming the file, what was found and what was expected, for anything that is not a claim of a version

@@ -18,6 +18,7 @@
 #include "core/text/text.hpp"
 #include "report/document.hpp"
 #include "store/cells.hpp"
+#include "words/speed_words.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -30,8 +31,8 @@ using report::plain_text;
 using report::Text;
 using store::text_cell;
 
-report::Table cases_of(const File& claim, const Finding& finding) {
-  const double border = log_border(claim.statement, claim.tolerance);
+report::Table cases_of(const File& claim, const verdict::SpeedFinding& finding) {
+  const double border = border_of(claim.statement, claim.tolerance).log();
   report::Table table;
   table.source.title = "Every case";
   table.source.caption =
@@ -45,11 +46,11 @@ report::Table cases_of(const File& claim, const Finding& finding) {
   for (const report::Column& column : table.source.columns) table.result.columns.push_back(column.name);
   for (std::size_t i = 0; i < claim.cases.size(); ++i) {
     const Case& one = claim.cases[i];
-    const std::optional<Speed>& speed = finding.cases[i];
+    const std::optional<verdict::Speed>& speed = finding.cases[i];
     const auto launches = stats::launch_means(for_stats(one.blocks)).size();
     table.result.rows.push_back({text_cell(full_title(claim, one)),
                                  text_cell(speed ? factor_text(speed->factor, std::exp(border)) : "–"),
-                                 text_cell(speed ? interval_text(*speed, border) : "–"),
+                                 text_cell(speed ? words::interval_text(*speed, border) : "–"),
                                  text_cell(std::to_string(launches)), text_cell(std::to_string(one.checked))});
   }
   return table;
@@ -153,14 +154,14 @@ std::string command_of(const File& claim, const std::string& file, const ShellSi
 }  // namespace
 
 std::string write_page(const File& claim, const std::string& file, report::Format format) {
-  const Finding finding = finding_of(claim);
+  const verdict::SpeedFinding finding = finding_of(claim);
   // Fonts of LaTeX lack most letters, and a line that is copied has to have its own.
   const ShellSigns signs = format == report::Format::latex ? ShellSigns::ascii : ShellSigns::printable;
   Document page;
   page.title = "A claim: " + to_string(claim.statement);
   page.blocks = {
-      Paragraph{plain_text(
-          fmt::format("By the times in the file it is {}: {}.", to_string(finding.verdict), finding.reason))},
+      Paragraph{plain_text(fmt::format("By the times in the file it is {}: {}.", verdict::to_string(finding.verdict),
+                                       reason_of(claim)))},
       cases_of(claim, finding),
       Heading{2, plain_text("Where and of what"), "where"},
       Paragraph{report::marked("These are words of the file. `verify` compares them with the machine on which it runs, "

@@ -75,6 +75,10 @@ Statement parse_statement(std::string_view text) {
   return statement;
 }
 
+verdict::SpeedBorder border_of(const Statement& statement, double tolerance) {
+  return {statement.factor, statement.quantifier, tolerance};
+}
+
 std::string to_string(const Statement& statement) {
   return fmt::format("{} >= {} x {} {}", statement.faster, statement.factor, statement.slower,
                      statement.quantifier == Quantifier::every_case ? "in every case" : "in geometric mean");

@@ -4,12 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "verdict/speed.hpp"
+
 namespace syslab::claim {
 
-enum class Quantifier {
-  every_case,      // in each case of the sweep
-  geometric_mean,  // of all cases together
-};
+using verdict::Quantifier;
 
 struct Statement {
   std::string faster, slower;  // sides: an implementation's name, or axes, "strategy=bucketed,bucket_mb=25"
@@ -20,6 +19,9 @@ struct Statement {
 // "FASTER >= FACTOR x SLOWER", with "in every case" (which may be left out) or "in geometric mean" behind it; "×" and
 // "*" stand for x as well, and without "FACTOR x" the factor is 1. Error(usage) that shows the form.
 Statement parse_statement(std::string_view text);
+
+// `tolerance`, from 0 to below 1: how much less than claimed still counts as what was claimed.
+verdict::SpeedBorder border_of(const Statement& statement, double tolerance);
 
 // As a person writes it, whatever was typed, with the factor to its last digit: "me >= 1.1 x sdpa in every case".
 std::string to_string(const Statement& statement);

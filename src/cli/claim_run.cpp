@@ -26,6 +26,7 @@
 #include "stats/summary.hpp"
 #include "store/cells.hpp"
 #include "words/comparison_words.hpp"
+#include "words/speed_words.hpp"
 #include "worker/judged/python_probe.hpp"
 
 namespace syslab::cli {
@@ -81,9 +82,9 @@ std::string shown_title_of(const ComparisonSession& session, const plan::Compari
   return shown_title(session.title(point), point.shared);
 }
 
-claim::Measured measured_of(const ComparisonSession& session, const SweptComparison& swept, const plan::Sides& sides,
-                            const claim::File& file) {
-  claim::Measured one;
+verdict::MeasuredSpeed measured_of(const ComparisonSession& session, const SweptComparison& swept,
+                                   const plan::Sides& sides, const claim::File& file) {
+  verdict::MeasuredSpeed one;
   one.title = shown_title_of(session, *swept.measured.point);
   one.blocks = for_stats(swept.measured.blocks);
   if (swept.measured.failed) {
@@ -96,15 +97,15 @@ claim::Measured measured_of(const ComparisonSession& session, const SweptCompari
 }
 
 // Of the cases that are unclear, or of their mean, the one that takes most launches says how many it takes of all.
-std::string advice_for(const std::vector<SweptComparison>& sweep, const claim::Finding& finding, double border) {
-  if (finding.verdict != claim::Verdict::unclear || !finding.mean) return {};
-  std::vector<claim::Speed> unclear;
-  for (const std::optional<claim::Speed>& speed : finding.cases) {
-    if (speed && speed->verdict == claim::Verdict::unclear) unclear.push_back(*speed);
+std::string advice_for(const std::vector<SweptComparison>& sweep, const verdict::SpeedFinding& finding, double border) {
+  if (finding.verdict != verdict::SpeedVerdict::unclear || !finding.mean) return {};
+  std::vector<verdict::Speed> unclear;
+  for (const std::optional<verdict::Speed>& speed : finding.cases) {
+    if (speed && speed->verdict == verdict::SpeedVerdict::unclear) unclear.push_back(*speed);
   }
-  if (finding.of_mean) unclear = {*finding.mean};
+  if (finding.cause == verdict::SpeedCause::mean) unclear = {*finding.mean};
   double half_width = 0, beside = 0, seconds = 0;
-  for (const claim::Speed& speed : unclear) {
+  for (const verdict::Speed& speed : unclear) {
     const double half = (std::log(speed.high) - std::log(speed.low)) / 2;
     const double apart = std::abs(std::log(speed.factor) - border);
     if (half_width == 0 || half * beside > half_width * apart) half_width = half, beside = apart;
@@ -122,8 +123,8 @@ std::string advice_for(const std::vector<SweptComparison>& sweep, const claim::F
 
 // Of log(faster / slower) in each case. A mean of several has its own, which no case has to leave: infinitely far.
 double border_of(const claim::Statement& statement, double tolerance, std::size_t cases) {
-  const bool each = cases == 1 || statement.quantifier == claim::Quantifier::every_case;
-  return each ? -claim::log_border(statement, tolerance) : -HUGE_VAL;
+  const bool each = cases == 1 || statement.quantifier == verdict::Quantifier::every_case;
+  return each ? -claim::border_of(statement, tolerance).log() : -HUGE_VAL;
 }
 
 std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store, const std::string& run_uid) {
@@ -148,7 +149,7 @@ std::map<std::string, std::vector<claim::Law>> laws_of(const store::Store& store
 }
 
 // Of a table's cell; what is longer stands below.
-std::string in_short(const claim::Measured& measured) {
+std::string in_short(const verdict::MeasuredSpeed& measured) {
   if (measured.failed.size() <= kShortReason) return measured.failed;
   return measured.faster_wrong ? "wrong" : "no time";
 }
@@ -234,8 +235,8 @@ ClaimRun measure(const Context& context, const std::string& verb, const plan::Co
     run.exit = worse(run.exit, Exit::incomplete);
   }
   if (run.what_would_do.empty()) {
-    const claim::Finding finding = claim::judge(file.statement, run.measured, tolerance);
-    run.what_would_do = advice_for(sweep, finding, claim::log_border(file.statement, tolerance));
+    const verdict::SpeedBorder border = claim::border_of(file.statement, tolerance);
+    run.what_would_do = advice_for(sweep, verdict::judge(border, run.measured), border.log());
   }
   return run;
 }
@@ -246,12 +247,12 @@ std::string warnings_of(const std::vector<claim::Case>& cases) {
   return text;
 }
 
-std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding) {
+std::string other_failures(const std::vector<verdict::MeasuredSpeed>& measured, const verdict::SpeedFinding& finding) {
   std::string text;
   for (std::size_t i = 0; i < measured.size(); ++i) {
-    const bool is_told = finding.told_failure && measured[*finding.told_failure].failed == measured[i].failed;
-    if (measured[i].failed.size() <= kShortReason || is_told) continue;
-    text += fmt::format("{}: {}\n", measured[i].title, measured[i].failed);
+    const std::string& failed = measured[i].failed;
+    if (failed.size() <= kShortReason || words::is_told_whole(finding, measured, failed)) continue;
+    text += fmt::format("{}: {}\n", measured[i].title, failed);
   }
   return text;
 }
@@ -291,57 +292,37 @@ std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan) 
   return digests;
 }
 
-Exit exit_of(claim::Verdict verdict) {
-  if (verdict == claim::Verdict::unclear) return Exit::unclear;
-  return verdict == claim::Verdict::confirmed ? Exit::well : Exit::slower;
+Exit exit_of(verdict::SpeedVerdict verdict) {
+  if (verdict == verdict::SpeedVerdict::unclear) return Exit::unclear;
+  return verdict == verdict::SpeedVerdict::confirmed ? Exit::well : Exit::slower;
 }
 
-std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
-                       const claim::Finding& finding, double log_border, const claim::Finding* claimed) {
+std::string case_table(const Console& console, const std::vector<verdict::MeasuredSpeed>& measured,
+                       const verdict::SpeedFinding& finding, double log_border, const verdict::SpeedFinding* claimed) {
   std::vector<report::Column> columns{{"case", "1", "s", "left"}};
   if (claimed != nullptr) columns.push_back({"claim's", "1", "s", "right"});
   for (const char* name : {"times as fast", "95 %"}) columns.push_back({name, "1", "s", "right"});
   columns.push_back({"", "1", "s", "left"});
-  const auto factor = [log_border](const std::optional<claim::Speed>& speed) {
+  const auto factor = [log_border](const std::optional<verdict::Speed>& speed) {
     return speed ? factor_text(speed->factor, std::exp(log_border)) : "-";
   };
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     std::vector<std::string>& row = rows.emplace_back();
-    const std::optional<claim::Speed>& speed = finding.cases[i];
+    const std::optional<verdict::Speed>& speed = finding.cases[i];
     row.push_back(measured[i].title);
     if (claimed != nullptr) row.push_back(factor(claimed->cases[i]));
     row.push_back(factor(speed));
-    row.push_back(speed ? claim::interval_text(*speed, log_border) : "-");
-    if (speed && finding.of_mean) {  // what is judged is the mean, not this case
+    row.push_back(speed ? words::interval_text(*speed, log_border) : "-");
+    if (speed && finding.cause == verdict::SpeedCause::mean) {  // what is judged is the mean, not this case
       row.emplace_back();
       continue;
     }
-    const bool good = speed && speed->verdict == claim::Verdict::confirmed;
-    row.push_back(console.styled(speed ? claim::to_string(speed->verdict) : in_short(measured[i]),
+    const bool good = speed && speed->verdict == verdict::SpeedVerdict::confirmed;
+    row.push_back(console.styled(speed ? verdict::to_string(speed->verdict) : in_short(measured[i]),
                                  good ? Style::good : Style::bad));
   }
   return report::write_aligned(columns, rows);
-}
-
-Json to_json(const claim::Finding& finding, const std::vector<claim::Measured>& measured) {
-  const auto speed_json = [](const claim::Speed& speed) {
-    return Json{{"times_as_fast", speed.factor},
-                {"low", speed.low},
-                {"high", speed.high},
-                {"verdict", claim::to_string(speed.verdict)}};
-  };
-  Json cases = Json::array();
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    Json one{{"case", measured[i].title}};
-    if (finding.cases[i]) one.update(speed_json(*finding.cases[i]));
-    if (!measured[i].failed.empty()) one["failed"] = measured[i].failed;
-    cases.push_back(one);
-  }
-  return {{"verdict", claim::to_string(finding.verdict)},
-          {"reason", finding.reason},
-          {"cases", cases},
-          {"geometric_mean", finding.mean ? speed_json(*finding.mean) : Json()}};
 }
 
 }  // namespace syslab::cli

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "claim/claim_file.hpp"
-#include "claim/finding.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "compare/sweep.hpp"
 #include "verdict/exit_code.hpp"
@@ -26,8 +25,8 @@ plan::ComparisonPlan plan_of(const Context& context, const claim::Statement& sta
                              const SelectionOptions& files);
 
 struct ClaimRun {
-  std::vector<claim::Measured> measured;  // a point of the plan each; those not reached say so
-  std::vector<claim::Case> cases;         // with their samples
+  std::vector<verdict::MeasuredSpeed> measured;  // a point of the plan each; those not reached say so
+  std::vector<claim::Case> cases;                // with their samples
   // What the database has of laws searched with the very code that was measured, by implementation.
   std::map<std::string, std::vector<claim::Law>> laws;
   std::string run_uid;
@@ -37,11 +36,11 @@ struct ClaimRun {
   // that refutes the claim.
   Exit exit = Exit::well;
 };
-// `tolerance`: as claim::judge has it.
+// `tolerance`: as verdict::SpeedBorder has it.
 ClaimRun measure(const Context& context, const std::string& verb, const plan::ComparisonPlan& plan,
                  const claim::File& file, double tolerance, const ClaimLimits& limits);
 // Why there is no time, of the cases that have none and of which `finding` does not speak: a line each.
-std::string other_failures(const std::vector<claim::Measured>& measured, const claim::Finding& finding);
+std::string other_failures(const std::vector<verdict::MeasuredSpeed>& measured, const verdict::SpeedFinding& finding);
 
 // What the verdict is to be told with, a line each.
 std::string warnings_of(const std::vector<claim::Case>& cases);
@@ -57,12 +56,11 @@ void take_machine(claim::File& file);
 // SHA-256 of the files behind --reference and --inputs, by option.
 std::map<std::string, std::string> digests_of(const plan::ComparisonPlan& plan);
 
-Exit exit_of(claim::Verdict verdict);
+Exit exit_of(verdict::SpeedVerdict verdict);
 
 // For a terminal: a line a case, whose numbers compare with the claim's border as printed. `claimed`: what the file's
 // samples say of the same cases; null: there is no file.
-std::string case_table(const Console& console, const std::vector<claim::Measured>& measured,
-                       const claim::Finding& finding, double log_border, const claim::Finding* claimed);
-Json to_json(const claim::Finding& finding, const std::vector<claim::Measured>& measured);
+std::string case_table(const Console& console, const std::vector<verdict::MeasuredSpeed>& measured,
+                       const verdict::SpeedFinding& finding, double log_border, const verdict::SpeedFinding* claimed);
 
 }  // namespace syslab::cli

@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "claim/finding.hpp"
+#include "verdict/speed.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -33,11 +33,11 @@ class World {
   World(const Noise& noise, unsigned seed) : noise_(noise), generator_(seed) {}
 
   // On a new machine, launched until the rule is content.
-  std::vector<Measured> measure(double factor, int cases) {
+  std::vector<verdict::MeasuredSpeed> measure(double factor, int cases) {
     const double machine = kBetweenMachines * normal_(generator_);
-    std::vector<Measured> all;
+    std::vector<verdict::MeasuredSpeed> all;
     for (int i = 0; i < cases; ++i) {
-      Measured& one = all.emplace_back();
+      verdict::MeasuredSpeed& one = all.emplace_back();
       one.title = "case " + std::to_string(i);
       for (int launch = 0; stats::paired_enough(one.blocks, {}) == stats::PairedStop::go_on; ++launch) {
         const double offset = noise_.launch * (normal_(generator_) - normal_(generator_));
@@ -58,15 +58,15 @@ class World {
 
 struct Counts {
   int confirmed = 0, refuted = 0, unclear = 0;
-  void take(Verdict verdict) {
-    ++(verdict == Verdict::confirmed ? confirmed : verdict == Verdict::refuted ? refuted : unclear);
+  void take(verdict::SpeedVerdict found) {
+    ++(found == verdict::SpeedVerdict::confirmed ? confirmed
+       : found == verdict::SpeedVerdict::refuted ? refuted
+                                                 : unclear);
   }
 };
 
-Statement statement_of(double factor, bool mean) {
-  Statement made = parse_statement(mean ? "me >= 1 x them in geometric mean" : "me >= 1 x them");
-  made.factor = factor;
-  return made;
+verdict::SpeedBorder border_of(double factor, bool mean, double tolerance) {
+  return {factor, mean ? verdict::Quantifier::geometric_mean : verdict::Quantifier::every_case, tolerance};
 }
 
 TEST(ClaimTrial, WhatIsTrueOnOneMachineIsConfirmedOnAnotherOfItsKind) {
@@ -78,9 +78,9 @@ TEST(ClaimTrial, WhatIsTrueOnOneMachineIsConfirmedOnAnotherOfItsKind) {
         Counts counts;
         for (int trial = 0; trial < kTrials; ++trial) {
           // The author claims all that her own measurements confirm, in three digits, as `claim` advises her.
-          const Finding found = judge(statement_of(1, mean), world.measure(1.2, cases), 0);
+          const verdict::SpeedFinding found = verdict::judge(border_of(1, mean, 0), world.measure(1.2, cases));
           const double factor = std::floor(1000 * found.confirmable) / 1000;
-          counts.take(judge(statement_of(factor, mean), world.measure(1.2, cases), kTolerance).verdict);
+          counts.take(verdict::judge(border_of(factor, mean, kTolerance), world.measure(1.2, cases)).verdict);
         }
         std::printf("%s, %d cases%s: confirmed %d, unclear %d, refuted %d of %d\n", noise.name.c_str(), cases,
                     mean ? " in mean" : "", counts.confirmed, counts.unclear, counts.refuted, kTrials);
@@ -101,7 +101,7 @@ TEST(ClaimTrial, ThreePercentThatAreNotThereAreRefuted) {
         World world(noise, 4711);
         Counts counts;
         for (int trial = 0; trial < kTrials; ++trial) {
-          counts.take(judge(statement_of(1.03, mean), world.measure(1.0, cases), kTolerance).verdict);
+          counts.take(verdict::judge(border_of(1.03, mean, kTolerance), world.measure(1.0, cases)).verdict);
         }
         std::printf("%s, %d cases%s, false: refuted %d, unclear %d, confirmed %d of %d\n", noise.name.c_str(), cases,
                     mean ? " in mean" : "", counts.refuted, counts.unclear, counts.confirmed, kTrials);

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "claim/differences.hpp"
-#include "claim/finding.hpp"
 #include "claim/message.hpp"
 #include "claim/page.hpp"
 #include "core/text/json_text.hpp"
 #include "tests/claim/some_claim.hpp"
+#include "words/speed_words.hpp"
 
 namespace syslab::claim {
 namespace {
@@ -94,8 +94,11 @@ TEST(ShownMessage, KeepsItsQuotesInAFinding) {
   File claim = test::some_claim();
   claim.question.reads = "x y";
   for (const bool is_wrong : {false, true}) {
-    const Measured failed{std::string(400, 't'), {}, shown_message(claim, std::string(500, 'm')), is_wrong};
-    EXPECT_TRUE(judge(claim.statement, std::vector{failed}, 0).reason.ends_with("m…”"));
+    const verdict::MeasuredSpeed failed{
+        std::string(400, 't'), {}, shown_message(claim, std::string(500, 'm')), is_wrong};
+    const std::vector measured{failed};
+    const verdict::SpeedBorder border = border_of(claim.statement, 0);
+    EXPECT_TRUE(words::reason(verdict::judge(border, measured), measured, border).ends_with("m…”"));
   }
 }
 

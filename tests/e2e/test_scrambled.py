@@ -32,7 +32,8 @@ class Scrambled(Lab):
         self.program = program
         self.db = self.folder / f"{os.path.basename(program)}.db"
         done = self.syslab(*arguments, "--json", expect=None)
-        return done.returncode, [facts(json.loads(line)) for line in done.stdout.splitlines()]
+        lines = done.stdout.splitlines() if arguments[0] in ("check", "compare") else [done.stdout]
+        return done.returncode, [facts(json.loads(line)) for line in lines]
 
     def command(self, *arguments):
         return [self.program, *map(str, arguments)]
@@ -56,6 +57,13 @@ class Scrambled(Lab):
         compare = ("compare", "selftest_compare", "-a", "steps=100000", "--launches", "3")
         self.assertIn('"slower"', json.dumps(self.assert_same(*compare, "A:slowdown=0", "B:slowdown=400", expect=6)))
         self.assert_same(*compare, "A:fault=none", "B:fault=wrong", expect=1)
+
+    def test_a_claim(self):
+        claim = ("claim", "slowdown=0 >= 2 x slowdown=900", "selftest_compare", "-a", "steps=100000", "--protocol", "quick",
+                 "--launches", "4", "-o", "x.claim")
+        [said] = self.assert_same(*claim, expect=0)
+        self.assertEqual((said["verdict"], said["cause"]), ("confirmed", "every_case"))
+        self.assert_same("verify", "x.claim", "--launches", "4", expect=0)
 
     def test_grades(self):
         folder = self.folder / "submissions"

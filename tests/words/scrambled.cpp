@@ -2,6 +2,7 @@
 // what it decides, stores and writes with --json must not change (tests/e2e/test_scrambled.py).
 #include "words/check_words.hpp"
 #include "words/comparison_words.hpp"
+#include "words/speed_words.hpp"
 
 namespace syslab::words {
 namespace {
@@ -36,5 +37,15 @@ std::string reason(const verdict::Judgement&) { return kScrambled; }
 std::string reason_or_note(const verdict::Judgement&) { return kScrambled; }
 std::string about_means(const Quantity&, double) { return kScrambled; }
 std::string contradiction(const verdict::Judgement&) { return kScrambled; }
+
+std::string claimable_text(double) { return kScrambled; }
+std::string interval_text(const verdict::Speed&, double) { return kScrambled; }
+std::string border_text(const verdict::SpeedBorder&) { return kScrambled; }
+std::string reason(const verdict::SpeedFinding&, std::span<const verdict::MeasuredSpeed>, const verdict::SpeedBorder&) {
+  return kScrambled;
+}
+bool is_told_whole(const verdict::SpeedFinding&, std::span<const verdict::MeasuredSpeed>, const std::string&) {
+  return false;
+}
 
 }  // namespace syslab::words

@@ -10,16 +10,18 @@
 #include "core/text/json_text.hpp"
 #include "core/text/units.hpp"
 #include "session/selection.hpp"
+#include "words/speed_words.hpp"
 
 namespace syslab::cli {
 namespace {
 
 // Of a claim that was not shown: what could be claimed.
-std::string advice(const claim::Statement& statement, const claim::Finding& finding) {
+std::string advice(const claim::Statement& statement, const verdict::SpeedFinding& finding) {
   if (finding.confirmable <= 0 || (statement.factor >= 1 && finding.confirmable < 1)) return {};
-  const char* const quantifier = statement.quantifier == claim::Quantifier::geometric_mean ? " in geometric mean" : "";
+  const char* const quantifier =
+      statement.quantifier == verdict::Quantifier::geometric_mean ? " in geometric mean" : "";
   return fmt::format("; these measurements would show '{} >= {} x {}{}'", statement.faster,
-                     claim::claimable_text(finding.confirmable), statement.slower, quantifier);
+                     words::claimable_text(finding.confirmable), statement.slower, quantifier);
 }
 
 // Before anything is measured: that what is known of the file by then can be read again. Error(usage) with what cannot.
@@ -68,8 +70,10 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   const ClaimRun run =
       measure(context, "claim", plan, file, 0,
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
-  const claim::Finding finding = claim::judge(file.statement, run.measured, 0);
-  const bool shown = finding.verdict == claim::Verdict::confirmed;
+  const verdict::SpeedBorder border = claim::border_of(file.statement, 0);
+  const verdict::SpeedFinding finding = verdict::judge(border, run.measured);
+  const std::string reason = words::reason(finding, run.measured, border);
+  const bool shown = finding.verdict == verdict::SpeedVerdict::confirmed;
   if (shown) {
     for (claim::Side* side : {&file.faster, &file.slower}) {
       if (const auto found = run.laws.find(side->name); found != run.laws.end()) side->laws = found->second;
@@ -79,7 +83,7 @@ Exit execute(const Context& context, const ClaimOptions& options) {
     write_output(context, options.output, text_for_others(options.output, file));
   }
   if (context.console.json()) {
-    Json json = to_json(finding, run.measured);
+    Json json = words::to_json(finding, run.measured, reason);
     json["claim"] = claim::to_string(file.statement);
     json["run"] = run.run_uid;
     json["reason_code"] = stats::to_string(run.code);
@@ -92,10 +96,9 @@ Exit execute(const Context& context, const ClaimOptions& options) {
     context.console.print_document(json);
     return worse(exit_of(finding.verdict), run.exit);
   }
-  context.console.print(
-      case_table(context.console, run.measured, finding, claim::log_border(file.statement, 0), nullptr));
+  context.console.print(case_table(context.console, run.measured, finding, border.log(), nullptr));
   context.console.print(warnings_of(run.cases));
-  context.console.print(fmt::format("{}: {}.\n", claim::to_string(finding.verdict), finding.reason));
+  context.console.print(fmt::format("{}: {}.\n", verdict::to_string(finding.verdict), reason));
   context.console.print(other_failures(run.measured, finding));
   context.console.print(shown ? fmt::format("wrote {}; `syslab report {}` shows it\n", options.output, options.output)
                               : fmt::format("no claim was written{}\n", advice(file.statement, finding)));

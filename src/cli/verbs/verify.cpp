@@ -16,6 +16,7 @@
 #include "core/text/text.hpp"
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
+#include "words/speed_words.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -135,17 +136,19 @@ Exit execute(const Context& context, const VerifyOptions& options) {
               {options.launches, options.budget, options.timeout, options.memory_limit, options.label});
   here.cases = run.cases;
   const std::vector<std::string> differing = claim::differences(file, here, same_kind);
-  const claim::Finding finding = claim::judge(file.statement, run.measured, file.tolerance);
-  const claim::Finding claimed = claim::finding_of(file);
-  const std::string verdict(same_kind ? claim::to_string(finding.verdict) : "other hardware");
+  const verdict::SpeedBorder border = claim::border_of(file.statement, file.tolerance);
+  const verdict::SpeedFinding finding = verdict::judge(border, run.measured);
+  const verdict::SpeedFinding claimed = claim::finding_of(file);
+  const std::string reason = words::reason(finding, run.measured, border);
+  const std::string verdict(same_kind ? verdict::to_string(finding.verdict) : "other hardware");
   const Exit exit = worse(same_kind ? exit_of(finding.verdict) : Exit::unclear, run.exit);
   if (context.console.json()) {
-    Json json = to_json(finding, run.measured);
+    Json json = words::to_json(finding, run.measured, reason);
     json["here"] = json["verdict"];
     json["verdict"] = verdict;
     json["claim"] = claim::to_string(file.statement);
     json["tolerance"] = file.tolerance;
-    json["border"] = std::exp(claim::log_border(file.statement, file.tolerance));
+    json["border"] = std::exp(border.log());
     json["differing"] = differing;
     json["sealed"] = file.is_sealed;
     json["run"] = run.run_uid;
@@ -155,13 +158,12 @@ Exit execute(const Context& context, const VerifyOptions& options) {
     return exit;
   }
   std::string text =
-      fmt::format("{}, made {} as its author says\n", claim::to_string(file.statement), claim::in_quotes(file.made_at));
+      fmt::format("{}, made {} as its author says\n", claim::to_string(file.statement), in_quotes(file.made_at));
   if (!file.is_sealed) text += std::string(claim::kNoSeal) + "\n";
-  text +=
-      case_table(context.console, run.measured, finding, claim::log_border(file.statement, file.tolerance), &claimed);
+  text += case_table(context.console, run.measured, finding, border.log(), &claimed);
   text += warnings_of(run.cases);
-  text += fmt::format("confirmed if at least {}\n", claim::border_text(file.statement, file.tolerance));
-  const std::string found = fmt::format("{}: {}", claim::to_string(finding.verdict), finding.reason);
+  text += fmt::format("confirmed if at least {}\n", words::border_text(border));
+  const std::string found = fmt::format("{}: {}", verdict::to_string(finding.verdict), reason);
   text += same_kind
               ? found + ".\n"
               : fmt::format("other hardware: a claim about one machine says nothing of another. Here it would be {}.\n",

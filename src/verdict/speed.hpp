@@ -1,4 +1,4 @@
-// What measurements make of a claim.
+// What measurements make of a claim about speed: one side is at least so many times as fast as the other.
 //
 // Of each case there are launches of both sides in turns; log(time of slower / time of faster) has an interval by
 // Student's t over the launches (stats/paired.hpp). The claim's border is factor × (1 − tolerance).
@@ -13,24 +13,39 @@
 //   unclear             neither.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "claim/statement.hpp"
 #include "stats/paired.hpp"
 
-namespace syslab::claim {
+namespace syslab::verdict {
 
-constexpr int kFewestLaunches = 3;  // of a case, for an interval
+enum class Quantifier {
+  every_case,      // in each case of the sweep
+  geometric_mean,  // of all cases together
+};
 
-enum class Verdict { confirmed, refuted, unclear };
-std::string_view to_string(Verdict verdict);
+enum class SpeedVerdict { confirmed, refuted, unclear };
+std::string_view to_string(SpeedVerdict verdict);
+
+// What is claimed, and from 0 to below 1 how much less than that still counts as it: 0.01.
+struct SpeedBorder {
+  double factor = 1;
+  Quantifier quantifier = Quantifier::every_case;
+  double tolerance = 0;
+
+  double log() const;  // of factor × (1 − tolerance)
+};
+
+// Where an interval ends on the border to within this, it does not lie below it: times are sums of rounded numbers.
+constexpr double kRoundingOfRatio = 1e-9;
 
 // One case, as measured. `blocks` are of log(B / A) with A the slower side and B the faster one.
-struct Measured {
+struct MeasuredSpeed {
   std::string title;
   std::vector<stats::PairedBlock> blocks;
   std::string failed;         // why there is no time; empty: there is
@@ -40,33 +55,34 @@ struct Measured {
 // So many times as fast, with its 95 % interval.
 struct Speed {
   double factor = 1, low = 1, high = 1;
-  Verdict verdict = Verdict::unclear;
+  SpeedVerdict verdict = SpeedVerdict::unclear;
 };
 
-// Four digits, rounded down: what "at least" may be said of.
-std::string claimable_text(double factor);
-// "1.190 … 1.210", with so many digits that both compare with the claim's border as printed.
-std::string interval_text(const Speed& speed, double log_border);
+// What a verdict rests on.
+enum class SpeedCause {
+  nothing_measured,
+  no_time,        // a case has none, or the faster side is wrong in it
+  case_below,     // a case lies below the border
+  cases_unclear,  // the intervals of some reach across it
+  every_case,     // lies above it
+  mean,           // of all cases
+};
+std::string_view to_string(SpeedCause cause);
 
-struct Finding {
-  Verdict verdict = Verdict::unclear;
-  std::string reason;                       // one sentence
+struct SpeedFinding {
+  SpeedVerdict verdict = SpeedVerdict::unclear;
+  SpeedCause cause = SpeedCause::nothing_measured;
+  std::size_t about = 0;                    // the case that the cause is about; the least, if it is about several
+  std::size_t unclear = 0;                  // cases
   std::vector<std::optional<Speed>> cases;  // nothing: the case has no time
   std::optional<Speed> mean;                // geometric, of the cases, where all have a time
-  bool of_mean = false;                     // the verdict is the mean's
   // The largest factor that these measurements confirm, 0 where they confirm none.
   double confirmable = 0;
-  std::optional<std::size_t> told_failure;  // the case whose failure `reason` quotes whole
 };
 
-// The claim's border, as a log ratio slower / faster. Where an interval ends on the border to within 10⁻⁹, it does not
-// lie below it: times are sums of rounded numbers.
-double log_border(const Statement& statement, double tolerance);
+// Of the interval with which one of so many cases refutes (Bonferroni).
+double confidence_of_one_in(std::size_t cases);
 
-// "1.0395, 1 % less than claimed": all digits of the border.
-std::string border_text(const Statement& statement, double tolerance);
+SpeedFinding judge(const SpeedBorder& border, std::span<const MeasuredSpeed> measured);
 
-// `tolerance`, from 0 to below 1: how much less than claimed still counts as what was claimed, as a part: 0.01.
-Finding judge(const Statement& statement, std::span<const Measured> measured, double tolerance);
-
-}  // namespace syslab::claim
+}  // namespace syslab::verdict

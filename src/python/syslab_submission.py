@@ -2,14 +2,15 @@
 
     python3 syslab_submission.py tests/adapters.py MEMORY_LIMIT_BYTES FUNCTION... -- GETTER...
 
-Every FUNCTION is looked for in the file's text; a GETTER is one without arguments and is called, too. Each is one of
+The file is imported; a GETTER is a function without arguments and is called, too. Each is one of
 
-  absent           the file does not define it
+  absent           the module has no such function
   not_implemented  it raises NotImplementedError
   implemented      neither: whether it is right is for the checks
   fails            the file cannot be imported, or the getter raises something else; `why` says what
 
-What the submission prints goes nowhere. Needs the standard library alone.
+If the import fails, the file's text decides what it can. What the submission prints goes nowhere. Needs the standard
+library alone.
 """
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ import pathlib
 import re
 import resource
 import sys
+from collections import Counter
 from typing import Any
 
 import syslab_loading
@@ -32,9 +34,47 @@ LONGEST = 300
 FOR_LIBRARIES = 4 << 30
 
 
-def functions_of(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Functions at the top of the file by name; a later one replaces an earlier one."""
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+# Words by which a module can get names that its text does not show; "*" is what an import takes all by.
+HIDES_NAMES = {"*", "__dict__", "__getattr__", "__setattr__", "eval", "exec", "globals", "locals", "setattr", "vars"}
+
+
+def words_of(tree: ast.Module) -> Counter[str]:
+    """How often each identifier or string is in the tree, whatever it does there."""
+    values = [value for node in ast.walk(tree) for _, value in ast.iter_fields(node)]
+    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return Counter(one for one in flat if isinstance(one, str))
+
+
+def by_text(tree: ast.Module, wanted: list[str]) -> dict[str, str]:
+    """The states that the text alone decides: of a name that only functions at the top of the file can bind."""
+    words, states = words_of(tree), {}
+    if not HIDES_NAMES.isdisjoint(words):
+        return {}
+    for name in wanted:
+        named = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        if words[name] > len(named) or any(node.decorator_list for node in named):
+            continue
+        if not named:
+            states[name] = "absent"
+        elif only_raises(named[-1]):
+            states[name] = "not_implemented"
+    return states
+
+
+def node_of(function: Any) -> ast.FunctionDef | None:
+    """A function's definition in its file; None where that cannot be read."""
+    code = getattr(function, "__code__", None)
+    if not inspect.isfunction(function) or code is None:
+        return None
+    try:
+        tree = ast.parse(pathlib.Path(code.co_filename).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
+            if min([node, *node.decorator_list], key=lambda part: part.lineno).lineno == code.co_firstlineno:
+                return node
+    return None
 
 
 def only_raises(function: ast.FunctionDef) -> bool:
@@ -91,12 +131,29 @@ def failing(error: BaseException, locked: dict[str, str], folder: pathlib.Path) 
     return {**answer, "lacks": lacks} if lacks else answer
 
 
-def import_as(function: ast.FunctionDef, module: Any) -> None:
+def import_as(node: ast.FunctionDef, function: Any) -> None:
     """What the function imports before all else, as its call would: what is missing is found out before it is
     called."""
-    imports = [node for node in function.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    names = {"__name__": module.__name__, "__package__": module.__package__}
-    exec(compile(ast.Module(imports, []), module.__file__, "exec"), names)
+    imports = [part for part in node.body if isinstance(part, (ast.Import, ast.ImportFrom))]
+    names = {name: function.__globals__.get(name) for name in ("__name__", "__package__")}
+    exec(compile(ast.Module(imports, []), function.__code__.co_filename, "exec"), names)
+
+
+def state_of(function: Any, name: str, is_getter: bool) -> dict[str, Any]:
+    """What the module has by that name, which may come from another file."""
+    if not callable(function):
+        return {"state": "absent"}
+    inner = inspect.unwrap(function)
+    node = node_of(inner)
+    if node is not None and inner is function and only_raises(node):
+        return {"state": "not_implemented"}
+    if node is not None:
+        import_as(node, inner)
+    if is_getter:
+        made = function()
+        if not inspect.isclass(syslab_loading.applied(made)):
+            return {"state": "fails", "why": f"{name}() returned {type(made).__name__}, expected a class"}
+    return {"state": "implemented"}
 
 
 def survey(path: pathlib.Path, wanted: list[str], getters: set[str]) -> dict[str, Any]:
@@ -104,34 +161,19 @@ def survey(path: pathlib.Path, wanted: list[str], getters: set[str]) -> dict[str
     locked = locked_versions(folder)
     found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton"),
              "asks": asked_of(folder)}
+    decided: dict[str, str] = {}
     try:
-        defined = functions_of(ast.parse(path.read_bytes()))
-    except (SyntaxError, ValueError) as error:
+        decided = by_text(ast.parse(path.read_bytes()), wanted)
+        module = syslab_loading.load_module(path)
+    except BaseException as error:  # a sys.exit() at the top of the file, too
         failed = failing(error, locked, folder)
-        return {**found, "functions": {name: failed for name in wanted}}
+        return {**found, "functions": {name: {"state": decided[name]} if name in decided else failed
+                                       for name in wanted}}
 
     states = {}
     for name in wanted:
-        node = defined.get(name)
-        states[name] = {"state": "absent" if node is None else "not_implemented" if only_raises(node)
-                        else "implemented"}
-    open_ones = [name for name in wanted if states[name]["state"] == "implemented"]
-    if not open_ones:
-        return {**found, "functions": states}
-    try:
-        module = syslab_loading.load_module(path)
-    except BaseException as error:  # a sys.exit() at the top of the file, too
-        for name in open_ones:
-            states[name] = failing(error, locked, folder)
-        return {**found, "functions": states}
-    for name in open_ones:
         try:
-            import_as(defined[name], module)
-            if name not in getters:
-                continue
-            made = getattr(module, name)()
-            if not inspect.isclass(syslab_loading.applied(made)):
-                states[name] = {"state": "fails", "why": f"{name}() returned {type(made).__name__}, expected a class"}
+            states[name] = state_of(getattr(module, name, None), name, name in getters)
         except NotImplementedError:
             states[name] = {"state": "not_implemented"}
         except BaseException as error:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostSuspicions = 100, kMostText = 160;
 constexpr std::uint64_t kMostCode = 1U << 20;
+constexpr const char* kNotRead = "was not read, because it is larger than 1 MiB or cannot be";
 
 // Of what an import brings in: of a name that begins with `top`, and has `part` in it, if that is not empty.
 struct Sign {
@@ -106,23 +109,47 @@ std::string_view why_to_look_at(const std::string& name, const std::set<std::str
   return sign == kSigns.end() ? std::string_view() : sign->why;
 }
 
-bool is_of_handout(const fs::path& file) {
-  return file.filename() != "adapters.py" && std::ranges::find(file, fs::path("tests")) != file.end();
+bool is_test(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return (name.starts_with("test_") || name == "conftest.py") &&
+         std::ranges::find(file, fs::path("tests")) != file.end();
 }
 
-// Python files below `folder`, but for environments and what else is hidden; what cannot be read is left out.
+// Of environments and of tools, which nothing imports.
+bool is_passed_over(const std::string& folder) {
+  return folder == ".git" || folder == ".venv" || folder == ".tox" || folder == ".nox";
+}
+
+// Python files below `folder`.
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code gone;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, gone);
   for (const fs::recursive_directory_iterator end; !gone && entry != end; entry.increment(gone)) {
     std::error_code ignored;
-    if (entry->path().filename().string().starts_with(".")) entry.disable_recursion_pending();
+    if (is_passed_over(entry->path().filename().string())) entry.disable_recursion_pending();
     const fs::path relative = entry->path().lexically_relative(folder);
     if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored) || relative.extension() != ".py") continue;
-    if (!is_of_handout(relative)) files.push_back(relative);
+    files.push_back(relative);
   }
+  std::ranges::sort(files);
   return files;
+}
+
+// From `at` on, as far as a name of Python may go.
+std::string word_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+  return std::string(text.substr(at, end - at));
+}
+
+// Names in a text that may be those of tests.
+void add_tests_named(std::string_view text, std::set<std::string>& names) {
+  for (const std::string_view begin : {"test_", "conftest"}) {
+    for (std::size_t at = text.find(begin); at != std::string_view::npos; at = text.find(begin, at + 1)) {
+      names.insert(word_at(text, at));
+    }
+  }
 }
 
 }  // namespace
@@ -144,18 +171,25 @@ std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& f
 
 std::vector<Suspicion> suspicions_in(const fs::path& folder) {
   std::vector<fs::path> files = files_in(folder);
-  std::ranges::sort(files);
   std::vector<Suspicion> all;
-  for (const fs::path& file : files) {
+  std::set<std::string> named;  // tests that what was looked at may import
+  const auto look_at = [&](const fs::path& file) {
+    if (is_test(file) && !named.contains(word_at(file.stem().string(), 0))) return false;
+    const std::string name = file.generic_string();
     try {
-      for (Suspicion& one : suspicions_of(read_user_file(folder / file, kMostCode), file.generic_string())) {
-        if (all.size() == kMostSuspicions) return all;
-        all.push_back(std::move(one));
-      }
+      const std::string text = read_user_file(folder / file, kMostCode);
+      std::ranges::move(suspicions_of(text, name), std::back_inserter(all));
+      add_tests_named(text, named);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::usage) throw;
+      all.push_back({name, 0, kNotRead, ""});
     }
+    return true;
+  };
+  while (std::erase_if(files, look_at) > 0) {
   }
+  std::ranges::stable_sort(all, {}, &Suspicion::file);
+  if (all.size() > kMostSuspicions) all.resize(kMostSuspicions);
   return all;
 }
 

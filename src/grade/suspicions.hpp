@@ -22,8 +22,9 @@ struct Suspicion {
 // Of a Python text: of each reason the first place.
 std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& file);
 
-// Of all Python files in a folder, by name, at most 100. Files of `tests` other than adapters.py are the hand-out's;
-// what is larger than 1 MiB or cannot be read is left out.
+// Of all Python files in a folder, by name, at most 100. Left out are environments (.venv, .tox, .nox), and in `tests`
+// test_*.py and conftest.py that no other file names: they are the hand-out's or compare with a library. What is larger
+// than 1 MiB or cannot be read is listed for that.
 std::vector<Suspicion> suspicions_in(const std::filesystem::path& folder);
 
 // Of the kernels that its timed call ran on a GPU, [{"name", "launches"}, …] as its own process told: those of a

@@ -130,17 +130,43 @@ TEST(Suspicions, KernelsOfALibraryAreListedByTheirNames) {
   EXPECT_TRUE(suspicions_of_kernels(Json("none"), "x").empty());
 }
 
+// Which of a folder's files are listed.
+std::vector<std::string> files_of(const std::filesystem::path& folder) {
+  std::vector<std::string> files;
+  for (const Suspicion& one : suspicions_in(folder)) files.push_back(one.file);
+  return files;
+}
+
 TEST(Suspicions, TestsOfTheHandoutAndWhatIsNoPythonAreLeftOut) {
   const test::TemporaryFolder folder;
-  std::filesystem::create_directories(folder / "tests");
-  std::filesystem::create_directories(folder / ".venv");
-  for (const char* name :
-       {"tests/test_attention.py", "tests/adapters.py", "b.py", "a.py", "notes.txt", ".venv/torch.py"}) {
+  for (const char* name : {"tests", ".venv", ".hidden"}) std::filesystem::create_directories(folder / name);
+  for (const char* name : {"tests/test_attention.py", "tests/conftest.py", "tests/adapters.py", "tests/common.py",
+                           "tests/impl.py", "b.py", "a.py", "notes.txt", ".venv/torch.py", ".hidden/c.py"}) {
     std::ofstream(folder / name) << "x.data_ptr()\n";
   }
-  std::vector<std::string> files;
-  for (const Suspicion& one : suspicions_in(folder / "")) files.push_back(one.file);
-  EXPECT_EQ(files, (std::vector<std::string>{"a.py", "b.py", "tests/adapters.py"}));
+  const std::vector<std::string> files{".hidden/c.py",    "a.py",         "b.py", "tests/adapters.py",
+                                       "tests/common.py", "tests/impl.py"};
+  EXPECT_EQ(files_of(folder / ""), files);
+}
+
+TEST(Suspicions, ATestThatAnotherFileMayImportIsLookedAt) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "tests");
+  for (const char* name : {"test_a", "test_b", "test_c"}) {
+    std::ofstream(folder / ("tests/" + std::string(name) + ".py")) << "x.data_ptr()\n";
+  }
+  std::ofstream(folder / "tests/test_b.py") << "from .test_a import x\ny.data_ptr()\n";
+  std::ofstream(folder / "tests/adapters.py") << "from .test_b import x\n";
+  EXPECT_EQ(files_of(folder / ""), (std::vector<std::string>{"tests/test_a.py", "tests/test_b.py"}));
+}
+
+TEST(Suspicions, AFileThatIsTooLargeToBeReadIsListed) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "large.py") << std::string((1U << 20) + 1, '#');
+  const auto found = suspicions_in(folder / "");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].file, "large.py");
+  EXPECT_NE(found[0].why.find("larger than 1 MiB"), std::string::npos);
 }
 
 }  // namespace

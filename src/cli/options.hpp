@@ -166,6 +166,7 @@ struct PlanBucketsOptions {
   std::optional<std::string> curve;        // a database; nothing: the global one
   std::string implementation;              // of its measurements, where it has several
   std::optional<int> ranks;                // likewise
+  std::string device, protocol;            // likewise
   std::optional<std::string> alpha, beta;  // the law in place of measurements
 };
 

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/files/user_file.hpp"
 #include "core/text/printable.hpp"
+#include "core/text/shell_word.hpp"
 #include "core/text/units.hpp"
 #include "planning/ddp_caps.hpp"
 #include "planning/gradient_trace.hpp"
@@ -92,6 +93,10 @@ struct Measurements {
   std::string run;
 };
 
+bool chooses_link(const PlanBucketsOptions& options) {
+  return options.ranks || !options.implementation.empty() || !options.device.empty() || !options.protocol.empty();
+}
+
 Link link_measured(const std::string& database, const PlanBucketsOptions& options) {
   const store::Store store = store::Store::open(database, store::Mode::read_only);
   // Back-to-back calls give the distance of buckets that queue up. The newest measurement of a size comes first.
@@ -108,17 +113,18 @@ Link link_measured(const std::string& database, const PlanBucketsOptions& option
   for (const auto& row : found.rows) {
     if (!options.implementation.empty() && row[0].text != options.implementation) continue;
     if (options.ranks && row[1].integer != *options.ranks) continue;
-    Measurements& group = groups[fmt::format("--impl {} --ranks {} ({}, protocol {})", row[0].text, row[1].integer,
-                                             row[2].text, row[3].text)];
+    if (!options.device.empty() && row[2].text != options.device) continue;
+    if (!options.protocol.empty() && row[3].text != options.protocol) continue;
+    Measurements& group = groups[fmt::format("--impl {} --ranks {} --device {} --protocol {}", shell_word(row[0].text),
+                                             row[1].integer, shell_word(row[2].text), shell_word(row[3].text))];
     group.times.emplace(std::llround(row[4].real), Seconds(row[5].real));
     if (group.run.empty()) group.run = row[6].text;
   }
   if (groups.empty()) {
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("'{}' holds no all-reduce{} that was measured among several ranks; `syslab run {} --preset "
-                    "curve -a operation=all_reduce` measures a curve, --alpha and --beta tell a law instead",
-                    database, options.implementation.empty() && !options.ranks ? "" : " of those named", kMeasured));
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' holds no all-reduce{} that was measured among several ranks; `syslab run {} --preset "
+                            "curve -a operation=all_reduce` measures a curve, --alpha and --beta tell a law instead",
+                            database, chooses_link(options) ? " of those named" : "", kMeasured));
   }
   if (groups.size() > 1) {
     std::string names;
@@ -163,7 +169,7 @@ class Advice {
     choices_.push_back({fmt::format("planned: the fewest buckets within {:.4g} ms of the best, {:.4g} ms", ms(kSlack),
                                     ms(forecast_.best_end - forecast_.timeline.backward_end())),
                         forecast_.timeline});
-    choices_.push_back({fmt::format("DDP, bucket_cap_mb={:.4g}, first bucket {:.4g} MiB", mebibytes(caps_.cap),
+    choices_.push_back({fmt::format("DDP, bucket_cap_mb={}, first bucket {:.4g} MiB", told_cap(caps_, pieces_),
                                     mebibytes(caps_.first)),
                         caps_.timeline});
     const auto ddp = parallel::ddp_with(parallel::kDdpFirst, parallel::kDdpCap, pieces_, ready_, link_.curve);
@@ -202,7 +208,7 @@ class Advice {
             {"bound_exposed_ms", ms(bound())},
             {"best_exposed_ms", ms(forecast_.best_end - forecast_.timeline.backward_end())},
             {"buckets", std::move(buckets)},
-            {"ddp", {{"bucket_cap_mb", mebibytes(caps_.cap)}, {"first_bucket_bytes", caps_.first}}},
+            {"ddp", {{"bucket_cap_mb", told_cap(caps_, pieces_)}, {"first_bucket_bytes", caps_.first}}},
             {"compared", std::move(compared)}};
   }
 
@@ -235,9 +241,9 @@ class Advice {
                           ms(bucket.ready), ms(bucket.start), ms(bucket.end), names(i));
     }
     return text + fmt::format(
-                      "\nfor PyTorch: DistributedDataParallel(model, bucket_cap_mb={:.4g}), and before it\n"
+                      "\nfor PyTorch: DistributedDataParallel(model, bucket_cap_mb={}), and before it\n"
                       "torch.distributed._DEFAULT_FIRST_BUCKET_BYTES = {}\n",
-                      mebibytes(caps_.cap), caps_.first);
+                      told_cap(caps_, pieces_), caps_.first);
   }
 
  private:
@@ -266,10 +272,10 @@ class Advice {
 }  // namespace
 
 Exit execute(const Context& context, const PlanBucketsOptions& options) {
-  if (options.alpha && (options.curve || options.ranks || !options.implementation.empty())) {
+  if (options.alpha && (options.curve || chooses_link(options))) {
     throw Error(ErrorKind::usage,
-                "--alpha and --beta tell a law, --curve, --impl and --ranks choose measurements: give "
-                "one or the other");
+                "--alpha and --beta tell a law, --curve, --impl, --ranks, --device and --protocol choose measurements: "
+                "give one or the other");
   }
   const std::string contents = trace_text(options.trace);
   const parallel::GradientTrace trace = [&] {

@@ -21,9 +21,13 @@ inline constexpr std::int64_t kDdpFirst = 1 << 20, kDdpCap = 25 << 20;  // PyTor
 DdpCaps ddp_with(std::int64_t first, std::int64_t cap, const GradientPieces& pieces, ReadyTimes ready,
                  const TransferCurve& curve);
 
-// Of limits a factor √2 apart, from 64 KiB to the whole, those with the earliest end of communication; of those that
-// end at most `slack` later, the ones with the fewest buckets, as schedule_buckets() chooses.
+// Of all limits that make a difference, up to 22 gradients; of more, of limits among these and some a factor √2 apart
+// from 64 KiB to the whole: those with the earliest end of communication; of those that end at most `slack` later, the
+// ones with the fewest buckets, as schedule_buckets() chooses.
 DdpCaps best_ddp_caps(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve,
                       Seconds slack = Seconds(1e-4));
+
+// `cap` as bucket_cap_mb in as few digits as make the same buckets.
+double told_cap(const DdpCaps& caps, const GradientPieces& pieces);
 
 }  // namespace syslab::parallel

@@ -83,10 +83,14 @@ std::vector<GradientRecord> marked(const Json& events) {
 class Kernels {
  public:
   explicit Kernels(const Json& events) {
-    std::map<std::int64_t, Interval> kernels;
+    std::map<std::int64_t, Interval> kernels;  // of one launch from the first to the last: a graph's are many
     for (const Json& event : events) {
       if (text(event, "cat") != "kernel" || text(event, "name").starts_with("nccl")) continue;
-      if (const auto id = correlation(event)) kernels[*id] = interval_of(event);
+      const auto id = correlation(event);
+      if (!id) continue;
+      const Interval one = interval_of(event);
+      Interval& all = kernels.try_emplace(*id, one).first->second;
+      all = {std::min(all.begin, one.begin), std::max(all.end, one.end)};
     }
     for (const Json& event : events) {
       if (!is_launch(text(event, "cat"))) continue;

@@ -1,5 +1,6 @@
 """The experiments of several ranks, on CPU ranks: that their smoke runs end well, and what their tables make of them."""
 import json
+import shlex
 import unittest
 
 from lab import Lab, attempts
@@ -17,6 +18,18 @@ class Communication(Lab):
                  if line["status"] != "skipped"]
         self.assertEqual({line["status"] for line in ended}, {"ok"})
         return ended
+
+    def test_the_error_for_several_links_prints_options_that_choose_one(self):
+        for protocol in ("quick", "kernel"):
+            self.syslab("run", "distributed_communication_single_node", "--preset", "smoke", "--laws", "none",
+                        "-a", "operation=all_reduce", "--protocol", protocol)
+        (self.folder / "ready.csv").write_text("name,bytes,ready_ms\na,4000,1\nb,4000,2\n")
+        plan = ("plan-buckets", "--trace", "ready.csv", "--curve", "lab.db")
+        links = self.syslab(*plan, expect=2).stderr.splitlines()[1:]
+        self.assertEqual(len(links), 2)
+        for link in links:
+            self.assertIn(link.split()[-1], self.syslab(*plan, *shlex.split(link)).stdout)
+        self.assertIn("of those named", self.syslab(*plan, "--protocol", "none", expect=2).stderr)
 
     def test_collectives_are_checked_on_every_rank_and_their_rates_follow_from_their_times(self):
         self.smoke("distributed_communication_single_node")

@@ -130,6 +130,19 @@ TEST(GradientTrace, OfPyTorchsProfilerOnAGpuTakesTheKernelsThatWereLaunchedBefor
   expect_gradients(trace, {{"gradient 0 (16 B)", 16, Seconds(200e-6)}, {"gradient 1 (8 B)", 8, Seconds(250e-6)}});
 }
 
+TEST(GradientTrace, OfPyTorchsProfilerTakesTheLastKernelOfAGraph) {
+  const auto event = [](const std::string& category, double begin, double end) {
+    return R"({"ph": "X", "cat": ")" + category + R"(", "name": "it", "ts": )" + std::to_string(begin) +
+           R"(, "dur": )" + std::to_string(end - begin) + R"(, "args": {"correlation": 7}},)";
+  };
+  const std::string launch = step(1, 0, 9000) + evaluate(100) + event("cuda_runtime", 101, 103);
+  const std::string first = event("kernel", 200, 3200), second = event("kernel", 210, 220);
+  for (const std::string& kernels : {first + second, second + first}) {
+    const GradientTrace trace = read_gradient_trace(trace_of(launch + kernels + accumulate(120, 10, "[4]")));
+    expect_gradients(trace, {{"gradient 0 (16 B)", 16, Seconds(3000e-6)}});
+  }
+}
+
 TEST(GradientTrace, SaysWhatIsWrongWithAFile) {
   for (const char* dimensions : {"1", "\"4\"", "{}"}) {
     expect_error(trace_of(step(0, 0, 1000) + evaluate(100) + accumulate(120, 2, dimensions)), "have no shapes");

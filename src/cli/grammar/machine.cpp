@@ -15,6 +15,8 @@ void declare(CLI::App& app, PlanBucketsOptions& options) {
   app.add_option("--impl", options.implementation, "Of these measurements, where there are several: nccl")
       ->type_name("NAME");
   app.add_option("--ranks", options.ranks, "Likewise: 2")->type_name("NUMBER");
+  app.add_option("--device", options.device, "Likewise, as the error for several prints it")->type_name("NAME");
+  app.add_option("--protocol", options.protocol, "Likewise: quick")->type_name("NAME");
   CLI::Option* alpha =
       app.add_option("--alpha", options.alpha, "In place of measurements: what an all-reduce takes at least, 34us")
           ->type_name("DURATION");

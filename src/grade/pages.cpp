@@ -119,6 +119,13 @@ std::vector<std::size_t> decided_in(const Rubric& rubric, const std::vector<Grad
   return decided;
 }
 
+// Of whom nothing was handed in: no points, and none open.
+ProblemScore nothing_of(const Problem& problem) {
+  ProblemScore score{.problem = &problem, .items = {}};
+  for (const Item& item : problem.items) score.items.push_back({.item = &item});
+  return score;
+}
+
 void add_columns(std::vector<std::string>& columns, const std::string& problem, Audience audience) {
   columns.push_back(problem);
   if (audience == Audience::program) columns.insert(columns.end(), {problem + ".open", problem + ".possible"});
@@ -200,8 +207,8 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all, 
   }
   for (const auto& [id, name] : missing) {
     std::vector<store::Cell> row{text_cell(id), text_cell(name)};
-    add_total(row, 0, 0);
-    row.resize(table.columns.size() - 1, text_cell(""));
+    add_total(row, 0, rubric.points());
+    for (const std::size_t problem : shown) add_cells(row, nothing_of(rubric.problems[problem]), audience);
     row.push_back(text_cell("nothing handed in"));
     table.rows.push_back(std::move(row));
   }

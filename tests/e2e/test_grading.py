@@ -352,7 +352,8 @@ class Grading(Lab):
         table = self.table()
         self.assertEqual([table["ada"][name] for name in ("name", "points", "checked", "open", "essay")],
                          ["Lovelace, Ada", "8.5", "13", "0", "2.5"])
-        self.assertEqual((table["bob"]["points"], table["bob"]["note"]), ("0", "nothing handed in"))
+        self.assertEqual([table["bob"][name] for name in ("points", "open", "possible", "essay", "essay.open", "note")],
+                         ["0", "0", "13", "0", "0", "nothing handed in"])
         page = (self.folder / "grades/students/ada/evidence.md").read_text()
         self.assertIn("essay: 2.5 of 3 points", page)
         self.assertNotIn("Lovelace", page)

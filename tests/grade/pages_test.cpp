@@ -96,6 +96,9 @@ TEST_F(TableOfGrades, HasAsManyCellsForWhoHandedNothingIn) {
     const store::ResultSet table = table_of(rubric_, {}, audience, {{"eve", "Eve"}});
     ASSERT_EQ(table.rows.at(0).size(), table.columns.size());
     EXPECT_EQ(table.rows.at(0).back().text, "nothing handed in");
+    EXPECT_EQ(table.columns.at(4), "open");
+    EXPECT_EQ(table.rows.at(0).at(4).real, 0);
+    for (std::size_t i = 2; i + 1 < table.columns.size(); ++i) EXPECT_EQ(table.rows.at(0).at(i).text, "") << i;
   }
 }
 

@@ -59,13 +59,17 @@ std::string date_of(const std::string& when) {
   return std::regex_search(when, found, kDate, std::regex_constants::match_continuous) ? found.str() : "";
 }
 
-// Of a path in a list, the first part that is a link. Above a path from the root nobody looks: /home may be one.
+// Of a path in a list, the first part that is a link. Above the list's folder nobody looks: /home may be one. Of a path
+// that leads elsewhere from the root the last part is looked at.
 std::optional<fs::path> link_in(const fs::path& folder, const fs::path& listed) {
+  const fs::path from_here = listed.lexically_relative(fs::absolute(folder / "list").parent_path());
+  const bool is_below = listed.is_absolute() && !from_here.empty() && *from_here.begin() != "..";
+  const fs::path& path = is_below ? from_here : listed;
   std::error_code none;
   fs::path so_far = folder;
-  for (const fs::path& part : listed) {
+  for (const fs::path& part : path) {
     so_far /= part;
-    const bool looked_at = listed.is_relative() || so_far == listed;
+    const bool looked_at = path.is_relative() || so_far == path;
     if (looked_at && part != ".." && part != "." && fs::is_symlink(so_far, none)) return so_far;
   }
   return std::nullopt;

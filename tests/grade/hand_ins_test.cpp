@@ -121,11 +121,20 @@ TEST(HandIns, AListIsRefusedWhereATimeIsNoneOrAPathIsALink) {
   EXPECT_EQ(refusal_of(all, "ada,repos/ada,"), "");
   EXPECT_NE(refusal_of(all, "ada,repos/ada,2026-04-30 16:00").find("line 2: '2026-04-30 16:00' is no date; expected"),
             std::string::npos);
-  for (const char* path : {"repos/linked", "repos/linked/../ada", "./repos/linked"}) {
+  const std::string root = all.string();
+  for (const std::string& path :
+       {std::string("repos/linked"), std::string("repos/linked/../ada"), std::string("./repos/linked"),
+        root + "/repos/linked", root + "/repos/linked/tests"}) {
     EXPECT_NE(refusal_of(all, fmt::format("ada,{},", path)).find("/linked' is a link, and grade follows none"),
               std::string::npos)
         << path;
   }
+  EXPECT_EQ(refusal_of(all, fmt::format("ada,{}/repos/ada,", root)), "");
+  // What leads to the folder is the instructor's own.
+  fs::create_directory_symlink(all, all / "here");
+  fs::create_directory(all / "lists");
+  EXPECT_EQ(refusal_of(all / "here", fmt::format("ada,{}/here/repos/ada,", root)), "");
+  EXPECT_EQ(refusal_of(all / "lists", fmt::format("ada,{}/here/repos/ada,", root)), "");
 }
 
 TEST(HandIns, WhatIsLeftOutIsNamed) {

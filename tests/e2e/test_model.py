@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import sqlite3
@@ -231,6 +232,20 @@ class TrainLm(Lab):
         self.assertIn("peak learning rate 0.010, seed 3)", text)
         self.assertIn("in 30 steps of 2 × 32 tokens", text)
         self.assertRegex(text, r"validation loss on .* is [0-9.]+ \([^)]*3 runs[^)]*\), versus")
+
+    def test_what_a_right_program_cannot_learn_is_not_held_against_it(self):
+        noise = self.folder / "noise.bin"  # every token as often as every other: nothing below ln V is to be had
+        noise.write_bytes(b"".join(number.to_bytes(2, "little") for number in random.Random(1).choices(range(256), k=40_000)))
+        for arguments, why in ((("lr=0", "steps=30"), "its steps are too few or too small"), (("lr=1e-2", "steps=5"), "its steps are too few or too small"),
+                               (("lr=1e-2", "steps=30", f"text={noise}"), "the frequencies of the text's tokens tell too little")):
+            with self.subTest(arguments):
+                (ended,) = attempts(self.lines("run", "train_lm", *LEARN, *(word for one in arguments for word in ("-a", one))))
+                self.assertEqual(ended["status"], "ok", ended)
+                ((outcome, message),) = self.sql("SELECT outcome, message FROM check_result WHERE name = 'learned' ORDER BY id DESC LIMIT 1")
+                if outcome != "passed":
+                    self.assertEqual(outcome, "not_run")
+                    self.assertTrue(message.endswith(f"; whether it learns was not judged: {why}"), message)
+        self.assertGreaterEqual(self.sql("SELECT count(*) FROM check_result WHERE name = 'learned' AND outcome = 'not_run'"), [(2,)])
 
     def test_what_does_not_train_is_refused_by_the_plan(self):
         for mode in ("forward", "forward_backward"):

@@ -12,6 +12,7 @@
 #include "check/law.hpp"
 #include "core/text/json_text.hpp"
 #include "core/text/text.hpp"
+#include "session/requeue.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
 #include "store/cells.hpp"
@@ -239,7 +240,7 @@ Exit exit_after(const Gathering& gathered, Exit ended) {
   const bool counts =
       laws.asked.beyond_decides || (verdict::is_beyond_alone(laws.verdict) && laws.verdict.of_beyond.tried > 0);
   if (counts && ended != Exit::wrong) exit = worse(exit, ended);
-  return gathered.interrupted() ? worse(exit, Exit::incomplete) : exit;
+  return gathered.interrupted() ? worse(exit, exit_of_missing()) : exit;
 }
 
 Json cut_json(const verdict::CheckedLaws& laws) {

@@ -21,7 +21,6 @@
 #include "core/process/descendants.hpp"
 #include "core/text/text.hpp"
 #include "registry/registry.hpp"
-#include "session/requeue.hpp"
 #include "worker/wire/serve.hpp"
 
 namespace syslab::cli {
@@ -84,7 +83,7 @@ Exit run(std::vector<std::string> arguments) {
       }
     }
     const Context context{registry::Registry::global(), line.global, console, arguments, lab ? &*lab : nullptr};
-    return or_requeue(std::visit([&](const auto& options) { return execute(context, options); }, line.verb));
+    return std::visit([&](const auto& options) { return execute(context, options); }, line.verb);
   });
 }
 

@@ -10,12 +10,12 @@
 
 namespace syslab::cli {
 
-Exit or_requeue(Exit exit) {
+Exit exit_of_missing() {
   constexpr std::array kJobs{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
   const int signal = runner::Interruption::latest();
   const bool told_to_go = signal == SIGTERM || signal == SIGUSR1;
   const bool is_job = std::ranges::any_of(kJobs, [](const char* name) { return !environment_variable(name).empty(); });
-  return exit == Exit::incomplete && told_to_go && is_job ? Exit::requeue : exit;
+  return told_to_go && is_job ? Exit::requeue : Exit::incomplete;
 }
 
 }  // namespace syslab::cli

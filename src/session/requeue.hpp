@@ -5,8 +5,8 @@
 
 namespace syslab::cli {
 
-// `requeue` for a run that is not complete because SIGTERM or SIGUSR1 came in a scheduler's job (Slurm, PBS, LSF);
-// otherwise `exit`.
-Exit or_requeue(Exit exit);
+// Of work of which something is missing that a later command goes on with: `requeue` if SIGTERM or SIGUSR1 came in a
+// scheduler's job (Slurm, PBS, LSF), otherwise `incomplete`.
+Exit exit_of_missing();
 
 }  // namespace syslab::cli

@@ -139,7 +139,10 @@ void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& 
   ++missing_;
 }
 
-Exit Summary::exit() const { return or_requeue(missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_); }
+Exit Summary::exit() const {
+  const bool is_missing = missing_ > 0 || counts_.contains(Status::aborted);
+  return is_missing ? worse(exit_, exit_of_missing()) : exit_;
+}
 
 std::string Summary::next_command() const {
   if (missing_ > 0 || counts_.contains(Status::aborted))

@@ -6,8 +6,8 @@
 namespace syslab {
 
 Exit worse(Exit a, Exit b) {
-  constexpr std::array kPrecedence{Exit::tool,    Exit::usage,      Exit::wrong,   Exit::slower,
-                                   Exit::requeue, Exit::incomplete, Exit::unclear, Exit::well};
+  constexpr std::array kPrecedence{Exit::tool,   Exit::usage,      Exit::requeue, Exit::wrong,
+                                   Exit::slower, Exit::incomplete, Exit::unclear, Exit::well};
   return *std::find_if(kPrecedence.begin(), kPrecedence.end(), [&](Exit one) { return one == a || one == b; });
 }
 

@@ -17,7 +17,8 @@ enum class Exit {
   requeue = 75,    // a scheduler stopped us: what is missing waits for `resume` (EX_TEMPFAIL of sysexits.h)
 };
 
-// The one that counts when both happened: 4 > 2 > 1 > 6 > 75 > 3 > 5 > 0.
+// The one that counts when both happened: 4 > 2 > 75 > 1 > 6 > 3 > 5 > 0. A script that asks for 75 must see it, or the
+// rest is never run; `resume` then ends with what was wrong before.
 Exit worse(Exit a, Exit b);
 
 Exit exit_of(ErrorKind kind);

@@ -310,6 +310,26 @@ class Killed(Lab):
             self.assertEqual(self.stopped_again(number), 75)
             self.assertEqual([line["status"] for line in attempts(self.lines("resume", expect=3))], ["timeout", "ok"])
 
+    def test_what_was_wrong_before_the_signal_keeps_nobody_from_the_rest(self):
+        job = {**self.environment(), "SLURM_JOB_ID": "7"}
+        process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=check_failed,hang,none", "--timeout", "3s", "--json"),
+                                   cwd=self.folder, env=job, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.await_attempts(2)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, summary(map(json.loads, out.splitlines()))["exit"]), (75, 75), out)
+        resumed = attempts(self.lines("resume", expect=1))  # what was wrong stays so
+        self.assertEqual([line["status"] for line in resumed], ["timeout", "ok"])
+
+    def test_only_what_can_go_on_asks_to_be_started_again(self):
+        process = subprocess.Popen(self.command("compare", "selftest_faults", "A:fault=none", "B:fault=hang", "--timeout", "20s", "--json"),
+                                   cwd=self.folder, env={**self.environment(), "SLURM_JOB_ID": "7"}, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.await_attempts(1)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3, told)
+
     def test_a_job_that_is_started_again_goes_on_with_its_own_part(self):
         part = ("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "2s", "--shard", "1/1", "--json")
         again = {**self.environment(), "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": "1"}

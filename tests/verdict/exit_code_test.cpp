@@ -7,9 +7,9 @@
 namespace syslab {
 namespace {
 
-TEST(ExitCode, FollowsThePrecedence4_2_1_6_75_3_5_0) {
-  const std::vector<Exit> order{Exit::tool,    Exit::usage,      Exit::wrong,   Exit::slower,
-                                Exit::requeue, Exit::incomplete, Exit::unclear, Exit::well};
+TEST(ExitCode, FollowsThePrecedence4_2_75_1_6_3_5_0) {
+  const std::vector<Exit> order{Exit::tool,   Exit::usage,      Exit::requeue, Exit::wrong,
+                                Exit::slower, Exit::incomplete, Exit::unclear, Exit::well};
   for (std::size_t strong = 0; strong < order.size(); ++strong) {
     for (std::size_t weak = strong; weak < order.size(); ++weak) {
       EXPECT_EQ(worse(order[strong], order[weak]), order[strong]);

@@ -26,6 +26,7 @@
 #include "plan/sides.hpp"
 #include "report/table.hpp"
 #include "runner/interruption.hpp"
+#include "session/requeue.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "submission/locked.hpp"
@@ -320,7 +321,7 @@ Exit tell_interrupted(const Context& context, const GradeOptions& options, std::
   const std::string next = same_command(context.arguments);
   if (context.console.json()) {
     context.console.print_document({{"interrupted", true}, {"checked", ended}, {"submissions", all}, {"next", next}});
-    return Exit::incomplete;
+    return exit_of_missing();
   }
   const std::string kept = options.dry_run ? "a dry run keeps nothing"
                            : ended == 0
@@ -328,7 +329,7 @@ Exit tell_interrupted(const Context& context, const GradeOptions& options, std::
                                : fmt::format("{} of {} checked, and kept in '{}'; no table was written", ended,
                                              counted(static_cast<std::int64_t>(all), "submission"), options.output);
   context.console.print(printable(fmt::format("interrupted: {}\nnext: {}\n", kept, next)));
-  return Exit::incomplete;
+  return exit_of_missing();
 }
 
 struct HandedIn {

@@ -132,7 +132,7 @@ class Sitting {
 
   Exit finish() {
     const bool interrupted = interruption_.signal() != 0;
-    if (interrupted) exit_ = worse(exit_, Exit::incomplete);
+    if (interrupted) exit_ = worse(exit_, exit_of_missing());
     const evidence::Standing standing = standing_of(handout_, stored_);
     const Nanoseconds took = std::chrono::steady_clock::now() - began_;
     if (context_.console.json()) {
@@ -146,7 +146,7 @@ class Sitting {
                       {"passed_over", passed_over_},
                       {"too_long", too_long_},
                       {"interrupted", interrupted},
-                      {"exit", static_cast<int>(or_requeue(exit_))},
+                      {"exit", static_cast<int>(exit_)},
                       {"seconds", Seconds(took).count()}});
       context_.console.print_line(summary);
       return exit_;

@@ -153,7 +153,7 @@ class Grammar {
     verb<ListOptions>("list", "Experiments, one line each", kMore, {"", "--handout 2026"});
     verb<DescribeOptions>("describe", "One experiment: its question, axes, implementations, laws, metrics", kMore,
                           {"flash_forward", "naive_ddp"});
-    verb<PlanOptions>("plan", "The exact cases that run would make; runs nothing", kMore,
+    verb<PlanOptions>("plan", "The exact cases that run would make; measures nothing", kMore,
                       {"flash_forward --preset paper --device cpu", "--handout 2026 --budget 10m"});
     verb<PlanBucketsOptions>("plan-buckets", "The best gradient buckets for somebody's model, from its trace", kMore,
                              {"--trace gradients.csv --alpha 34us --beta 313GB/s",
@@ -189,7 +189,7 @@ class Grammar {
     verb<MergeOptions>("merge", "Add what other databases hold", kMore, {"other.db", "shard1.db shard2.db --trust"});
     verb<ImportOptions>("import", "Take in results that another program measured (JSON lines)", kMore,
                         {"theirs.jsonl", "theirs.jsonl --author ada"});
-    verb<InitOptions>("init", "Write syslab.toml, with which plain `check` needs no options here", kMore,
+    verb<InitOptions>("init", "Write syslab.toml for plain `check`, and in an empty folder tests/adapters.py", kMore,
                       {"", "--handout 2025 --mine me --python .venv/bin/python"});
     verb<PruneOptions>("prune", "A smaller copy of the database; the old one stays", kMore,
                        {"--keep 10 -o small.db", "--younger-than 90d --no-samples -o small.db"});

@@ -37,7 +37,7 @@ void declare(CLI::App& app, CheckOptions& options) {
       ->type_name("NUMBER")
       ->check(CLI::Range(1, 256).description(""));
   app.add_flag("--strict", options.strict, "Count warnings as failures: exit code 1");
-  app.add_flag("-x,--exitfirst", options.exit_first, "Stop at the first law that fails");
+  app.add_flag("-x,--exitfirst", options.exit_first, "Begin no law after the first that fails");
   app.add_option("--emit", options.emit, "Write the first counterexample of a Python class as a PyTorch test (.py)")
       ->type_name("FILE");
   app.add_option("--map", options.map, "Draw where the first counterexample of --mine is wrong, as SVG")

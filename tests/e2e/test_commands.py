@@ -65,6 +65,7 @@ class Commands(Lab):
         self.assertEqual(found, [("rate", 250.0, "GB/s"), ("time", 0.004, "s")])
 
     @asked_again  # a busy machine makes a call longer, and nothing makes a look every 50 ms shorter
+    @asked_again
     def test_what_is_left_behind_costs_no_time_and_the_last_line_is_read(self):
         # The one left behind holds the pipes open, so that their end does not tell of the program's.
         script = self.folder / "leaves.sh"

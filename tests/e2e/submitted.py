@@ -186,7 +186,7 @@ def hostile_zips(folder):
 HOSTILE = {
     "hangs": ("import time\ntime.sleep(10_000)\n", "took longer"),
     "needs": ("import a_package_that_nobody_has\n", "package 'a_package_that_nobody_has' is missing"),
-    "prints": ("import sys\nfor _ in range(500):\n    sys.stdout.write('x' * 1_000_000)\n    sys.stderr.write('x' * 1_000_000)\n",
+    "prints": ("import sys\nfor _ in range(50):\n    sys.stdout.write('x' * 1_000_000)\n    sys.stderr.write('x' * 1_000_000)\n",
                None),
     "greedy": ("kept = [bytes(1 << 30) for _ in range(64)]\n", "MemoryError"),
     "forks": ("import os, time\nfor _ in range(20):\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(10_000)\n", None),

@@ -101,6 +101,7 @@ struct PlannedCase {
 
 struct Plan {
   std::vector<PlannedCase> cases;
+  std::vector<PlannedCase> falsified;  // of a run that goes on: laws that failed before, which no case stands for
   std::vector<Submitted> mine;
   std::string author;
   std::uint64_t root_seed = 0;

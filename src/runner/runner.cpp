@@ -24,13 +24,15 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
   const Budget budget(options.budget);
   Workers workers(effective);
   LawShares shares(plan, options);
+  FalsifiedLaws falsified(plan);
   std::map<std::string, const plan::PlannedCase*> last;  // of each implementation
   for (const plan::PlannedCase& planned : plan.cases) last[planned.implementation] = &planned;
   std::string stopped;  // why no other starts
   bool all = true;
   for (const plan::PlannedCase& planned : plan.cases) {
     if (interruption.signal() != 0) return false;
-    const bool tried = is_tried(planned);
+    const bool forbidden = is_tried(planned) && falsified.forbid(planned);
+    const bool tried = is_tried(planned) && !forbidden;
     shares.give(planned, effective);
     std::string why = stopped;
     if (why.empty() && tried) why = budget.refusal(planned);
@@ -41,9 +43,11 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
     }
     AttemptResult result = tried ? run_attempt(planned, request_for(planned, plan.mine, effective, effective.reproduce),
                                                effective, workers, observer, interruption)
-                                 : not_tried(planned);
+                           : forbidden ? falsified.skipped(planned)
+                                       : not_tried(planned);
     if (last.at(planned.implementation) == &planned) workers.give_up(planned.implementation);
     shares.took(result);
+    falsified.note(result);
     const bool aborted = result.status == Status::aborted;
     if (options.stop_at_failure && is_failure(result.status)) stopped = "stopped at the first failure";
     if (observer.finished) observer.finished(std::move(result));

@@ -118,7 +118,7 @@ void Progress::said(const plan::PlannedCase& planned, const std::string& text) {
 void Progress::heartbeat(const plan::PlannedCase& planned) { draw(planned); }
 
 void Progress::finished(const runner::AttemptResult& result) {
-  const bool skipped = result.planned->skip_reason.has_value();
+  const bool skipped = result.planned->skip_reason.has_value() || result.status == Status::skipped;
   if (skipped || !result.planned->predicted_oom.empty()) ++number_;
   eta_.finished(*result.planned, result.wall);
   line_.clear();

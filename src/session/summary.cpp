@@ -111,7 +111,7 @@ void Summary::add(const plan::PlannedCase& planned, Status status, const std::st
   if (std::find(experiments_.begin(), experiments_.end(), planned.experiment->id) == experiments_.end()) {
     experiments_.push_back(planned.experiment->id);
   }
-  if (planned.skip_reason) ++skips_[{status, detail}];
+  if (planned.skip_reason || status == Status::skipped) ++skips_[{status, detail}];
   if (status == Status::oom && exit == Exit::well) ++oom_answers_;
   if (exit == Exit::well) return;
   std::string command = failed_check.empty() ? command_for(planned)

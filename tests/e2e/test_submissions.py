@@ -3,12 +3,32 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 import unittest
 
-from lab import RIGHT, Lab, asked_again
+from lab import RIGHT, Lab, asked_again, attempts
 
 MINE = os.environ["SYSLAB_MINE"]
 SMALL = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "--impl", "me", "--laws", "none")
+
+
+# Right for 32 queries and more, and slow enough to be stopped.
+WRONG_IF_SMALL = """import time
+import numpy as np
+
+
+class Flash:
+    def forward(self, q, k, v, causal):
+        time.sleep(PAUSE)
+        s = np.einsum("bqd,bkd->bqk", q.astype("f8"), k.astype("f8")) / q.shape[-1] ** 0.5
+        s = np.where(np.tri(s.shape[1], s.shape[2], dtype=bool), s, -np.inf) if causal else s
+        m = s.max(-1, keepdims=True)
+        p = np.exp(s - m)
+        t = p.sum(-1, keepdims=True)
+        out = np.einsum("bqk,bkd->bqd", p / t, v.astype("f8")) + (q.shape[1] < 32)
+        return out.astype(q.dtype), (m + np.log(t))[..., 0].astype("f4")
+"""
 
 
 def log_lines(**changes):
@@ -41,6 +61,35 @@ class Submissions(Lab):
         late.write_text(pathlib.Path(MINE, "plain.py").read_text(encoding="utf-8") + f"# {author}'s\nclass Late(Naive):\n"
                         f"    def forward(self, *arguments):\n        time.sleep({0.15 * self.longer})\n        return super().forward(*arguments)\n", encoding="utf-8")
         self.syslab("run", "flash_forward", *SMALL, "--protocol", "kernel", "--mine", f"me={late}:Late", "--author", author, *more)
+
+    def test_what_fails_a_law_gets_no_time_and_no_rank(self):
+        (self.folder / "small.py").write_text(WRONG_IF_SMALL.replace("PAUSE", "0.02"), encoding="utf-8")
+        mine = ("flash_forward", *SMALL[:-2], "--mine", "me=small.py:Flash", "--protocol", "kernel")
+        lines = self.lines("run", *mine, expect=1)
+        last = attempts(lines)[-1]
+        self.assertEqual((last["status"], "law" in last), ("skipped", False))
+        self.assertIn("fails attention.equals_oracle (handout), and what is wrong gets no time", last["detail"])
+        ((law,),) = self.sql("SELECT facts ->> '$.falsified_law.name' FROM v_attempt WHERE task = 'measure'")
+        self.assertEqual(law, "attention.equals_oracle")
+        self.lines("run", *mine, "--laws", "none", expect=None)  # whoever asks for it
+        self.assertEqual(self.sql("SELECT status FROM v_newest WHERE task = 'measure'"), [("ok",)])
+        (row,) = json.loads(self.syslab("report", "--leaderboard", "--to", "json").stdout)["rows"]
+        self.assertEqual(row["rank"], "unranked: fails a law")
+        told = self.syslab("claim", "me >= 1e-6 x naive", "flash_forward", *SMALL[:-4], "--mine", "me=small.py:Flash", "--launches", "3", "-o", "x.claim",
+                           expect=None)
+        self.assertIn("me fails attention.equals_oracle (handout)", told.stderr)
+
+    def test_a_resumed_run_remembers_which_laws_failed(self):
+        (self.folder / "small.py").write_text(WRONG_IF_SMALL.replace("PAUSE", "0.1"), encoding="utf-8")
+        command = self.command("run", "flash_forward", *SMALL[:-2], "--mine", "me=small.py:Flash", "--json")
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for line in process.stdout:
+            if '"check_failed"' in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        last = attempts(self.lines("resume", expect=1))[-1]
+        self.assertEqual((last["status"], last["detail"].split(" (")[0]), ("skipped", "me fails attention.equals_oracle"))
 
     def write_log(self, lines, name="theirs.jsonl"):
         path = self.folder / name

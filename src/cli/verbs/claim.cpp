@@ -44,6 +44,14 @@ std::string text_for_others(const std::string& name, const claim::File& file) {
                                                claim::to_string(read.altered.front())));
 }
 
+// A claim is about the inputs of its cases; elsewhere the code may be wrong.
+void warn_of_falsified(const Console& console, const std::string& name, const std::vector<claim::Law>& laws) {
+  for (const claim::Law& law : laws) {
+    if (law.outcome != Outcome::falsified) continue;
+    console.warn(fmt::format("{} fails {} ({}), as the claim says", name, law.name, to_string(law.contract)));
+  }
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const ClaimOptions& options) {
@@ -74,6 +82,7 @@ Exit execute(const Context& context, const ClaimOptions& options) {
   const verdict::SpeedFinding finding = verdict::judge(border, run.measured);
   const std::string reason = words::reason(finding, run.measured, border);
   const bool shown = finding.verdict == verdict::SpeedVerdict::confirmed;
+  for (const auto& [name, laws] : run.laws) warn_of_falsified(context.console, name, laws);
   if (shown) {
     for (claim::Side* side : {&file.faster, &file.slower}) {
       if (const auto found = run.laws.find(side->name); found != run.laws.end()) side->laws = found->second;

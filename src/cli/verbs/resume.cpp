@@ -186,6 +186,8 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     const plan::PlannedCase again = planned_case(context.registry, state.plan, conditions.mine_device);
     if (!is_missing(state, options.failed, options.try_oom)) {
       before = worse(before, exit_of(*state.last_status, again.experiment->oom_is_an_answer));
+      if (again.task == plan::Task::law && state.last_status == Status::check_failed)
+        missing.falsified.push_back(again);
       continue;
     }
     files.require_may_name_files(proved.id, again);

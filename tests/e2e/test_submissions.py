@@ -63,8 +63,8 @@ class Submissions(Lab):
         self.syslab("run", "flash_forward", *SMALL, "--protocol", "kernel", "--mine", f"me={late}:Late", "--author", author, *more)
 
     def test_what_fails_a_law_gets_no_time_and_no_rank(self):
-        (self.folder / "small.py").write_text(WRONG_IF_SMALL.replace("PAUSE", "0.02"), encoding="utf-8")
-        mine = ("flash_forward", *SMALL[:-2], "--mine", "me=small.py:Flash", "--protocol", "kernel")
+        (self.folder / "small.py").write_text(WRONG_IF_SMALL.replace("PAUSE", "0.002"), encoding="utf-8")
+        mine = ("flash_forward", *SMALL[:-2], "--mine", "me=small.py:Flash", "--protocol", "quick")
         lines = self.lines("run", *mine, expect=1)
         last = attempts(lines)[-1]
         self.assertEqual((last["status"], "law" in last), ("skipped", False))
@@ -75,7 +75,7 @@ class Submissions(Lab):
         self.assertEqual(self.sql("SELECT status FROM v_newest WHERE task = 'measure'"), [("ok",)])
         (row,) = json.loads(self.syslab("report", "--leaderboard", "--to", "json").stdout)["rows"]
         self.assertEqual(row["rank"], "unranked: fails a law")
-        told = self.syslab("claim", "me >= 1e-6 x naive", "flash_forward", *SMALL[:-4], "--mine", "me=small.py:Flash", "--launches", "3", "-o", "x.claim",
+        told = self.syslab("claim", "me >= 1e-6 x naive", "flash_forward", *SMALL[:-4], "--mine", "me=small.py:Flash", "--protocol", "quick", "--launches", "3", "-o", "x.claim",
                            expect=None)
         self.assertIn("me fails attention.equals_oracle (handout)", told.stderr)
 

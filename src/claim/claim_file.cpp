@@ -282,11 +282,15 @@ std::vector<stats::PairedBlock> for_stats(const std::vector<Block>& blocks) {
   return plain;
 }
 
-static std::vector<verdict::MeasuredSpeed> measured_in(const File& file) {
+namespace {
+
+std::vector<verdict::MeasuredSpeed> measured_in(const File& file) {
   std::vector<verdict::MeasuredSpeed> measured;
   for (const Case& one : file.cases) measured.push_back({full_title(file, one), for_stats(one.blocks), {}, false});
   return measured;
 }
+
+}  // namespace
 
 verdict::SpeedFinding finding_of(const File& file) {
   return verdict::judge(border_of(file.statement, 0), measured_in(file));

@@ -68,11 +68,12 @@ struct Observer {
   std::function<void(const plan::PlannedCase&, const std::string& why)> left_out;
 };
 
-// Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker, and so is one to be
-// timed of an implementation that failed a law before (not with several jobs, which are for what is not timed), one
-// that asks for more than the machine has with Status::unsupported, one with a predicted out-of-memory with
-// Status::oom. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the running attempt as `aborted`, and run_plan returns false;
-// true when every case was finished. One call at a time in a process, from a thread that outlives it.
+// Runs the cases in order. Without a worker a case is `finished` as Status::skipped if it is to be skipped, as
+// Status::unsupported if it asks for more than the machine has, and as Status::oom if it cannot fit. A case to be timed
+// is skipped as well if its implementation failed a law before (FalsifiedLaws says which laws count), except with
+// several jobs, which time nothing. SIGINT, SIGTERM, SIGHUP and SIGUSR1 end the running attempt as `aborted`, and
+// run_plan returns false; true if every case was finished. One call at a time in a process, from a thread that outlives
+// it.
 //
 // Under a budget no case starts if its predicted time exceeds the rest, nor any once nothing is left; shorter ones
 // behind it may. A case that has begun is not cut short.

@@ -2,9 +2,9 @@
 
     share.py TEST.py [names and options of unittest]
 
-All of them take most of an hour on two processors. SYSLAB_SHARE=today takes those whose turn it is today, a sixth, and
-SYSLAB_SHARE=3 those of the third turn, counted from 0; without it, or with names, all run. Exits 77 where it is no
-test's turn.
+All of them take most of an hour on two processors. SYSLAB_SHARE=today runs today's sixth, and SYSLAB_SHARE=3 the turn
+with that number, counted from 0. Without it all tests run, and a test that is named always runs. Exits 77 if the turn
+has no test of this program.
 """
 import datetime
 import importlib
@@ -41,7 +41,7 @@ class Loader(unittest.TestLoader):
 
     def getTestCaseNames(self, case):
         names = super().getTestCaseNames(case)
-        # Tests with numbers go on from one another: they have one turn.
+        # Tests with numbers need each other's results: they have one turn.
         together = any(re.match(r"test_\d", name) for name in names)
         chosen = [name for name in names if is_in_turn(case.__name__ if together else f"{case.__name__}.{name}")]
         self.of_all = [self.of_all[0] + len(chosen), self.of_all[1] + len(names)]

@@ -13,12 +13,12 @@
 #include "core/ids.hpp"
 #include "core/text/json_text.hpp"
 #include "core/text/printable.hpp"
+#include "core/text/short_name.hpp"
 #include "core/text/text.hpp"
 #include "core/text/units.hpp"
 #include "runner/environment.hpp"
 #include "runner/slowest.hpp"
 #include "runner/verdict.hpp"
-#include "session/selection.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/text/json_text.hpp"
+#include "core/text/short_name.hpp"
 #include "core/text/text.hpp"
 #include "plan/shard.hpp"
 #include "session/command_selection.hpp"
@@ -72,14 +73,6 @@ std::string label(const registry::Experiment* known, const std::string& experime
 }
 
 }  // namespace
-
-void require_short_name(const std::string& what, const std::string& name) {
-  constexpr std::size_t kMostCharacters = 200;
-  const std::size_t characters = width_of(name);
-  if (characters <= kMostCharacters) return;
-  throw Error(ErrorKind::usage,
-              fmt::format("{} has {} characters; expected at most {}", what, characters, kMostCharacters));
-}
 
 plan::Selection to_selection(const Context& context, const SelectionOptions& options, const plan::Sides& sides) {
   plan::Selection selection;

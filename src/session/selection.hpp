@@ -29,9 +29,6 @@ bool keep_shard(const Console& console, const SelectionOptions& options, plan::P
 // `first`, then `second`, indexed anew.
 plan::Plan joined(plan::Plan first, plan::Plan second);
 
-// Error(usage) for more characters than a table has room for; `what` names it in the message: "--author".
-void require_short_name(const std::string& what, const std::string& name);
-
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
 // "2%" → 0.02; Error(usage) unless it is a percentage above 0 % and below `below`.
 double percent_option(const std::string& name, const std::string& text, int below = 1000);

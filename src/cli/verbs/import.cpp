@@ -9,8 +9,8 @@
 #include "core/error.hpp"
 #include "core/files/hash.hpp"
 #include "core/files/user_file.hpp"
+#include "core/text/short_name.hpp"
 #include "core/text/text.hpp"
-#include "session/selection.hpp"
 #include "session/session.hpp"
 
 namespace syslab::cli {

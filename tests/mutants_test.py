@@ -56,6 +56,14 @@ class Patches(unittest.TestCase):
         self.assertEqual((patch.test, patch.laws_test, patch.laws_cases), ("unit_f", "laws_f", "*naive*"))
         self.assertEqual(patches.parse("f_of_two", HEAD + BODY).laws_test, "")
 
+    def test_a_head_names_cases_that_there_are(self):
+        tests = "TEST(F, One) {}\nTEST_P(G, Two) {}\nclass H:\n    def test_three(self):\n"
+        for cases in ("F.One", "F.One:Both/G.Two/0", "H.test_three", "F.*", "*naive*:F*", ""):
+            patches.require_cases([patches.parse("f", f"Plants: f\nKilled by: unit_f {cases}\n{BODY}")], tests)
+        for cases in ("F.Two", "F.One:G.Tw", "Both/G.One/0", "H.test_thre"):
+            with self.assertRaisesRegex(patches.BadPatch, "f: no test has the case '.*': 'Killed by' wants"):
+                patches.require_cases([patches.parse("f", f"Plants: f\nKilled by: unit_f {cases}\n{BODY}")], tests)
+
     def test_a_hunk_is_planted_where_its_lines_stand(self):
         texts = patches.apply(patches.parse("f_of_two", HEAD + BODY), lambda file: SOURCE)
         self.assertEqual(texts, {"src/f.cpp": SOURCE.replace("n < 2", "n <= 2")})

@@ -166,6 +166,17 @@ def apply(patch, read):
     return texts
 
 
+def require_cases(patches, sources):
+    """BadPatch where a head names a case that no test has. `sources` is the text of all tests, one after the other;
+    a filter with '*' in it is left to GoogleTest."""
+    for patch in patches:
+        for case in patch.cases.split(":") if "*" not in patch.cases else []:
+            suite, _, name = next((part for part in case.split("/") if "." in part), case).partition(".")
+            defined = rf"    def {name}\(" if name.startswith("test_") else rf"\({suite},\s*{name}\b"
+            if case and not re.search(defined, sources):
+                raise BadPatch(f"{patch.name}: no test has the case '{case}': 'Killed by' wants the name it has now")
+
+
 def choose(patches, names):
     by_name = {patch.name: patch for patch in patches}
     for name in names:

@@ -85,7 +85,7 @@ struct HandoutProblem {
   int points = 0;
 };
 
-// One registered problem. Its tables and sentences stand in experiments/<id>/tables/, embedded at build time.
+// One registered problem. Its tables and sentences lie in experiments/FAMILY/ID/tables/, embedded at build time.
 struct Experiment {
   std::string id;
   std::string version = "1";  // raised when the meaning of a number changes; part of every case's identity
@@ -159,7 +159,7 @@ class Builder {
   // Values name files that a case reads or writes, but for `declared` ones, which stand for none or for our own.
   Builder& file_axis(std::string name, Values declared, std::string help);
   Builder& limits_waits_by(std::string axis);
-  Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
+  Builder& world_sizes(Values values);  // `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);
   Builder& evidence(Evidence evidence);
   Builder& all_evidence(std::vector<Evidence> list);

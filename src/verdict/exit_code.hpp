@@ -12,8 +12,8 @@ enum class Exit {
   usage = 2,       // the command, or a file it names, is not right
   incomplete = 3,  // cases failed, timed out, or are missing
   tool = 4,        // the store or syslab itself failed
-  unclear = 5,     // a comparison without a verdict
-  slower = 6,      // a comparison with a bad one
+  unclear = 5,     // a comparison without a verdict, or a case without a time
+  slower = 6,      // a comparison with a bad one, or a refuted claim
   requeue = 75,    // a scheduler stopped us: what is missing waits for `resume` (EX_TEMPFAIL of sysexits.h)
 };
 

@@ -55,7 +55,7 @@ class Outsiders(HostileLab):
 
     def test_memory_with_holes_or_without_end_makes_nothing_right(self):
         for name in ("PunchesHoles", "GrowsMemory"):
-            self.assertNotIn(self.outsider(name)["status"], ("ok", "crashed"), name)
+            self.assertNotIn(self.outsider(name, "--timeout", "60s")["status"], ("ok", "crashed"), name)
 
     def test_nothing_stays_whoevers_child_it_is(self):
         lived, over = [], threading.Event()

@@ -18,7 +18,7 @@ FACTS = {"type", "law", "contract", "outcome", "verdict", "cause", "reason_code"
 def facts(value):
     """The same value with nothing but facts and what holds them."""
     if isinstance(value, list):
-        return [facts(one) for one in value]
+        return [facts(one) for one in value if isinstance(one, (list, dict))]
     if isinstance(value, dict):
         return {key: facts(one) for key, one in value.items() if key in FACTS or isinstance(one, (list, dict))}
     return value

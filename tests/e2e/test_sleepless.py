@@ -22,7 +22,7 @@ class Sleepless(HostileLab):
         """The comparison with our own, and of each attempt of the class: status and what it did in the other's turns."""
         case = [word for word in CASE if word not in ("--impl", "me", "--laws", "none")]
         lines = self.lines("compare", "flash_forward", "A:impl=flash_tiled", "B:impl=me", *case, "--launches", "3",
-                           "--mine", f"me={HOSTILE}/sleepless.py:{name}", expect=None)
+                           "--timeout", "60s", "--mine", f"me={HOSTILE}/sleepless.py:{name}", expect=None)
         [verdict] = [line for line in lines if "verdict" in line]
         rows = self.sql("SELECT status, facts FROM v_attempt WHERE implementation = 'me'")
         return verdict, [(status, json.loads(facts)["paired"]) for status, facts in rows]

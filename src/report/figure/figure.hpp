@@ -43,8 +43,8 @@
 // Rows with a column `status` other than 'ok' and no y are named next to the picture: they are not drawn. `run_uid`
 // tells where the numbers come from, as in a table. ?1 in the SELECT is the experiment's id.
 //
-// Found in experiments/<id>/figures/ and, for all experiments, in reports/figures/; an experiment's own hides a shared
-// one of the same name.
+// Found in experiments/FAMILY/ID/figures/ and, for all experiments, in reports/figures/; an experiment's own hides a
+// shared one of the same name.
 #pragma once
 
 #include <chrono>

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import inspect
+import itertools
 import os
 import pathlib
 import re
@@ -133,8 +134,9 @@ def failing(error: BaseException, locked: dict[str, str], folder: pathlib.Path) 
 
 def import_as(node: ast.FunctionDef, function: Any) -> None:
     """What the function imports before all else, as its call would: what is missing is found out before it is
-    called."""
-    imports = [part for part in node.body if isinstance(part, (ast.Import, ast.ImportFrom))]
+    called. A later import is left to the call, which may not reach it or may have made the module findable."""
+    first = 1 if ast.get_docstring(node, clean=False) is not None else 0
+    imports = list(itertools.takewhile(lambda part: isinstance(part, (ast.Import, ast.ImportFrom)), node.body[first:]))
     names = {name: function.__globals__.get(name) for name in ("__name__", "__package__")}
     exec(compile(ast.Module(imports, []), function.__code__.co_filename, "exec"), names)
 

@@ -31,7 +31,9 @@ def parts_of(entry: zipfile.ZipInfo) -> list[str]:
     """The folders and the name; Refused where they lead out."""
     name = entry.filename
     parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or "\\" in name or "\0" in name or (len(name) > 1 and name[1] == ":") or ".." in parts:
+    if "\\" in name:
+        raise Refused(f"its entry {quoted(name)} has a '\\' in its path; folders are expected to end with '/'")
+    if name.startswith("/") or "\0" in name or (len(name) > 1 and name[1] == ":") or ".." in parts:
         raise Refused(f"its entry {quoted(name)} leaves the folder that it is unpacked into")
     if len(parts) > 32 or any(len(part.encode("utf-8", "replace")) > 255 for part in parts):
         raise Refused(f"its entry {quoted(name)} has a path longer than any file system takes")

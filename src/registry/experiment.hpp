@@ -159,7 +159,7 @@ class Builder {
   // Values name files that a case reads or writes, but for `declared` ones, which stand for none or for our own.
   Builder& file_axis(std::string name, Values declared, std::string help);
   Builder& limits_waits_by(std::string axis);
-  Builder& world_sizes(Values values);  // `memory` is then of one rank
+  Builder& world_sizes(Values values);  // `memory` is of one rank
   Builder& preset(std::string name, Preset preset);
   Builder& evidence(Evidence evidence);
   Builder& all_evidence(std::vector<Evidence> list);

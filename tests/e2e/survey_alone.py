@@ -100,6 +100,21 @@ class Survey(unittest.TestCase):
         self.assertEqual(self.states(text), ("implemented", "fails"))
         self.assertEqual(self.states("from missing import *\n"), ("implemented", "fails"))
 
+    def test_an_import_that_a_call_does_not_reach_or_makes_findable_is_left_to_the_call(self) -> None:
+        (self.folder / "elsewhere").mkdir()
+        self.write("elsewhere/found.py", MADE)
+        late = "    import a_package_of_nobody\n"
+        for form, text in {
+            "after a return": MADE.replace("    return Flash", "    if True:\n        return Flash\n" + late)
+                                  .replace("    return module", "    if True:\n        return module\n" + late),
+            "after a path": f"import sys\n\ndef {GETTER}():\n    sys.path.insert(0, {str(self.folder / 'elsewhere')!r})\n"
+                            f"    import found\n    return found.Flash\n\ndef {FUNCTION}(module):\n    return module\n",
+        }.items():
+            with self.subTest(form):
+                self.assertEqual(self.states(text), ("implemented", "implemented"))
+        self.assertEqual(self.states(MADE.replace("    return Flash", "    size = 1\n" + late + "    return Flash")),
+                         ("fails", "implemented"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -166,11 +166,9 @@ class Strangers(Launched):
         return time.monotonic() - self.began
 
     def assert_prompt(self, launch, alone):
-        """One of three launches: a busy machine makes some late, with a stranger or without; a stranger who can delay them
-        makes all late."""
+        """One of three launches: a busy machine makes some late, a stranger who can delay them makes all."""
         took = [launch()]
         while took[-1] >= alone + SLACK and len(took) < 3:
-            alone = max(alone, self.launch())
             took.append(launch())
         self.assertLess(took[-1], alone + SLACK)
 

@@ -85,7 +85,7 @@ TEST(Standstill, WhatHasLeftTheGroupIsSeenByTheProcessorTimeThatItUses) {
     const Standstill stopped(child.pid(), Standstill::kLimit);
     EXPECT_TRUE(stopped.reached());
     std::this_thread::sleep_for(50ms);
-    // On a busy machine it may wait seconds for a processor.
+    // On a busy machine the process may wait seconds for a processor.
     for (int i = 0; busy && stopped.lasts() && i < 100; ++i) std::this_thread::sleep_for(50ms);
     EXPECT_EQ(stopped.lasts(), !busy);
   }
